@@ -1,0 +1,79 @@
+"""The errors a user can cause or act on; everything else is a bug and keeps its traceback.
+
+HwmodelError
+├── SpecError      a file says something that cannot be: file, line, field, value, rule
+├── NameUnknown    no such network, chip, method, accounting …: kind, name, nearest, all
+├── ShapeError     two layers do not fit together: layer and both shapes
+├── Infeasible     no tile fits a buffer: level, operand, missing bits
+└── DataError      a CSV or trace handed back to the tool is not one it wrote
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["DataError", "HwmodelError", "Infeasible", "NameUnknown", "ShapeError", "SpecError"]
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The hint that ends a message about an unknown word: the nearest one, or all of them.
+
+    >>> nearest("efficency", ["efficiency", "source"])
+    "did you mean 'efficiency'?"
+    """
+    names = sorted(map(str, known))
+    close = get_close_matches(str(word), names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(names)}" if names else "none is known"
+
+
+class HwmodelError(Exception):
+    """What the command line prints as one message, with exit code 2."""
+
+
+class SpecError(HwmodelError):
+    """A field of a file breaks a rule; the message begins with file, line and field."""
+
+
+class NameUnknown(HwmodelError):
+    """A name that stands for nothing bundled and is no path to a file."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        super().__init__(f"no {kind} is called {name!r}: {nearest(name, known)}")
+        self.kind, self.name, self.known = kind, name, known
+
+
+class ShapeError(HwmodelError):
+    """A layer cannot take the tensor it is given."""
+
+
+class DataError(HwmodelError):
+    """A table or trace that cannot be read back."""
+
+
+class Infeasible(HwmodelError):
+    """Not even the smallest tile fits.
+
+    Attributes:
+        level: name of the memory that is too small.
+        operand: the tensor (or tensors, as "I and F") that must share it.
+        missing_bits: how far the smallest tile exceeds the capacity [bit].
+        where: layer, pass and chip, filled in by whoever knows them.
+    """
+
+    def __init__(self, level: str, operand: str, needs_bits: int, holds_bits: int) -> None:
+        self.level, self.operand, self.where = level, operand, ""
+        self.needs_bits, self.holds_bits = needs_bits, holds_bits
+        self.missing_bits = needs_bits - holds_bits
+        super().__init__()
+
+    def __str__(self) -> str:
+        missing_bytes = -(-self.missing_bits // 8)
+        place = f"{self.where}: " if self.where else ""
+        return (
+            f"{place}no tile fits: one element of {self.operand} needs {self.needs_bits:,} bit, "
+            f"{self.level} holds {self.holds_bits:,} ({missing_bytes:,} B too few)"
+        )

@@ -1,0 +1,232 @@
+"""A chip: memories from the outermost inwards, and what an operation costs.
+
+Files state capacities, energies and efficiencies in the units of their source. The properties
+here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples of one MAC.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+
+from hwmodel import quantity
+from hwmodel.files import Name, NamedSpec, SpecModel, Text, Whole
+from hwmodel.problem import OPERANDS, Operand
+
+__all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
+
+
+class Energy(NamedTuple):
+    """An energy per bit or per operation; `unit` is None for a bare number (the chip's unit)."""
+
+    value: float
+    unit: str | None
+
+
+def _size(value: Any) -> int | None:
+    if value == "unlimited":
+        return None
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit; write a size as in '64 KiB', or 'unlimited'")
+    size = quantity.bits(value)
+    if size <= 0:
+        raise ValueError(f"{value!r}: a capacity must be above 0, or 'unlimited'")
+    return size
+
+
+def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
+    if isinstance(value, str):
+        read = quantity.access_energy if kind == "access" else quantity.operation_energy
+        energy = Energy(*read(value))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        energy = Energy(float(value), None)
+    else:
+        raise ValueError(f"{value!r} is no energy; write one as in '50 pJ/B' or '0.9 pJ'")
+    if not 0 <= energy.value < float("inf"):  # also refuses NaN
+        raise ValueError(f"{value!r}: an energy must be finite and at least 0")
+    return energy
+
+
+def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'")
+    return Energy(quantity.efficiency(value, of=kind), "pJ")
+
+
+def _quantity(read: Any, *args: str) -> tuple[BeforeValidator, WithJsonSchema]:
+    schema = {"type": ["string", "number"], "description": "a number with its unit"}
+    return BeforeValidator(lambda value: read(value, *args)), WithJsonSchema(schema)
+
+
+Size = Annotated[int | None, *_quantity(_size)]
+AccessEnergy = Annotated[Energy, *_quantity(_energy, "access")]
+AccessEfficiency = Annotated[Energy, *_quantity(_efficiency, "access")]
+OperationEnergy = Annotated[Energy, *_quantity(_energy, "operation")]
+OperationEfficiency = Annotated[Energy, *_quantity(_efficiency, "operation")]
+
+
+class Buffer(SpecModel):
+    """One memory: a level of its own, or the part of a split level that holds some operands."""
+
+    name: Name
+    level: Whole | None = Field(default=None, ge=0, le=15, description="0 is next to the MACs")
+    holds: tuple[Operand, ...] = Field(default=OPERANDS, min_length=1)
+    capacity: Size = Field(description="size with its unit, or 'unlimited'")
+    access_energy: AccessEnergy | None = None
+    efficiency: AccessEfficiency | None = None
+    read_energy: AccessEnergy | None = None
+    write_energy: AccessEnergy | None = None
+    source: Text
+
+    @model_validator(mode="after")
+    def _one_energy(self) -> Buffer:
+        names = ("access_energy", "efficiency", "read_energy", "write_energy")
+        given = [name for name in names if getattr(self, name) is not None]
+        if given not in (["access_energy"], ["efficiency"], ["read_energy", "write_energy"]):
+            raise ValueError(
+                "give one of access_energy, efficiency, or read_energy with write_energy; "
+                f"here: {', '.join(given) or 'none of them'}"
+            )
+        return self
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The memories of this level: itself."""
+        return (self,)
+
+    @property
+    def capacity_bits(self) -> int | None:
+        """Capacity [bit]; None is unlimited."""
+        return self.capacity
+
+    @property
+    def energies(self) -> tuple[Energy, Energy]:
+        """Energy of reading and of writing one bit."""
+        both = self.access_energy or self.efficiency
+        read, write = self.read_energy or both, self.write_energy or both
+        assert read is not None and write is not None  # _one_energy saw to it
+        return read, write
+
+    @property
+    def read_energy_per_bit(self) -> float:
+        """Energy of reading one bit [chip's unit/bit]."""
+        return self.energies[0].value
+
+    @property
+    def write_energy_per_bit(self) -> float:
+        """Energy of writing one bit [chip's unit/bit]."""
+        return self.energies[1].value
+
+
+class SplitLevel(SpecModel):
+    """A level whose operands lie in memories of their own (Ascend's L0-A, L0-B, L0-C)."""
+
+    name: Name
+    level: Whole = Field(ge=0, le=15)
+    split: tuple[Buffer, ...] = Field(min_length=2, max_length=3)
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The memories of this level."""
+        return self.split
+
+
+def _level_tag(values: Any) -> str:
+    split = "split" in values if isinstance(values, dict) else isinstance(values, SplitLevel)
+    return "split-level" if split else "shared-level"
+
+
+Level = Annotated[
+    Annotated[Buffer, Tag("shared-level")] | Annotated[SplitLevel, Tag("split-level")],
+    Discriminator(_level_tag),
+]
+
+
+class Price(SpecModel):
+    """What one operation costs, on operands of `bits`."""
+
+    operation: Literal["mac", "add", "logic"]
+    bits: Whole = Field(ge=1, le=128)
+    operations: Whole = Field(default=1, ge=1, description="operations in it, where per operation")
+    energy: OperationEnergy | None = None
+    efficiency: OperationEfficiency | None = None
+    source: Text
+
+    @model_validator(mode="after")
+    def _one_energy(self) -> Price:
+        if (self.energy is None) == (self.efficiency is None):
+            raise ValueError("give energy (of the whole) or efficiency (of one operation in it)")
+        return self
+
+    @property
+    def stated(self) -> Energy:
+        """The energy as stated: of the whole, or of each of its `operations`."""
+        stated = self.energy or self.efficiency
+        assert stated is not None
+        return stated
+
+    @property
+    def energy_per_operation(self) -> float:
+        """Energy of the whole (of one MAC, one addition …) [chip's unit]."""
+        return self.stated.value * (1 if self.energy else self.operations)
+
+
+class Hardware(NamedSpec):
+    """Memories, outermost first, and arithmetic. Levels are numbered down to 0 without a gap."""
+
+    KIND: ClassVar[str] = "hardware"
+    FOLDER: ClassVar[str] = "hardware_specs"
+
+    energy_unit: Literal["pJ", "MAC"]
+    levels: tuple[Level, ...] = Field(min_length=2, max_length=8)
+    arithmetic: tuple[Price, ...] = Field(min_length=1)
+    notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Hardware:
+        self._check_levels()
+        self._check_units()
+        if not any(price.operation == "mac" for price in self.arithmetic):
+            raise ValueError("arithmetic has no price for a 'mac'")
+        prices = [(price.operation, price.bits) for price in self.arithmetic]
+        if len(set(prices)) < len(prices):
+            raise ValueError("arithmetic prices one operation twice at the same width")
+        return self
+
+    def _check_levels(self) -> None:
+        numbers = [level.level for level in self.levels]
+        wanted = list(range(len(numbers) - 1, -1, -1))
+        if numbers != wanted:
+            top = max((n for n in numbers if n is not None), default=0)
+            missing = sorted(set(range(top + 1)) - set(numbers), reverse=True)
+            gap = f"level {missing[0]} is missing" if missing else "they must fall by one to 0"
+            raise ValueError(f"levels are numbered {numbers}, outermost first: {gap}")
+        for level in self.levels:
+            held = sorted(operand for buffer in level.buffers for operand in buffer.holds)
+            if held != sorted(OPERANDS):
+                raise ValueError(
+                    f"level {level.name} holds {', '.join(held)}; each of I, F, O exactly once"
+                )
+        names = [buffer.name for level in self.levels for buffer in level.buffers]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two memories have the same name: {', '.join(names)}")
+        if any(buffer.capacity_bits is not None for buffer in self.levels[0].buffers):
+            raise ValueError(f"{self.levels[0].name} is the outermost; its capacity is 'unlimited'")
+
+    def _check_units(self) -> None:
+        buffers = [buffer for level in self.levels for buffer in level.buffers]
+        stated = [(buffer.name, energy.unit) for buffer in buffers for energy in buffer.energies]
+        stated += [(price.operation, price.stated.unit) for price in self.arithmetic]
+        for name, unit in stated:
+            if unit not in (None, self.energy_unit):
+                raise ValueError(f"{name} is in {unit}, but energy_unit is {self.energy_unit}")
+
+    def holder(self, level: int, operand: Operand) -> Buffer:
+        """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""
+        return next(b for b in self.levels[level].buffers if operand in b.holds)
+
+    def price(self, operation: str, bits: int) -> Price | None:
+        """The stated price of an operation at a width, if the file has one."""
+        wanted = (operation, bits)
+        return next((p for p in self.arithmetic if (p.operation, p.bits) == wanted), None)

@@ -1,0 +1,115 @@
+"""Text with a unit <-> numbers: sizes in bits, energies in the chip's own unit. Units live here.
+
+A chip states its energies in joules (reported in pJ) or normalised to one multiply-accumulate
+(reported in "MAC"); the two never mix, so every reader says which of them it got.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+__all__ = ["QuantityError", "access_energy", "bits", "efficiency", "operation_energy"]
+
+_SIZE_BITS = {"bit": 1, "B": 8, "KiB": 8 * 2**10, "MiB": 8 * 2**20, "GiB": 8 * 2**30}
+_ENERGY = {
+    "fJ": (1e-3, "pJ"),
+    "pJ": (1.0, "pJ"),
+    "nJ": (1e3, "pJ"),
+    "uJ": (1e6, "pJ"),
+    "MAC": (1.0, "MAC"),
+}
+# 1 GB/s/mW = 1e9 B/s / 1e-3 J/s = 1e12 B/J = 1 B/pJ = 8 bit/pJ; 1 TOPS/W = 1e12 op/J = 1 op/pJ.
+_BITS_PER_PJ = {"GB/s/mW": 8.0, "GBPS/mW": 8.0}
+_OPERATIONS_PER_PJ = {"TOPS/W": 1.0, "GOPS/W": 1e-3}
+
+_NUMBER = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)", re.DOTALL)
+
+
+class QuantityError(ValueError):
+    """A quantity that cannot be read; the message names what is accepted."""
+
+
+def _split(text: str, example: str) -> tuple[float, str]:
+    match = _NUMBER.fullmatch(text.strip())
+    if not match:
+        raise QuantityError(f"{text!r}: write a number and a unit, as in {example!r}")
+    value = float(match[1])
+    if not math.isfinite(value):
+        raise QuantityError(f"{text!r}: the number is too large")
+    return value, match[2].strip()
+
+
+def _one_of(*tables: dict[str, object]) -> str:
+    return ", ".join(name for table in tables for name in table)
+
+
+def bits(text: str) -> int:
+    """A size [bit], a whole number of them.
+
+    >>> bits("64 KiB"), bits("64KiB")
+    (524288, 524288)
+    """
+    number, unit = _split(text, "64 KiB")
+    if unit in {"KB", "kB", "MB", "GB", "TB"}:
+        raise QuantityError(
+            f"{text!r}: {unit!r} means 1000 to some and 1024 to others; "
+            f"write {unit[0].upper()}iB for powers of 1024, or plain B"
+        )
+    if unit not in _SIZE_BITS:
+        raise QuantityError(f"{text!r}: {unit!r} is no size; use one of {_one_of(_SIZE_BITS)}")
+    size = number * _SIZE_BITS[unit]
+    if size != round(size):
+        raise QuantityError(f"{text!r}: is {size} bit, not a whole number of bits")
+    return round(size)
+
+
+def access_energy(text: str) -> tuple[float, str]:
+    """Energy of moving one bit, and its unit, from an energy per amount of data.
+
+    The amount is a size unit or a number of bits, because published figures are per access.
+
+    >>> access_energy("50 pJ/B"), access_energy("200 MAC/32bit"), access_energy("10 pJ/64bit")
+    ((6.25, 'pJ'), (6.25, 'MAC'), (0.15625, 'pJ'))
+    """
+    number, unit = _split(text, "50 pJ/B")
+    energy, slash, per = unit.partition("/")
+    width = re.fullmatch(r"(\d*)\s*bit", per.strip())
+    amount = int(width[1] or 1) if width else _SIZE_BITS.get(per.strip(), 0)
+    if energy.strip() not in _ENERGY or not slash or not amount:
+        raise QuantityError(
+            f"{text!r}: {unit!r} is no access energy; use one of {_one_of(_ENERGY)} "
+            f"per bit, B or a number of bits, as in '50 pJ/B' or '10 pJ/64bit'"
+        )
+    factor, base = _ENERGY[energy.strip()]
+    return number * factor / amount, base
+
+
+def operation_energy(text: str) -> tuple[float, str]:
+    """Energy of one operation, and its unit.
+
+    >>> operation_energy("900 fJ"), operation_energy("1 MAC")
+    ((0.9, 'pJ'), (1.0, 'MAC'))
+    """
+    number, unit = _split(text, "0.9 pJ")
+    if unit not in _ENERGY:
+        raise QuantityError(f"{text!r}: {unit!r} is no energy; use one of {_one_of(_ENERGY)}")
+    factor, base = _ENERGY[unit]
+    return number * factor, base
+
+
+def efficiency(text: str, *, of: str) -> float:
+    """Energy [pJ] of moving one bit (`of="access"`) or of one operation (`of="operation"`).
+
+    >>> efficiency("0.02 GB/s/mW", of="access"), efficiency("2 TOPS/W", of="operation")
+    (6.25, 0.5)
+    """
+    table = {"access": _BITS_PER_PJ, "operation": _OPERATIONS_PER_PJ}[of]
+    number, unit = _split(text, f"4.9 {next(iter(table))}")
+    if unit not in table:
+        raise QuantityError(
+            f"{text!r}: {unit!r} is no {of} efficiency; use one of {_one_of(dict(table))}"
+        )
+    if number <= 0:
+        raise QuantityError(f"{text!r}: an efficiency must be above 0")
+    return 1 / (number * table[unit])
