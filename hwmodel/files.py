@@ -149,7 +149,7 @@ def validate(kind: type[Model], values: Any, path: Path | str) -> Model:
 
 def _sentence(error: ValidationError, kind: type[SpecModel], values: Any, path: Path | str) -> str:
     """`file:line: field: what is wrong, with the value and what is accepted`."""
-    first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")  # typos before gaps
+    first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")  # typos first
     trail, value, line = _follow(first["loc"], values)
     where = f"{path}:{line}" if line else f"{path}"
     field = ".".join(trail) or "file"
@@ -199,10 +199,8 @@ def _fields_at(kind: type[SpecModel], values: Any, location: tuple[int | str, ..
     schema = kind.model_json_schema(by_alias=True)
     models = [schema, *schema.get("$defs", {}).values()]
     for step in location[:-1]:
-        if (isinstance(values, dict) and step in values) or (
-            isinstance(values, list) and isinstance(step, int)
-        ):
-            values = values[step]
+        if isinstance(values, list) or (isinstance(values, dict) and step in values):
+            values = values[step]  # type: ignore[index]
     keys = set(values) if isinstance(values, dict) else set()
     best = max(models, key=lambda m: len(keys & set(m.get("properties", {}))))
     return list(best.get("properties", {}))

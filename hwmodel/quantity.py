@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 __all__ = ["QuantityError", "access_energy", "bits", "efficiency", "operation_energy"]
 
@@ -40,7 +41,7 @@ def _split(text: str, example: str) -> tuple[float, str]:
     return value, match[2].strip()
 
 
-def _one_of(*tables: dict[str, object]) -> str:
+def _one_of(*tables: Mapping[str, object]) -> str:
     return ", ".join(name for table in tables for name in table)
 
 
@@ -108,7 +109,7 @@ def efficiency(text: str, *, of: str) -> float:
     number, unit = _split(text, f"4.9 {next(iter(table))}")
     if unit not in table:
         raise QuantityError(
-            f"{text!r}: {unit!r} is no {of} efficiency; use one of {_one_of(dict(table))}"
+            f"{text!r}: {unit!r} is no {of} efficiency; use one of {_one_of(table)}"
         )
     if number <= 0:
         raise QuantityError(f"{text!r}: an efficiency must be above 0")

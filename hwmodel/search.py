@@ -1,0 +1,130 @@
+"""The tiles a chip would use for a problem: the source's level-by-level search.
+
+Levels are settled in turn from the top: among the tiles that fit the next level, the one of least
+energy at this step. It is a greedy rule; nothing says that it ends at the least total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwmodel.accesses import Count, Cut, Mapping, Tile, between, paper_cut, paper_extent, paper_top
+from hwmodel.errors import Infeasible
+from hwmodel.hardware import Hardware
+from hwmodel.problem import Extents, Operand, Problem
+
+__all__ = ["footprint_bits", "level_by_level"]
+
+
+def level_by_level(problem: Problem, hardware: Hardware) -> Mapping:
+    """Tiles by the source's greedy search, filters held at every boundary.
+
+    Source: BOLD, appendix, algorithm of the tiling search (spec sections 4 and 11).
+    Raises: Infeasible.
+    """
+    above, above_tile = paper_top(problem), problem.extent
+    tiles = []
+    for level in range(1, len(hardware.levels)):
+        tile = _cheapest(problem, hardware, level, above, above_tile)
+        above, above_tile = paper_cut(problem, above, above_tile, tile), tile
+        tiles.append(tile)
+    return Mapping(tuple(tiles), tuple("F" for _ in tiles))
+
+
+def footprint_bits(problem: Problem, tile: Tile, operand: Operand) -> Count:
+    """Bits that `operand` of a tile takes of a buffer; I with its halo (spec section 4)."""
+    if operand == "I":
+        rows = paper_extent(problem.height, tile.HO, tile.HF)
+        columns = paper_extent(problem.width, tile.WO, tile.WF)
+        return problem.bits.I * tile.N * tile.C * rows * columns
+    if operand == "F":
+        return problem.bits.F * tile.M * tile.C * tile.HF * tile.WF
+    return problem.bits.O * tile.N * tile.M * tile.HO * tile.WO
+
+
+def _cheapest(
+    problem: Problem, hardware: Hardware, level: int, above: Cut, above_tile: Extents
+) -> Extents:
+    """The tile of `levels[level]`, given the one above; the reduction is cut only if it must be.
+
+    The cost of a tile is n^I_{i+1} eps_{i+1} |I| b^I + n^F_i eps_i |F| b^F with this level's own
+    factors n, those of the levels above left out. Partial sums cost the same for all tiles that
+    are compared. Of equal tiles the one that is largest in M, then N, HO, WO is taken.
+    """
+    for whole in _reductions(above_tile):
+        tiles = _fitting(problem, hardware, level, whole)
+        if tiles.M.size:
+            break
+    else:
+        raise _infeasible(problem, hardware, level)
+    top, cut = paper_top(problem), paper_cut(problem, above, above_tile, tiles)
+    visits_I = above.M * above.rows * above.columns / (top.rows * top.columns)
+    visits_F = above.N * above.HO * above.WO
+    price_I = hardware.holder(level - 1, "I").read_energy_per_bit * problem.bits.I / visits_I
+    price_F = hardware.holder(level, "F").read_energy_per_bit * problem.bits.F / visits_F
+    cost = (
+        between(problem, above, cut).I_reads * price_I
+        + between(problem, cut, cut).F_reads * price_F
+    )
+    equal = np.flatnonzero(cost == cost.min())
+    best = equal[np.argmax(tiles.M[equal])]
+    return whole._replace(**{d: int(getattr(tiles, d)[best]) for d in ("N", "M", "HO", "WO")})
+
+
+def _reductions(above_tile: Extents) -> Iterator[Extents]:
+    """Tiles to try with the reduction whole, C in 2, 4, 8 ... parts, then the taps by halves."""
+    yield above_tile
+    for dimension in ("C", "HF", "WF"):
+        whole, parts = getattr(above_tile, dimension), 1
+        while getattr(above_tile, dimension) > 1:
+            parts *= 2
+            above_tile = above_tile._replace(**{dimension: -(-whole // parts)})
+            yield above_tile
+
+
+def candidates(extent: int) -> NDArray[np.int64]:
+    """Distinct values of ceil(extent / k), k = 1 ... extent, the largest first.
+
+    >>> candidates(9).tolist()
+    [9, 5, 3, 2, 1]
+    """
+    k = np.arange(1, isqrt(extent) + 1)
+    quotients = (extent - 1) // k  # ceil(D / k) = floor((D - 1) / k) + 1
+    return np.unique(np.concatenate([quotients, np.arange(quotients[-1] + 1)]))[::-1] + 1
+
+
+def _fitting(problem: Problem, hardware: Hardware, level: int, whole: Extents) -> Tile:
+    """All tiles of `whole` that fit `levels[level]` and are worth a look, as arrays [tile].
+
+    For each (N, HO, WO) only the largest M that fits: filters are held while ifmaps pass once
+    for every block of them, so a larger M never costs more.
+    """
+    N, HO, WO = np.meshgrid(
+        *(candidates(extent) for extent in (whole.N, whole.HO, whole.WO)), indexing="ij"
+    )
+    M = candidates(whole.M)[::-1]
+    I, F = (hardware.holder(level, operand) for operand in ("I", "F"))  # noqa: E741
+    capacity_I, capacity_F = (
+        np.inf if b.capacity_bits is None else b.capacity_bits for b in (I, F)
+    )
+    tile: Tile = whole
+    bits_I = footprint_bits(problem, tile._replace(N=N, HO=HO, WO=WO), "I")
+    bits_of_one_M = footprint_bits(problem, whole._replace(M=1), "F")
+    room_F = capacity_F - bits_I if I is F else np.broadcast_to(capacity_F, bits_I.shape)
+    fits = (bits_I <= capacity_I) & (room_F >= bits_of_one_M)
+    largest_M = M[np.searchsorted(M, room_F[fits] / bits_of_one_M, side="right") - 1]
+    return tile._replace(N=N[fits], M=largest_M, HO=HO[fits], WO=WO[fits])
+
+
+def _infeasible(problem: Problem, hardware: Hardware, level: int) -> Infeasible:
+    """Which memory of a level is too small for one element of what it holds, and by how much."""
+    for buffer in hardware.levels[level].buffers:
+        operands = [operand for operand in ("I", "F") if operand in buffer.holds]
+        needs = sum(getattr(problem.bits, operand) for operand in operands)
+        if buffer.capacity_bits is not None and needs > buffer.capacity_bits:
+            return Infeasible(buffer.name, " and ".join(operands), needs, buffer.capacity_bits)
+    raise AssertionError("a tile of one element fits every buffer, yet none was found")
