@@ -1,3 +1,42 @@
 """hwmodel: the energy of a network on a chip, under a method's arithmetic, layer by layer."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hwmodel.errors import (
+    DataError,
+    HwmodelError,
+    Infeasible,
+    NameUnknown,
+    ShapeError,
+    SpecError,
+)
+
+if TYPE_CHECKING:
+    from hwmodel.compare import compare
+    from hwmodel.evaluate import Report, evaluate
+
 __version__ = "0.1.0.dev0"
+__all__ = [
+    "DataError",
+    "HwmodelError",
+    "Infeasible",
+    "NameUnknown",
+    "Report",
+    "ShapeError",
+    "SpecError",
+    "compare",
+    "evaluate",
+]
+
+_HOMES = {"compare": "compare", "evaluate": "evaluate", "Report": "evaluate"}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names whose modules take long to import, on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hwmodel' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"hwmodel.{_HOMES[name]}"), name)

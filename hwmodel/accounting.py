@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from hwmodel.files import Flag, NamedSpec, Number, Whole
+from hwmodel.files import Flag, Name, NamedSpec, Number, Text, Whole
 
 __all__ = ["Accounting"]
 
@@ -21,6 +21,7 @@ class Accounting(NamedSpec):
     KIND: ClassVar[str] = "accounting"
     FOLDER: ClassVar[str] = "accountings"
 
+    baseline: Name = Field(description="method whose energy percentages refer to")
     search: Literal["level-by-level"] = Field(
         description="level-by-level: each level's cheapest tile in turn, from the top (greedy)"
     )
@@ -51,4 +52,8 @@ class Accounting(NamedSpec):
         ge=0,
         le=16,
         description="DRAM words per pre-activation where a method adds full-precision work to it",
+    )
+    not_counted: tuple[Text, ...] = Field(description="what every report under it leaves out")
+    not_counted_in_training: tuple[Text, ...] = Field(
+        default=(), description="what only a training iteration would have to pay"
     )

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar, TypeVar
 
@@ -82,10 +83,17 @@ def load(kind: type[Spec], what: str | Path | Spec) -> Spec:
     text = os.fspath(what) if isinstance(what, (str, Path)) else repr(what)
     if isinstance(what, Path) or is_path(text):
         return _named(kind, Path(text))
+    found: Spec = _bundled(kind, text)
+    return found
+
+
+@cache
+def _bundled(kind: type[NamedSpec], name: str) -> Any:
+    """A bundled spec, read once: its file is part of the program."""
     known = bundled(kind)
-    if text not in known:
-        raise NameUnknown(kind.KIND, text, known)
-    return _named(kind, known[text])
+    if name not in known:
+        raise NameUnknown(kind.KIND, name, known)
+    return _named(kind, known[name])
 
 
 def _named(kind: type[Spec], path: Path) -> Spec:

@@ -1,0 +1,5 @@
+"""python -m hwmodel."""
+
+from hwmodel.cli import main
+
+main()

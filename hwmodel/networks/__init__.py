@@ -1,0 +1,1 @@
+"""Families of networks: each module has one function `network(...)` that wires its layers."""

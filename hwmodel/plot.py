@@ -1,0 +1,231 @@
+"""Tables made by this tool -> figures. Each figure takes the tidy records of a CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from math import fsum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hwmodel.compare import Comparison
+from hwmodel.errors import DataError, HwmodelError, nearest
+from hwmodel.evaluate import COLUMNS
+from hwmodel.files import bundled, load, whole_file
+from hwmodel.method import Method
+from hwmodel.report import NATURE, scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FORMATS", "PLOTS", "draw", "read_records"]
+
+FORMATS = ("png", "svg", "pdf")
+_SPARE_COLOURS = ("#1f77b4", "#ff7f0e", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
+_PART_COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
+
+Record = dict[str, str]
+
+
+def read_records(path: Path) -> list[Record]:
+    """Rows of a CSV that `compare` or `report` wrote. Raises: DataError."""
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            reader = csv.DictReader(stream, strict=True)
+            records, header = list(reader), tuple(reader.fieldnames or ())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: is not a CSV file: {error}") from None
+    if header not in (Comparison._fields, COLUMNS):
+        raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
+    if not records:
+        raise DataError(f"{path}: has no rows")
+    for line, record in enumerate(records, start=2):
+        _check(record, f"{path}:{line}")
+    return records
+
+
+def _check(record: Record, where: str) -> None:
+    """Every cell is there, and the energy is a finite number."""
+    if None in record or None in record.values():
+        raise DataError(f"{where}: has not as many cells as the header")
+    for field in ("energy", "percent_of_baseline", "source_percent"):
+        text = record.get(field, "")
+        try:
+            value = float(text or 0)
+        except ValueError:
+            value = float("nan")
+        if not 0 <= value < float("inf"):
+            raise DataError(f"{where}: {field} {text!r} is no energy")
+
+
+def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None:
+    """Write a figure; the ending of `path` says in which format.
+
+    Args:
+        kind: a name of `PLOTS`; by default "methods" for a comparison and "layers" for a report.
+
+    Raises: HwmodelError for an unknown kind or format, DataError where the table has not what
+        the figure shows.
+    """
+    ending = path.suffix.removeprefix(".").lower()
+    if ending not in FORMATS:
+        raise HwmodelError(f"{path}: a figure ends in {', '.join('.' + f for f in FORMATS)}")
+    compared = "method" in records[0] and "percent_of_baseline" in records[0]
+    kind = kind or ("methods" if compared else "layers")
+    if kind not in PLOTS:
+        raise HwmodelError(f"no plot is called {kind!r}: {nearest(kind, PLOTS)}")
+    if (kind == "methods") != compared:
+        needed = "compare" if kind == "methods" else "report"
+        raise DataError(f"a plot of {kind} needs a CSV of `hwmodel {needed}`")
+    with _style():
+        figure = PLOTS[kind](records)
+        _save(figure, path, ending)
+
+
+def _style() -> AbstractContextManager[None]:
+    import matplotlib
+
+    matplotlib.use("agg")
+    return matplotlib.rc_context(
+        {
+            "svg.hashsalt": "hwmodel",  # the same table gives the same bytes
+            "svg.fonttype": "none",
+            "pdf.fonttype": 42,
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.axisbelow": True,
+        }
+    )
+
+
+def _save(figure: Figure, path: Path, ending: str) -> None:
+    undated = {"png": {"Software": "hwmodel"}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with whole_file(path, "wb") as stream:
+        figure.savefig(stream, format=ending, dpi=200, metadata=undated[ending])
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def colours(methods: Sequence[str]) -> dict[str, str]:
+    """A colour for each method: the one its file states, else one of a fixed row."""
+    known = bundled(Method)
+    stated = {name: load(Method, name).colour for name in methods if name in known}
+    spare = [name for name in methods if not stated.get(name)]
+    fallback = {n: _SPARE_COLOURS[i % len(_SPARE_COLOURS)] for i, n in enumerate(spare)}
+    return {name: stated.get(name) or fallback[name] for name in methods}
+
+
+def _unique(records: Sequence[Record], field: str) -> list[str]:
+    return list(dict.fromkeys(record[field] for record in records))
+
+
+def methods_figure(records: Sequence[Record]) -> Figure:
+    """Percent of the baseline: a group of bars per chip, a bar per method, published as marks."""
+    chips, methods = _unique(records, "hardware"), _unique(records, "method")
+    figure, axes = _figure(max(6.4, 0.55 * len(chips) * len(methods) + 1.5), 3.6)
+    colour = colours(methods)
+    width = 0.84 / len(methods)
+    published = None
+    for i, method in enumerate(methods):
+        for j, chip in enumerate(chips):
+            found = [r for r in records if (r["method"], r["hardware"]) == (method, chip)]
+            if not found or not found[0]["percent_of_baseline"]:
+                continue
+            x = j + (i - (len(methods) - 1) / 2) * width
+            percent = float(found[0]["percent_of_baseline"])
+            source = float(found[0]["source_percent"] or 0)
+            bar = axes.bar(x, percent, 0.92 * width, color=colour[method])
+            top = (x, max(percent, source))  # the number stands above the bar and above the mark
+            axes.annotate(
+                f"{percent:.3g}", top, (0, 4), textcoords="offset points", ha="center", size=7
+            )
+            if j == 0:
+                bar.set_label(method)
+            if source:
+                (published,) = axes.plot(x, source, "_", color="k", ms=11, mew=1.4)
+    if published:
+        published.set_label("published")
+    axes.set_xticks(range(len(chips)), chips)
+    axes.set_ylabel("energy, % of the baseline on the same chip")
+    axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+    axes.grid(axis="y", color="0.9")
+    _title(axes, records)
+    figure.legend(loc="outside right upper", frameon=False)
+    return figure
+
+
+def _title(axes: Axes, records: Sequence[Record]) -> None:
+    first = records[0]
+    mode = f"{first['mode']}, " if "mode" in first else ""
+    axes.set_title(
+        f"{first['network']}, {mode}batch {first['batch']}, "
+        f"accounting {first['accounting']} ({NATURE})",
+        loc="left",
+        fontsize=8,
+        color="0.3",
+    )
+
+
+def _stacked(
+    records: Sequence[Record], along: str, parts: Callable[[Record], str], xlabel: str
+) -> Figure:
+    """Stacked bars of energy: one bar per value of the column `along`, cut by `parts`."""
+    places = _unique(records, along)
+    names = list(dict.fromkeys(parts(record) for record in records))
+    sums = {
+        name: [
+            fsum(float(r["energy"]) for r in records if r[along] == place and parts(r) == name)
+            for place in places
+        ]
+        for name in names
+    }
+    totals = [fsum(column) for column in zip(*sums.values(), strict=True)]
+    divisor, unit = scale(max(totals), records[0]["unit"])
+    figure, axes = _figure(max(6.4, 0.32 * len(places) + 2.5), 3.6)
+    bottom = [0.0] * len(places)
+    for index, name in enumerate(names):
+        heights = [energy / divisor for energy in sums[name]]
+        shade = _PART_COLOURS[index % len(_PART_COLOURS)]
+        hatch = "" if index < len(_PART_COLOURS) else "//"
+        axes.bar(range(len(places)), heights, 0.75, bottom, color=shade, hatch=hatch, label=name)
+        bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
+    crowded = len(places) > 6
+    axes.set_xticks(range(len(places)), places, rotation=60 if crowded else 0,
+                    ha="right" if crowded else "center")  # fmt: skip
+    axes.set_ylabel(f"energy, {unit}")
+    axes.set_xlabel(xlabel)
+    axes.grid(axis="y", color="0.9")
+    _title(axes, records)
+    figure.legend(loc="outside right upper", frameon=False, reverse=True)
+    return figure
+
+
+def layers_figure(records: Sequence[Record]) -> Figure:
+    """Energy of each layer, cut by pass."""
+    return _stacked(records, "layer", lambda r: r["pass"].replace("_", " "), _of(records))
+
+
+def levels_figure(records: Sequence[Record]) -> Figure:
+    """Energy at each level, cut by tensor; operations by pass are their own bar."""
+    return _stacked(records, "level", lambda r: r["tensor"] or "operations", _of(records))
+
+
+def _of(records: Sequence[Record]) -> str:
+    return f"{records[0]['method']} on {records[0]['hardware']}"
+
+
+PLOTS: dict[str, Callable[[Sequence[Record]], Figure]] = {
+    "methods": methods_figure,
+    "layers": layers_figure,
+    "levels": levels_figure,
+}
