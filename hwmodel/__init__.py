@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from hwmodel.errors import (
@@ -33,10 +35,24 @@ __all__ = [
 _HOMES = {"compare": "compare", "evaluate": "evaluate", "Report": "evaluate"}
 
 
-def __getattr__(name: str) -> Any:
-    """Public names whose modules take long to import, on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'hwmodel' has no attribute {name!r}")
-    from importlib import import_module
+class _Package(ModuleType):
+    """Public names whose modules take long to import, on first use.
 
-    return getattr(import_module(f"hwmodel.{_HOMES[name]}"), name)
+    Two functions have the name of the module they live in. An import of the module must not put
+    the module in the function's place, whoever imports it and when.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'hwmodel' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(f"hwmodel.{_HOMES[name]}"), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _HOMES and isinstance(value, ModuleType):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
