@@ -13,6 +13,7 @@ from hwmodel.errors import (
     NameUnknown,
     ShapeError,
     SpecError,
+    TooLarge,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "Report",
     "ShapeError",
     "SpecError",
+    "TooLarge",
     "compare",
     "evaluate",
 ]
