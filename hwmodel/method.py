@@ -12,8 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hwmodel.accounting import Accounting
-from hwmodel.errors import SpecError
-from hwmodel.files import Name, NamedSpec, SpecModel, Text, load
+from hwmodel.errors import NameUnknown, SpecError
+from hwmodel.files import Name, NamedSpec, SpecModel, Text, bundled, load
 from hwmodel.layers import PASSES, Pass, Tensor
 from hwmodel.network import Node
 
@@ -112,7 +112,7 @@ class Method(NamedSpec):
         """See that every method named by a rule exists. Raises: NameUnknown."""
         for rule in self.rules:
             if rule.precision is not None:
-                load(Method, rule.precision)
+                _referred(rule.precision)
 
     def _resolve(self, node: Node) -> tuple[dict[Tensor, Width], dict[Pass, Arithmetic]]:
         # Only bundled methods can be referred to, and a test sees that those end.
@@ -124,5 +124,13 @@ class Method(NamedSpec):
             )
         if rule.precision is None:
             return rule.bits, rule.arithmetic
-        bits, arithmetic = load(Method, rule.precision)._resolve(node)
+        bits, arithmetic = _referred(rule.precision)._resolve(node)
         return {**bits, **rule.bits}, {**arithmetic, **rule.arithmetic}
+
+
+def _referred(name: str) -> Method:
+    """A bundled method; a name that looks like a path is none. Raises: NameUnknown."""
+    known = bundled(Method)
+    if name not in known:
+        raise NameUnknown(Method.KIND, name, known)
+    return load(Method, name)
