@@ -12,6 +12,7 @@ from itertools import product
 REDUCTION = ("C", "HF", "WF")
 OF_F = ("M",)
 OF_I = ("N", "HO", "WO")
+OF_O = ("N", "M", "HO", "WO")
 
 
 def simulate(problem, tiles, held=None):
@@ -20,33 +21,31 @@ def simulate(problem, tiles, held=None):
     Keys: "I", "F" reads; "O back" sums fetched to be continued, "O part" sums that leave
     unfinished, "O" finished sums; "mac".
     """
-    held = held or ["F"] * len(tiles)
     counts = [Counter() for _ in range(len(tiles) + 1)]
-
-    def visit(level, box):
-        if level == len(tiles):
-            _compute(counts[level], box)
-            return
-        order = (OF_F, OF_I) if held[level] == "F" else (OF_I, OF_F)
-        sums = list(_points(box, ("N", "M", "HO", "WO")))
-        visits = list(_blocks(box, tiles[level], REDUCTION))
-        for number, part in enumerate(visits):
-            if number > 0:
-                counts[level]["O back"] += len(sums)
-            for outer in _blocks(part, tiles[level], order[0]):
-                counts[level][held[level]] += _loaded(problem, outer, held[level])
-                streamed = "I" if held[level] == "F" else "F"
-                for block in _blocks(outer, tiles[level], order[1]):
-                    counts[level][streamed] += _loaded(problem, block, streamed)
-                    visit(level + 1, block)
-            if number < len(visits) - 1:
-                counts[level]["O part"] += len(sums)
-
     whole = {loop: (0, length) for loop, length in problem.extent._asdict().items()}
     for _ in range(problem.groups):
-        visit(0, whole)
-        counts[0]["O"] += len(list(_points(whole, ("N", "M", "HO", "WO"))))
+        _visit(problem, tiles, held or ["F"] * len(tiles), counts, whole)
+        counts[0]["O"] += _elements(whole, OF_O)
     return counts
+
+
+def _visit(problem, tiles, held, counts, box):
+    """One block of the level above `tiles[0]`, whose own counts are `counts[0]`."""
+    if not tiles:
+        _compute(counts[0], box)
+        return
+    parts = list(_blocks(box, tiles[0], REDUCTION))
+    streamed, outer, inner = ("I", OF_F, OF_I) if held[0] == "F" else ("F", OF_I, OF_F)
+    for part in parts:
+        if part != parts[0]:
+            counts[0]["O back"] += _elements(box, OF_O)
+        for kept in _blocks(part, tiles[0], outer):
+            counts[0][held[0]] += _loaded(problem, kept, held[0])
+            for block in _blocks(kept, tiles[0], inner):
+                counts[0][streamed] += _loaded(problem, block, streamed)
+                _visit(problem, tiles[1:], held[1:], counts[1:], block)
+        if part != parts[-1]:
+            counts[0]["O part"] += _elements(box, OF_O)
 
 
 def _compute(count, box):
@@ -73,10 +72,14 @@ def _points(box, loops):
     return product(*(range(*box[loop]) for loop in loops))
 
 
+def _elements(box, loops):
+    return sum(1 for _ in _points(box, loops))
+
+
 def _loaded(problem, box, operand):
     if operand == "F":
-        return len(list(_points(box, ("M", "C", "HF", "WF"))))
-    images = len(list(_points(box, ("N", "C"))))
+        return _elements(box, ("M", "C", "HF", "WF"))
+    images = _elements(box, ("N", "C"))
     rows = _span(problem.height, box["HO"], box["HF"])
     columns = _span(problem.width, box["WO"], box["WF"])
     return images * rows * columns

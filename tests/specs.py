@@ -84,7 +84,13 @@ def chip(*levels, mac=2.0, operations=1, split=None):
         shared.append({"name": "S", "split": parts})
     for number, level in enumerate(reversed(shared)):
         level["level"] = number
-    price = {"operation": "mac", "bits": 32, "energy": mac, "operations": operations, "source": "me"}
+    price = {
+        "operation": "mac",
+        "bits": 32,
+        "energy": mac,
+        "operations": operations,
+        "source": "me",
+    }
     return Hardware.model_validate(
         {"version": 1, "name": "made", "title": "Made", "energy_unit": "pJ", "levels": shared,
          "arithmetic": [price]}

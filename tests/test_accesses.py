@@ -38,7 +38,13 @@ def test_the_closed_form_equals_the_simulator_where_tiles_divide(data, convoluti
 @pytest.mark.parametrize("phase", ["forward", "backward_weight"])
 def test_every_kernel_and_stride_of_the_spec_is_judged(kernel, stride, phase):
     layer = Conv(
-        name="x", kind="conv", channels=4, kernel=kernel, stride=stride, padding=kernel // 2, groups=2
+        name="x",
+        kind="conv",
+        channels=4,
+        kernel=kernel,
+        stride=stride,
+        padding=kernel // 2,
+        groups=2,
     )
     nest = problem(layer, (2, 11, 7), 3, phase)
     tiles = (nest.extent, nest.extent._replace(M=1, N=1), Extents(*[1] * 7))

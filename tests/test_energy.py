@@ -106,7 +106,9 @@ def test_memory_energy_of_one_layer_by_hand():
         ("O", "L0"): (64, 64 * 5 * 20.0),  # leave once, to DRAM
         ("", "compute"): (0, 0.0),
     }
-    assert {key: row.accesses for key, row in found.items()} == {k: n for k, (n, _) in by_hand.items()}
+    assert {key: row.accesses for key, row in found.items()} == {
+        k: n for k, (n, _) in by_hand.items()
+    }
     for key, (_, energy) in by_hand.items():
         assert found[key].energy == pytest.approx(energy, rel=1e-12), key
     assert found["I", "L0"].bits == 192 * 2
@@ -153,7 +155,9 @@ def test_extra_work_is_one_word_in_dram_for_each_pre_activation():
 # Laws
 
 
-@pytest.mark.parametrize("method", ["fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn"])
+@pytest.mark.parametrize(
+    "method", ["fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn"]
+)
 @pytest.mark.parametrize("hardware", ["ascend", "v100"])
 def test_the_table_and_every_view_of_it_sum_to_the_energy(method, hardware):
     report = evaluate("vgg-small", hardware, method)

@@ -77,7 +77,9 @@ def test_an_energy_may_be_stated_in_several_ways(tmp_path, stated, per_bit):
     path = written(tmp_path, CHIP, ("access_energy: 5 pJ/B", stated))
     sram = load(Hardware, path).holder(1, "I")
     assert sram.read_energy_per_bit == pytest.approx(per_bit, rel=1e-15)
-    assert sram.write_energy_per_bit == pytest.approx(2 if "write" in stated else per_bit, rel=1e-15)
+    assert sram.write_energy_per_bit == pytest.approx(
+        2 if "write" in stated else per_bit, rel=1e-15
+    )
 
 
 def test_an_efficiency_is_of_each_operation_an_energy_of_the_whole(tmp_path):

@@ -86,7 +86,9 @@ def test_extra_work_is_done_where_it_is_said(tmp_path):
     network = written(tmp_path, NETWORK, name="net.yaml")
     somewhere = ("what: scaling,", "what: scaling, where: {kind: [linear]},")
     report = evaluate(network, "ascend", written(tmp_path, METHOD, somewhere))
-    extra = [(r.layer, r.tensor, r.accesses, r.bits) for r in report.rows if r.component == "elementwise"]
+    extra = [
+        (r.layer, r.tensor, r.accesses, r.bits) for r in report.rows if r.component == "elementwise"
+    ]
     assert extra == [("fc1", "scaling", 10, 320)]
 
 
@@ -102,7 +104,10 @@ def test_a_layer_without_a_rule_is_an_error_that_names_it(tmp_path):
 def test_a_precision_is_a_bundled_method(tmp_path, monkeypatch, precision):
     monkeypatch.chdir(tmp_path)
     path = written(tmp_path, METHOD, ("precision: fp", f"precision: {precision}"))
-    for use in (lambda: evaluate("vgg-small", "ascend", path), lambda: checked("method", str(path))):
+    for use in (
+        lambda: evaluate("vgg-small", "ascend", path),
+        lambda: checked("method", str(path)),
+    ):
         with pytest.raises(NameUnknown) as caught:
             use()
         assert str(caught.value) == (

@@ -63,7 +63,9 @@ def test_percent_of_full_precision_is_the_independent_one_within_2_percent(metho
 
 
 @pytest.mark.parametrize(("hardware", "part", "expected"), TOTALS)
-def test_totals_of_full_precision_are_the_independent_ones_within_3_percent(hardware, part, expected):
+def test_totals_of_full_precision_are_the_independent_ones_within_3_percent(
+    hardware, part, expected
+):
     assert getattr(lines()["fp", hardware], part) == pytest.approx(expected, rel=0.03)
 
 

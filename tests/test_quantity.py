@@ -55,7 +55,9 @@ def test_efficiency_is_the_inverse_of_energy():
 
 @given(st.floats(1e-6, 1e6), st.sampled_from(["fJ", "pJ", "nJ", "uJ", "MAC"]))
 def test_an_energy_per_byte_is_that_of_8_bits(number, unit):
-    (per_byte, base), (per_bit, same) = (access_energy(f"{number} {unit}/{x}") for x in ("B", "bit"))
+    (per_byte, base), (per_bit, same) = (
+        access_energy(f"{number} {unit}/{x}") for x in ("B", "bit")
+    )
     assert per_byte * 8 == pytest.approx(per_bit, rel=1e-12)
     assert base == same == ("MAC" if unit == "MAC" else "pJ")
 
@@ -94,7 +96,8 @@ def test_what_is_no_size_says_what_is(text, sentence):
 
 
 @pytest.mark.parametrize(
-    "unit", ["pJ", "pJ/", "kJ/B", "pJ/0bit", "pJ/b", "W", "GB/s/mW", "pj/B", "pJ/B/s", "pJ/9999999bit"]
+    "unit",
+    ["pJ", "pJ/", "kJ/B", "pJ/0bit", "pJ/b", "W", "GB/s/mW", "pj/B", "pJ/B/s", "pJ/9999999bit"],
 )
 def test_what_is_no_access_energy_says_what_is(unit):
     with pytest.raises(QuantityError) as caught:

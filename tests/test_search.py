@@ -41,11 +41,11 @@ def needs(nest, tile):
 
 
 def fits(nest, tile, hardware, level):
-    I, F = needs(nest, tile)  # noqa: E741
+    needed = needs(nest, tile)
     of_I, of_F = (hardware.holder(level, x) for x in "IF")
     if of_I is of_F:
-        return I + F <= of_I.capacity_bits
-    return I <= of_I.capacity_bits and F <= of_F.capacity_bits
+        return sum(needed) <= of_I.capacity_bits
+    return all(n <= b.capacity_bits for n, b in zip(needed, (of_I, of_F), strict=True))
 
 
 def cost(nest, above, tile, is_top, hardware, level):
@@ -123,16 +123,20 @@ def test_every_level_has_the_cheapest_tile_that_fits(convolution, phase, hardwar
         tiles = level_by_level(nest, hardware).tiles
     except Infeasible:
         assert any(
-            b.capacity_bits < nest.bits.I + nest.bits.F for x in hardware.levels[1:] for b in x.buffers
+            b.capacity_bits < nest.bits.I + nest.bits.F
+            for x in hardware.levels[1:]
+            for b in x.buffers
         )
         return
     assert len(tiles) == len(hardware.levels) - 1
     for level, tile in enumerate(tiles, start=1):
         least, reduction = brute_force(nest, above, level == 1, hardware, level)
-        assert (tile.C, tile.HF, tile.WF) == reduction
+        assert reduction == (tile.C, tile.HF, tile.WF)
         assert all(extent in cuts(whole) for extent, whole in zip(tile[:2], above[:2], strict=True))
         assert fits(nest, tile, hardware, level)
-        assert cost(nest, above, tile, level == 1, hardware, level) == pytest.approx(least, rel=1e-12)
+        assert cost(nest, above, tile, level == 1, hardware, level) == pytest.approx(
+            least, rel=1e-12
+        )
         above = tile
 
 
