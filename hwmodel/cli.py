@@ -236,13 +236,13 @@ def _say(message: str) -> None:
 
 
 def main() -> NoReturn:
-    """Entry point: a user's mistake is one message on standard error and exit code 2."""
+    """Entry point: a user's mistake is one message on standard error and exit code 2.
+
+    A pipe whose reader has seen enough ends the program in silence; typer sees to that.
+    """
     try:
         app()
     except HwmodelError as error:
         _say(f"hwmodel: {error}")
         sys.exit(2)
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        sys.stderr.close()
-        sys.exit(0)
     raise AssertionError("app() ends with SystemExit")

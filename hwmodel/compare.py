@@ -112,7 +112,7 @@ def _lines(
 
 
 def _line(report: Report, whole: float, reference: Method) -> Comparison:
-    percent = 100 * report.energy / whole if whole else None
+    percent = 100 * (report.energy / whole) if whole else None  # of the baseline exactly 100
     source = published_percent(report, reference)
     rows = report.rows
     parts = {
