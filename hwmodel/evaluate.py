@@ -150,7 +150,7 @@ def works(
     for phase, nest in loops.items():
         if phase not in MODES[mode] or (skipped and phase == "backward_input"):
             continue
-        tensors = PASSES[phase]
+        tensors = nest.tensors
         bits = Widths(*(treatment.bits[tensor] for tensor in tensors))
         problem = Problem(nest.extent, nest.height, nest.width, bits, nest.groups)
         result.append(

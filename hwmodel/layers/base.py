@@ -40,7 +40,8 @@ class LoopNest(NamedTuple):
     extent: Extents  # of one group
     height: Window
     width: Window
-    groups: int = 1
+    groups: int
+    tensors: tuple[Tensor, Tensor, Tensor]  # what moves as ifmaps, as filters and as ofmaps
 
 
 class Cost(NamedTuple):

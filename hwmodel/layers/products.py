@@ -20,6 +20,7 @@ from hwmodel.layers.base import (
     Shape,
     Sides,
     Sliding,
+    Tensor,
     reach,
 )
 from hwmodel.problem import Extents, Window
@@ -97,7 +98,7 @@ class Conv(_Channelled):
             "backward_input": Extents(N, C, M, H, W, HF, WF),
             "backward_weight": Extents(C, M, N, HF, WF, HO, WO),
         }
-        return {p: LoopNest(extents[p], height[p], width[p], g) for p in PASSES}
+        return {p: LoopNest(extents[p], height[p], width[p], g, PASSES[p]) for p in PASSES}
 
 
 class ConvTranspose(_Channelled):
@@ -140,13 +141,17 @@ class ConvTranspose(_Channelled):
         (HF, WF), N = self.kernel, batch
         C, M = C // g, M // g
         height, width = self._windows(0, HO, H), self._windows(1, WO, W)
-        swapped: dict[Pass, tuple[Pass, Extents]] = {
-            "forward": ("backward_input", Extents(N, M, C, HO, WO, HF, WF)),
-            "backward_input": ("forward", Extents(N, C, M, H, W, HF, WF)),
-            # dO takes the images' role and I the filters', which are smaller.
-            "backward_weight": ("backward_weight", Extents(M, C, N, HF, WF, H, W)),
+        nests: dict[Pass, tuple[Pass, Extents, tuple[Tensor, Tensor, Tensor]]] = {
+            "forward": ("backward_input", Extents(N, M, C, HO, WO, HF, WF), PASSES["forward"]),
+            "backward_input": ("forward", Extents(N, C, M, H, W, HF, WF), PASSES["backward_input"]),
+            # dO is what the filter slides over here, and I what slides.
+            "backward_weight": (
+                "backward_weight",
+                Extents(M, C, N, HF, WF, H, W),
+                ("dO", "I", "dF"),
+            ),
         }
-        return {p: LoopNest(e, height[q], width[q], g) for p, (q, e) in swapped.items()}
+        return {p: LoopNest(e, height[q], width[q], g, t) for p, (q, e, t) in nests.items()}
 
 
 class Linear(BaseLayer):
@@ -211,7 +216,8 @@ class _Attention(BaseLayer):
             "backward_input": n._replace(M=n.C, C=n.M),
             "backward_weight": n._replace(N=n.C, C=n.N),
         }
-        return {p: LoopNest(e, one, one, batch * self.heads) for p, e in extents.items()}
+        groups = batch * self.heads
+        return {p: LoopNest(e, one, one, groups, PASSES[p]) for p, e in extents.items()}
 
     def _head(self, inputs: Sequence[Shape]) -> Extents:
         raise NotImplementedError  # each of the two products has its own

@@ -95,7 +95,8 @@ class Upsample(BaseLayer):
         C, H, W = self.one(inputs)
         if (self.size is None) == (self.factor is None):
             raise ShapeError(f"layer {self.name}: give either size or factor")
-        return (C, *self.size) if self.size else (C, H * (self.factor or 1), W * (self.factor or 1))
+        rows, columns = self.size or (H * (self.factor or 1), W * (self.factor or 1))
+        return C, rows, columns
 
     def cost(self) -> Cost:
         """Bilinear: a weighted sum of four neighbours."""
@@ -114,9 +115,10 @@ class Concat(BaseLayer):
         for shape in inputs[1:]:
             if shape[1:] != inputs[0][1:]:
                 raise ShapeError(
-                    f"layer {self.name}: cannot join {inputs[0]} and {shape}: rows and columns differ"
+                    f"layer {self.name}: cannot join {inputs[0]} and {shape}, "
+                    "which differ in rows or columns"
                 )
-        return (sum(shape[0] for shape in inputs), *inputs[0][1:])
+        return sum(shape[0] for shape in inputs), *inputs[0][1:]
 
     def cost(self) -> Cost:
         """Every word is read and written; nothing is fused."""
