@@ -11,11 +11,12 @@ from pydantic import Field
 
 from hwmodel.accounting import Accounting
 from hwmodel.energy import COMPUTE
-from hwmodel.evaluate import Mode, Report, Tiler, evaluate
+from hwmodel.evaluate import Report, Tiler, evaluate
 from hwmodel.files import Name, NamedSpec, Number, SpecModel, Text, load, read_yaml, validate
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.network import Network, load_network
+from hwmodel.workload import Mode
 
 __all__ = ["Comparison", "compare", "published_percent"]
 

@@ -25,6 +25,7 @@ from hwmodel.layers.reshaping import (
     PixelShuffle,
     Reshape,
     Slice,
+    Uncounted,
     Upsample,
 )
 
@@ -56,12 +57,13 @@ __all__ = [
     "Shape",
     "Slice",
     "Tensor",
+    "Uncounted",
     "Upsample",
 ]
 
 _Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
 _Elementwise = BatchNorm | LayerNorm | Activation | Add | Multiply | Scale | Embedding
 _Pool = MaxPool | AveragePool | GlobalAveragePool
-_View = PixelShuffle | Upsample | Concat | Slice | Reshape
+_View = PixelShuffle | Upsample | Concat | Slice | Reshape | Uncounted
 
 Layer = Annotated[_Product | _Elementwise | _Pool | _View, Field(discriminator="kind")]

@@ -45,9 +45,9 @@ class LoopNest(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """How a layer that only moves treats each element, in passes over whole tensors.
+    """How a layer that only moves treats its tensors: passes over them, and operations.
 
-    Operations are for each element of the output, or of each input where the layer shrinks.
+    Operations are for each element of the output.
     """
 
     reads: int = 1  # passes over every input, forward
@@ -61,6 +61,7 @@ class Cost(NamedTuple):
     saved_output: int = 0  # passes over the output kept from the forward pass
     signal_adds: int = 0  # the same operations, backward
     signal_macs: int = 0
+    table_reads: int = 0  # passes over the output's worth of a table's rows (embedding)
     inference_reads: int | None = None  # where inference needs fewer passes than training
 
 
@@ -121,11 +122,15 @@ class BaseLayer(SpecModel):
         """Multiply-accumulates of one pass over one image, of products only."""
         return 0
 
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """Terms of +-1 that an element of the output can be the sum of, given the inputs'."""
+        return max(before)
+
     def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
         """The products of a training iteration, by pass; empty for a layer that only moves."""
         return {}
 
-    def cost(self) -> Cost | None:
+    def cost(self, inputs: Sequence[Shape]) -> Cost | None:
         """How a layer that only moves does so; None for a product, or where nothing moves."""
         return None
 

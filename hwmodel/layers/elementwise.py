@@ -28,7 +28,7 @@ class BatchNorm(BaseLayer):
         """A scale and a shift for each channel."""
         return 2 * self.one(inputs)[0] * self.affine
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """Sum and sum of squares, then one multiply-add; back, two sums, then two multiply-adds."""
         return Cost(
             reads=2, adds=1, macs=2, signal_reads=2, saved_input=2, signal_adds=1, signal_macs=3,
@@ -45,7 +45,7 @@ class LayerNorm(BaseLayer):
         """A scale and a shift for each channel."""
         return 2 * self.one(inputs)[0]
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """As batch norm; its statistics are those of the place, in inference too."""
         return Cost(
             reads=2, adds=1, macs=2, signal_reads=2, saved_input=2, signal_adds=1, signal_macs=3
@@ -86,7 +86,11 @@ class Activation(BaseLayer):
         """Slopes and shifts that are learned for each channel."""
         return _LEARNED.get(self.function, 0) * self.one(inputs)[0]
 
-    def cost(self) -> Cost:
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """One: what comes out is no sum."""
+        return 1
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """That of the function; the method's own counts as one comparison."""
         return _FUNCTIONS[self.function]
 
@@ -101,7 +105,11 @@ class Add(BaseLayer):
         """That of the inputs. Raises: ShapeError."""
         return self.alike(inputs)
 
-    def cost(self) -> Cost:
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """Those of all inputs."""
+        return sum(before)
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """One addition for each input beyond the first."""
         return Cost(adds=len(self.inputs) - 1, signal_reads=0, signal_writes=0)
 
@@ -121,7 +129,7 @@ class Multiply(BaseLayer):
             )
         return shape
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """One multiplication; backward, each operand's signal needs the other operand."""
         return Cost(macs=1, saved_input=1, signal_macs=2)
 
@@ -135,7 +143,7 @@ class Scale(BaseLayer):
         """A factor for each channel."""
         return self.one(inputs)[0]
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """One multiplication forward; backward, one for the signal and one for the factor."""
         return Cost(macs=1, saved_input=1, signal_macs=2)
 
@@ -158,6 +166,6 @@ class Embedding(BaseLayer):
         """The table."""
         return self.vocabulary * self.features
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """A row is read and written on; backward, its signal is added to the table's."""
-        return Cost(signal_writes=0)
+        return Cost(table_reads=1, signal_writes=0)

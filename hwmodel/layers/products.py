@@ -45,6 +45,10 @@ class _Channelled(Sliding):
         """M biases, if any."""
         return self.channels * self.bias
 
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """C/g * HF * WF, each a product of operands taken as +-1."""
+        return self.weights(inputs) // self.channels
+
     def _check_groups(self, shape: Shape) -> None:
         for word, channels in (("input", shape[0]), ("output", self.channels)):
             if channels % self.groups:
@@ -177,6 +181,10 @@ class Linear(BaseLayer):
         """M biases, if any."""
         return self.features * self.bias
 
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """C, each a product of operands taken as +-1."""
+        return self.weights(inputs) // self.features
+
     def macs(self, inputs: Sequence[Shape]) -> int:
         """M * C at each place."""
         return self._pixel.macs([self._seen(inputs)])
@@ -202,6 +210,10 @@ class _Attention(BaseLayer):
     """
 
     heads: Positive
+
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """C of one head."""
+        return self._head(inputs).C
 
     def macs(self, inputs: Sequence[Shape]) -> int:
         """Heads * queries * M * C of one head."""

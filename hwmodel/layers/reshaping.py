@@ -9,11 +9,11 @@ from typing import Literal
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.files import Flag, Whole
+from hwmodel.files import Flag, Text, Whole
 from hwmodel.layers.base import BaseLayer, Cost, Pair, Positive, Shape, Sliding
 
 __all__ = ["AveragePool", "Concat", "GlobalAveragePool", "MaxPool", "PixelShuffle", "Reshape"]
-__all__ += ["Slice", "Upsample"]
+__all__ += ["Slice", "Uncounted", "Upsample"]
 
 
 class _Pool(Sliding):
@@ -33,7 +33,7 @@ class MaxPool(_Pool):
 
     kind: Literal["max-pool"]
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """Comparisons within the window; backward needs which element it was (the output)."""
         return Cost(adds=self.window - 1, saved_output=1)
 
@@ -43,7 +43,7 @@ class AveragePool(_Pool):
 
     kind: Literal["average-pool"]
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """Additions within the window and a factor; backward, the factor."""
         return Cost(adds=self.window - 1, macs=1, signal_macs=1)
 
@@ -57,9 +57,9 @@ class GlobalAveragePool(BaseLayer):
         """(C, 1, 1)."""
         return self.one(inputs)[0], 1, 1
 
-    def cost(self) -> Cost:
-        """An addition for each element that is read; see `Cost`."""
-        return Cost(adds=1, signal_macs=1)
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Additions over the channel and a factor; backward, the factor."""
+        return Cost(adds=prod(self.one(inputs)[1:]) - 1, macs=1, signal_macs=1)
 
 
 class PixelShuffle(BaseLayer):
@@ -77,7 +77,7 @@ class PixelShuffle(BaseLayer):
             )
         return C // f**2, f * H, f * W
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """Every word is read and written; nothing is fused."""
         return Cost()
 
@@ -98,7 +98,7 @@ class Upsample(BaseLayer):
         rows, columns = self.size or (H * (self.factor or 1), W * (self.factor or 1))
         return C, rows, columns
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """Bilinear: a weighted sum of four neighbours."""
         macs = 4 if self.interpolation == "bilinear" else 0
         return Cost(macs=macs, signal_macs=macs, signal_adds=1)
@@ -120,7 +120,7 @@ class Concat(BaseLayer):
                 )
         return sum(shape[0] for shape in inputs), *inputs[0][1:]
 
-    def cost(self) -> Cost:
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
         """Every word is read and written; nothing is fused."""
         return Cost()
 
@@ -157,3 +157,17 @@ class Reshape(BaseLayer):
                 f"{prod(self.shape):,}"
             )
         return self.shape
+
+
+class Uncounted(BaseLayer):
+    """An operator that has no model: its output's shape is known, its cost is listed as missing."""
+
+    kind: Literal["uncounted"]
+    operator: Text
+    shape: tuple[Positive, Positive, Positive] | None = Field(
+        default=None, description="of its output; left out, that of its first input"
+    )
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """As stated, or as the first input's."""
+        return self.shape or inputs[0]
