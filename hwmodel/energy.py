@@ -23,7 +23,7 @@ class Operation(NamedTuple):
 
     kind: OperationKind
     bits: int
-    count: int
+    times: int
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,8 @@ def product_rows(
     bits = work.problem.bits
     partial_bits = max(accounting.partial_sum_bits, bits.O)
     for index, level in enumerate(traffic(work.problem, mapping, accounting.counting)):
-        back, unfinished = (
-            (level.O_partial_reads, partial_bits),
-            (level.O_partial_writes, partial_bits),
-        )
+        back = level.O_partial_reads, partial_bits
+        unfinished = level.O_partial_writes, partial_bits
         moves: tuple[tuple[str, Buffer, Moves, Moves], ...] = (
             (I, hardware.holder(index, "I"), [(level.I_reads, bits.I)], []),
             (F, hardware.holder(index, "F"), [(level.F_reads, bits.F)], []),
@@ -131,11 +129,8 @@ def _moved(
 def _operated(
     work: Product | Stream, component: Component, hardware: Hardware, accounting: Accounting
 ) -> list[Row]:
-    return [
-        Row(
-            work.layer, work.phase, component, kind, COMPUTE, 0, 0, count,
-            count * price(kind, bits, hardware, accounting),
-        )
-        for kind, bits, count in work.operations
-        if count
-    ]  # fmt: skip
+    rows = []
+    for kind, bits, times in work.operations:
+        energy = times * price(kind, bits, hardware, accounting)
+        rows.append(Row(work.layer, work.phase, component, kind, COMPUTE, 0, 0, times, energy))
+    return [row for row in rows if row.operations]

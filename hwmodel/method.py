@@ -8,7 +8,7 @@ accounting (the full-precision word, the Boolean signal) are named, not numbered
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -95,6 +95,9 @@ class TensorRule(SpecModel):
     bits: Width
     signal: Width
     source: Text
+
+
+AnyRule = TypeVar("AnyRule", LayerRule, TensorRule)
 
 
 class Passes(SpecModel):
@@ -194,7 +197,8 @@ class Method(NamedSpec):
     def kept_bits(self, node: Node, accounting: Accounting) -> int:
         """Width of the sum stored beside a layer's input for the way back [bit]; 0: none is."""
         rule = next((rule for rule in self.kept if rule.where.matches(node)), None)
-        return width(rule.bits, node, accounting) if rule else 0
+        summed = node._replace(terms=node.input_terms)
+        return width(rule.bits, summed, accounting) if rule else 0
 
     def extra(self, node: Node) -> list[ExtraWork]:
         """Work on a layer's output beyond what the graph shows."""
@@ -218,7 +222,7 @@ class Method(NamedSpec):
         own = {n: v for n in ("weights", "weight_signal", "update") if (v := getattr(rule, n))}
         return other.model_copy(update=own | {"arithmetic": other.arithmetic | rule.arithmetic})
 
-    def _first(self, rules: tuple[Any, ...], node: Node, what: str) -> Any:
+    def _first(self, rules: tuple[AnyRule, ...], node: Node, what: str) -> AnyRule:
         for rule in rules:
             if rule.where.matches(node):
                 return rule

@@ -43,7 +43,8 @@ class Node(NamedTuple):
     position: str  # among the layers with weights: "first", "last" or "middle"
     feeds: tuple[str, ...]  # kinds of layers that take the output, seen through pools and views
     consumers: int  # layers that take the output
-    terms: int  # terms of +-1 that one element of the output can be the sum of
+    input_terms: int  # terms of +-1 that one element of an input can be the sum of, at most
+    terms: int  # the same of the output
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
 
     @property
@@ -110,13 +111,16 @@ class Network(NamedSpec):
         nodes = []
         for p in placed:
             name = p.layer.name
-            terms[name] = p.layer.terms(p.input_shapes, [terms[i] for i in p.inputs])
+            before = [terms[i] for i in p.inputs]
+            terms[name] = p.layer.terms(p.input_shapes, before)
             signal_to = tuple(learned[i] for i in p.inputs)
             own = p.layer.weights(p.input_shapes) + p.layer.other_parameters(p.input_shapes)
             learned[name] = own > 0 or any(signal_to)
             position = ends.get(name, "middle")
             consumers = len(takers.get(name, ()))
-            nodes.append(Node(*p, position, feeds[name], consumers, terms[name], signal_to))
+            nodes.append(
+                Node(*p, position, feeds[name], consumers, max(before), terms[name], signal_to)
+            )
         return tuple(nodes)
 
     def _placed(self, omitted: frozenset[str]) -> list[_Placed]:

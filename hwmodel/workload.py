@@ -151,7 +151,9 @@ def _operator(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Strea
     ]
     if node.layer.kind == "activation" and ins[0].bits == out.bits == 1:
         cost = cost._replace(reads=0, writes=0, saved_input=0)  # thresholded as it was written
-    kept = job.method.kept_bits(node, job.accounting)
+    kept = job.method.kept_bits(node, job.accounting) if job.accounting.stored_activations else 0
+    if kept:  # the sum says what the input and the output would
+        cost = cost._replace(saved_input=0, saved_output=0)
     yield from _streams(name, cost, ins, out, node.signal_to, kept, job)
 
 
@@ -180,7 +182,7 @@ def _streams(
     if not (job.trains and any(signal_to)):
         return
     keeps = job.accounting.stored_activations
-    if keeps and kept_bits:
+    if kept_bits:
         yield stream("forward", "kept sum", 0, out.elements, kept_bits)
         yield stream("backward_input", "kept sum", out.elements, 0, kept_bits)
     signal = cost.signal_reads * out.elements
@@ -230,7 +232,11 @@ def _fork(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
 
 
 # States besides the weight, multiply-adds and special functions for each weight.
-_OPTIMIZERS = {"sgd": ((), 1, 0), "momentum": (("momentum",), 2, 0), "adam": (("m", "v"), 6, 2)}
+_OPTIMIZERS: dict[str, tuple[tuple[str, ...], int, int]] = {
+    "sgd": ((), 1, 0),
+    "momentum": (("momentum",), 2, 0),
+    "adam": (("m", "v"), 6, 2),
+}
 
 
 def _weight_update(
