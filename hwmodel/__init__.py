@@ -11,11 +11,12 @@ from hwmodel.errors import (
     NameUnknown,
     ShapeError,
     SpecError,
+    TooLarge,
 )
 
 if TYPE_CHECKING:
-    from hwmodel.compare import compare
-    from hwmodel.evaluate import Report, evaluate
+    from hwmodel.comparison import compare
+    from hwmodel.evaluation import Report, evaluate
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -26,11 +27,12 @@ __all__ = [
     "Report",
     "ShapeError",
     "SpecError",
+    "TooLarge",
     "compare",
     "evaluate",
 ]
 
-_HOMES = {"compare": "compare", "evaluate": "evaluate", "Report": "evaluate"}
+_HOMES = {"compare": "comparison", "evaluate": "evaluation", "Report": "evaluation"}
 
 
 def __getattr__(name: str) -> Any:

@@ -65,8 +65,8 @@ def compare(
 ) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
     from hwmodel.accounting import Accounting as Preset
-    from hwmodel.compare import compare as compared
-    from hwmodel.evaluate import not_counted
+    from hwmodel.comparison import compare as compared
+    from hwmodel.evaluation import not_counted
     from hwmodel.files import load
     from hwmodel.method import Method
     from hwmodel.network import load_network
@@ -103,7 +103,7 @@ def report(
     out: Out = None,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
-    from hwmodel.evaluate import evaluate
+    from hwmodel.evaluation import evaluate
     from hwmodel.report import report_csv, report_tables
 
     found = evaluate(

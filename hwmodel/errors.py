@@ -5,6 +5,7 @@ HwmodelError
 ├── NameUnknown    no such network, chip, method, accounting …: kind, name, nearest, all
 ├── ShapeError     two layers do not fit together: layer and both shapes
 ├── Infeasible     no tile fits a buffer: level, operand, missing bits
+├── TooLarge       more tiles than can be compared: level, how many, how many at most
 └── DataError      a CSV or trace handed back to the tool is not one it wrote
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = ["DataError", "HwmodelError", "Infeasible", "NameUnknown", "ShapeError", "SpecError"]
+__all__ += ["TooLarge"]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -76,4 +78,24 @@ class Infeasible(HwmodelError):
         return (
             f"{place}no tile fits: one element of {self.operand} needs {self.needs_bits:,} bit, "
             f"{self.level} holds {self.holds_bits:,} ({missing_bytes:,} B too few)"
+        )
+
+
+class TooLarge(HwmodelError):
+    """A problem has more tiles than the search compares.
+
+    Attributes:
+        level: name of the level whose tiles they are.
+        where: layer, pass and chip, filled in by whoever knows them.
+    """
+
+    def __init__(self, level: str, tiles: int, most: int) -> None:
+        self.level, self.tiles, self.most, self.where = level, tiles, most, ""
+        super().__init__()
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return (
+            f"{place}{self.tiles:,} tiles of {self.level} to compare, more than {self.most:,}; "
+            "make the batch or the image smaller"
         )

@@ -14,12 +14,22 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from hwmodel.errors import HwmodelError, NameUnknown, SpecError, nearest
 
-__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Whole", "bundled", "folder", "load"]
-__all__ += ["read_yaml", "validate", "whole_file"]
+__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
+__all__ += ["load", "read_yaml", "validate", "whole_file"]
 
 # YAML 1.2 knows numbers, booleans and text; none of them may stand in for another.
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -29,6 +39,17 @@ Text = Annotated[StrictStr, Field(min_length=1)]
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 
 MAX_SPEC_BYTES = 8 * 2**20  # a spec or network file larger than this is a mistake
+
+
+def _version(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int) or value != 1:
+        raise ValueError(f"{value!r} is no version of the file format that is known here; use 1")
+    return value
+
+
+Version = Annotated[
+    int, BeforeValidator(_version), WithJsonSchema({"const": 1, "description": "of the format"})
+]
 
 
 class SpecModel(BaseModel):
@@ -43,7 +64,7 @@ class NamedSpec(SpecModel):
     KIND: ClassVar[str]  # the word for it in messages and on the command line
     FOLDER: ClassVar[str]  # the folder of the bundled ones
 
-    version: Whole = Field(ge=1, le=1, description="version of the file format")
+    version: Version
     name: Name
     title: Text
     sources: dict[Name, Text] = Field(default={}, description="key -> publication")
@@ -131,11 +152,14 @@ def read_yaml(path: Path) -> Any:
 
 
 def _refuse_references(text: str, path: Path) -> None:
-    """Anchors, aliases and tags: a spec says every value where it stands."""
+    """Anchors, aliases, tags and merges: a spec says every value where it stands."""
     from ruamel.yaml import YAML
-    from ruamel.yaml.tokens import AliasToken, AnchorToken, TagToken
+    from ruamel.yaml.tokens import AliasToken, AnchorToken, ScalarToken, TagToken
 
     for token in YAML(typ="rt", pure=True).scan(text):
+        if isinstance(token, ScalarToken) and token.plain and token.value == "<<":
+            line = token.start_mark.line + 1
+            raise SpecError(f"{path}:{line}: has a YAML merge; write the fields out instead")
         if isinstance(token, (AliasToken, AnchorToken, TagToken)):
             line = token.start_mark.line + 1
             word = type(token).__name__.removesuffix("Token").lower()
@@ -155,28 +179,67 @@ def validate(kind: type[Model], values: Any, path: Path | str) -> Model:
         raise SpecError(_sentence(error, kind, values, path)) from None
 
 
+# What pydantic calls a mistake, and how it is said here; its `ctx` fills in the rest.
+_RULES = {
+    "bool_type": "must be true or false",
+    "dict_type": "must be 'field: value' lines",
+    "finite_number": "must be finite",
+    "float_type": "must be a number",
+    "greater_than_equal": "must be at least {ge}",
+    "int_type": "must be a whole number",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+    "model_attributes_type": "must be 'field: value' lines",
+    "model_type": "must be 'field: value' lines",
+    "string_pattern_mismatch": "must match {pattern}",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must not be empty",
+    "string_type": "must be text",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length}",
+    "tuple_type": "must be a list",
+    "union_tag_invalid": "must be one of {expected_tags}",
+    "value_error": "{error}",
+}
+_UNKNOWN = ("extra_forbidden", "invalid_key")
+
+
 def _sentence(error: ValidationError, kind: type[SpecModel], values: Any, path: Path | str) -> str:
     """`file:line: field: what is wrong, with the value and what is accepted`."""
-    first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")  # typos first
-    trail, value, line = _follow(first["loc"], values)
+    errors = _independent(error.errors())
+    first = min(errors, key=lambda e: e["type"] not in _UNKNOWN)  # typos first
+    wrong, location, context = first["type"], first["loc"], first.get("ctx", {})
+    if wrong.startswith("union_tag"):  # the field that should tell alternatives apart
+        location = (*location, context["discriminator"].strip("'"))
+        wrong = "missing" if wrong == "union_tag_not_found" else wrong
+    trail, value, line = _follow(location, values, named=wrong in (*_UNKNOWN, "missing"))
     where = f"{path}:{line}" if line else f"{path}"
-    field = ".".join(trail) or "file"
-    if first["type"] == "extra_forbidden":
-        hint = nearest(trail[-1], _fields_at(kind, values, first["loc"]))
+    field = ".".join(trail)
+    if wrong in _UNKNOWN:
+        hint = nearest(trail[-1], _fields_at(kind, values, location))
         return f"{where}: {field} is not a field; {hint}"
-    if first["type"] == "missing":
+    if wrong == "missing":
         return f"{where}: {field} is missing"
-    problem = first["msg"].removeprefix("Value error, ")
-    shown = "" if first["type"] == "value_error" and _show(value) in problem else _show(value)
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{where}: {field} {shown}: {problem}{more}".replace(" :", ":")
+    problem = _RULES.get(wrong, first["msg"]).format_map(context)
+    shown = field if wrong == "value_error" else f"{field} {_show(value)}"  # ours show it
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return ": ".join(part for part in (where, shown, problem) if part) + more
 
 
-def _follow(location: tuple[int | str, ...], values: Any) -> tuple[list[str], Any, int]:
+def _independent(errors: list[Any]) -> list[Any]:
+    """Without those that pydantic adds about a list because one of its entries is wrong."""
+    inner = {error["loc"][:n] for error in errors for n in range(len(error["loc"]))}
+    return [error for error in errors if error["type"] != "too_short" or error["loc"] not in inner]
+
+
+def _follow(
+    location: tuple[int | str, ...], values: Any, *, named: bool
+) -> tuple[list[str], Any, int]:
     """Names along an error's location, the value there, and its line.
 
     A list entry is called by its `name` where it has one; steps that pydantic adds to tell
-    alternatives apart do not stand in the file and are passed over.
+    alternatives apart do not stand in the file and are passed over. A last step that does not
+    stand there either is part of the name if it is `named`: it is what is missing.
     """
     trail: list[str] = []
     line = 0
@@ -189,29 +252,41 @@ def _follow(location: tuple[int | str, ...], values: Any) -> tuple[list[str], An
         elif isinstance(values, list) and isinstance(step, int) and step < len(values):
             line = marks.item(step)[0] + 1 if marks else line
             values = values[step]
-            named = isinstance(values, dict) and isinstance(values.get("name"), str)
-            trail.append(values["name"] if named else str(step + 1))
-        elif step == location[-1] and isinstance(step, str) and step != "[key]":
+            has_name = isinstance(values, dict) and isinstance(values.get("name"), str)
+            trail.append(values["name"] if has_name else str(step + 1))
+        elif named and step == location[-1]:
             line = marks.line + 1 if marks and not line else line
-            trail.append(step)
-            values = None
+            trail.append(str(step + 1) if isinstance(step, int) else step)
     return trail, values, line
 
 
 def _fields_at(kind: type[SpecModel], values: Any, location: tuple[int | str, ...]) -> list[str]:
-    """Fields that the model owning the last step of `location` accepts.
+    """Fields accepted in the place of the last step of `location`, which is none of them.
 
-    Asked of pydantic by a schema walk: definitions are searched for the model whose required
-    fields the mapping there fits best, which is exact for the models of this package.
+    Found by a walk along the schema. Where it allows for several models, the one is meant that
+    knows most of the fields that stand there.
     """
-    schema = kind.model_json_schema(by_alias=True)
-    models = [schema, *schema.get("$defs", {}).values()]
+    whole = kind.model_json_schema(by_alias=True)
+    models = [*_alternatives(whole, whole)]
     for step in location[:-1]:
         if isinstance(values, list) or (isinstance(values, dict) and step in values):
             values = values[step]  # type: ignore[index]
-    keys = set(values) if isinstance(values, dict) else set()
-    best = max(models, key=lambda m: len(keys & set(m.get("properties", {}))))
-    return list(best.get("properties", {}))
+            inner = [m.get("properties", {}).get(step) or m.get("items") for m in models]
+            models = [a for schema in inner if schema for a in _alternatives(schema, whole)]
+    properties = [m.get("properties", {}) for m in models]
+    properties = [fields for fields in properties if location[-1] not in fields]
+    return list(max(properties, key=lambda fields: len(fields.keys() & set(values)), default=()))
+
+
+def _alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A schema without references; where it allows for several, each of them."""
+    if "$ref" in schema:
+        schema = whole["$defs"][schema["$ref"].split("/")[-1]]
+    inner = schema.get("anyOf", []) + schema.get("oneOf", [])
+    for alternative in inner:
+        yield from _alternatives(alternative, whole)
+    if not inner:
+        yield schema
 
 
 def _show(value: Any) -> str:

@@ -6,6 +6,7 @@ here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
@@ -40,12 +41,12 @@ def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
         read = quantity.access_energy if kind == "access" else quantity.operation_energy
         energy = Energy(*read(value))
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        energy = Energy(float(value), None)
+        energy = Energy(value, None)
     else:
         raise ValueError(f"{value!r} is no energy; write one as in '50 pJ/B' or '0.9 pJ'")
-    if not 0 <= energy.value < float("inf"):  # also refuses NaN
+    if not 0 <= energy.value <= sys.float_info.max:  # also refuses NaN
         raise ValueError(f"{value!r}: an energy must be finite and at least 0")
-    return energy
+    return Energy(float(energy.value), energy.unit)
 
 
 def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:

@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hwmodel.accounting import Accounting
-from hwmodel.errors import SpecError
-from hwmodel.files import Name, NamedSpec, SpecModel, Text, Whole, load
+from hwmodel.errors import NameUnknown, SpecError
+from hwmodel.files import Name, NamedSpec, SpecModel, Text, Whole, bundled, load
 from hwmodel.layers import PASSES, Cost, Pass
 from hwmodel.network import INPUT, Node
 
@@ -208,7 +208,7 @@ class Method(NamedSpec):
         """See that every method named by a rule exists. Raises: NameUnknown."""
         for rule in self.layers:
             if rule.precision is not None:
-                load(Method, rule.precision)
+                _referred(rule.precision)
 
     def _resolved(self, node: Node) -> LayerRule:
         """The rule for a layer with what it takes over filled in.
@@ -218,7 +218,7 @@ class Method(NamedSpec):
         rule = self._first(self.layers, node, "layers")
         if rule.precision is None:
             return rule
-        other = load(Method, rule.precision)._resolved(node)
+        other = _referred(rule.precision)._resolved(node)
         own = {n: v for n in ("weights", "weight_signal", "update") if (v := getattr(rule, n))}
         return other.model_copy(update=own | {"arithmetic": other.arithmetic | rule.arithmetic})
 
@@ -241,3 +241,11 @@ def width(word: int | str, node: Node, accounting: Accounting) -> int:
         return word
     stated: int | str = getattr(accounting, f"{word}_bits")
     return node.terms.bit_length() if stated == "fan-in" else int(stated)
+
+
+def _referred(name: str) -> Method:
+    """A bundled method; a name that looks like a path is none. Raises: NameUnknown."""
+    known = bundled(Method)
+    if name not in known:
+        raise NameUnknown(Method.KIND, name, known)
+    return load(Method, name)

@@ -17,6 +17,7 @@ from hwmodel.files import (
     NamedSpec,
     SpecModel,
     Text,
+    Version,
     Whole,
     folder,
     is_path,
@@ -130,6 +131,8 @@ class Network(NamedSpec):
         before = INPUT
         placed = []
         for layer in self.layers:
+            if layer.name == INPUT:
+                raise ShapeError(f"{self.name}: {INPUT!r} is the network's own input, no layer")
             if layer.name in shapes:
                 raise ShapeError(f"{self.name}: two layers are called {layer.name!r}")
             inputs = layer.inputs or (before,)
@@ -161,7 +164,7 @@ class _Member(SpecModel):
 
 
 class _Zoo(SpecModel):
-    version: Whole = Field(ge=1, le=1)
+    version: Version
     members: dict[str, _Member]
 
 

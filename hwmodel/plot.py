@@ -9,9 +9,9 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hwmodel.compare import Comparison
+from hwmodel.comparison import Comparison
 from hwmodel.errors import DataError, HwmodelError, nearest
-from hwmodel.evaluate import COLUMNS
+from hwmodel.evaluation import COLUMNS
 from hwmodel.files import bundled, load, whole_file
 from hwmodel.method import Method
 from hwmodel.report import NATURE, scale

@@ -24,7 +24,7 @@ _ENERGY = {
 _BITS_PER_PJ = {"GB/s/mW": 8.0, "GBPS/mW": 8.0}
 _OPERATIONS_PER_PJ = {"TOPS/W": 1.0, "GOPS/W": 1e-3}
 
-_NUMBER = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)", re.DOTALL)
+_NUMBER = re.compile(r"([-+]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)", re.DOTALL)
 
 
 class QuantityError(ValueError):
@@ -60,6 +60,8 @@ def bits(text: str) -> int:
     if unit not in _SIZE_BITS:
         raise QuantityError(f"{text!r}: {unit!r} is no size; use one of {_one_of(_SIZE_BITS)}")
     size = number * _SIZE_BITS[unit]
+    if not math.isfinite(size):
+        raise QuantityError(f"{text!r}: the number is too large")
     if size != round(size):
         raise QuantityError(f"{text!r}: is {size} bit, not a whole number of bits")
     return round(size)
@@ -75,7 +77,7 @@ def access_energy(text: str) -> tuple[float, str]:
     """
     number, unit = _split(text, "50 pJ/B")
     energy, slash, per = unit.partition("/")
-    width = re.fullmatch(r"(\d*)\s*bit", per.strip())
+    width = re.fullmatch(r"(\d{0,6})\s*bit", per.strip())
     amount = int(width[1] or 1) if width else _SIZE_BITS.get(per.strip(), 0)
     if energy.strip() not in _ENERGY or not slash or not amount:
         raise QuantityError(
@@ -113,4 +115,7 @@ def efficiency(text: str, *, of: str) -> float:
         )
     if number <= 0:
         raise QuantityError(f"{text!r}: an efficiency must be above 0")
-    return 1 / (number * table[unit])
+    energy = 1 / number / table[unit]
+    if not math.isfinite(energy):
+        raise QuantityError(f"{text!r}: the number is too small")
+    return energy

@@ -9,9 +9,9 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hwmodel.compare import Comparison
+from hwmodel.comparison import Comparison
 from hwmodel.energy import COMPUTE
-from hwmodel.evaluate import COLUMNS, Report
+from hwmodel.evaluation import COLUMNS, Report
 from hwmodel.files import whole_file
 from hwmodel.layers import PASSES
 

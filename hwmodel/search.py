@@ -7,24 +7,26 @@ energy at this step. It is a greedy rule; nothing says that it ends at the least
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isqrt
+from math import isqrt, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.accesses import Count, Cut, Mapping, Tile, between, paper_cut, paper_extent, paper_top
-from hwmodel.errors import Infeasible
+from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.hardware import Hardware
 from hwmodel.problem import Extents, Operand, Problem
 
 __all__ = ["footprint_bits", "level_by_level"]
+
+MAX_TILES = 2**22  # of one level; a thousand times what a large image and batch take
 
 
 def level_by_level(problem: Problem, hardware: Hardware) -> Mapping:
     """Tiles by the source's greedy search, filters held at every boundary.
 
     Source: BOLD, appendix, algorithm of the tiling search (spec sections 4 and 11).
-    Raises: Infeasible.
+    Raises: Infeasible, TooLarge.
     """
     above, above_tile = paper_top(problem), problem.extent
     tiles = []
@@ -101,15 +103,20 @@ def _fitting(problem: Problem, hardware: Hardware, level: int, whole: Extents) -
     """All tiles of `whole` that fit `levels[level]` and are worth a look, as arrays [tile].
 
     For each (N, HO, WO) only the largest M that fits: filters are held while ifmaps pass once
-    for every block of them, so a larger M never costs more.
+    for every block of them, so a larger M never costs more. Entries are floats, which count
+    further than 64-bit integers.
+
+    Raises: TooLarge.
     """
-    N, HO, WO = np.meshgrid(
-        *(candidates(extent) for extent in (whole.N, whole.HO, whole.WO)), indexing="ij"
-    )
-    M = candidates(whole.M)[::-1]
+    axes = [candidates(extent).astype(float) for extent in (whole.N, whole.HO, whole.WO)]
+    count = prod(axis.size for axis in axes)
+    if count > MAX_TILES:
+        raise TooLarge(hardware.levels[level].name, count, MAX_TILES)
+    N, HO, WO = np.meshgrid(*axes, indexing="ij")
+    M = candidates(whole.M)[::-1].astype(float)
     I, F = (hardware.holder(level, operand) for operand in ("I", "F"))  # noqa: E741
     capacity_I, capacity_F = (
-        np.inf if b.capacity_bits is None else b.capacity_bits for b in (I, F)
+        np.inf if b.capacity_bits is None else float(b.capacity_bits) for b in (I, F)
     )
     tile: Tile = whole
     bits_I = footprint_bits(problem, tile._replace(N=N, HO=HO, WO=WO), "I")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hwmodel.accesses import Mapping
 from hwmodel.accounting import Accounting
 from hwmodel.energy import Product, Row, product_rows, stream_rows
-from hwmodel.errors import HwmodelError, Infeasible
+from hwmodel.errors import HwmodelError, Infeasible, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
@@ -40,11 +40,11 @@ class Tiler:
         self._found: dict[Problem, Mapping] = {}
 
     def mapping(self, work: Product) -> Mapping:
-        """The tiles for `work`. Raises: Infeasible, naming the layer."""
+        """The tiles for `work`. Raises: Infeasible, TooLarge; they name the layer."""
         if work.problem not in self._found:
             try:
                 self._found[work.problem] = level_by_level(work.problem, self.hardware)
-            except Infeasible as error:
+            except (Infeasible, TooLarge) as error:
                 error.where = f"{work.layer}, {work.phase} on {self.hardware.name}"
                 raise
         return self._found[work.problem]

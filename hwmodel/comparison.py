@@ -11,7 +11,7 @@ from pydantic import Field
 
 from hwmodel.accounting import Accounting
 from hwmodel.energy import COMPUTE
-from hwmodel.evaluate import Report, Tiler, evaluate
+from hwmodel.evaluation import Report, Tiler, evaluate
 from hwmodel.files import Name, NamedSpec, Number, SpecModel, Text, load, read_yaml, validate
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
