@@ -5,39 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import fsum
 from pathlib import Path
-from typing import ClassVar, NamedTuple
-
-from pydantic import Field
+from typing import NamedTuple, cast
 
 from hwmodel.accounting import Accounting
 from hwmodel.energy import COMPUTE
 from hwmodel.evaluation import Report, Tiler, evaluate
-from hwmodel.files import Name, NamedSpec, Number, SpecModel, Text, load, read_yaml, validate
+from hwmodel.files import load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.network import Network, load_network
+from hwmodel.published import energy_percent, published_table
 from hwmodel.workload import Mode
 
-__all__ = ["Comparison", "compare", "published_percent"]
-
-
-class Figure(SpecModel):
-    """A published result of one network under one method."""
-
-    network: Name
-    method: Name
-    accuracy_percent: Number | None = None
-    energy_percent: dict[Name, Number] = Field(default={}, description="of the baseline, by chip")
-    source: Text
-
-
-class Published(NamedSpec):
-    """What papers print, to be set beside what the model says."""
-
-    KIND: ClassVar[str] = "table of published figures"
-    FOLDER: ClassVar[str] = "."
-
-    figures: tuple[Figure, ...]
+__all__ = ["Comparison", "compare", "reproduce"]
 
 
 class Comparison(NamedTuple):
@@ -66,55 +46,105 @@ class Comparison(NamedTuple):
     residual_percent: float | None  # of the published value: 100 (ours / source - 1)
 
 
+class _Cell(NamedTuple):
+    """One line that is asked for: what is evaluated, against what, and what was published."""
+
+    network: Network
+    method: Method
+    baseline_network: Network
+    baseline: Method
+    source_percent: float | None
+
+
 def compare(
     network: str | Path | Network,
     hardware: Sequence[str | Path | Hardware],
     methods: Sequence[str | Path | Method],
     *,
     baseline: str | Path | Method | None = None,
-    accounting: str | Path | Accounting = "paper",
+    accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = "paper",
     batch: int = 1,
     mode: Mode = "training",
 ) -> Iterator[Comparison]:
-    """Lines in the order given, chip by chip; everything is loaded before the first is computed.
+    """Lines in the order given, chip by chip, accounting by accounting, method by method.
+
+    Everything is loaded before the first line is computed.
 
     Args:
-        baseline: the method that is 100 %, by default the accounting's.
+        baseline: the method that is 100 %, by default each accounting's.
+        accounting: one, or several to be set side by side.
 
     Raises: HwmodelError, as `evaluate`.
     """
-    network, choices = load_network(network), load(Accounting, accounting)
+    network = load_network(network)
     chips = [load(Hardware, chip) for chip in hardware]
     rules = [load(Method, method) for method in methods]
-    reference = load(Method, baseline or choices.baseline)
-    return _lines(network, chips, rules, reference, choices, batch, mode)
+    single = isinstance(accounting, (str, Path, Accounting))
+    several = cast(Sequence[str | Path | Accounting], [accounting] if single else accounting)
+    choices = [load(Accounting, choice) for choice in several]
+    references = [load(Method, baseline or choice.baseline) for choice in choices]
+    plan = [
+        (chip, choice, [_cell(network, method, chip, reference, mode) for method in rules])
+        for chip in chips
+        for choice, reference in zip(choices, references, strict=True)
+    ]
+    return _lines(plan, batch, mode)
+
+
+def _cell(network: Network, method: Method, chip: Hardware, reference: Method, mode: Mode) -> _Cell:
+    source = energy_percent(network.name, method.name, chip.name, reference.name)
+    return _Cell(network, method, network, reference, source if mode == "training" else None)
+
+
+def reproduce(
+    table: str, *, accounting: Sequence[str | Path | Accounting] = ("paper", "full"), batch: int = 1
+) -> Iterator[Comparison]:
+    """A published table row by row, on its chips, against its baseline.
+
+    Raises: NameUnknown.
+    """
+    published = published_table(table)
+    choices = [load(Accounting, choice) for choice in accounting]
+    baseline = load_network(published.baseline.network), load(Method, published.baseline.method)
+    rows = [(load_network(f.network), load(Method, f.method), f) for f in published.figures]
+    plan = [
+        (
+            load(Hardware, chip),
+            choice,
+            [_Cell(net, rule, *baseline, f.energy_percent.get(chip)) for net, rule, f in rows],
+        )
+        for chip in published.chips
+        for choice in choices
+    ]
+    return _lines(plan, batch, "training")
 
 
 def _lines(
-    network: Network,
-    chips: list[Hardware],
-    methods: list[Method],
-    reference: Method,
-    accounting: Accounting,
-    batch: int,
-    mode: Mode,
+    plan: list[tuple[Hardware, Accounting, list[_Cell]]], batch: int, mode: Mode
 ) -> Iterator[Comparison]:
-    for chip in chips:
-        tiler = Tiler(chip)
+    tilers: dict[tuple[str, str], Tiler] = {}
+    for chip, choice, cells in plan:
+        tiler = tilers.setdefault((chip.name, choice.name), Tiler(chip))
+        wholes: dict[tuple[str, str], float] = {}
+        for cell in cells:
+            key = cell.baseline_network.name, cell.baseline.name
+            if key not in wholes:
+                wholes[key] = evaluate(
+                    cell.baseline_network, chip, cell.baseline,
+                    accounting=choice, batch=batch, mode=mode, tiler=tiler,
+                ).energy  # fmt: skip
+            report = evaluate(
+                cell.network, chip, cell.method,
+                accounting=choice, batch=batch, mode=mode, tiler=tiler,
+            )  # fmt: skip
+            yield _line(report, wholes[key], cell.source_percent)
 
-        def report(method: Method, chip: Hardware = chip, tiler: Tiler = tiler) -> Report:
-            return evaluate(
-                network, chip, method, accounting=accounting, batch=batch, mode=mode, tiler=tiler
-            )
 
-        whole = report(reference).energy
-        for method in methods:
-            yield _line(report(method), whole, reference)
+_PRODUCT = ("memory", "compute")
 
 
-def _line(report: Report, whole: float, reference: Method) -> Comparison:
+def _line(report: Report, whole: float, source: float | None) -> Comparison:
     percent = 100 * report.energy / whole if whole else None
-    source = published_percent(report, reference)
     rows = report.rows
     parts = {
         phase: fsum(r.energy for r in rows if r.phase == phase and r.component in _PRODUCT)
@@ -138,24 +168,3 @@ def _line(report: Report, whole: float, reference: Method) -> Comparison:
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
     )
-
-
-_PRODUCT = ("memory", "compute")
-
-
-def published_percent(report: Report, reference: Method) -> float | None:
-    """The published energy of the same network, method and chip in training, if there is one.
-
-    Published percentages refer to the accounting's baseline; against another there is none.
-    """
-    if report.mode != "training" or reference.name != report.accounting.baseline:
-        return None
-    for figure in _published().figures:
-        if (figure.network, figure.method) == (report.network.name, report.method.name):
-            return figure.energy_percent.get(report.hardware.name)
-    return None
-
-
-def _published() -> Published:
-    path = Path(__file__).parent / "published.yaml"
-    return validate(Published, read_yaml(path), path)

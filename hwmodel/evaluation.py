@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hwmodel.accesses import Mapping
 from hwmodel.accounting import Accounting
 from hwmodel.energy import Product, Row, product_rows, stream_rows
-from hwmodel.errors import HwmodelError, Infeasible, TooLarge
+from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
@@ -22,7 +22,7 @@ from hwmodel.workload import MODES, Job, Mode, works
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "Tiler", "evaluate", "not_counted"]
+__all__ = ["COLUMNS", "Report", "Tiler", "evaluate", "not_counted", "refuse_unknown"]
 
 VIEWS = ("reshape", "slice")  # nothing moves: no cost that could be left out
 MAX_BATCH = 2**31
@@ -157,3 +157,14 @@ def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[s
     ]
     in_training = accounting.not_counted_in_training if mode == "training" else ()
     return (*layers, *accounting.not_counted, *in_training)
+
+
+def refuse_unknown(network: Network) -> None:
+    """See that every operator of the network has a model. Raises: ShapeError."""
+    unknown = [layer for layer in network.layers if layer.kind == "uncounted"]
+    if unknown:
+        first = unknown[0]
+        raise ShapeError(
+            f"{network.name}: layer {first.name} is the operator {first.operator!r}, which has no "
+            f"model ({len(unknown)} such layers); without --strict it is listed as not counted"
+        )
