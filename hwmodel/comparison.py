@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 
 from hwmodel.accounting import Accounting
 from hwmodel.energy import COMPUTE
+from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.evaluation import Report, Tiler, evaluate
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
@@ -23,7 +24,8 @@ __all__ = ["Comparison", "compare", "reproduce"]
 class Comparison(NamedTuple):
     """One line of `hwmodel compare`; energies are in `unit`.
 
-    The five parts forward ... elementwise sum to `energy`, and so do compute and memory.
+    The five parts forward ... elementwise sum to `energy`, and so do compute and memory. Where no
+    tile fits, `energy` and what follows from it are None, and `reason` says where.
     """
 
     network: str
@@ -32,18 +34,19 @@ class Comparison(NamedTuple):
     accounting: str
     mode: str
     batch: int
-    energy: float
+    energy: float | None
     unit: str
-    percent_of_baseline: float | None  # None where the baseline costs nothing
-    forward: float  # products of the forward pass; likewise the next two
-    backward_input: float
-    backward_weight: float
-    update: float
-    elementwise: float
-    compute: float  # operations of all parts
-    memory: float  # movement of all parts
-    source_percent: float | None
-    residual_percent: float | None  # of the published value: 100 (ours / source - 1)
+    percent_of_baseline: float | None = None  # None where the baseline costs nothing
+    forward: float | None = None  # products of the forward pass; likewise the next two
+    backward_input: float | None = None
+    backward_weight: float | None = None
+    update: float | None = None
+    elementwise: float | None = None
+    compute: float | None = None  # operations of all parts
+    memory: float | None = None  # movement of all parts
+    source_percent: float | None = None
+    residual_percent: float | None = None  # of the published value: 100 (ours / source - 1)
+    reason: str | None = None  # not a column of the CSV
 
 
 class _Cell(NamedTuple):
@@ -122,34 +125,39 @@ def reproduce(
 def _lines(
     plan: list[tuple[Hardware, Accounting, list[_Cell]]], batch: int, mode: Mode
 ) -> Iterator[Comparison]:
-    tilers: dict[tuple[str, str], Tiler] = {}
     for chip, choice, cells in plan:
-        tiler = tilers.setdefault((chip.name, choice.name), Tiler(chip))
-        wholes: dict[tuple[str, str], float] = {}
+        tiler = Tiler(chip, choice)
+
+        def energies(network: Network, method: Method, tiler: Tiler = tiler) -> Report:
+            return evaluate(
+                network, tiler.hardware, method,
+                accounting=tiler.accounting, batch=batch, mode=mode, tiler=tiler,
+            )  # fmt: skip
+
+        wholes: dict[tuple[str, str], float | None] = {}
         for cell in cells:
             key = cell.baseline_network.name, cell.baseline.name
-            if key not in wholes:
-                wholes[key] = evaluate(
-                    cell.baseline_network, chip, cell.baseline,
-                    accounting=choice, batch=batch, mode=mode, tiler=tiler,
-                ).energy  # fmt: skip
-            report = evaluate(
-                cell.network, chip, cell.method,
-                accounting=choice, batch=batch, mode=mode, tiler=tiler,
-            )  # fmt: skip
-            yield _line(report, wholes[key], cell.source_percent)
+            try:
+                if key not in wholes:
+                    wholes[key] = None
+                    wholes[key] = energies(cell.baseline_network, cell.baseline).energy
+                yield _line(energies(cell.network, cell.method), wholes[key], cell.source_percent)
+            except (Infeasible, TooLarge) as error:
+                names = cell.network.name, cell.method.name, chip.name, choice.name
+                yield Comparison(*names, mode, batch, None, chip.energy_unit, reason=str(error))
 
 
-_PRODUCT = ("memory", "compute")
-
-
-def _line(report: Report, whole: float, source: float | None) -> Comparison:
+def _line(report: Report, whole: float | None, source: float | None) -> Comparison:
     percent = 100 * report.energy / whole if whole else None
-    rows = report.rows
-    parts = {
-        phase: fsum(r.energy for r in rows if r.phase == phase and r.component in _PRODUCT)
-        for phase in ("forward", "backward_input", "backward_weight")
-    }
+
+    def total(*components: str, phase: str = "") -> float:
+        return fsum(
+            row.energy
+            for row in report.rows
+            if row.component in components and phase in ("", row.phase)
+        )
+
+    compute = fsum(row.energy for row in report.rows if row.level == COMPUTE)
     return Comparison(
         network=report.network.name,
         method=report.method.name,
@@ -160,11 +168,13 @@ def _line(report: Report, whole: float, source: float | None) -> Comparison:
         energy=report.energy,
         unit=report.unit,
         percent_of_baseline=percent,
-        **parts,
-        update=fsum(r.energy for r in rows if r.component == "update"),
-        elementwise=fsum(r.energy for r in rows if r.component == "elementwise"),
-        compute=fsum(r.energy for r in rows if r.level == COMPUTE),
-        memory=fsum(r.energy for r in rows if r.level != COMPUTE),
+        forward=total("memory", "compute", phase="forward"),
+        backward_input=total("memory", "compute", phase="backward_input"),
+        backward_weight=total("memory", "compute", phase="backward_weight"),
+        update=total("update"),
+        elementwise=total("elementwise"),
+        compute=compute,
+        memory=fsum(row.energy for row in report.rows if row.level != COMPUTE),
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
     )

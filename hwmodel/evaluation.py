@@ -33,10 +33,10 @@ COLUMNS = (
 
 
 class Tiler:
-    """The mapping of each problem on one chip; equal problems are searched once."""
+    """The mapping of each problem on one chip under one accounting; equal ones are found once."""
 
-    def __init__(self, hardware: Hardware) -> None:
-        self.hardware = hardware
+    def __init__(self, hardware: Hardware, accounting: Accounting) -> None:
+        self.hardware, self.accounting = hardware, accounting
         self._found: dict[Problem, Mapping] = {}
 
     def mapping(self, work: Product) -> Mapping:
@@ -111,7 +111,7 @@ def evaluate(
     Args:
         batch: images in the iteration.
         mode: "training" (all passes) or "inference" (forward only).
-        tiler: one that has searched before on the same chip; its findings are used again.
+        tiler: one that has searched before, on the same chip under the same accounting.
 
     Raises: HwmodelError, of which SpecError, NameUnknown, ShapeError and Infeasible are kinds.
     """
@@ -123,7 +123,7 @@ def evaluate(
         raise HwmodelError(f"batch {batch!r}: must be a whole number from 1 to {MAX_BATCH}")
     if mode not in MODES:
         raise HwmodelError(f"mode {mode!r}: must be one of {', '.join(MODES)}")
-    tiler = tiler or Tiler(chip)
+    tiler = tiler or Tiler(chip, choices)
     rows: list[Row] = []
     job = Job(method, choices, batch, mode)
     nodes = network.nodes(frozenset(method.omits))

@@ -9,12 +9,11 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hwmodel.comparison import Comparison
 from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.evaluation import COLUMNS
 from hwmodel.files import bundled, load, whole_file
 from hwmodel.method import Method
-from hwmodel.report import NATURE, scale
+from hwmodel.report import COMPARED, NATURE, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +38,7 @@ def read_records(path: Path) -> list[Record]:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if header != COLUMNS and header[: len(Comparison._fields)] != Comparison._fields:
+    if header != COLUMNS and header[: len(COMPARED)] != COMPARED:
         raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
     if not records:
         raise DataError(f"{path}: has no rows")

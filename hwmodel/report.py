@@ -27,6 +27,7 @@ __all__ += ["notes", "reproduction_tables", "run_sentence", "scale", "table", "t
 __all__ += ["write_text"]
 
 NATURE = "analytical, not measured"
+COMPARED = Comparison._fields[:-1]  # columns of the CSV; the reason is for the screen
 _PARTS = {  # heading -> field of `Comparison`; the first five sum to the energy, and the last two
     "forward": "forward",
     "backward input": "backward_input",
@@ -65,9 +66,13 @@ def comparison_csv(lines: Sequence[Comparison], run: Training | None = None) -> 
     )
 
 
-def _whole_run(line: Comparison | Report, run: Training) -> tuple[str, int, float, float | None]:
+def _whole_run(
+    line: Comparison | Report, run: Training
+) -> tuple[str, int, float | None, float | None]:
     """Name, iterations and energy of a whole run; in kWh where the unit is of energy."""
     iterations = run.iterations(line.batch)
+    if line.energy is None:
+        return run.name, iterations, None, None
     energy = iterations * line.energy
     kwh = energy / PJ_PER_KWH if line.unit == "pJ" else None
     return run.name, iterations, energy, kwh
@@ -76,11 +81,11 @@ def _whole_run(line: Comparison | Report, run: Training) -> tuple[str, int, floa
 def run_sentence(report: Report, run: Training) -> str:
     """The energy of a whole training run in words."""
     name, iterations, energy, kwh = _whole_run(report, run)
-    divisor, unit = scale(energy, report.unit)
+    divisor, unit = scale(energy or 0.0, report.unit)
     in_kwh = "" if kwh is None else f", {kwh:.4g} kWh"
     return (
         f"Training {name}: {run.epochs:,} epochs of {run.images:,} images, {iterations:,} "
-        f"iterations of {report.batch:,}: {energy / divisor:,.1f} {unit}{in_kwh}."
+        f"iterations of {report.batch:,}: {_scaled(energy, divisor)} {unit}{in_kwh}."
     )
 
 
@@ -107,19 +112,29 @@ def _number(value: float | None, form: str = ".2f") -> str:
     return "-" if value is None else format(value, form)
 
 
+def _scaled(energy: float | None, divisor: float) -> str:
+    return "-" if energy is None else f"{energy / divisor:,.1f}"
+
+
+def _least(energies: Iterable[float | None]) -> float:
+    return min((energy for energy in energies if energy is not None), default=0.0)
+
+
 def comparison_tables(
     lines: Sequence[Comparison], run: Training | None = None, *, parts: bool = True
 ) -> Iterator[RenderableType]:
     """A table per chip and accounting; without `parts` one that fits 80 columns."""
+    from rich.text import Text
+
     shown = _PARTS if parts else {}
     for hardware, accounting in dict.fromkeys((line.hardware, line.accounting) for line in lines):
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
-        divisor, unit = scale(min(line.energy for line in here), here[0].unit)
         first = here[0]
+        divisor, unit = scale(_least(line.energy for line in here), first.unit)
         columns = [f"energy, {unit}", "% of baseline", "published %", "residual %", *shown]
         whole, whole_unit = scale(0.0, first.unit)
         if run is not None:
-            whole, whole_unit = scale(min(_whole_run(x, run)[2] for x in here), first.unit)
+            whole, whole_unit = scale(_least(_whole_run(x, run)[2] for x in here), first.unit)
             columns += [f"{run.name}, {whole_unit}", "kWh"]
         listed = table(
             f"{first.network} on {hardware}: energy of one {_what(first.mode, first.batch)}, "
@@ -129,17 +144,18 @@ def comparison_tables(
         )
         for line in here:
             cells = [
-                f"{line.energy / divisor:,.1f}",
+                _scaled(line.energy, divisor),
                 _number(line.percent_of_baseline),
                 _number(line.source_percent),
                 _number(line.residual_percent, "+.1f"),
-                *(f"{getattr(line, part) / divisor:,.1f}" for part in shown.values()),
+                *(_scaled(getattr(line, part), divisor) for part in shown.values()),
             ]
             if run is not None:
                 _, _, energy, kwh = _whole_run(line, run)
-                cells += [f"{energy / whole:,.1f}", _number(kwh, ".4g")]
+                cells += [_scaled(energy, whole), _number(kwh, ".4g")]
             listed.add_row(line.method, *cells)
         yield listed
+        yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
 
 
 def reproduction_tables(

@@ -77,11 +77,13 @@ def compare(
         len(chips) * len(rules) * len(presets),
         "comparing",
     )
+    _refuse_if_none(lines)
     missing = {preset.name: not_counted(chosen, preset, mode) for preset in presets}  # type: ignore[arg-type]
     stem = f"compare_{chosen.name}_{'-'.join(p.name for p in presets)}_{mode}_batch{images}"
     tables = comparison_tables(lines, run, parts=console().width >= 150)
     text = comparison_csv(lines, run)
     deliver(tables, notes(missing), text, csv=csv, out=out, stem=stem, kinds=["methods"])
+    _partly(lines)
 
 
 def report(
@@ -151,10 +153,12 @@ def reproduce(
         mine = progress(some, total, published.name)
         lines += mine
         tables += reproduction_tables(published, mine)
+    _refuse_if_none(lines)
     end = f"No constant was fitted to any row. All figures but the published are {NATURE}."
     stem = f"reproduce_{table or 'all'}_{'-'.join(presets)}_batch{images}"
     text = comparison_csv(lines, None)
     deliver(tables, end, text, csv=csv, out=out, stem=stem, kinds=[])
+    _partly(lines)
 
 
 def plot(
@@ -169,6 +173,21 @@ def plot(
 
     draw(read_records(table), output, kind or None)
     say(f"wrote {output}")
+
+
+def _refuse_if_none(lines: list[Comparison]) -> None:
+    """Stop, with nothing written, where not one line could be computed."""
+    if lines and all(line.reason for line in lines):
+        raise HwmodelError(str(lines[0].reason))
+
+
+def _partly(lines: list[Comparison]) -> None:
+    """Exit with 1 where some lines could not be computed: what is there, is right."""
+    failed = [line for line in lines if line.reason]
+    for line in failed:
+        say(f"hwmodel: {line.method} on {line.hardware}, {line.accounting}: {line.reason}")
+    if failed:
+        raise typer.Exit(1)
 
 
 def _run(name: str) -> Training | None:
