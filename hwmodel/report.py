@@ -58,12 +58,12 @@ def comparison_csv(lines: Sequence[Comparison], run: Training | None = None) -> 
 
     With a training run, its name, iterations and energy follow as further columns.
     """
+    columns = len(COMPARED)
     if run is None:
-        return _csv(Comparison._fields, lines)
+        return _csv(COMPARED, (line[:columns] for line in lines))
     further = ("training", "iterations", "training_energy", "training_energy_kwh")
-    return _csv(
-        (*Comparison._fields, *further), ((*line, *_whole_run(line, run)) for line in lines)
-    )
+    rows = ((*line[:columns], *_whole_run(line, run)) for line in lines)
+    return _csv((*COMPARED, *further), rows)
 
 
 def _whole_run(
