@@ -6,13 +6,24 @@ that one thing. `docs/model.md` says for each what the alternatives do.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from hwmodel.files import Flag, Name, NamedSpec, Number, Text, Whole
+from hwmodel.files import Flag, Name, NamedSpec, Number, SpecModel, Text, Whole
 
-__all__ = ["Accounting"]
+__all__ = ["Accounting", "RelativePrice"]
+
+Bits = Annotated[Whole, Field(ge=1, le=64)]
+
+
+class RelativePrice(SpecModel):
+    """What an operation costs on a chip that states no price of its own for it."""
+
+    operation: Literal["mac", "int-mac", "add", "int-add"]
+    bits: Bits
+    macs: Number = Field(ge=0, description="multiples of the chip's full-precision MAC")
+    source: Text
 
 
 class Accounting(NamedSpec):
@@ -22,6 +33,7 @@ class Accounting(NamedSpec):
     FOLDER: ClassVar[str] = "accountings"
 
     baseline: Name = Field(description="method whose energy percentages refer to")
+    # Tiles and accesses
     search: Literal["level-by-level"] = Field(
         description="level-by-level: each level's cheapest tile in turn, from the top (greedy)"
     )
@@ -31,28 +43,60 @@ class Accounting(NamedSpec):
     first_layer_input_gradient: Flag = Field(
         description="whether the first layer computes the gradient of the network's input"
     )
-    full_precision_bits: Whole = Field(ge=1, le=64, description="a full-precision word")
-    boolean_signal_bits: Whole = Field(
-        ge=1, le=64, description="backward signal of Boolean training, as stored and moved"
+    # Widths that a method leaves to the accounting
+    full_precision_bits: Bits = Field(description="a full-precision word")
+    preactivation_bits: Bits = Field(
+        description="a pre-activation written before a full-precision batch norm"
     )
-    boolean_vote_bits: Whole = Field(
-        ge=1, le=64, description="a Boolean weight's vote, as written by the backward pass"
+    partial_sum_bits: Bits = Field(description="a sum that leaves unfinished")
+    boolean_signal_bits: Bits = Field(
+        description="backward signal of Boolean training, as stored and moved"
     )
-    preactivation_bits: Whole = Field(
-        ge=1, le=64, description="a pre-activation written before a full-precision batch norm"
+    boolean_vote_bits: Bits = Field(
+        description="a Boolean weight's vote, as written by the backward pass"
     )
-    partial_sum_bits: Whole = Field(ge=1, le=64, description="a sum that leaves unfinished")
-    addition_price: Literal["operation-of-mac"] = Field(
-        description="operation-of-mac: one of the operations that the chip's MAC consists of"
+    boolean_sum_bits: Bits | Literal["fan-in"] = Field(
+        description="a Boolean sum that no threshold follows; fan-in: as wide as its terms need"
     )
-    logic_price_macs: Number = Field(
-        ge=0, le=1, description="one Boolean operation, XNOR with its share of counting [MAC]"
+    border_bits: Bits = Field(
+        description="what the full-precision first layer of a Boolean network writes"
     )
-    preactivation_words: Whole = Field(
-        ge=0,
-        le=16,
-        description="DRAM words per pre-activation where a method adds full-precision work to it",
+    # Prices
+    addition_price: Literal["operation-of-mac", "relative"] = Field(
+        description="operation-of-mac: one of the operations that the chip's MAC consists of; "
+        "relative: the chip's own price, else that of relative_prices"
     )
+    boolean_price: Literal["share-of-mac", "adder"] = Field(
+        description="share-of-mac: logic_price_macs for each XNOR with its share of the count; "
+        "adder: the XNOR and 2n - 1 logic operations of the n-bit sum it is added to"
+    )
+    logic_price_macs: Number | None = Field(
+        ge=0, le=1, description="one Boolean operation [MAC]; none: the chip's own price, else "
+        "1/63 of a 32-bit integer addition"
+    )  # fmt: skip
+    relative_prices: tuple[RelativePrice, ...]
+    special_function_macs: Number = Field(
+        ge=0, le=1000, description="an exponential, division or root [MAC]"
+    )
+    # Work beside the products
+    elementwise: Literal["preactivation-words", "streamed"] = Field(
+        description="preactivation-words: DRAM words for each pre-activation that a method works "
+        "on; streamed: every operator with its own reads, writes and operations"
+    )
+    preactivation_words: Whole = Field(ge=0, le=16)
+    stored_activations: Flag = Field(
+        description="streamed: whether what the way back needs again is read (and, where no "
+        "tensor holds it, was written)"
+    )
+    optimizer: Literal["none", "sgd", "momentum", "adam"] = Field(
+        description="update of full-precision and latent weights"
+    )
+    boolean_update: Flag = Field(description="whether Boolean weights pay for their update")
+    accumulator_bits: Bits = Field(description="a Boolean weight's accumulator")
+    flip_rate: Number = Field(
+        ge=0, le=1, description="share of the Boolean weights that flip in an iteration"
+    )
+    teacher: Flag = Field(description="whether a distilling method pays for its teacher")
     not_counted: tuple[Text, ...] = Field(description="what every report under it leaves out")
     not_counted_in_training: tuple[Text, ...] = Field(
         default=(), description="what only a training iteration would have to pay"

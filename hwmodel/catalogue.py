@@ -12,6 +12,7 @@ from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.network import Network, load_network, zoo
 from hwmodel.report import table
+from hwmodel.training import Training
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["checked", "description", "titles"]
 
-_FILES: dict[str, type[NamedSpec]] = {kind.KIND: kind for kind in (Hardware, Method, Accounting)}
+_FILES: dict[str, type[NamedSpec]] = {
+    kind.KIND: kind for kind in (Hardware, Method, Accounting, Training)
+}
 
 
 def titles(word: str) -> dict[str, str]:

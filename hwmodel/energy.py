@@ -7,14 +7,23 @@ from typing import Literal, NamedTuple
 
 from hwmodel.accesses import Mapping, traffic
 from hwmodel.accounting import Accounting
-from hwmodel.errors import SpecError
 from hwmodel.hardware import Buffer, Hardware
+from hwmodel.prices import OperationKind, price
 from hwmodel.problem import Problem
 
-__all__ = ["COMPUTE", "Product", "Row", "Stream", "product_rows", "stream_rows"]
+__all__ = ["COMPUTE", "Component", "Operation", "Product", "Row", "Stream", "product_rows"]
+__all__ += ["stream_rows"]
 
 Component = Literal["memory", "compute", "elementwise", "update"]
 COMPUTE = "compute"  # the `level` of rows that are operations and not accesses
+
+
+class Operation(NamedTuple):
+    """So many operations of one kind, on operands of so many bits."""
+
+    kind: OperationKind
+    bits: int
+    times: int
 
 
 @dataclass(frozen=True)
@@ -25,25 +34,26 @@ class Product:
     phase: str  # the column `pass`; the word is Python's
     problem: Problem
     tensors: tuple[str, ...]  # what its I, F and O are called in this pass
-    macs: int
-    arithmetic: str
+    operations: tuple[Operation, ...]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Elements that are moved once between the outermost memory and the operators."""
+    """A tensor that passes once between the outermost memory and the operators, and operations."""
 
     layer: str
     phase: str
     component: Component
     tensor: str
-    reads: int  # [elements]
-    writes: int  # [elements]
-    bits: int  # of one element [bit]
+    reads: int = 0  # [elements]
+    writes: int = 0  # [elements]
+    bits: int = 1  # of one element [bit]
+    through: bool = True  # whether every level on the way is paid for, or the outermost alone
+    operations: tuple[Operation, ...] = ()
 
 
 class Row(NamedTuple):
-    """One line of the tidy table."""
+    """One line of the tidy table. Operations have their kind in the place of the tensor."""
 
     layer: str
     phase: str
@@ -54,6 +64,9 @@ class Row(NamedTuple):
     bits: int  # moved [bit]
     operations: int
     energy: float  # [the chip's unit]
+
+
+Moves = list[tuple[int, int]]  # (elements, bits of one)
 
 
 def product_rows(
@@ -69,24 +82,30 @@ def product_rows(
     bits = work.problem.bits
     partial_bits = max(accounting.partial_sum_bits, bits.O)
     for index, level in enumerate(traffic(work.problem, mapping, accounting.counting)):
-        partial = [(level.O_partial_reads, partial_bits), (level.O_partial_writes, partial_bits)]
-        moves = {
-            I: (hardware.holder(index, "I"), [(level.I_reads, bits.I)], []),
-            F: (hardware.holder(index, "F"), [(level.F_reads, bits.F)], []),
-            O: (hardware.holder(index, "O"), partial[:1], [*partial[1:], (level.O_writes, bits.O)]),
-        }
-        for tensor, (memory, reads, writes) in moves.items():
+        back = level.O_partial_reads, partial_bits
+        unfinished = level.O_partial_writes, partial_bits
+        moves: tuple[tuple[str, Buffer, Moves, Moves], ...] = (
+            (I, hardware.holder(index, "I"), [(level.I_reads, bits.I)], []),
+            (F, hardware.holder(index, "F"), [(level.F_reads, bits.F)], []),
+            (O, hardware.holder(index, "O"), [back], [unfinished, (level.O_writes, bits.O)]),
+        )
+        for tensor, memory, reads, writes in moves:
             rows += _moved(work, "memory", tensor, memory, reads, writes)
-    operations, price = _operations(work, hardware, accounting)
-    energy = operations * price
-    rows.append(Row(work.layer, work.phase, "compute", "", COMPUTE, 0, 0, operations, energy))
-    return rows
+    return rows + _operated(work, "compute", hardware, accounting)
 
 
-def stream_rows(work: Stream, hardware: Hardware) -> list[Row]:
-    """Rows of elements that are only moved, from and to the outermost memory."""
-    reads, writes = [(work.reads, work.bits)], [(work.writes, work.bits)]
-    return _moved(work, work.component, work.tensor, hardware.holder(0, "O"), reads, writes)
+def stream_rows(work: Stream, hardware: Hardware, accounting: Accounting) -> list[Row]:
+    """Rows of a tensor that passes once, level by level, then the operations on it."""
+    rows = []
+    for index in range(len(hardware.levels) if work.through else 1):
+        source, target = hardware.holder(index, "I"), hardware.holder(index, "O")
+        reads, writes = [(work.reads, work.bits)], [(work.writes, work.bits)]
+        if source is target:
+            rows += _moved(work, work.component, work.tensor, source, reads, writes)
+        else:
+            rows += _moved(work, work.component, work.tensor, source, reads, [])
+            rows += _moved(work, work.component, work.tensor, target, [], writes)
+    return rows + _operated(work, work.component, hardware, accounting)
 
 
 def _moved(
@@ -94,10 +113,10 @@ def _moved(
     component: Component,
     tensor: str,
     memory: Buffer,
-    reads: list[tuple[int, int]],
-    writes: list[tuple[int, int]],
+    reads: Moves,
+    writes: Moves,
 ) -> list[Row]:
-    """The row of (elements, bits of one) read from and written to a memory; none if it is idle."""
+    """The row of elements read from and written to a memory; none if it is idle."""
     accesses = sum(elements for elements, _ in reads + writes)
     read_bits = sum(elements * bits for elements, bits in reads)
     written_bits = sum(elements * bits for elements, bits in writes)
@@ -107,29 +126,11 @@ def _moved(
     return [row] if accesses else []
 
 
-def _operations(work: Product, hardware: Hardware, accounting: Accounting) -> tuple[int, float]:
-    """Operations of a product and the price of one [chip's unit] (spec sections 7 and 9).
-
-    `mac` and `add` are one operation a MAC; `logic` is one Boolean operation, its share of the
-    count included; to `accumulate` a b-bit number takes 2b - 1 Boolean operations.
-
-    Raises: SpecError where the chip has no MAC of the full-precision width.
-    """
-    mac = hardware.price("mac", accounting.full_precision_bits)
-    if mac is None:
-        raise SpecError(
-            f"hardware {hardware.name}: states no price of a {accounting.full_precision_bits}-bit "
-            f"mac, which accounting {accounting.name} asks for"
-        )
-    whole = mac.energy_per_operation
-    if work.arithmetic == "mac":
-        return work.macs, whole
-    if work.arithmetic == "add":
-        return work.macs, whole / mac.operations
-    signal_bits = _signal_bits(work) if work.arithmetic == "accumulate" else 1
-    return work.macs * (2 * signal_bits - 1), whole * accounting.logic_price_macs
-
-
-def _signal_bits(work: Product) -> int:
-    """Width of the backward signal dO among a product's operands [bit]."""
-    return work.problem.bits[work.tensors.index("dO")]
+def _operated(
+    work: Product | Stream, component: Component, hardware: Hardware, accounting: Accounting
+) -> list[Row]:
+    rows = []
+    for kind, bits, times in work.operations:
+        energy = times * price(kind, bits, hardware, accounting)
+        rows.append(Row(work.layer, work.phase, component, kind, COMPUTE, 0, 0, times, energy))
+    return [row for row in rows if row.operations]

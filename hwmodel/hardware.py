@@ -147,7 +147,7 @@ Level = Annotated[
 class Price(SpecModel):
     """What one operation costs, on operands of `bits`."""
 
-    operation: Literal["mac", "add", "logic"]
+    operation: Literal["mac", "int-mac", "add", "int-add", "logic"]
     bits: Whole = Field(ge=1, le=128)
     operations: Whole = Field(default=1, ge=1, description="operations in it, where per operation")
     energy: OperationEnergy | None = None

@@ -1,26 +1,31 @@
-"""A method: how many bits each tensor has in each pass, and which arithmetic each pass needs.
+"""A method: how wide each tensor is, and which arithmetic each pass needs.
 
-Methods are data. A rule says for which layers it holds; the first rule that matches a layer
-applies, and a layer that none matches is an error. Widths that are a matter of accounting (the
-full-precision word, the Boolean signal) are named, not numbered.
+Methods are data. Rules for `layers` say what the products of a layer need; rules for `tensors`
+say how wide the output of a layer is, and the signal that comes back to it. The first rule that
+matches applies, and a layer that none matches is an error. Widths that are a matter of
+accounting (the full-precision word, the Boolean signal) are named, not numbered.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hwmodel.accounting import Accounting
 from hwmodel.errors import NameUnknown, SpecError
-from hwmodel.files import Name, NamedSpec, SpecModel, Text, bundled, load
-from hwmodel.layers import PASSES, Pass, Tensor
-from hwmodel.network import Node
+from hwmodel.files import Name, NamedSpec, SpecModel, Text, Whole, bundled, load
+from hwmodel.layers import PASSES, Cost, Pass
+from hwmodel.network import INPUT, Node
 
-__all__ = ["Arithmetic", "ExtraWork", "Method", "Rule", "Treatment"]
+__all__ = ["Arithmetic", "Edge", "ExtraWork", "LayerRule", "Method", "TensorRule", "Treatment"]
+__all__ += ["Update", "Where"]
 
-Arithmetic = Literal["mac", "add", "logic", "accumulate"]
-NAMED_WIDTHS = ("full_precision", "boolean_signal", "boolean_vote", "preactivation")
+Arithmetic = Literal["mac", "int-mac", "add", "shift-add", "logic", "accumulate"]
+Update = Literal["optimizer", "boolean"]
+NAMED_WIDTHS = (
+    "full_precision", "preactivation", "boolean_signal", "boolean_vote", "boolean_sum", "border",
+)  # fmt: skip
 
 
 def _width(value: Any) -> int | str:
@@ -33,58 +38,122 @@ def _width(value: Any) -> int | str:
 
 _WIDTH_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": list(NAMED_WIDTHS)}]}
 Width = Annotated[int | str, BeforeValidator(_width), WithJsonSchema(_WIDTH_SCHEMA)]
+Words = Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
 class Where(SpecModel):
-    """Layers a rule holds for; a property left out does not matter, a list means any of it."""
+    """What a rule holds for; a property left out does not matter, a list means any of it."""
 
-    kind: tuple[Name, ...] | None = Field(default=None, min_length=1)
-    position: tuple[Literal["first", "middle", "last"], ...] | None = Field(
-        default=None, min_length=1
-    )
+    kind: Words | None = None
+    position: tuple[Literal["first", "middle", "last"], ...] | None = None
+    role: Words | None = None
+    function: Words | None = None
+    feeds: Words | None = Field(default=None, description="kinds of layers that take the output")
 
     def matches(self, node: Node) -> bool:
-        """Whether the layer at `node` is meant."""
-        kind = self.kind is None or node.layer.kind in self.kind
-        return kind and (self.position is None or node.position in self.position)
+        """Whether the layer at `node` is meant; of what it feeds, all must be among `feeds`."""
+        has = {
+            "kind": node.layer.kind,
+            "position": node.position,
+            "role": node.layer.role,
+            "function": getattr(node.layer, "function", None),
+        }
+        if any(
+            wanted is not None and has[name] not in wanted
+            for name in has
+            for wanted in [getattr(self, name)]
+        ):
+            return False
+        return self.feeds is None or (bool(node.feeds) and set(node.feeds) <= set(self.feeds))
 
 
-class Rule(SpecModel):
-    """Widths and arithmetic of some layers: another method's, and what differs from it."""
+class LayerRule(SpecModel):
+    """What the products of some layers need; or another method's rule, and what differs."""
 
     where: Where = Where()
     precision: Name | None = Field(default=None, description="a method whose rule is taken over")
-    bits: dict[Tensor, Width] = Field(default={})
+    weights: Width | None = Field(default=None, description="F")
+    weight_signal: Width | None = Field(default=None, description="dF")
     arithmetic: dict[Pass, Arithmetic] = Field(default={})
+    update: Update | None = Field(default=None, description="how the weights are updated")
     source: Text
 
     @model_validator(mode="after")
-    def _complete(self) -> Rule:
-        tensors = {tensor for moved in PASSES.values() for tensor in moved}
-        missing = sorted(tensors - set(self.bits)) + sorted(set(PASSES) - set(self.arithmetic))
+    def _complete(self) -> LayerRule:
+        stated = {name: getattr(self, name) for name in ("weights", "weight_signal", "update")}
+        missing = [name for name, value in stated.items() if value is None]
+        missing += [name for name in PASSES if name not in self.arithmetic]
         if self.precision is None and missing:
             raise ValueError(f"says nothing of {', '.join(missing)}, and names no precision")
         return self
 
 
-class ExtraWork(SpecModel):
-    """Full-precision work on every pre-activation that the method needs beyond its products."""
+class TensorRule(SpecModel):
+    """How wide the output of some layers is, and the signal that comes back to it."""
 
-    what: Text
     where: Where = Where()
+    bits: Width
+    signal: Width
     source: Text
 
 
-class Treatment(NamedTuple):
-    """What a method does with one layer."""
+AnyRule = TypeVar("AnyRule", LayerRule, TensorRule)
 
-    bits: dict[Tensor, int]  # [bit]
+
+class Passes(SpecModel):
+    """Work on a tensor: times each element is read and written, operations for each element."""
+
+    reads: Whole = Field(default=0, ge=0)
+    writes: Whole = Field(default=0, ge=0)
+    adds: Whole = Field(default=0, ge=0)
+    macs: Whole = Field(default=0, ge=0)
+    signal_reads: Whole = Field(default=0, ge=0)
+    signal_writes: Whole = Field(default=0, ge=0)
+    signal_macs: Whole = Field(default=0, ge=0)
+
+    def cost(self) -> Cost:
+        """As the cost of a layer."""
+        return Cost(**self.model_dump())
+
+
+class ExtraWork(SpecModel):
+    """Full-precision work on the output of some layers that the graph does not show."""
+
+    what: Text
+    where: Where = Where()
+    words: Whole = Field(default=1, ge=0, description="in units of accounting.preactivation_words")
+    streamed: Passes | None = Field(
+        default=None, description="what it is when operators are streamed; none: the graph shows it"
+    )
+    source: Text
+
+
+class Teacher(SpecModel):
+    """A trained network that is run forward beside the one that learns (distillation)."""
+
+    network: Name
+    method: Name
+    source: Text
+
+
+class Edge(NamedTuple):
+    """One tensor of the graph: the output of a layer."""
+
+    bits: int  # of an element going forward [bit]
+    signal_bits: int  # of an element of the signal that comes back [bit]
+
+
+class Treatment(NamedTuple):
+    """What a method does with the products of one layer."""
+
+    weight_bits: int
+    weight_signal_bits: int
     arithmetic: dict[Pass, Arithmetic]
-    extra: tuple[str, ...]  # names of the extra work on its pre-activations
+    update: Update
 
 
 class Method(NamedSpec):
-    """How a network is trained or run: the rules for its layers."""
+    """How a network is trained or run."""
 
     KIND: ClassVar[str] = "method"
     FOLDER: ClassVar[str] = "methods"
@@ -92,40 +161,86 @@ class Method(NamedSpec):
     colour: str | None = Field(
         default=None, pattern=r"^#[0-9a-f]{6}$", description="in every figure; the source's"
     )
-    rules: tuple[Rule, ...] = Field(min_length=1)
+    layers: tuple[LayerRule, ...] = Field(min_length=1)
+    tensors: tuple[TensorRule, ...] = Field(min_length=1)
+    omits: tuple[Name, ...] = Field(default=(), description="kinds of layers it does without")
+    kept: tuple[TensorRule, ...] = Field(
+        default=(), description="sums stored beside the tensor for the way back"
+    )
     extra_work: tuple[ExtraWork, ...] = ()
+    teacher: Teacher | None = None
 
     def treatment(self, node: Node, accounting: Accounting) -> Treatment:
-        """Widths [bit] and arithmetic of a layer with weights.
+        """Widths [bit], arithmetic and update of a layer with products.
 
         Raises: SpecError where no rule matches, NameUnknown where `precision` is no method.
         """
-        bits, arithmetic = self._resolve(node)
-        widths = {
-            tensor: width if isinstance(width, int) else getattr(accounting, f"{width}_bits")
-            for tensor, width in bits.items()
-        }
-        extra = tuple(work.what for work in self.extra_work if work.where.matches(node))
-        return Treatment(widths, arithmetic, extra)
+        rule = self._resolved(node)
+        assert rule.weights is not None and rule.weight_signal is not None and rule.update
+        return Treatment(
+            width(rule.weights, node, accounting),
+            width(rule.weight_signal, node, accounting),
+            rule.arithmetic,
+            rule.update,
+        )
+
+    def edges(self, nodes: tuple[Node, ...], accounting: Accounting) -> dict[str, Edge]:
+        """Widths of every tensor, by the name of the layer it comes from. Raises: SpecError."""
+        full = accounting.full_precision_bits
+        edges = {INPUT: Edge(full, full)}
+        for node in nodes:
+            rule = self._first(self.tensors, node, "tensors")
+            bits, signal = (width(w, node, accounting) for w in (rule.bits, rule.signal))
+            edges[node.layer.name] = Edge(bits, signal)
+        return edges
+
+    def kept_bits(self, node: Node, accounting: Accounting) -> int:
+        """Width of the sum stored beside a layer's input for the way back [bit]; 0: none is."""
+        rule = next((rule for rule in self.kept if rule.where.matches(node)), None)
+        summed = node._replace(terms=node.input_terms)
+        return width(rule.bits, summed, accounting) if rule else 0
+
+    def extra(self, node: Node) -> list[ExtraWork]:
+        """Work on a layer's output beyond what the graph shows."""
+        return [work for work in self.extra_work if work.where.matches(node)]
 
     def check_references(self) -> None:
         """See that every method named by a rule exists. Raises: NameUnknown."""
-        for rule in self.rules:
+        for rule in self.layers:
             if rule.precision is not None:
                 _referred(rule.precision)
 
-    def _resolve(self, node: Node) -> tuple[dict[Tensor, Width], dict[Pass, Arithmetic]]:
-        # Only bundled methods can be referred to, and a test sees that those end.
-        rule = next((rule for rule in self.rules if rule.where.matches(node)), None)
-        if rule is None:
-            raise SpecError(
-                f"method {self.name}: no rule for layer {node.layer.name} "
-                f"(kind {node.layer.kind}, position {node.position})"
-            )
+    def _resolved(self, node: Node) -> LayerRule:
+        """The rule for a layer with what it takes over filled in.
+
+        Only bundled methods can be referred to, and a test sees that those end.
+        """
+        rule = self._first(self.layers, node, "layers")
         if rule.precision is None:
-            return rule.bits, rule.arithmetic
-        bits, arithmetic = _referred(rule.precision)._resolve(node)
-        return {**bits, **rule.bits}, {**arithmetic, **rule.arithmetic}
+            return rule
+        other = _referred(rule.precision)._resolved(node)
+        own = {n: v for n in ("weights", "weight_signal", "update") if (v := getattr(rule, n))}
+        return other.model_copy(update=own | {"arithmetic": other.arithmetic | rule.arithmetic})
+
+    def _first(self, rules: tuple[AnyRule, ...], node: Node, what: str) -> AnyRule:
+        for rule in rules:
+            if rule.where.matches(node):
+                return rule
+        raise SpecError(
+            f"method {self.name}: no rule of its {what} holds for {node.layer.name} "
+            f"(kind {node.layer.kind}, position {node.position})"
+        )
+
+
+def width(word: int | str, node: Node, accounting: Accounting) -> int:
+    """Bits that a width means for the output of a layer [bit].
+
+    A Boolean sum of k terms needs ceil(log2(k + 1)) bits where the accounting counts it so.
+    """
+    if isinstance(word, int):
+        return word
+    stated: int | str = getattr(accounting, f"{word}_bits")
+    return node.terms.bit_length() if stated == "fan-in" else int(stated)
 
 
 def _referred(name: str) -> Method:

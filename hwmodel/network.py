@@ -35,13 +35,46 @@ Positive = Annotated[Whole, Field(ge=1, le=2**31)]
 
 
 class Node(NamedTuple):
-    """A layer at its place: what it is given and what it gives, (C, H, W) of one image."""
+    """A layer at its place in the graph. Shapes are (C, H, W) of one image."""
 
     layer: Layer
     inputs: tuple[str, ...]
     input_shapes: tuple[Shape, ...]
     output_shape: Shape
     position: str  # among the layers with weights: "first", "last" or "middle"
+    feeds: tuple[str, ...]  # kinds of layers that take the output, seen through pools and views
+    consumers: int  # layers that take the output
+    input_terms: int  # terms of +-1 that one element of an input can be the sum of, at most
+    terms: int  # the same of the output
+    signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
+
+    @property
+    def weights(self) -> int:
+        """Elements of F."""
+        return self.layer.weights(self.input_shapes)
+
+    @property
+    def other_parameters(self) -> int:
+        """Elements of biases, scales and shifts."""
+        return self.layer.other_parameters(self.input_shapes)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of one pass over one image."""
+        return self.layer.macs(self.input_shapes)
+
+
+class _Placed(NamedTuple):
+    """A layer whose inputs are found and whose shapes are known."""
+
+    layer: Layer
+    inputs: tuple[str, ...]
+    input_shapes: tuple[Shape, ...]
+    output_shape: Shape
+
+
+# Kinds behind which the tensor is the same to its reader, but for its shape.
+_SEEN_THROUGH = frozenset({"max-pool", "reshape", "slice", "pixel-shuffle"})
 
 
 class Network(NamedSpec):
@@ -53,15 +86,50 @@ class Network(NamedSpec):
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
-    def nodes(self) -> tuple[Node, ...]:
-        """Every layer with its shapes.
+    def nodes(self, omitted: frozenset[str] = frozenset()) -> tuple[Node, ...]:
+        """Every layer at its place; layers of the `omitted` kinds are as if not there.
 
         Raises: ShapeError for a name used twice, an input that does not come before, or shapes
             that do not fit.
         """
+        placed = self._placed(omitted)
+        weighted = [p.layer.name for p in placed if p.layer.weights(p.input_shapes)]
+        # A network with one such layer has its first and last in one: it counts as the first.
+        ends = {weighted[-1]: "last", weighted[0]: "first"} if weighted else {}
+        takers: dict[str, list[Layer]] = {}
+        for p in placed:
+            for name in p.inputs:
+                takers.setdefault(name, []).append(p.layer)
+        feeds: dict[str, tuple[str, ...]] = {}
+        for p in reversed(placed):
+            kinds: dict[str, None] = {}
+            for taker in takers.get(p.layer.name, ()):
+                through = taker.kind in _SEEN_THROUGH
+                kinds |= dict.fromkeys(feeds[taker.name] if through else (taker.kind,))
+            feeds[p.layer.name] = tuple(kinds)
+        terms: dict[str, int] = {INPUT: 1}
+        learned = {INPUT: False}
+        nodes = []
+        for p in placed:
+            name = p.layer.name
+            before = [terms[i] for i in p.inputs]
+            terms[name] = p.layer.terms(p.input_shapes, before)
+            signal_to = tuple(learned[i] for i in p.inputs)
+            own = p.layer.weights(p.input_shapes) + p.layer.other_parameters(p.input_shapes)
+            learned[name] = own > 0 or any(signal_to)
+            position = ends.get(name, "middle")
+            consumers = len(takers.get(name, ()))
+            nodes.append(
+                Node(*p, position, feeds[name], consumers, max(before), terms[name], signal_to)
+            )
+        return tuple(nodes)
+
+    def _placed(self, omitted: frozenset[str]) -> list[_Placed]:
+        """Layers with their inputs' names and shapes resolved."""
         shapes: dict[str, Shape] = {INPUT: self.input}
+        stands_for = {INPUT: INPUT}  # an omitted layer stands for its input
         before = INPUT
-        found: list[tuple[Layer, tuple[str, ...], tuple[Shape, ...]]] = []
+        placed = []
         for layer in self.layers:
             if layer.name == INPUT:
                 raise ShapeError(f"{self.name}: {INPUT!r} is the network's own input, no layer")
@@ -76,15 +144,13 @@ class Network(NamedSpec):
                 )
             given = tuple(shapes[name] for name in inputs)
             shapes[layer.name] = layer.output_shape(given)
-            found.append((layer, inputs, given))
             before = layer.name
-        weighted = [layer.name for layer, _, given in found if layer.weights(given)]
-        # A network with one such layer has its first and last in one: it counts as the first.
-        ends = {weighted[-1]: "last", weighted[0]: "first"} if weighted else {}
-        return tuple(
-            Node(layer, inputs, given, shapes[layer.name], ends.get(layer.name, "middle"))
-            for layer, inputs, given in found
-        )
+            found = tuple(stands_for[name] for name in inputs)
+            gone = layer.kind in omitted and len(found) == 1
+            stands_for[layer.name] = found[0] if gone else layer.name
+            if not gone:
+                placed.append(_Placed(layer, found, given, shapes[layer.name]))
+        return placed
 
 
 class _Member(SpecModel):

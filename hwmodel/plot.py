@@ -9,12 +9,11 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hwmodel.compare import Comparison
 from hwmodel.errors import DataError, HwmodelError, nearest
-from hwmodel.evaluate import COLUMNS
+from hwmodel.evaluation import COLUMNS
 from hwmodel.files import bundled, load, whole_file
 from hwmodel.method import Method
-from hwmodel.report import NATURE, scale
+from hwmodel.report import COMPARED, NATURE, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +38,7 @@ def read_records(path: Path) -> list[Record]:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if header not in (Comparison._fields, COLUMNS):
+    if header != COLUMNS and header[: len(COMPARED)] != COMPARED:
         raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
     if not records:
         raise DataError(f"{path}: has no rows")
@@ -131,14 +130,19 @@ def _unique(records: Sequence[Record], field: str) -> list[str]:
 
 def methods_figure(records: Sequence[Record]) -> Figure:
     """Percent of the baseline: a group of bars per chip, a bar per method, published as marks."""
-    chips, methods = _unique(records, "hardware"), _unique(records, "method")
-    figure, axes = _figure(max(6.4, 0.55 * len(chips) * len(methods) + 1.5), 3.6)
+    groups = list(dict.fromkeys((r["hardware"], r["accounting"]) for r in records))
+    methods, several = _unique(records, "method"), len(_unique(records, "accounting")) > 1
+    figure, axes = _figure(max(6.4, 0.55 * len(groups) * len(methods) + 1.5), 3.6)
     colour = colours(methods)
     width = 0.84 / len(methods)
     published = None
     for i, method in enumerate(methods):
-        for j, chip in enumerate(chips):
-            found = [r for r in records if (r["method"], r["hardware"]) == (method, chip)]
+        for j, group in enumerate(groups):
+            found = [
+                r
+                for r in records
+                if r["method"] == method and (r["hardware"], r["accounting"]) == group
+            ]
             if not found or not found[0]["percent_of_baseline"]:
                 continue
             x = j + (i - (len(methods) - 1) / 2) * width
@@ -155,7 +159,9 @@ def methods_figure(records: Sequence[Record]) -> Figure:
                 (published,) = axes.plot(x, source, "_", color="k", ms=11, mew=1.4)
     if published:
         published.set_label("published")
-    axes.set_xticks(range(len(chips)), chips)
+    axes.set_xticks(
+        range(len(groups)), [", ".join(group) if several else group[0] for group in groups]
+    )
     axes.set_ylabel("energy, % of the baseline on the same chip")
     axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
     axes.grid(axis="y", color="0.9")
@@ -169,7 +175,7 @@ def _title(axes: Axes, records: Sequence[Record]) -> None:
     mode = f"{first['mode']}, " if "mode" in first else ""
     axes.set_title(
         f"{first['network']}, {mode}batch {first['batch']}, "
-        f"accounting {first['accounting']} ({NATURE})",
+        f"accounting {', '.join(_unique(records, 'accounting'))} ({NATURE})",
         loc="left",
         fontsize=8,
         color="0.3",

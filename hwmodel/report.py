@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from math import fsum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hwmodel.compare import Comparison
+from hwmodel.comparison import Comparison
 from hwmodel.energy import COMPUTE
-from hwmodel.evaluate import COLUMNS, Report
+from hwmodel.evaluation import COLUMNS, Report
 from hwmodel.files import whole_file
-from hwmodel.layers import PASSES
+from hwmodel.layers import PASSES, Shape
+from hwmodel.network import INPUT
+from hwmodel.published import PublishedTable
+from hwmodel.training import PJ_PER_KWH, Training
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
 __all__ = ["NATURE", "comparison_csv", "comparison_tables", "report_csv", "report_tables"]
-__all__ += ["notes", "scale", "table", "write_text"]
+__all__ += ["notes", "reproduction_tables", "run_sentence", "scale", "table", "tensor_table"]
+__all__ += ["write_text"]
 
 NATURE = "analytical, not measured"
+COMPARED = Comparison._fields[:-1]  # columns of the CSV; the reason is for the screen
 _PARTS = {  # heading -> field of `Comparison`; the first five sum to the energy, and the last two
     "forward": "forward",
     "backward input": "backward_input",
@@ -48,9 +53,40 @@ def scale(energy: float, unit: str) -> tuple[float, str]:
     return next((step for step in steps if energy >= 10 * step[0]), steps[-1])
 
 
-def comparison_csv(lines: Sequence[Comparison]) -> str:
-    """One row a line, full precision; an empty cell where there is no value."""
-    return _csv(Comparison._fields, lines)
+def comparison_csv(lines: Sequence[Comparison], run: Training | None = None) -> str:
+    """One row a line, full precision; an empty cell where there is no value.
+
+    With a training run, its name, iterations and energy follow as further columns.
+    """
+    columns = len(COMPARED)
+    if run is None:
+        return _csv(COMPARED, (line[:columns] for line in lines))
+    further = ("training", "iterations", "training_energy", "training_energy_kwh")
+    rows = ((*line[:columns], *_whole_run(line, run)) for line in lines)
+    return _csv((*COMPARED, *further), rows)
+
+
+def _whole_run(
+    line: Comparison | Report, run: Training
+) -> tuple[str, int, float | None, float | None]:
+    """Name, iterations and energy of a whole run; in kWh where the unit is of energy."""
+    iterations = run.iterations(line.batch)
+    if line.energy is None:
+        return run.name, iterations, None, None
+    energy = iterations * line.energy
+    kwh = energy / PJ_PER_KWH if line.unit == "pJ" else None
+    return run.name, iterations, energy, kwh
+
+
+def run_sentence(report: Report, run: Training) -> str:
+    """The energy of a whole training run in words."""
+    name, iterations, energy, kwh = _whole_run(report, run)
+    divisor, unit = scale(energy or 0.0, report.unit)
+    in_kwh = "" if kwh is None else f", {kwh:.4g} kWh"
+    return (
+        f"Training {name}: {run.epochs:,} epochs of {run.images:,} images, {iterations:,} "
+        f"iterations of {report.batch:,}: {_scaled(energy, divisor)} {unit}{in_kwh}."
+    )
 
 
 def report_csv(report: Report) -> str:
@@ -76,31 +112,82 @@ def _number(value: float | None, form: str = ".2f") -> str:
     return "-" if value is None else format(value, form)
 
 
+def _scaled(energy: float | None, divisor: float) -> str:
+    return "-" if energy is None else f"{energy / divisor:,.1f}"
+
+
+def _least(energies: Iterable[float | None]) -> float:
+    return min((energy for energy in energies if energy is not None), default=0.0)
+
+
 def comparison_tables(
-    lines: Sequence[Comparison], baseline: str, *, parts: bool = True
+    lines: Sequence[Comparison], run: Training | None = None, *, parts: bool = True
 ) -> Iterator[RenderableType]:
-    """A table per chip; without `parts` one that fits 80 columns."""
+    """A table per chip and accounting; without `parts` one that fits 80 columns."""
+    from rich.text import Text
+
     shown = _PARTS if parts else {}
-    for hardware in dict.fromkeys(line.hardware for line in lines):
-        here = [line for line in lines if line.hardware == hardware]
-        divisor, unit = scale(min(line.energy for line in here), here[0].unit)
+    for hardware, accounting in dict.fromkeys((line.hardware, line.accounting) for line in lines):
+        here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
+        divisor, unit = scale(_least(line.energy for line in here), first.unit)
+        columns = [f"energy, {unit}", "% of baseline", "published %", "residual %", *shown]
+        whole, whole_unit = scale(0.0, first.unit)
+        if run is not None:
+            whole, whole_unit = scale(_least(_whole_run(x, run)[2] for x in here), first.unit)
+            columns += [f"{run.name}, {whole_unit}", "kWh"]
         listed = table(
             f"{first.network} on {hardware}: energy of one {_what(first.mode, first.batch)}, "
-            f"accounting {first.accounting}",
+            f"accounting {accounting}",
             ["method"],
-            [f"energy, {unit}", f"% of {baseline}", "published %", "residual %", *shown],
+            columns,
         )
         for line in here:
-            listed.add_row(
-                line.method,
-                f"{line.energy / divisor:,.1f}",
+            cells = [
+                _scaled(line.energy, divisor),
                 _number(line.percent_of_baseline),
                 _number(line.source_percent),
                 _number(line.residual_percent, "+.1f"),
-                *(f"{getattr(line, part) / divisor:,.1f}" for part in shown.values()),
-            )
+                *(_scaled(getattr(line, part), divisor) for part in shown.values()),
+            ]
+            if run is not None:
+                _, _, energy, kwh = _whole_run(line, run)
+                cells += [_scaled(energy, whole), _number(kwh, ".4g")]
+            listed.add_row(line.method, *cells)
         yield listed
+        yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
+
+
+def reproduction_tables(
+    published: PublishedTable, lines: Sequence[Comparison]
+) -> Iterator[RenderableType]:
+    """Published and computed percentages side by side, a table per chip, and what is known why."""
+    from rich.text import Text
+
+    for chip in published.chips:
+        here = [line for line in lines if line.hardware == chip]
+        presets = list(dict.fromkeys(line.accounting for line in here))
+        listed = table(
+            f"{published.title} on {chip}: % of {published.baseline.network} under "
+            f"{published.baseline.method}, one training iteration of batch {here[0].batch}",
+            ["network", "method"],
+            ["published", *(x for preset in presets for x in (preset, "residual %"))],
+        )
+        rows = [[line for line in here if line.accounting == preset] for preset in presets]
+        for same in zip(*rows, strict=True):
+            cells = [
+                cell
+                for line in same
+                for cell in (
+                    _number(line.percent_of_baseline),
+                    _number(line.residual_percent, "+.1f"),
+                )
+            ]
+            listed.add_row(same[0].network, same[0].method, _number(same[0].source_percent), *cells)
+        yield listed
+        for remark in published.remarks:
+            if remark.hardware == chip:
+                yield Text(f"  {', '.join(remark.methods)}: {remark.text}.\n")
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
@@ -168,7 +255,38 @@ def table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
     return empty
 
 
-def notes(not_counted: Sequence[str]) -> str:
-    """How every report ends: what it leaves out, and what kind of figure it gives."""
-    listed = "".join(f"\n  - {item}" for item in not_counted)
-    return f"Not counted:{listed}\nAll figures are {NATURE}."
+def tensor_table(report: Report) -> Table:
+    """Every tensor of every pass: shape of one image, bits of an element, bytes of the batch."""
+    nodes = report.network.nodes(frozenset(report.method.omits))
+    edges = report.method.edges(nodes, report.accounting)
+    listed = table(
+        f"tensors of {report.network.name} under {report.method.name}, batch {report.batch}",
+        ["tensor", "kind", "shape"],
+        ["bits", "bytes forward", "signal bits", "bytes back"],
+    )
+    training = report.mode == "training"
+
+    def add(name: str, kind: str, shape: Shape, images: int, edge: tuple[int, int]) -> None:
+        size = images * prod(shape)
+        there, back = (f"{-(-size * bits // 8):,}" for bits in edge)
+        way_back = (str(edge[1]), back) if training and name != INPUT else ("-", "-")
+        listed.add_row(name, kind, " x ".join(map(str, shape)), str(edge[0]), there, *way_back)
+
+    add(INPUT, "network input", report.network.input, report.batch, edges[INPUT])
+    for node in nodes:
+        layer = node.layer
+        if node.weights:
+            F = report.method.treatment(node, report.accounting)
+            widths = F.weight_bits, F.weight_signal_bits
+            add(f"{layer.name} F", "weights", (node.weights, 1, 1), 1, widths)
+        add(layer.name, layer.kind, node.output_shape, report.batch, edges[layer.name])
+    return listed
+
+
+def notes(not_counted: Mapping[str, Sequence[str]]) -> str:
+    """How every report ends: what each accounting leaves out, and what kind of figure it gives."""
+    lines = []
+    for accounting, items in not_counted.items():
+        lines.append(f"Not counted under accounting {accounting}:")
+        lines += [f"  - {item}" for item in items]
+    return "\n".join([*lines, f"All figures are {NATURE}."])

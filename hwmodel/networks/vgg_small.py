@@ -2,14 +2,14 @@
 
 Source: Courbariaux et al., BinaryConnect (2015) and BinaryNet (2016), CIFAR-10 network
 2x128C3-MP2-2x256C3-MP2-2x512C3-MP2-2x1024FC-10; with one fully connected layer as in Qin et al.,
-IR-Net (2020). Batch norm is the method's, not the network's: some methods have none.
+IR-Net (2020). Convolution, pool, batch norm, activation is the order of BinaryNet's code.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from hwmodel.layers import Activation, Conv, Layer, Linear, MaxPool
+from hwmodel.layers import Activation, BatchNorm, Conv, Layer, Linear, MaxPool
 
 __all__ = ["network"]
 
@@ -30,9 +30,11 @@ def network(*, fc: int, image: int = 32, classes: int = 10) -> dict[str, Any]:
         )
         if index % 2 == 0:
             layers.append(MaxPool(name=f"pool{index // 2}", kind="max-pool", kernel=(2, 2)))
+        layers.append(BatchNorm(name=f"bn{index}", kind="batch-norm"))
         layers.append(Activation(name=f"act{index}", kind="activation"))
     for index, features in enumerate([1024] * (fc - 1) + [classes], start=1):
         layers.append(Linear(name=f"fc{index}", kind="linear", features=features))
         if index < fc:
+            layers.append(BatchNorm(name=f"fc{index}_bn", kind="batch-norm"))
             layers.append(Activation(name=f"fc{index}_act", kind="activation"))
     return {"input": (3, image, image), "layers": tuple(layers)}

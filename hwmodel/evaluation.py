@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from hwmodel.accesses import Mapping
 from hwmodel.accounting import Accounting
-from hwmodel.energy import Product, Row, Stream, product_rows, stream_rows
-from hwmodel.errors import HwmodelError, Infeasible, TooLarge
+from hwmodel.energy import Product, Row, product_rows, stream_rows
+from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
-from hwmodel.layers import PASSES
-from hwmodel.method import Method, Treatment
-from hwmodel.network import Network, Node, load_network
-from hwmodel.problem import Problem, Widths
+from hwmodel.method import Method
+from hwmodel.network import Network, load_network
+from hwmodel.problem import Problem
 from hwmodel.search import level_by_level
+from hwmodel.workload import MODES, Job, Mode, works
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MODES", "Mode", "Report", "Tiler", "evaluate", "works"]
+__all__ = ["COLUMNS", "Report", "Tiler", "evaluate", "not_counted", "refuse_unknown"]
 
-Mode = Literal["training", "inference"]
-MODES: dict[Mode, tuple[str, ...]] = {"training": tuple(PASSES), "inference": ("forward",)}
+VIEWS = ("reshape", "slice")  # nothing moves: no cost that could be left out
 MAX_BATCH = 2**31
 COLUMNS = (
     "network", "hardware", "method", "accounting", "batch", "layer", "pass", "component",
@@ -34,10 +33,10 @@ COLUMNS = (
 
 
 class Tiler:
-    """The mapping of each problem on one chip; equal problems are searched once."""
+    """The mapping of each problem on one chip under one accounting; equal ones are found once."""
 
-    def __init__(self, hardware: Hardware) -> None:
-        self.hardware = hardware
+    def __init__(self, hardware: Hardware, accounting: Accounting) -> None:
+        self.hardware, self.accounting = hardware, accounting
         self._found: dict[Problem, Mapping] = {}
 
     def mapping(self, work: Product) -> Mapping:
@@ -112,7 +111,7 @@ def evaluate(
     Args:
         batch: images in the iteration.
         mode: "training" (all passes) or "inference" (forward only).
-        tiler: one that has searched before on the same chip; its findings are used again.
+        tiler: one that has searched before, on the same chip under the same accounting.
 
     Raises: HwmodelError, of which SpecError, NameUnknown, ShapeError and Infeasible are kinds.
     """
@@ -124,67 +123,48 @@ def evaluate(
         raise HwmodelError(f"batch {batch!r}: must be a whole number from 1 to {MAX_BATCH}")
     if mode not in MODES:
         raise HwmodelError(f"mode {mode!r}: must be one of {', '.join(MODES)}")
-    tiler = tiler or Tiler(chip)
+    tiler = tiler or Tiler(chip, choices)
     rows: list[Row] = []
-    for node in network.nodes():
-        for work in works(node, method, choices, batch, mode):
+    job = Job(method, choices, batch, mode)
+    nodes = network.nodes(frozenset(method.omits))
+    edges = method.edges(nodes, choices)
+    for node in nodes:
+        for work in works(node, edges, job):
             if isinstance(work, Product):
                 rows += product_rows(work, tiler.mapping(work), chip, choices)
             else:
-                rows += stream_rows(work, chip)
+                rows += stream_rows(work, chip, choices)
     missing = not_counted(network, choices, mode)
     return Report(network, chip, method, choices, batch, mode, tuple(rows), missing)
-
-
-def works(
-    node: Node, method: Method, accounting: Accounting, batch: int, mode: Mode
-) -> list[Product | Stream]:
-    """What one layer has to do in one iteration: its products, then what is only moved."""
-    loops = node.layer.loops(node.input_shapes, batch)
-    if not loops:
-        return []
-    treatment = method.treatment(node, accounting)
-    macs = batch * node.layer.macs(node.input_shapes)
-    skipped = node.position == "first" and not accounting.first_layer_input_gradient
-    result: list[Product | Stream] = []
-    for phase, nest in loops.items():
-        if phase not in MODES[mode] or (skipped and phase == "backward_input"):
-            continue
-        tensors = PASSES[phase]
-        bits = Widths(*(treatment.bits[tensor] for tensor in tensors))
-        problem = Problem(nest.extent, nest.height, nest.width, bits, nest.groups)
-        result.append(
-            Product(node.layer.name, phase, problem, tensors, macs, treatment.arithmetic[phase])
-        )
-    return result + _extra_streams(node, treatment, accounting, batch)
-
-
-def _extra_streams(
-    node: Node, treatment: Treatment, accounting: Accounting, batch: int
-) -> list[Product | Stream]:
-    """The method's full-precision work on pre-activations, as words moved through DRAM."""
-    channels, rows, columns = node.output_shape
-    words = batch * channels * rows * columns * accounting.preactivation_words
-    width = accounting.full_precision_bits
-    return [
-        Stream(node.layer.name, "forward", "elementwise", what, 0, words, width)
-        for what in treatment.extra
-    ]
 
 
 def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:
     """What the report leaves out: layers that have no model, and what the accounting names."""
     left: dict[str, list[int]] = {}
+    streamed = accounting.elementwise == "streamed"
     for node in network.nodes():
-        if not node.layer.loops(node.input_shapes, 1):
-            C, H, W = node.output_shape
-            left.setdefault(node.layer.kind, []).append(C * H * W)
+        layer = node.layer
+        counted = layer.loops(node.input_shapes, 1) or (streamed and layer.cost(node.input_shapes))
+        if not counted and layer.kind not in VIEWS:
+            left.setdefault(getattr(layer, "operator", layer.kind), []).append(
+                prod(node.output_shape)
+            )
+    everything = sum(prod(node.output_shape) for node in network.nodes())
     layers = [
-        f"{kind}: {len(sizes)} layers, {sum(sizes):,} output elements an image"
+        f"{kind}: {len(sizes)} layers, {sum(sizes):,} output elements an image "
+        f"({100 * sum(sizes) / everything:.1f} % of the network's)"
         for kind, sizes in left.items()
     ]
-    return (
-        *layers,
-        *accounting.not_counted,
-        *(accounting.not_counted_in_training if mode == "training" else ()),
-    )
+    in_training = accounting.not_counted_in_training if mode == "training" else ()
+    return (*layers, *accounting.not_counted, *in_training)
+
+
+def refuse_unknown(network: Network) -> None:
+    """See that every operator of the network has a model. Raises: ShapeError."""
+    unknown = [layer for layer in network.layers if layer.kind == "uncounted"]
+    if unknown:
+        first = unknown[0]
+        raise ShapeError(
+            f"{network.name}: layer {first.name} is the operator {first.operator!r}, which has no "
+            f"model ({len(unknown)} such layers); without --strict it is listed as not counted"
+        )

@@ -1,0 +1,64 @@
+"""The command line. What a command needs is imported inside it, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from hwmodel import __version__
+from hwmodel.cli.catalogue import catalogue
+from hwmodel.cli.energy import compare, plot, report, reproduce
+from hwmodel.cli.screen import say
+from hwmodel.errors import HwmodelError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="hwmodel",
+    help="What energy does this network cost on this chip, trained or run with this arithmetic?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hwmodel {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+for _command in (compare, report, reproduce, plot):
+    app.command()(_command)
+
+for _word, _what in (
+    ("hardware", "chips: memories and prices"),
+    ("network", "networks: layers and shapes"),
+    ("method", "methods: widths and arithmetic"),
+    ("accounting", "accountings: what is counted and how"),
+    ("training", "training runs: epochs, images and batch"),
+):
+    app.add_typer(catalogue(_word, _what), name=_word)
+
+
+def main() -> NoReturn:
+    """Entry point: a user's mistake is one message on standard error and exit code 2.
+
+    A pipe whose reader has seen enough ends the program in silence; typer sees to that.
+    """
+    try:
+        app()
+    except HwmodelError as error:
+        say(f"hwmodel: {error}")
+        sys.exit(2)
+    raise AssertionError("app() ends with SystemExit")

@@ -1,0 +1,39 @@
+"""list, show and check for every kind of file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hwmodel.cli.screen import show
+
+__all__ = ["catalogue"]
+
+
+def catalogue(word: str, what: str) -> typer.Typer:
+    """The commands for one kind of file."""
+    group = typer.Typer(help=f"Bundled and own {what}.", no_args_is_help=True)
+
+    @group.command("list", help=f"Bundled {word} names, one a line, with their titles.")
+    def list_() -> None:
+        from hwmodel.catalogue import titles
+
+        known = titles(word)
+        width = max(map(len, known))
+        for name, title in known.items():
+            typer.echo(f"{name:{width}}  {title}")
+
+    @group.command("show", help=f"What one {word} consists of.")
+    def show_(name: Annotated[str, typer.Argument(help="A bundled name, or a YAML file.")]) -> None:
+        from hwmodel.catalogue import description
+
+        show(description(word, name))
+
+    @group.command(help=f"Whether a {word} file is right; if not, where it is wrong.")
+    def check(file: Annotated[str, typer.Argument(help="A YAML file, or a name.")]) -> None:
+        from hwmodel.catalogue import checked
+
+        typer.echo(f"{file}: {word} {checked(word, file).name} is right")
+
+    return group

@@ -1,0 +1,214 @@
+"""compare, report, reproduce and plot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hwmodel.cli.screen import console, deliver, progress, say
+from hwmodel.errors import HwmodelError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from hwmodel.comparison import Comparison
+    from hwmodel.training import Training
+
+__all__ = ["compare", "plot", "report", "reproduce"]
+
+Network = Annotated[str, typer.Argument(help="A bundled network, or a YAML file.")]
+Accounting = Annotated[str, typer.Option(help="What is counted and how: a preset, or a YAML file.")]
+Accountings = Annotated[
+    str, typer.Option("--accounting", help="Presets or YAML files, separated by commas.")
+]
+Batch = Annotated[
+    int | None, typer.Option(help="Images in the iteration.", show_default="1, or the training's")
+]
+Mode = Annotated[str, typer.Option(help="training (all passes) or inference (forward only).")]
+Csv = Annotated[str, typer.Option("--csv", help="Write only this CSV; '-' is standard output.")]
+Out = Annotated[
+    Path | None, typer.Option(help="Folder for the CSV and the figures.", show_default="reports")
+]
+Run = Annotated[
+    str, typer.Option("--training", help="A whole training run, too: a preset, or a YAML file.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse operators that have no model.")]
+
+
+def compare(
+    network: Network,
+    hardware: Annotated[str, typer.Option(help="Chips, by name or file, separated by commas.")],
+    methods: Annotated[str, typer.Option(help="Methods, by name or file, separated by commas.")],
+    baseline: Annotated[str, typer.Option(help="Method that is 100 %.", show_default="fp")] = "",
+    batch: Batch = None,
+    accounting: Accountings = "paper",
+    mode: Mode = "training",
+    training: Run = "",
+    strict: Strict = False,
+    csv: Csv = "",
+    out: Out = None,
+) -> None:
+    """Methods side by side: energy, percent of the baseline, published figures where they exist."""
+    from hwmodel.accounting import Accounting as Preset
+    from hwmodel.comparison import compare as compared
+    from hwmodel.evaluation import not_counted, refuse_unknown
+    from hwmodel.files import load
+    from hwmodel.network import load_network
+    from hwmodel.report import comparison_csv, comparison_tables, notes
+
+    chosen, run = load_network(network), _run(training)
+    presets = [load(Preset, name) for name in _names(accounting, "--accounting")]
+    chips, rules = _names(hardware, "--hardware"), _names(methods, "--methods")
+    if strict:
+        refuse_unknown(chosen)
+    images = _images(batch, run)
+    lines = progress(
+        compared(
+            chosen,
+            chips,
+            rules,
+            baseline=baseline or None,
+            accounting=presets,
+            batch=images,
+            mode=mode,  # type: ignore[arg-type]  # checked where it is used
+        ),
+        len(chips) * len(rules) * len(presets),
+        "comparing",
+    )
+    _refuse_if_none(lines)
+    missing = {preset.name: not_counted(chosen, preset, mode) for preset in presets}  # type: ignore[arg-type]
+    stem = f"compare_{chosen.name}_{'-'.join(p.name for p in presets)}_{mode}_batch{images}"
+    tables = comparison_tables(lines, run, parts=console().width >= 150)
+    text = comparison_csv(lines, run)
+    deliver(tables, notes(missing), text, csv=csv, out=out, stem=stem, kinds=["methods"])
+    _partly(lines)
+
+
+def report(
+    network: Network,
+    hardware: Annotated[str, typer.Option(help="The chip, by name or file.")],
+    method: Annotated[str, typer.Option(help="The method, by name or file.")],
+    batch: Batch = None,
+    accounting: Accounting = "paper",
+    mode: Mode = "training",
+    training: Run = "",
+    tensors: Annotated[
+        bool, typer.Option("--tensors", help="List every tensor: shape, bits, bytes, each way.")
+    ] = False,
+    strict: Strict = False,
+    csv: Csv = "",
+    out: Out = None,
+) -> None:
+    """One network on one chip under one method: by layer, pass, tensor and level."""
+    from hwmodel.evaluation import evaluate, refuse_unknown
+    from hwmodel.network import load_network
+    from hwmodel.report import notes, report_csv, report_tables, run_sentence, tensor_table
+
+    chosen, run = load_network(network), _run(training)
+    if strict:
+        refuse_unknown(chosen)
+    found = evaluate(
+        chosen,
+        hardware,
+        method,
+        accounting=accounting,
+        batch=_images(batch, run),
+        mode=mode,  # type: ignore[arg-type]  # checked where it is used
+    )
+    tables = list(report_tables(found))
+    if tensors:
+        tables.append(tensor_table(found))
+    end = notes({found.accounting.name: found.not_counted})
+    if run is not None:
+        end = f"{run_sentence(found, run)}\n{end}"
+    inputs = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
+    stem = f"report_{'_'.join(inputs)}_{mode}_batch{found.batch}"
+    deliver(tables, end, report_csv(found), csv=csv, out=out, stem=stem, kinds=["layers", "levels"])
+
+
+def reproduce(
+    table: Annotated[
+        str, typer.Argument(help="A published table.", show_default="all of them")
+    ] = "",
+    accounting: Accountings = "paper,full",
+    batch: Batch = None,
+    csv: Csv = "",
+    out: Out = None,
+) -> None:
+    """The source's energy tables, row by row: published, computed, and what does not come out."""
+    from hwmodel.comparison import reproduce as reproduced
+    from hwmodel.published import published_table, published_tables
+    from hwmodel.report import NATURE, comparison_csv, reproduction_tables
+
+    wanted = [published_table(table)] if table else list(published_tables().values())
+    presets = _names(accounting, "--accounting")
+    images = _images(batch, None)
+    lines: list[Comparison] = []
+    tables: list[RenderableType] = []
+    for published in wanted:
+        total = len(published.figures) * len(published.chips) * len(presets)
+        some = reproduced(published.name, accounting=presets, batch=images)
+        mine = progress(some, total, published.name)
+        lines += mine
+        tables += reproduction_tables(published, mine)
+    _refuse_if_none(lines)
+    end = f"No constant was fitted to any row. All figures but the published are {NATURE}."
+    stem = f"reproduce_{table or 'all'}_{'-'.join(presets)}_batch{images}"
+    text = comparison_csv(lines, None)
+    deliver(tables, end, text, csv=csv, out=out, stem=stem, kinds=[])
+    _partly(lines)
+
+
+def plot(
+    table: Annotated[Path, typer.Argument(help="A CSV that compare or report wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="FILE.png, .svg or .pdf.")],
+    kind: Annotated[
+        str, typer.Option(help="methods, layers or levels.", show_default="what the CSV is of")
+    ] = "",
+) -> None:
+    """Draw a figure from a CSV made earlier."""
+    from hwmodel.plot import draw, read_records
+
+    draw(read_records(table), output, kind or None)
+    say(f"wrote {output}")
+
+
+def _refuse_if_none(lines: list[Comparison]) -> None:
+    """Stop, with nothing written, where not one line could be computed."""
+    if lines and all(line.reason for line in lines):
+        raise HwmodelError(str(lines[0].reason))
+
+
+def _partly(lines: list[Comparison]) -> None:
+    """Exit with 1 where some lines could not be computed: what is there, is right."""
+    failed = [line for line in lines if line.reason]
+    for line in failed:
+        say(f"hwmodel: {line.method} on {line.hardware}, {line.accounting}: {line.reason}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _run(name: str) -> Training | None:
+    from hwmodel.files import load
+    from hwmodel.training import Training
+
+    return load(Training, name) if name else None
+
+
+def _images(batch: int | None, run: Training | None) -> int:
+    """The batch: as asked for, else that of the training run, else one image."""
+    if batch is not None:
+        return batch
+    return run.batch if run else 1
+
+
+def _names(listed: str, option: str) -> list[str]:
+    names = [name.strip() for name in listed.split(",")]
+    if not all(names):
+        raise HwmodelError(f"{option} {listed!r}: names separated by commas, none of them empty")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise HwmodelError(f"{option} {listed!r}: {twice[0]} stands there twice")
+    return names

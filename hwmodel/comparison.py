@@ -1,0 +1,180 @@
+"""Methods side by side on several chips, in percent of a baseline on the same chip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import fsum
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from hwmodel.accounting import Accounting
+from hwmodel.energy import COMPUTE
+from hwmodel.errors import Infeasible, TooLarge
+from hwmodel.evaluation import Report, Tiler, evaluate
+from hwmodel.files import load
+from hwmodel.hardware import Hardware
+from hwmodel.method import Method
+from hwmodel.network import Network, load_network
+from hwmodel.published import energy_percent, published_table
+from hwmodel.workload import Mode
+
+__all__ = ["Comparison", "compare", "reproduce"]
+
+
+class Comparison(NamedTuple):
+    """One line of `hwmodel compare`; energies are in `unit`.
+
+    The five parts forward ... elementwise sum to `energy`, and so do compute and memory. Where no
+    tile fits, `energy` and what follows from it are None, and `reason` says where.
+    """
+
+    network: str
+    method: str
+    hardware: str
+    accounting: str
+    mode: str
+    batch: int
+    energy: float | None
+    unit: str
+    percent_of_baseline: float | None = None  # None where the baseline costs nothing
+    forward: float | None = None  # products of the forward pass; likewise the next two
+    backward_input: float | None = None
+    backward_weight: float | None = None
+    update: float | None = None
+    elementwise: float | None = None
+    compute: float | None = None  # operations of all parts
+    memory: float | None = None  # movement of all parts
+    source_percent: float | None = None
+    residual_percent: float | None = None  # of the published value: 100 (ours / source - 1)
+    reason: str | None = None  # not a column of the CSV
+
+
+class _Cell(NamedTuple):
+    """One line that is asked for: what is evaluated, against what, and what was published."""
+
+    network: Network
+    method: Method
+    baseline_network: Network
+    baseline: Method
+    source_percent: float | None
+
+
+def compare(
+    network: str | Path | Network,
+    hardware: Sequence[str | Path | Hardware],
+    methods: Sequence[str | Path | Method],
+    *,
+    baseline: str | Path | Method | None = None,
+    accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = "paper",
+    batch: int = 1,
+    mode: Mode = "training",
+) -> Iterator[Comparison]:
+    """Lines in the order given, chip by chip, accounting by accounting, method by method.
+
+    Everything is loaded before the first line is computed.
+
+    Args:
+        baseline: the method that is 100 %, by default each accounting's.
+        accounting: one, or several to be set side by side.
+
+    Raises: HwmodelError, as `evaluate`.
+    """
+    network = load_network(network)
+    chips = [load(Hardware, chip) for chip in hardware]
+    rules = [load(Method, method) for method in methods]
+    single = isinstance(accounting, (str, Path, Accounting))
+    several = cast(Sequence[str | Path | Accounting], [accounting] if single else accounting)
+    choices = [load(Accounting, choice) for choice in several]
+    references = [load(Method, baseline or choice.baseline) for choice in choices]
+    plan = [
+        (chip, choice, [_cell(network, method, chip, reference, mode) for method in rules])
+        for chip in chips
+        for choice, reference in zip(choices, references, strict=True)
+    ]
+    return _lines(plan, batch, mode)
+
+
+def _cell(network: Network, method: Method, chip: Hardware, reference: Method, mode: Mode) -> _Cell:
+    source = energy_percent(network.name, method.name, chip.name, reference.name)
+    return _Cell(network, method, network, reference, source if mode == "training" else None)
+
+
+def reproduce(
+    table: str, *, accounting: Sequence[str | Path | Accounting] = ("paper", "full"), batch: int = 1
+) -> Iterator[Comparison]:
+    """A published table row by row, on its chips, against its baseline.
+
+    Raises: NameUnknown.
+    """
+    published = published_table(table)
+    choices = [load(Accounting, choice) for choice in accounting]
+    baseline = load_network(published.baseline.network), load(Method, published.baseline.method)
+    rows = [(load_network(f.network), load(Method, f.method), f) for f in published.figures]
+    plan = [
+        (
+            load(Hardware, chip),
+            choice,
+            [_Cell(net, rule, *baseline, f.energy_percent.get(chip)) for net, rule, f in rows],
+        )
+        for chip in published.chips
+        for choice in choices
+    ]
+    return _lines(plan, batch, "training")
+
+
+def _lines(
+    plan: list[tuple[Hardware, Accounting, list[_Cell]]], batch: int, mode: Mode
+) -> Iterator[Comparison]:
+    for chip, choice, cells in plan:
+        tiler = Tiler(chip, choice)
+
+        def energies(network: Network, method: Method, tiler: Tiler = tiler) -> Report:
+            return evaluate(
+                network, tiler.hardware, method,
+                accounting=tiler.accounting, batch=batch, mode=mode, tiler=tiler,
+            )  # fmt: skip
+
+        wholes: dict[tuple[str, str], float | None] = {}
+        for cell in cells:
+            key = cell.baseline_network.name, cell.baseline.name
+            try:
+                if key not in wholes:
+                    wholes[key] = None
+                    wholes[key] = energies(cell.baseline_network, cell.baseline).energy
+                yield _line(energies(cell.network, cell.method), wholes[key], cell.source_percent)
+            except (Infeasible, TooLarge) as error:
+                names = cell.network.name, cell.method.name, chip.name, choice.name
+                yield Comparison(*names, mode, batch, None, chip.energy_unit, reason=str(error))
+
+
+def _line(report: Report, whole: float | None, source: float | None) -> Comparison:
+    percent = 100 * (report.energy / whole) if whole else None  # of itself exactly 100
+
+    def total(*components: str, phase: str = "") -> float:
+        return fsum(
+            row.energy
+            for row in report.rows
+            if row.component in components and phase in ("", row.phase)
+        )
+
+    compute = fsum(row.energy for row in report.rows if row.level == COMPUTE)
+    return Comparison(
+        network=report.network.name,
+        method=report.method.name,
+        hardware=report.hardware.name,
+        accounting=report.accounting.name,
+        mode=report.mode,
+        batch=report.batch,
+        energy=report.energy,
+        unit=report.unit,
+        percent_of_baseline=percent,
+        forward=total("memory", "compute", phase="forward"),
+        backward_input=total("memory", "compute", phase="backward_input"),
+        backward_weight=total("memory", "compute", phase="backward_weight"),
+        update=total("update"),
+        elementwise=total("elementwise"),
+        compute=compute,
+        memory=fsum(row.energy for row in report.rows if row.level != COMPUTE),
+        source_percent=source,
+        residual_percent=100 * (percent / source - 1) if percent and source else None,
+    )

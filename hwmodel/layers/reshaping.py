@@ -1,0 +1,173 @@
+"""Layers that change the shape: pools, shuffles, joins and cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal
+
+from pydantic import Field
+
+from hwmodel.errors import ShapeError
+from hwmodel.files import Flag, Text, Whole
+from hwmodel.layers.base import BaseLayer, Cost, Pair, Positive, Shape, Sliding
+
+__all__ = ["AveragePool", "Concat", "GlobalAveragePool", "MaxPool", "PixelShuffle", "Reshape"]
+__all__ += ["Slice", "Uncounted", "Upsample"]
+
+
+class _Pool(Sliding):
+    """A window whose `stride` defaults to its size."""
+
+    stride: Pair | None = None
+    partial: Flag = Field(default=False, description="whether a last partial step counts")
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C, HO, WO). Raises: ShapeError."""
+        shape = self.one(inputs)
+        return shape[0], *self.slide(shape, self.stride or self.kernel, partial=self.partial)
+
+
+class MaxPool(_Pool):
+    """The largest element under each window."""
+
+    kind: Literal["max-pool"]
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Comparisons within the window; backward needs which element it was (the output)."""
+        return Cost(adds=self.window - 1, saved_output=1)
+
+
+class AveragePool(_Pool):
+    """The mean under each window."""
+
+    kind: Literal["average-pool"]
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Additions within the window and a factor; backward, the factor."""
+        return Cost(adds=self.window - 1, macs=1, signal_macs=1)
+
+
+class GlobalAveragePool(BaseLayer):
+    """The mean of each channel."""
+
+    kind: Literal["global-average-pool"]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C, 1, 1)."""
+        return self.one(inputs)[0], 1, 1
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Additions over the channel and a factor; backward, the factor."""
+        return Cost(adds=prod(self.one(inputs)[1:]) - 1, macs=1, signal_macs=1)
+
+
+class PixelShuffle(BaseLayer):
+    """Channels to places: (C f^2, H, W) gives (C, f H, f W)."""
+
+    kind: Literal["pixel-shuffle"]
+    factor: Positive
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C / f^2, f H, f W). Raises: ShapeError."""
+        (C, H, W), f = self.one(inputs), self.factor
+        if C % f**2:
+            raise ShapeError(
+                f"layer {self.name}: factor {f} squared does not divide the {C} channels"
+            )
+        return C // f**2, f * H, f * W
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Every word is read and written; nothing is fused."""
+        return Cost()
+
+
+class Upsample(BaseLayer):
+    """Larger images by repetition or by interpolation."""
+
+    kind: Literal["upsample"]
+    size: Pair | None = Field(default=None, description="rows and columns of the output")
+    factor: Positive | None = None
+    interpolation: Literal["nearest", "bilinear"] = "nearest"
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C, size), or (C, f H, f W). Raises: ShapeError."""
+        C, H, W = self.one(inputs)
+        if (self.size is None) == (self.factor is None):
+            raise ShapeError(f"layer {self.name}: give either size or factor")
+        rows, columns = self.size or (H * (self.factor or 1), W * (self.factor or 1))
+        return C, rows, columns
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Bilinear: a weighted sum of four neighbours."""
+        macs = 4 if self.interpolation == "bilinear" else 0
+        return Cost(macs=macs, signal_macs=macs, signal_adds=1)
+
+
+class Concat(BaseLayer):
+    """Channels of several tensors one after the other."""
+
+    kind: Literal["concat"]
+    inputs: tuple[str, ...] = Field(min_length=2, max_length=1024)
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(sum of C, H, W). Raises: ShapeError."""
+        for shape in inputs[1:]:
+            if shape[1:] != inputs[0][1:]:
+                raise ShapeError(
+                    f"layer {self.name}: cannot join {inputs[0]} and {shape}, "
+                    "which differ in rows or columns"
+                )
+        return sum(shape[0] for shape in inputs), *inputs[0][1:]
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Every word is read and written; nothing is fused."""
+        return Cost()
+
+
+class Slice(BaseLayer):
+    """Channels `start` to `stop` - 1; a view, nothing moves."""
+
+    kind: Literal["slice"]
+    start: Whole = Field(ge=0)
+    stop: Positive
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(stop - start, H, W). Raises: ShapeError."""
+        C, H, W = self.one(inputs)
+        if not self.start < self.stop <= C:
+            raise ShapeError(
+                f"layer {self.name}: channels {self.start} to {self.stop} of an input {(C, H, W)}"
+            )
+        return self.stop - self.start, H, W
+
+
+class Reshape(BaseLayer):
+    """The same elements in another shape; a view, nothing moves."""
+
+    kind: Literal["reshape"]
+    shape: tuple[Positive, Positive, Positive]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """`shape`. Raises: ShapeError."""
+        given = self.one(inputs)
+        if prod(given) != prod(self.shape):
+            raise ShapeError(
+                f"layer {self.name}: {given} has {prod(given):,} elements, {self.shape} has "
+                f"{prod(self.shape):,}"
+            )
+        return self.shape
+
+
+class Uncounted(BaseLayer):
+    """An operator that has no model: its output's shape is known, its cost is listed as missing."""
+
+    kind: Literal["uncounted"]
+    operator: Text
+    shape: tuple[Positive, Positive, Positive] | None = Field(
+        default=None, description="of its output; left out, that of its first input"
+    )
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """As stated, or as the first input's."""
+        return self.shape or inputs[0]
