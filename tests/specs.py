@@ -1,5 +1,7 @@
 """Small spec files that are right, for tests to break, and chips made of numbers."""
 
+from hwmodel.accounting import Accounting
+from hwmodel.files import bundled
 from hwmodel.hardware import Hardware
 
 CHIP = """\
@@ -34,33 +36,25 @@ version: 1
 name: mine
 title: Mine
 sources: {me: "me, 2024"}
-rules:
+layers:
   - {where: {position: [first, last]}, precision: fp, source: me}
-  - bits: {I: 1, F: 1, O: preactivation, dO: full_precision, dI: full_precision, dF: 32}
+  - weights: 1
+    weight_signal: full_precision
     arithmetic: {forward: logic, backward_input: add, backward_weight: add}
+    update: optimizer
     source: me
+tensors:
+  - {where: {kind: [activation]}, bits: 1, signal: full_precision, source: me}
+  - {where: {kind: [conv, linear]}, bits: preactivation, signal: full_precision, source: me}
+  - {bits: full_precision, signal: full_precision, source: me}
 extra_work:
-  - {what: scaling, source: me}
+  - {what: scaling, where: {kind: [conv, linear]}, source: me}
 """
 
-ACCOUNTING = """\
-version: 1
-name: mine
-title: My way to count
-baseline: fp
-search: level-by-level
-counting: paper
-first_layer_input_gradient: false
-full_precision_bits: 32
-boolean_signal_bits: 1
-boolean_vote_bits: 1
-preactivation_bits: 32
-partial_sum_bits: 32
-addition_price: operation-of-mac
-logic_price_macs: 0.001
-preactivation_words: 1
-not_counted: [everything else]
-"""
+# The preset `paper` under another name, for tests to change one choice of.
+ACCOUNTING = (
+    bundled(Accounting)["paper"].read_text(encoding="utf-8").replace("name: paper", "name: mine")
+)
 
 
 def written(folder, text, *changes, name="file.yaml"):

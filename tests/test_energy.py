@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hwmodel import HwmodelError, SpecError, compare, evaluate
 from hwmodel.accesses import Mapping
 from hwmodel.accounting import Accounting
-from hwmodel.energy import Product, Stream, product_rows, stream_rows
+from hwmodel.energy import Operation, Product, Stream, product_rows, stream_rows
 from hwmodel.files import load
 from hwmodel.layers import Conv
 from hwmodel.problem import Extents, Problem, Widths, Window
@@ -21,8 +21,8 @@ PAPER = load(Accounting, "paper")
 FORWARD = ("I", "F", "O")
 
 
-def rows(nest, mapping, hardware, arithmetic="mac", tensors=FORWARD, macs=0):
-    work = Product("layer", "forward", nest, tensors, macs, arithmetic)
+def rows(nest, mapping, hardware, macs=0):
+    work = Product("layer", "forward", nest, FORWARD, (Operation("mac", 32, macs),))
     return product_rows(work, mapping, hardware, PAPER)
 
 
@@ -104,7 +104,6 @@ def test_memory_energy_of_one_layer_by_hand():
         ("F", "L1"): (144, 144 * 3 * 1.0),  # for each of 2 ifmap blocks
         ("F", "L2"): (288, 288 * 3 * 0.1),  # for each of 4
         ("O", "L0"): (64, 64 * 5 * 20.0),  # leave once, to DRAM
-        ("", "compute"): (0, 0.0),
     }
     assert {key: row.accesses for key, row in found.items()} == {
         k: n for k, (n, _) in by_hand.items()
@@ -138,8 +137,8 @@ def test_a_split_level_charges_each_operand_its_own_memory():
 
 def test_reads_and_writes_each_have_their_energy():
     """100 reads at 1.0 and 50 writes at 1.2 are 160, not 150 at the dearer 1.2."""
-    moved = Stream("layer", "forward", "elementwise", "words", reads=100, writes=50, bits=1)
-    (row,) = stream_rows(moved, chip((None, 1.0, 1.2), (64, 9.0, 9.0)))
+    moved = Stream("layer", "forward", "elementwise", "words", 100, 50, bits=1, through=False)
+    (row,) = stream_rows(moved, chip((None, 1.0, 1.2), (64, 9.0, 9.0)), PAPER)
     assert row.energy == pytest.approx(160, rel=1e-12)
     assert (row.accesses, row.bits, row.level) == (150, 150, "L0")
 
@@ -272,9 +271,10 @@ def test_a_mode_is_training_or_inference():
 
 def test_a_report_lists_what_it_does_not_count():
     trained = evaluate("vgg-small", "ascend", "fp").not_counted
-    assert trained[:2] == (
-        "activation: 8 layers, 288,768 output elements an image",
-        "max-pool: 3 layers, 57,344 output elements an image",
+    pools = 128 * 16**2 + 256 * 8**2 + 512 * 4**2
+    assert any(
+        line.startswith(f"max-pool: 3 layers, {pools:,} output elements") for line in trained
     )
+    assert any(line.startswith("activation: 8 layers, ") for line in trained)
     assert "the weight update, latent weights, optimizer state, the loss" in trained
     assert set(evaluate("vgg-small", "ascend", "fp", mode="inference").not_counted) < set(trained)

@@ -176,7 +176,7 @@ def test_a_capacity_is_read_in_bits(tmp_path):
         # arithmetic
         ("operation: mac", "operation: add", ": arithmetic has no price for a 'mac'"),
         ("operation: mac", "operation: multiply",
-         ":11: arithmetic.1.operation 'multiply': must be 'mac', 'add' or 'logic'"),
+         ":11: arithmetic.1.operation 'multiply': must be 'mac', 'int-mac', 'add', 'int-add' or 'logic'"),
         ("bits: 32", "bits: 0", ":11: arithmetic.1.bits 0: must be at least 1"),
         ("bits: 32", "bits: 32.0", ":11: arithmetic.1.bits 32.0: must be a whole number"),
         ("energy: 4.6 pJ, source", "source", ":11: arithmetic.1: give energy (of the whole) or "

@@ -65,17 +65,17 @@ def test_padding_stands_for_all_sides_for_rows_and_columns_or_for_top_left_botto
     ("layer", "shape", "sentence"),
     [
         (conv(64, 3, dilation=18), (3, 32, 32),
-         "layer x: the kernel spans 37 rows, more than the 32 of its input (3, 32, 32) with padding "
+         "layer x: the effective kernel spans 37 rows, more than the 32 of its input (3, 32, 32) with padding "
          "[0, 0, 0, 0]"),
         (conv(64, [1, 9], padding=[0, 1, 0, 2]), (3, 32, 5),
-         "layer x: the kernel spans 9 columns, more than the 8 of its input (3, 32, 5) with padding "
+         "layer x: the effective kernel spans 9 columns, more than the 8 of its input (3, 32, 5) with padding "
          "[0, 1, 0, 2]"),
         (conv(63, 3, groups=3), (64, 8, 8),
          "layer x: groups 3 does not divide the 64 input channels (input (64, 8, 8), channels 63)"),
         (conv(64, 3, groups=3), (63, 8, 8),
          "layer x: groups 3 does not divide the 64 output channels (input (63, 8, 8), channels 64)"),
         (MaxPool(name="x", kind="max-pool", kernel=3), (3, 2, 2),
-         "layer x: the kernel spans 3 rows, more than the 2 of its input (3, 2, 2) with padding "
+         "layer x: the effective kernel spans 3 rows, more than the 2 of its input (3, 2, 2) with padding "
          "[0, 0, 0, 0]"),
     ],
 )  # fmt: skip
@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_said_with_both_shapes(layer, shape, sentence):
 def test_a_layer_of_one_input_takes_no_two(layer):
     with pytest.raises(ShapeError) as caught:
         layer.output_shape([(1, 1, 1), (1, 1, 1)])
-    assert str(caught.value) == "layer x: takes one input, is given 2"
+    assert str(caught.value) == "layer x: takes 1 input, is given 2"
 
 
 def test_the_loops_of_each_pass_with_a_prime_for_every_dimension():
