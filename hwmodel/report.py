@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["NATURE", "comparison_csv", "comparison_tables", "report_csv", "report_tables"]
-__all__ += ["notes", "reproduction_tables", "run_sentence", "scale", "table", "tensor_table"]
-__all__ += ["write_text"]
+__all__ = ["NATURE", "comparison_csv", "comparison_tables", "notes", "report_csv"]
+__all__ += ["report_tables", "reproduction_tables", "run_sentence", "scale", "table"]
+__all__ += ["tensor_table", "write_text"]
 
 NATURE = "analytical, not measured"
 COMPARED = Comparison._fields[:-1]  # columns of the CSV; the reason is for the screen
@@ -218,7 +218,7 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
     for layer in dict.fromkeys(row.layer for row in rows):
         add(layer, [cells.get((layer, phase), 0.0) for phase in passes])
     columns = [[energy for key, energy in cells.items() if key[1] == phase] for phase in passes]
-    add("all layers", [fsum(column) for column in columns], "bold")
+    add("all layers", [fsum(column) for column in columns], style="bold")
     yield listed
     yield _level_table(report, divisor, unit)
 

@@ -18,7 +18,7 @@ def counted(walked):
     return [Traffic(*(level[key] for key in keys)) for level in walked]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data(), convolutions(), st.sampled_from(PASSES), st.integers(1, 3))
 def test_the_closed_form_equals_the_simulator_where_tiles_divide(data, convolution, phase, levels):
     layer, shape, batch = convolution

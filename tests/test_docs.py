@@ -61,7 +61,7 @@ def test_the_files_shown_as_examples_are_right_and_work_together(hwmodel, tmp_pa
         for block in blocks(path.read_text(encoding="utf-8"), "yaml"):
             if not block.startswith("version:"):
                 continue
-            kinds = {"levels": "hardware", "rules": "method", "layers": "network"}
+            kinds = {"levels": "hardware", "tensors": "method", "input": "network"}
             (kind,) = [
                 word for field, word in kinds.items() if re.search(rf"^{field}:", block, re.M)
             ]
