@@ -1,8 +1,8 @@
 """MeliusNet: binary blocks that add 64 channels, each then improved by a second convolution.
 
 Source: Bethge et al., MeliusNet, WACV 2021, figures 1 to 3 and table 1; channels after each
-transition from the authors' code (hpi-xnor/BMXNet-v2 examples, meliusnet.py). Max-pools are 2 x 2.
-Batch norms have scale and shift as there; larq_zoo's have neither.
+transition, the max-pools and batch norms with scale and shift from the authors' code (hpi-xnor's
+binary models, meliusnet.py); larq_zoo's batch norms have neither.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _grouped_stem(net: Wiring) -> str:
         name = f"stem{number}"
         x = net.conv_bn(name, x, channels, stride=stride, groups=groups, role=role)
         x = net.act(f"{name}.relu", x, "relu")
-    return net.max_pool("stem.pool", x, 2, 2)
+    return net.max_pool("stem.pool", x, 3, 2, padding=1)
 
 
 def _dense_and_improvement(net: Wiring, name: str, x: str, channels: int) -> str:
