@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from hwmodel.errors import HwmodelError
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -40,6 +42,8 @@ def deliver(
     from hwmodel.plot import draw, read_records
     from hwmodel.report import write_text
 
+    if csv.endswith((".yaml", ".yml", ".onnx")):
+        raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")
     if csv == "-":
         sys.stdout.write(text)
         say(notes)
