@@ -26,11 +26,10 @@ from hwmodel.files import (
     read_yaml,
     validate,
 )
-from hwmodel.layers import Layer, Shape
+from hwmodel.layers import INPUT, Layer, Shape
 
 __all__ = ["INPUT", "Network", "Node", "load_network", "zoo"]
 
-INPUT = "input"  # what layers call the network's own input
 MAX_LAYERS = 10_000
 Positive = Annotated[Whole, Field(ge=1, le=2**31)]
 

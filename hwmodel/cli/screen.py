@@ -58,7 +58,7 @@ def deliver(
         return
     made = folder / f"{stem}.csv"
     write_text(made, text)
-    records = read_records(made)
+    records = read_records(made) if kinds else []
     for kind in kinds:
         for ending in ("png", "svg"):
             draw(records, folder / f"{stem}_{kind}.{ending}", kind)
