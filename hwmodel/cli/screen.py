@@ -66,11 +66,14 @@ def deliver(
     say(f"wrote {made}{figures}")
 
 
-def show(tables: Iterable[RenderableType]) -> None:
-    """Print tables, each in one piece."""
+def show(pieces: Iterable[RenderableType | str]) -> None:
+    """Print tables, and text as it is: no line of a file is broken."""
     screen = console()
-    for table in tables:
-        screen.print(table)
+    for piece in pieces:
+        if isinstance(piece, str):
+            typer.echo(piece)
+        else:
+            screen.print(piece)
 
 
 def console() -> Console:
