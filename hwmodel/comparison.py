@@ -9,12 +9,12 @@ from typing import NamedTuple, cast
 
 from hwmodel.accounting import Accounting
 from hwmodel.energy import COMPUTE
-from hwmodel.errors import Infeasible, TooLarge
+from hwmodel.errors import HwmodelError, Infeasible, TooLarge
 from hwmodel.evaluation import Report, Tiler, evaluate
-from hwmodel.files import load
+from hwmodel.files import NamedSpec, bundled, load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
-from hwmodel.network import Network, load_network
+from hwmodel.network import Network, load_network, zoo
 from hwmodel.published import energy_percent, published_table
 from hwmodel.workload import Mode
 
@@ -85,18 +85,44 @@ def compare(
     single = isinstance(accounting, (str, Path, Accounting))
     several = cast(Sequence[str | Path | Accounting], [accounting] if single else accounting)
     choices = [load(Accounting, choice) for choice in several]
+    for specs in (chips, rules, choices):
+        _distinct(specs)
     references = [load(Method, baseline or choice.baseline) for choice in choices]
     plan = [
-        (chip, choice, [_cell(network, method, chip, reference, mode) for method in rules])
+        (chip, choice, [_cell(network, m, chip, reference, batch, mode) for m in rules])
         for chip in chips
         for choice, reference in zip(choices, references, strict=True)
     ]
     return _lines(plan, batch, mode)
 
 
-def _cell(network: Network, method: Method, chip: Hardware, reference: Method, mode: Mode) -> _Cell:
-    source = energy_percent(network.name, method.name, chip.name, reference.name)
-    return _Cell(network, method, network, reference, source if mode == "training" else None)
+def _cell(
+    network: Network, method: Method, chip: Hardware, reference: Method, batch: int, mode: Mode
+) -> _Cell:
+    """A line with its published figure, which is that of the bundled things and of no others.
+
+    The source states no batch; its figures are set beside iterations of one image.
+    """
+    source = None
+    if mode == "training" and batch == 1 and _bundled(network, method, chip, reference):
+        source = energy_percent(network.name, method.name, chip.name, reference.name)
+    return _Cell(network, method, network, reference, source)
+
+
+def _bundled(network: Network, *specs: NamedSpec) -> bool:
+    own = network.name in zoo() and network == load_network(network.name)
+    return own and all(s.name in bundled(type(s)) and s == load(type(s), s.name) for s in specs)
+
+
+def _distinct(specs: Sequence[NamedSpec]) -> None:
+    """See that lines can be told apart by name. Raises: HwmodelError."""
+    names = [spec.name for spec in specs]
+    for spec in specs:
+        if names.count(spec.name) > 1:
+            raise HwmodelError(
+                f"two of the {type(spec).KIND}s to compare are called {spec.name!r}; "
+                "give one of the files another name"
+            )
 
 
 def reproduce(
@@ -148,7 +174,7 @@ def _lines(
 
 
 def _line(report: Report, whole: float | None, source: float | None) -> Comparison:
-    percent = 100 * report.energy / whole if whole else None
+    percent = 100 * (report.energy / whole) if whole else None  # of itself exactly 100
 
     def total(*components: str, phase: str = "") -> float:
         return fsum(

@@ -25,9 +25,10 @@ def nearest(word: str, known: Iterable[str]) -> str:
     "did you mean 'efficiency'?"
     """
     names = sorted(map(str, known))
-    close = get_close_matches(str(word), names, n=1, cutoff=0.6)
+    by_small = {name.lower(): name for name in names}
+    close = get_close_matches(str(word).lower(), by_small, n=1, cutoff=0.6)
     if close:
-        return f"did you mean {close[0]!r}?"
+        return f"did you mean {by_small[close[0]]!r}?"
     return f"known: {', '.join(names)}" if names else "none is known"
 
 

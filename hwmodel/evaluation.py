@@ -50,7 +50,7 @@ class Tiler:
         return self._found[work.problem]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """Energy of one iteration (training) or one run (inference) of a batch, row by row."""
 
@@ -62,6 +62,11 @@ class Report:
     mode: Mode
     rows: tuple[Row, ...]
     not_counted: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        inputs = (self.network, self.hardware, self.method, self.accounting)
+        names = ", ".join(spec.name for spec in inputs)
+        return f"<Report {names}, batch {self.batch}: {self.energy:.6g} {self.unit}>"
 
     @property
     def energy(self) -> float:

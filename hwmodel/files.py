@@ -39,6 +39,7 @@ Text = Annotated[StrictStr, Field(min_length=1)]
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 
 MAX_SPEC_BYTES = 8 * 2**20  # a spec or network file larger than this is a mistake
+MAX_DEPTH = 20  # of mappings and lists in each other
 
 
 def _version(value: Any) -> Any:
@@ -135,7 +136,7 @@ def read_yaml(path: Path) -> Any:
         if len(raw) > MAX_SPEC_BYTES:
             raise SpecError(f"{path}: {len(raw):,} B; a spec has at most {MAX_SPEC_BYTES:,}")
         text = raw.decode("utf-8")
-        _refuse_references(text, path)
+        _refuse(text, path)
         return yaml.load(text)
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -151,19 +152,28 @@ def read_yaml(path: Path) -> Any:
         raise SpecError(f"{path}: is not YAML that can be read: {first}") from None
 
 
-def _refuse_references(text: str, path: Path) -> None:
-    """Anchors, aliases, tags and merges: a spec says every value where it stands."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.tokens import AliasToken, AnchorToken, ScalarToken, TagToken
+def _refuse(text: str, path: Path) -> None:
+    """Anchors, aliases, tags and merges: a spec says every value where it stands. Deep nests, too.
 
+    The parser's time grows with the square of the depth.
+    """
+    from ruamel.yaml import YAML, tokens
+
+    blocks = (tokens.BlockMappingStartToken, tokens.BlockSequenceStartToken)
+    starts = (*blocks, tokens.FlowMappingStartToken, tokens.FlowSequenceStartToken)
+    ends = (tokens.BlockEndToken, tokens.FlowMappingEndToken, tokens.FlowSequenceEndToken)
+    references = (tokens.AliasToken, tokens.AnchorToken, tokens.TagToken)
+    depth = 0
     for token in YAML(typ="rt", pure=True).scan(text):
-        if isinstance(token, ScalarToken) and token.plain and token.value == "<<":
-            line = token.start_mark.line + 1
-            raise SpecError(f"{path}:{line}: has a YAML merge; write the fields out instead")
-        if isinstance(token, (AliasToken, AnchorToken, TagToken)):
-            line = token.start_mark.line + 1
+        where = f"{path}:{token.start_mark.line + 1}"
+        depth += isinstance(token, starts) - isinstance(token, ends)
+        if depth > MAX_DEPTH:
+            raise SpecError(f"{where}: is nested more than {MAX_DEPTH} deep")
+        if isinstance(token, references):
             word = type(token).__name__.removesuffix("Token").lower()
-            raise SpecError(f"{path}:{line}: has a YAML {word}; write the value out instead")
+            raise SpecError(f"{where}: has a YAML {word}; write the value out instead")
+        if isinstance(token, tokens.ScalarToken) and token.plain and token.value == "<<":
+            raise SpecError(f"{where}: has a YAML merge; write the fields out instead")
 
 
 def validate(kind: type[Model], values: Any, path: Path | str) -> Model:

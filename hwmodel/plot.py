@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
+import logging
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from math import fsum
@@ -13,6 +16,7 @@ from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.evaluation import COLUMNS
 from hwmodel.files import bundled, load, whole_file
 from hwmodel.method import Method
+from hwmodel.quantity import ENERGY_UNITS
 from hwmodel.report import COMPARED, NATURE, scale
 
 if TYPE_CHECKING:
@@ -26,17 +30,24 @@ _SPARE_COLOURS = ("#1f77b4", "#ff7f0e", "#9467bd", "#8c564b", "#e377c2", "#7f7f7
 _PART_COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
 
 Record = dict[str, str]
+MAX_CSV_CHARACTERS = 2**28
 
 
 def read_records(path: Path) -> list[Record]:
     """Rows of a CSV that `compare` or `report` wrote. Raises: DataError."""
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            reader = csv.DictReader(stream, strict=True)
-            records, header = list(reader), tuple(reader.fieldnames or ())
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            text = stream.read(MAX_CSV_CHARACTERS + 1)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (csv.Error, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not a CSV file: {error}") from None
+    if len(text) > MAX_CSV_CHARACTERS:
+        raise DataError(f"{path}: is longer than the {MAX_CSV_CHARACTERS:,} characters to be read")
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        records, header = list(reader), tuple(reader.fieldnames or ())
+    except csv.Error as error:
         raise DataError(f"{path}: is not a CSV file: {error}") from None
     if header != COLUMNS and header[: len(COMPARED)] != COMPARED:
         raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
@@ -44,13 +55,16 @@ def read_records(path: Path) -> list[Record]:
         raise DataError(f"{path}: has no rows")
     for line, record in enumerate(records, start=2):
         _check(record, f"{path}:{line}")
+    _check_together(records, path)
     return records
 
 
 def _check(record: Record, where: str) -> None:
-    """Every cell is there, and the energy is a finite number."""
+    """Every cell is there, the energy is a finite number and its unit is known."""
     if None in record or None in record.values():
         raise DataError(f"{where}: has not as many cells as the header")
+    if record["unit"] not in ENERGY_UNITS:
+        raise DataError(f"{where}: unit {record['unit']!r} is none of {', '.join(ENERGY_UNITS)}")
     for field in ("energy", "percent_of_baseline", "source_percent"):
         text = record.get(field, "")
         try:
@@ -59,6 +73,19 @@ def _check(record: Record, where: str) -> None:
             value = float("nan")
         if not 0 <= value < float("inf"):
             raise DataError(f"{where}: {field} {text!r} is no energy")
+
+
+def _check_together(records: Sequence[Record], path: Path) -> None:
+    """The rows are of one run: nothing that must not be added up or set side by side."""
+    compared = "percent_of_baseline" in records[0]
+    alike = ("network", "batch") if compared else ("network", "batch", "hardware", "method", "unit")
+    for field in alike:
+        if len(several := _unique(records, field)) > 1:
+            raise DataError(f"{path}: has rows of more than one {field}: {', '.join(several[:3])}")
+    parts = ("method", "hardware", "accounting", "mode")
+    lines = {tuple(record.get(part, "") for part in parts) for record in records}
+    if compared and len(lines) < len(records):
+        raise DataError(f"{path}: has two rows of one method, chip, accounting and mode")
 
 
 def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None:
@@ -80,7 +107,8 @@ def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None
     if (kind == "methods") != compared:
         needed = "compare" if kind == "methods" else "report"
         raise DataError(f"a plot of {kind} needs a CSV of `hwmodel {needed}`")
-    with _style():
+    with _style(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
         figure = PLOTS[kind](records)
         _save(figure, path, ending)
 
@@ -89,8 +117,10 @@ def _style() -> AbstractContextManager[None]:
     import matplotlib
 
     matplotlib.use("agg")
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     return matplotlib.rc_context(
         {
+            "text.parse_math": False,  # a name is a name, dollars and all
             "svg.hashsalt": "hwmodel",  # the same table gives the same bytes
             "svg.fonttype": "none",
             "pdf.fonttype": 42,
@@ -188,13 +218,10 @@ def _stacked(
     """Stacked bars of energy: one bar per value of the column `along`, cut by `parts`."""
     places = _unique(records, along)
     names = list(dict.fromkeys(parts(record) for record in records))
-    sums = {
-        name: [
-            fsum(float(r["energy"]) for r in records if r[along] == place and parts(r) == name)
-            for place in places
-        ]
-        for name in names
-    }
+    found: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        found.setdefault((parts(record), record[along]), []).append(float(record["energy"]))
+    sums = {name: [fsum(found.get((name, p), ())) for p in places] for name in names}
     totals = [fsum(column) for column in zip(*sums.values(), strict=True)]
     divisor, unit = scale(max(totals), records[0]["unit"])
     figure, axes = _figure(max(6.4, 0.32 * len(places) + 2.5), 3.6)

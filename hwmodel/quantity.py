@@ -10,9 +10,17 @@ import math
 import re
 from collections.abc import Mapping
 
-__all__ = ["QuantityError", "access_energy", "bits", "efficiency", "operation_energy"]
+__all__ = [
+    "ENERGY_UNITS",
+    "QuantityError",
+    "access_energy",
+    "bits",
+    "efficiency",
+    "operation_energy",
+]
 
 _SIZE_BITS = {"bit": 1, "B": 8, "KiB": 8 * 2**10, "MiB": 8 * 2**20, "GiB": 8 * 2**30}
+ENERGY_UNITS = ("pJ", "MAC")  # what an energy is reported in
 _ENERGY = {
     "fJ": (1e-3, "pJ"),
     "pJ": (1.0, "pJ"),

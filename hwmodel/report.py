@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["NATURE", "comparison_csv", "comparison_tables", "report_csv", "report_tables"]
-__all__ += ["notes", "reproduction_tables", "run_sentence", "scale", "table", "tensor_table"]
-__all__ += ["write_text"]
+__all__ = ["NATURE", "comparison_csv", "comparison_tables", "notes", "report_csv"]
+__all__ += ["report_tables", "reproduction_tables", "run_sentence", "scale", "table"]
+__all__ += ["tensor_table", "write_text"]
 
 NATURE = "analytical, not measured"
 COMPARED = Comparison._fields[:-1]  # columns of the CSV; the reason is for the screen
@@ -198,20 +198,27 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
         f"{report.network.name} on {report.hardware.name} under {report.method.name}: one "
         f"{_what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
     )
-    passes = [*dict.fromkeys([*PASSES, *(row.phase for row in rows)])]
-    passes = [phase for phase in passes if any(row.phase == phase for row in rows)]
+    sums: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        sums.setdefault((row.layer, row.phase), []).append(row.energy)
+    cells = {key: fsum(energies) for key, energies in sums.items()}
+    passes = [
+        p
+        for p in dict.fromkeys((*PASSES, *(r.phase for r in rows)))
+        if any(k[1] == p for k in cells)
+    ]
     listed = table(head, ["layer"], [*(p.replace("_", " ") for p in passes), "sum", "%"])
-    for layer in [*dict.fromkeys(row.layer for row in rows), None]:
-        mine = [row for row in rows if layer is None or row.layer == layer]
-        total = fsum(row.energy for row in mine)
+
+    def add(name: str, parts: list[float], style: str = "") -> None:
+        total = fsum(parts)
         share = 100 * total / report.energy if report.energy else 0.0
-        cells = [fsum(row.energy for row in mine if row.phase == phase) for phase in passes]
-        listed.add_row(
-            layer or "all layers",
-            *(f"{cell / divisor:,.2f}" for cell in (*cells, total)),
-            f"{share:.1f}",
-            style="bold" if layer is None else "",
-        )
+        shown = (f"{part / divisor:,.2f}" for part in (*parts, total))
+        listed.add_row(name, *shown, f"{share:.1f}", style=style)
+
+    for layer in dict.fromkeys(row.layer for row in rows):
+        add(layer, [cells.get((layer, phase), 0.0) for phase in passes])
+    columns = [[energy for key, energy in cells.items() if key[1] == phase] for phase in passes]
+    add("all layers", [fsum(column) for column in columns], style="bold")
     yield listed
     yield _level_table(report, divisor, unit)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import signal
 import sys
 from typing import Annotated, NoReturn
 
@@ -53,12 +55,22 @@ for _word, _what in (
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one message on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without a letter shows a mark
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         app()
     except HwmodelError as error:
         say(f"hwmodel: {error}")
-        sys.exit(2)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         sys.stderr.close()
         sys.exit(0)
-    raise AssertionError("app() ends with SystemExit")
+    except OSError as error:
+        say(f"hwmodel: {error.filename or 'standard output'}: {error.strerror or error}")
+    sys.exit(2)
+
+
+def _terminated(number: int, frame: object) -> NoReturn:
+    """Leave as on Ctrl-C: what was being written is taken back."""
+    sys.exit(128 + number)

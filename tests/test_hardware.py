@@ -1,0 +1,196 @@
+"""Chips: the bundled ones number by number, and what a chip's file may not say."""
+
+import pytest
+
+from hwmodel import SpecError
+from hwmodel.files import bundled, load
+from hwmodel.hardware import Hardware
+from tests.specs import CHIP, written
+
+KIB = 8 * 1024
+SRAM = "  - {level: 1, name: SRAM, capacity: 64 KiB, access_energy: 5 pJ/B, source: me}\n"
+PRICE = "arithmetic:\n  - {operation: mac, bits: 32, energy: 4.6 pJ, source: me}\n"
+ACCESS = (
+    "is no access energy; use one of fJ, pJ, nJ, uJ, MAC per bit, B or a number of bits, "
+    "as in '50 pJ/B' or '10 pJ/64bit'"
+)
+
+
+def memories(hardware):
+    found = [buffer for level in hardware.levels for buffer in level.buffers]
+    return {
+        b.name: (b.capacity_bits, b.read_energy_per_bit, b.write_energy_per_bit, "".join(b.holds))
+        for b in found
+    }
+
+
+def test_the_ascend_is_the_published_one():
+    """Efficiencies 0.02, 0.2, 0.4, 4.9, 3.5, 5.4 GB/s/mW are so many bytes a pJ; 1.7 TOPS/W."""
+    hardware = load(Hardware, "ascend")
+    expected = {
+        "L3": (None, 1 / 0.02 / 8, "IFO"),
+        "L2": (8192 * KIB, 1 / 0.2 / 8, "IFO"),
+        "L1": (1024 * KIB, 1 / 0.4 / 8, "IFO"),
+        "L0-A": (64 * KIB, 1 / 4.9 / 8, "I"),
+        "L0-B": (64 * KIB, 1 / 3.5 / 8, "F"),
+        "L0-C": (256 * KIB, 1 / 5.4 / 8, "O"),
+    }
+    assert memories(hardware) == {
+        name: (capacity, pytest.approx(energy, rel=1e-12), pytest.approx(energy, rel=1e-12), holds)
+        for name, (capacity, energy, holds) in expected.items()
+    }
+    assert hardware.energy_unit == "pJ"
+    assert hardware.price("mac", 32).energy_per_operation == pytest.approx(2 / 1.7, rel=1e-12)
+    assert hardware.price("mac", 16) is None
+
+
+def test_the_v100_is_the_published_one_per_32_bit_word():
+    hardware = load(Hardware, "v100")
+    assert memories(hardware) == {
+        "DRAM": (None, 200 / 32, 200 / 32, "IFO"),
+        "L2": (6144 * KIB, 6 / 32, 6 / 32, "IFO"),
+        "L1": (5120 * KIB, 2 / 32, 2 / 32, "IFO"),
+        "RF": (80 * 256 * KIB, 1 / 32, 1 / 32, "IFO"),
+    }
+    assert hardware.energy_unit == "MAC"
+    assert hardware.price("mac", 32).energy_per_operation == 1
+
+
+def test_every_number_of_a_bundled_chip_has_a_known_source():
+    for name in bundled(Hardware):
+        hardware = load(Hardware, name)
+        stated = [b.source for level in hardware.levels for b in level.buffers]
+        stated += [price.source for price in hardware.arithmetic]
+        for source in stated:
+            for part in source.split("; "):
+                key = part.split(": ")[-1].split(",")[0]
+                assert key in hardware.sources, (name, source)
+
+
+@pytest.mark.parametrize(
+    ("stated", "per_bit"),
+    [("access_energy: 50 pJ/B", 6.25), ("efficiency: 0.02 GB/s/mW", 6.25), ("access_energy: 1e-3", 0.001),
+     ("access_energy: 1.0e-3", 0.001), ("access_energy: 010", 10), ("access_energy: 0", 0),
+     ("read_energy: 8 pJ/B, write_energy: 16 pJ/B", 1)],
+)  # fmt: skip
+def test_an_energy_may_be_stated_in_several_ways(tmp_path, stated, per_bit):
+    path = written(tmp_path, CHIP, ("access_energy: 5 pJ/B", stated))
+    sram = load(Hardware, path).holder(1, "I")
+    assert sram.read_energy_per_bit == pytest.approx(per_bit, rel=1e-15)
+    assert sram.write_energy_per_bit == pytest.approx(
+        2 if "write" in stated else per_bit, rel=1e-15
+    )
+
+
+def test_an_efficiency_is_of_each_operation_an_energy_of_the_whole(tmp_path):
+    one = written(tmp_path, CHIP, ("energy: 4.6 pJ", "efficiency: 2 TOPS/W, operations: 2"))
+    assert load(Hardware, one).price("mac", 32).energy_per_operation == 1.0
+    whole = written(tmp_path, CHIP, ("energy: 4.6 pJ", "energy: 4.6 pJ, operations: 2"))
+    assert load(Hardware, whole).price("mac", 32).energy_per_operation == 4.6
+
+
+def test_a_capacity_is_read_in_bits(tmp_path):
+    assert load(Hardware, written(tmp_path, CHIP)).holder(1, "F").capacity_bits == 524_288
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        # unknown, missing
+        ("name: SRAM,", "name: SRAM, capcity: 3 B,",
+         ":8: levels.SRAM.capcity is not a field; did you mean 'capacity'?"),
+        ("name: SRAM,", "name: SRAM, wdith: 3,",
+         ":8: levels.SRAM.wdith is not a field; known: access_energy, capacity, efficiency, holds, "
+         "level, name, read_energy, source, write_energy"),
+        ("capacity: 64 KiB, ", "", ":8: levels.SRAM.capacity is missing"),
+        ("energy: 5 pJ/B, source: me", "energy: 5 pJ/B", ":8: levels.SRAM.source is missing"),
+        (SRAM, "", ": levels are numbered [2, 0], outermost first: level 1 is missing"),
+        ("level: 1,", "level: 3,",
+         ": levels are numbered [2, 3, 0], outermost first: level 1 is missing"),
+        (PRICE, "", ":1: arithmetic is missing"),
+        ("levels:\n", "levels: []\nzzz:\n",
+         ":7: zzz is not a field; known: arithmetic, energy_unit, levels, name, notes, sources, "
+         "title, version"),
+        (SRAM, "  - 5\n" + SRAM, ":8: levels.2 5: must be 'field: value' lines"),
+        ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",
+         ":9: levels.RF.capacity is not a field; known: level, name, split"),
+        # capacities
+        ("64 KiB", "0", ":8: levels.SRAM.capacity: 0 has no unit; write a size as in '64 KiB', or "
+                        "'unlimited'"),
+        ("64 KiB", "0 KiB", ":8: levels.SRAM.capacity: '0 KiB': a capacity must be above 0, or "
+                            "'unlimited'"),
+        ("64 KiB", "-1 KiB", ":8: levels.SRAM.capacity: '-1 KiB': a capacity must be above 0, or "
+                             "'unlimited'"),
+        ("64 KiB", "64", ":8: levels.SRAM.capacity: 64 has no unit; write a size as in '64 KiB', or "
+                         "'unlimited'"),
+        ("64 KiB", "64 kb", ":8: levels.SRAM.capacity: '64 kb': 'kb' is no size; use one of bit, B, "
+                            "KiB, MiB, GiB"),
+        ("64 KiB", "64KB", ":8: levels.SRAM.capacity: '64KB': 'KB' means 1000 to some and 1024 to "
+                           "others; write KiB for powers of 1024, or plain B"),
+        ("64 KiB", "~", ":8: levels.SRAM.capacity: None has no unit; write a size as in '64 KiB', or "
+                        "'unlimited'"),
+        ("64 KiB", "1e305 GiB", ":8: levels.SRAM.capacity: '1e305 GiB': the number is too large"),
+        ("unlimited", "1 GiB", ": DRAM is the outermost; its capacity is 'unlimited'"),
+        # energies
+        ("5 pJ/B", "-5 pJ/B", ":8: levels.SRAM.access_energy: '-5 pJ/B': an energy must be finite and "
+                              "at least 0"),
+        ("5 pJ/B", "-1", ":8: levels.SRAM.access_energy: -1: an energy must be finite and at least 0"),
+        ("5 pJ/B", ".nan", ":8: levels.SRAM.access_energy: nan: an energy must be finite and at "
+                           "least 0"),
+        ("5 pJ/B", ".inf", ":8: levels.SRAM.access_energy: inf: an energy must be finite and at "
+                           "least 0"),
+        ("5 pJ/B", "NaN", ":8: levels.SRAM.access_energy: 'NaN': write a number and a unit, as in "
+                          "'50 pJ/B'"),
+        ("5 pJ/B", "NaN pJ/B", ":8: levels.SRAM.access_energy: 'NaN pJ/B': write a number and a unit, "
+                               "as in '50 pJ/B'"),
+        ("5 pJ/B", "1e400 pJ/B", ":8: levels.SRAM.access_energy: '1e400 pJ/B': the number is too "
+                                 "large"),
+        ("5 pJ/B", "1" + "0" * 400, ":8: levels.SRAM.access_energy: 1" + "0" * 400 +
+         ": an energy must be finite and at least 0"),
+        ("5 pJ/B", "false", ":8: levels.SRAM.access_energy: False is no energy; write one as in "
+                            "'50 pJ/B' or '0.9 pJ'"),
+        ("5 pJ/B", "[5]", ":8: levels.SRAM.access_energy: [5] is no energy; write one as in "
+                          "'50 pJ/B' or '0.9 pJ'"),
+        ("5 pJ/B", "no", ":8: levels.SRAM.access_energy: 'no': write a number and a unit, as in "
+                         "'50 pJ/B'"),
+        ("5 pJ/B", "12:30", f":8: levels.SRAM.access_energy: '12:30': ':30' {ACCESS}"),
+        ("5 pJ/B", "5 kJ/B", f":8: levels.SRAM.access_energy: '5 kJ/B': 'kJ/B' {ACCESS}"),
+        ("5 pJ/B", "1V", f":8: levels.SRAM.access_energy: '1V': 'V' {ACCESS}"),
+        ("5 pJ/B", "5 MAC/B", ": SRAM is in MAC, but energy_unit is pJ"),
+        ("5 pJ/B", "~", ":8: levels.SRAM: give one of access_energy, efficiency, or read_energy with "
+                        "write_energy; here: none of them"),
+        ("access_energy: 5 pJ/B", "read_energy: 5 pJ/B",
+         ":8: levels.SRAM: give one of access_energy, efficiency, or read_energy with write_energy; "
+         "here: read_energy"),
+        ("access_energy: 5 pJ/B", "efficiency: 0 GB/s/mW",
+         ":8: levels.SRAM.efficiency: '0 GB/s/mW': an efficiency must be above 0"),
+        ("access_energy: 5 pJ/B", "efficiency: 0.2",
+         ":8: levels.SRAM.efficiency: 0.2 has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'"),
+        ("energy_unit: pJ", "energy_unit: J", ":4: energy_unit 'J': must be 'pJ' or 'MAC'"),
+        ("energy_unit: pJ", "energy_unit: MAC", ": DRAM is in pJ, but energy_unit is MAC"),
+        # what is held
+        ("[I, F, O]", "[I, F]", ": level DRAM holds F, I; each of I, F, O exactly once"),
+        ("[I, F, O]", "[I, F, X]", ":7: levels.DRAM.holds.3 'X': must be 'I', 'F' or 'O'"),
+        ("[I, F, O]", "[]", ":7: levels.DRAM.holds a list of 0: must have at least 1"),
+        ("name: SRAM", "name: DRAM", ": two memories have the same name: DRAM, DRAM, RF"),
+        # arithmetic
+        ("operation: mac", "operation: add", ": arithmetic has no price for a 'mac'"),
+        ("operation: mac", "operation: multiply",
+         ":11: arithmetic.1.operation 'multiply': must be 'mac', 'int-mac', 'add', 'int-add' or 'logic'"),
+        ("bits: 32", "bits: 0", ":11: arithmetic.1.bits 0: must be at least 1"),
+        ("bits: 32", "bits: 32.0", ":11: arithmetic.1.bits 32.0: must be a whole number"),
+        ("energy: 4.6 pJ, source", "source", ":11: arithmetic.1: give energy (of the whole) or "
+                                             "efficiency (of one operation in it)"),
+        ("energy: 4.6 pJ", "energy: 1 MAC", ": mac is in MAC, but energy_unit is pJ"),
+        ("energy: 4.6 pJ", "efficiency: 1.7 GB/s/mW",
+         ":11: arithmetic.1.efficiency: '1.7 GB/s/mW': 'GB/s/mW' is no operation efficiency; use one "
+         "of TOPS/W, GOPS/W"),
+        (PRICE, PRICE + PRICE.split("\n")[1],
+         ": arithmetic prices one operation twice at the same width"),
+    ],
+)  # fmt: skip
+def test_a_chip_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, sentence):
+    path = written(tmp_path, CHIP, (old, new))
+    with pytest.raises(SpecError) as caught:
+        load(Hardware, path)
+    assert str(caught.value) == f"{path}{sentence}"

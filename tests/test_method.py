@@ -1,0 +1,219 @@
+"""Methods: which rule holds for which layer, and what a method's file may not say."""
+
+import pytest
+
+from hwmodel import NameUnknown, SpecError, evaluate
+from hwmodel.accounting import Accounting
+from hwmodel.catalogue import checked
+from hwmodel.energy import Product
+from hwmodel.files import bundled, load
+from hwmodel.method import Method
+from hwmodel.network import load_network
+from hwmodel.workload import Job, works
+from tests.specs import ACCOUNTING, METHOD, NETWORK, written
+
+PAPER = load(Accounting, "paper")
+TENSORS = ("I", "F", "O", "dO", "dI", "dF")
+WIDTH = (
+    "is no width; give 1 to 64 bit or one of full_precision, preactivation, boolean_signal, "
+    "boolean_vote, boolean_sum, border"
+)
+MAC = ("mac", "mac", "mac")
+
+
+def treatments(method, accounting=PAPER, network="vgg-small"):
+    """By layer with weights: bits of I F O dO dI dF, and the arithmetic of the three passes.
+
+    Bits as the loop nests have them, None for a tensor that does not move.
+    """
+    method, found = load(Method, method), {}
+    nodes = load_network(network).nodes(frozenset(method.omits))
+    edges = method.edges(nodes, accounting)
+    for node in nodes:
+        bits = {}
+        for work in works(node, edges, Job(method, accounting, 1, "training")):
+            if isinstance(work, Product):
+                bits |= dict(zip(work.tensors, work.problem.bits, strict=True))
+        if bits:
+            arithmetic = method.treatment(node, accounting).arithmetic
+            passes = ("forward", "backward_input", "backward_weight")
+            found[node.layer.name] = (
+                tuple(bits.get(tensor) for tensor in TENSORS),
+                tuple(arithmetic[phase] for phase in passes),
+            )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "middle", "arithmetic"),
+    [  # forward (I, F, O), backward-input (dO, F, dI), backward-weight (I, dO, dF)
+        ("fp", (32,) * 6, MAC),
+        ("binaryconnect", (32, 1, 32, 32, 32, 32), ("add", "add", "mac")),
+        ("binarynet", (1, 1, 32, 32, 32, 32), ("logic", "add", "add")),
+        ("xnor-net", (1, 1, 32, 32, 32, 32), ("logic", "add", "add")),
+        ("bold", (1,) * 6, ("logic", "accumulate", "accumulate")),
+        ("bold-bn", (1,) * 6, ("logic", "accumulate", "accumulate")),
+    ],
+)
+def test_widths_and_arithmetic_are_the_source_s(method, middle, arithmetic):
+    found = treatments(method)
+    first, last = found.pop("conv1"), found.pop("fc3")
+    assert first[1] == last[1] == MAC
+    assert set(found.values()) == {(middle, arithmetic)}
+    assert len(found) == 7
+    if method in ("bold", "bold-bn"):  # tensors at the border are as wide as the neighbour needs
+        assert first[0] == (32, 32, 1, 1, None, 32)
+        assert last[0][4] == 1
+    else:
+        assert first[0][:4] == (32, 32, 32, 32)
+        assert (last[0][1], last[0][5]) == (32, 32)
+
+
+def test_named_widths_are_those_of_the_accounting(tmp_path):
+    accounting = load(
+        Accounting,
+        written(
+            tmp_path,
+            ACCOUNTING,
+            ("boolean_signal_bits: 1", "boolean_signal_bits: 5"),
+            ("boolean_vote_bits: 1", "boolean_vote_bits: 7"),
+            ("border_bits: 1", "border_bits: 3"),
+            ("preactivation_bits: 32", "preactivation_bits: 11"),
+        ),
+    )
+    assert treatments("bold", accounting)["conv2"][0] == (1, 1, 1, 5, 5, 7)
+    assert treatments("bold", accounting)["conv1"][0] == (32, 32, 1, 5, None, 32)
+    assert treatments("binarynet", accounting)["conv2"][0] == (1, 1, 11, 32, 32, 32)
+
+
+def test_the_first_rule_that_matches_holds(tmp_path):
+    network = written(tmp_path, NETWORK, name="net.yaml")
+    rule = "  - {where: {kind: [conv], position: [middle]}, precision: fp, source: me}\n"
+    before = written(tmp_path, METHOD, ("layers:\n", "layers:\n" + rule), name="before.yaml")
+    after = written(tmp_path, METHOD, ("tensors:", rule + "tensors:"), name="after.yaml")
+    assert treatments(str(before), network=network)["conv2"][1] == MAC
+    assert treatments(str(after), network=network)["conv2"][1] == ("logic", "add", "add")
+
+
+def test_every_property_of_a_rule_must_match(tmp_path):
+    network = written(tmp_path, NETWORK, name="net.yaml")
+    rule = "  - {where: {kind: [linear], position: [middle]}, precision: fp, source: me}\n"
+    method = written(tmp_path, METHOD, ("layers:\n", "layers:\n" + rule))
+    assert treatments(str(method), network=network)["conv2"][1] == ("logic", "add", "add")
+
+
+def test_a_rule_changes_what_it_states_of_the_precision_it_takes_over(tmp_path):
+    rule = "{where: {position: [first, last]}, precision: fp, source: me}"
+    changed = rule.replace("fp,", "fp, weight_signal: 3, arithmetic: {backward_input: add},")
+    bits, arithmetic = treatments(str(written(tmp_path, METHOD, (rule, changed))))["fc3"]
+    assert (bits[1], bits[5]) == (32, 3)
+    assert arithmetic == ("mac", "add", "mac")
+
+
+def test_extra_work_is_done_where_it_is_said(tmp_path):
+    network = written(tmp_path, NETWORK, name="net.yaml")
+    somewhere = (
+        "what: scaling, where: {kind: [conv, linear]}",
+        "what: scaling, where: {kind: [linear]}",
+    )
+    report = evaluate(network, "ascend", written(tmp_path, METHOD, somewhere))
+    extra = [r for r in report.rows if r.component == "elementwise"]
+    assert [(r.layer, r.tensor, r.accesses, r.bits) for r in extra] == [("fc1", "scaling", 10, 320)]
+
+
+def test_a_layer_without_a_rule_is_an_error_that_names_it(tmp_path):
+    path = written(tmp_path, METHOD, ("  - weights:", "  - where: {kind: [linear]}\n    weights:"))
+    with pytest.raises(SpecError) as caught:
+        evaluate(written(tmp_path, NETWORK, name="net.yaml"), "ascend", path)
+    sentence = "method mine: no rule of its layers holds for conv2 (kind conv, position middle)"
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("precision", ["fq", "file.yaml"])
+def test_a_precision_is_a_bundled_method(tmp_path, monkeypatch, precision):
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path, METHOD, ("precision: fp", f"precision: {precision}"))
+    for use in (
+        lambda: evaluate("vgg-small", "ascend", path),
+        lambda: checked("method", str(path)),
+    ):
+        with pytest.raises(NameUnknown) as caught:
+            use()
+        assert str(caught.value) == (
+            f"no method is called {precision!r}: known: binaryconnect, binarynet, bold, bold-bn, fp, "
+            "xnor-net"
+        )
+
+
+@pytest.mark.parametrize("name", bundled(Method))
+def test_references_of_bundled_methods_come_to_an_end(name):
+    assert {"conv1", "conv2", "fc3"} <= set(treatments(name))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("weights: 1", "weights: 0", f":7: layers.2.weights: 0 {WIDTH}"),
+        ("weights: 1", "weights: 65", f":7: layers.2.weights: 65 {WIDTH}"),
+        ("weights: 1", "weights: 1.5", f":7: layers.2.weights: 1.5 {WIDTH}"),
+        ("weights: 1", "weights: true", f":7: layers.2.weights: True {WIDTH}"),
+        ("weights: 1", "weights: full", f":7: layers.2.weights: 'full' {WIDTH}"),
+        ("weights: 1", "weights: [1]", f":7: layers.2.weights: [1] {WIDTH}"),
+        ("bits: 1", "bits: 0", f":13: tensors.1.bits: 0 {WIDTH}"),
+        ("bits: 1, ", "", ":13: tensors.1.bits is missing"),
+        ("    weight_signal: full_precision\n", "",
+         ":7: layers.2: says nothing of weight_signal, and names no precision"),
+        ("forward: logic, ", "", ":7: layers.2: says nothing of forward, and names no precision"),
+        ("forward: logic", "forward: xnor",
+         ":9: layers.2.arithmetic.forward 'xnor': must be 'mac', 'int-mac', 'add', 'shift-add', "
+         "'logic' or 'accumulate'"),
+        ("[first, last]", "[frist]",
+         ":6: layers.1.where.position.1 'frist': must be 'first', 'middle' or 'last'"),
+        ("[first, last]", "first", ":6: layers.1.where.position 'first': must be a list"),
+        ("position", "positon",
+         ":6: layers.1.where.positon is not a field; did you mean 'position'?"),
+        ("what: scaling, ", "", ":17: extra_work.1.what is missing"),
+        ("layers:", "colour: red\nlayers:", ":5: colour 'red': must match ^#[0-9a-f]{6}$"),
+    ],
+)  # fmt: skip
+def test_a_method_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, sentence):
+    path = written(tmp_path, METHOD, (old, new))
+    with pytest.raises(SpecError) as caught:
+        load(Method, path)
+    assert str(caught.value) == f"{path}{sentence}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("counting: paper", "counting: exakt", "counting 'exakt': must be "),
+        ("baseline: fp\n", "", "baseline is missing"),
+        ("precision_bits: 32", "precision_bits: 0", "full_precision_bits 0: must be at least 1"),
+        ("_macs: 0.001", "_macs: -1", "logic_price_macs -1: must be at least 0"),
+        ("_macs: 0.001", "_macs: .nan", "logic_price_macs nan: must be finite"),
+        ("_macs: 0.001", "_macs: '1e-3'", "logic_price_macs '1e-3': must be a number"),
+        ("_macs: 0.001", "_macs: no", "logic_price_macs 'no': must be a number"),
+        ("gradient: false", "gradient: no",
+         "first_layer_input_gradient 'no': must be true or false"),
+        ("gradient: false", "gradient: 0", "first_layer_input_gradient 0: must be true or false"),
+        ("_macs: 0.001", "_macs: 1e-3", None),
+    ],
+)  # fmt: skip
+def test_an_accounting_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, sentence):
+    path = written(tmp_path, ACCOUNTING, (old, new))
+    if sentence is None:
+        assert load(Accounting, path).logic_price_macs == 0.001
+        return
+    with pytest.raises(SpecError) as caught:
+        load(Accounting, path)
+    where, problem = str(caught.value).split(": ", 1)
+    line = 1 if "missing" in sentence else path.read_text().split(new)[0].count("\n") + 1
+    assert where == f"{path}:{line}"
+    assert problem.startswith(sentence)
+
+
+def test_an_accounting_s_baseline_is_checked_with_it(tmp_path):
+    path = written(tmp_path, ACCOUNTING, ("baseline: fp", "baseline: bolt"))
+    with pytest.raises(NameUnknown) as caught:
+        checked("accounting", str(path))
+    assert str(caught.value) == "no method is called 'bolt': did you mean 'bold'?"

@@ -1,0 +1,120 @@
+"""Networks: wiring, inferred shapes, positions, and what a network's file may not say."""
+
+import pytest
+
+from hwmodel import NameUnknown, ShapeError, SpecError
+from hwmodel.network import Network, load_network, zoo
+from tests.specs import NETWORK, written
+
+
+def test_shapes_follow_from_the_input(tmp_path):
+    nodes = load_network(written(tmp_path, NETWORK)).nodes()
+    assert [(n.layer.name, n.inputs, n.output_shape) for n in nodes] == [
+        ("conv1", ("input",), (8, 8, 8)),
+        ("act1", ("conv1",), (8, 8, 8)),
+        ("pool1", ("act1",), (8, 4, 4)),
+        ("conv2", ("pool1",), (4, 1, 1)),
+        ("fc1", ("conv2",), (10, 1, 1)),
+    ]
+
+
+def test_first_and_last_are_those_with_weights(tmp_path):
+    text = NETWORK + "  - {name: end, kind: activation}\n"
+    positions = [node.position for node in load_network(written(tmp_path, text)).nodes()]
+    assert positions == ["first", "middle", "middle", "middle", "last", "middle"]
+
+
+def test_a_network_of_one_layer_has_its_first_there(tmp_path):
+    text = NETWORK[: NETWORK.index("  - {name: act1")]
+    assert [node.position for node in load_network(written(tmp_path, text)).nodes()] == ["first"]
+
+
+def test_a_branch_takes_the_layer_it_names(tmp_path):
+    branch = ("name: conv2,", "name: conv2, inputs: [conv1],")
+    nodes = {n.layer.name: n for n in load_network(written(tmp_path, NETWORK, branch)).nodes()}
+    assert nodes["conv2"].input_shapes == ((8, 8, 8),)
+    assert nodes["fc1"].inputs == ("conv2",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("kernel: 3", "kernel: 0", ":6: layers.conv1.kernel: 0 is not between 1 and 2147483648"),
+        ("kernel: 3", "kernel: 99999999999",
+         ":6: layers.conv1.kernel: 99999999999 is not between 1 and 2147483648"),
+        ("kernel: 3", "kernel: [3, 3, 3]",
+         ":6: layers.conv1.kernel: [3, 3, 3]: give one number or 2"),
+        ("kernel: 3", "kernel: 3.0", ":6: layers.conv1.kernel: 3.0 is no whole number"),
+        ("kernel: 3", "kernel: true", ":6: layers.conv1.kernel: True is no whole number"),
+        ("kernel: 3", "kernel: '3'", ":6: layers.conv1.kernel: '3' is no whole number"),
+        ("kernel: 3", "kernel: ~", ":6: layers.conv1.kernel: None is no whole number"),
+        ("padding: 1", "padding: -1", ":6: layers.conv1.padding: -1 is not between 0 and 2147483648"),
+        ("padding: 1", "padding: [1, 2, 3]",
+         ":6: layers.conv1.padding: [1, 2, 3]: give one number or 2 or 4"),
+        ("padding: 1", "stride: 0", ":6: layers.conv1.stride: 0 is not between 1 and 2147483648"),
+        ("padding: 1", "groups: 0", ":6: layers.conv1.groups 0: must be at least 1"),
+        ("padding: 1", "strid: 1", ":6: layers.conv1.strid is not a field; did you mean 'stride'?"),
+        ("channels: 8, ", "", ":6: layers.conv1.channels is missing"),
+        ("kind: conv,", "kind: convolution,",
+         ":6: layers.conv1.kind 'convolution': must be one of 'conv', "),
+        ("kind: conv, ", "", ":6: layers.conv1.kind is missing"),
+        ("features: 10", "features: 10, channels: 3",
+         ":10: layers.fc1.channels is not a field; known: bias, features, inputs, kind, name, over, role"),
+        ("kernel: 2", "kernel: 2, stride: 0",
+         ":8: layers.pool1.stride: 0 is not between 1 and 2147483648"),
+        ("  - {name: act1", "  - act\n  - {name: act1",
+         ":7: layers.2 'act': must be 'field: value' lines"),
+        ("kind: activation", "kind: activation, inputs: conv1",
+         ":7: layers.act1.inputs 'conv1': must be a list"),
+        ("kind: activation", "kind: activation, inputs: []",
+         ":7: layers.act1.inputs a list of 0: must have at least 1"),
+        ("[3, 8, 8]", "[3, 8]", ":4: input.3 is missing"),
+        ("[3, 8, 8]", "[3, 0, 8]", ":4: input.2 0: must be at least 1"),
+        ("[3, 8, 8]", "3", ":4: input 3: must be a list"),
+    ],
+)  # fmt: skip
+def test_a_network_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, sentence):
+    path = written(tmp_path, NETWORK, (old, new))
+    with pytest.raises(SpecError) as caught:
+        load_network(path)
+    said = str(caught.value).removeprefix(str(path))
+    assert said == sentence or (sentence.endswith(", ") and said.startswith(sentence))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("name: act1", "name: conv1", "net: two layers are called 'conv1'"),
+        ("name: act1", "name: input", "net: 'input' is the network's own input, no layer"),
+        ("kind: activation", "kind: activation, inputs: [nope]",
+         "net: layer act1 takes 'nope', which is no layer before it"),
+        ("kind: activation", "kind: activation, inputs: [pool1]",
+         "net: layer act1 takes 'pool1', which is no layer before it"),
+        ("kind: activation", "kind: activation, inputs: [input, conv1]",
+         "layer act1: takes 1 input, is given 2"),
+        ("padding: 1", "groups: 3",
+         "layer conv1: groups 3 does not divide the 8 output channels (input (3, 8, 8), channels 8)"),
+        ("padding: 1", "dilation: 18",
+         "layer conv1: the effective kernel spans 37 rows, more than the 8 of its input (3, 8, 8) with padding "
+         "[0, 0, 0, 0]"),
+    ],
+)  # fmt: skip
+def test_layers_that_do_not_fit_together_are_named(tmp_path, old, new, sentence):
+    path = written(tmp_path, NETWORK, (old, new))
+    with pytest.raises(ShapeError) as caught:
+        load_network(path)
+    assert str(caught.value) == sentence
+
+
+def test_an_unknown_network_comes_with_the_nearest():
+    with pytest.raises(NameUnknown) as caught:
+        load_network("vgg-smal")
+    assert str(caught.value) == "no network is called 'vgg-smal': did you mean 'vgg-small'?"
+
+
+@pytest.mark.parametrize("name", zoo())
+def test_every_bundled_network_is_right(name):
+    network = load_network(name)
+    assert isinstance(network, Network)
+    assert network.name == name
+    assert load_network(network) is network
