@@ -99,13 +99,13 @@ LATENT_BINARY = (
 BOOLEAN = ("bold", "bold-bert", "bold-bn")
 
 
-TILERS: dict[tuple[str, str], Tiler] = {}
+TILERS: dict[tuple[str, ...], Tiler] = {}
 
 
 def evaluate(network: str | Network, chip: str, method: str,
              accounting: Accounting = PAPER, **options: Any) -> Report:  # fmt: skip
     """The report; tiles are searched once for all tests."""
-    key = chip, accounting.name
+    key = chip, accounting.search, accounting.counting
     tiler = TILERS.setdefault(key, Tiler(load(Hardware, chip), accounting))
     return evaluate_afresh(network, chip, method, accounting=accounting, tiler=tiler, **options)
 
