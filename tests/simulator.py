@@ -1,0 +1,116 @@
+"""The judge of all counting: walks every block and looks at what it loads. Slow and plain.
+
+It imports nothing of `hwmodel`: a problem, its tiles and its row rule are read by attribute.
+"""
+
+from itertools import product
+
+REDUCTION = ("C", "HF", "WF")
+ORDERS = {  # loops over the blocks of one visit, from the outside
+    "F": (*REDUCTION, "M", "N", "HO", "WO"),
+    "I": (*REDUCTION, "N", "HO", "WO", "M"),
+    "O": ("M", "N", "HO", "WO", *REDUCTION),
+}
+DIMENSIONS = {
+    "I": ("N", "C", "HO", "WO", "HF", "WF"),
+    "F": ("M", "C", "HF", "WF"),
+    "O": ("N", "M", "HO", "WO"),
+}
+
+
+def simulate(problem, tiles, held, rule):
+    """What every level is asked for, outermost first; the last is asked by the MACs."""
+    levels = [dict(I_reads=0, F_reads=0, O_partial_reads=0, written=[]) for _ in (*tiles, 0)]
+
+    def visit(level, box):
+        asked = levels[level]
+        if level == len(tiles):
+            asked["I_reads"] += products(problem, box, rule)
+            asked["F_reads"] += elements(problem, box, rule, "F")
+            asked["written"] += outputs(box)
+            return
+        loaded, begun = None, set()
+        for block in blocks(box, tiles[level], ORDERS[held[level]]):
+            for operand in "IF":  # what is held is loaded when another block of it begins
+                if operand != held[level] or part(block, operand) != loaded:
+                    asked[operand + "_reads"] += elements(problem, block, rule, operand)
+            if held[level] != "O":  # its sums go up, to be added to those of this visit
+                asked["O_partial_reads"] += len(outputs(block)) * (part(block, "O") in begun)
+                asked["written"] += outputs(block)
+            elif part(block, "O") not in begun:  # they go up once, when all has passed
+                asked["written"] += outputs(block)
+            loaded = part(block, held[level])
+            begun.add(part(block, "O"))
+            visit(level + 1, block)
+
+    visit(0, {d: (0, n) for d, n in problem.extent._asdict().items()})
+    return [counted(asked, problem.groups) for asked in levels]
+
+
+def counted(asked, groups):
+    """Of all sums written for an output, the last one is the finished one."""
+    written = asked.pop("written")
+    asked["O_writes"] = len(set(written))
+    asked["O_partial_writes"] = len(written) - asked["O_writes"]
+    return {key: groups * number for key, number in asked.items()}
+
+
+def blocks(box, tile, order):
+    cuts = []
+    for d in order:
+        start, stop = box[d]
+        step = getattr(tile, d)
+        cuts.append([(a, min(a + step, stop)) for a in range(start, stop, step)])
+    for spans in product(*cuts):
+        yield dict(zip(order, spans, strict=True))
+
+
+def part(block, operand):
+    return tuple(block[d] for d in DIMENSIONS[operand])
+
+
+def outputs(block):
+    return list(product(*(range(*block[d]) for d in DIMENSIONS["O"])))
+
+
+def elements(problem, block, rule, operand):
+    if operand == "F":
+        return volume(block, DIMENSIONS["F"])
+    rows = needed(problem.height, rule, block["HO"], block["HF"])
+    columns = needed(problem.width, rule, block["WO"], block["WF"])
+    return volume(block, ("N", "C")) * len(rows) * len(columns)
+
+
+def volume(block, dimensions):
+    result = 1
+    for d in dimensions:
+        result *= block[d][1] - block[d][0]
+    return result
+
+
+def met(window, rule, outs, taps):
+    """The row that each pair of an output and a tap meets, inserted zeros left out."""
+    rows = []
+    for out, tap in product(range(*outs), range(*taps)):
+        position = out * window.step + tap * window.dilation - window.pad
+        if position % window.spread == 0:
+            row = position // window.spread
+            if rule.padding == "counted" or 0 <= row < window.size:
+                rows.append(row)
+    return rows
+
+
+def needed(window, rule, outs, taps):
+    rows = set(met(window, rule, outs, taps))
+    if rule.rows == "bounding" and rows:
+        rows = set(range(min(rows), max(rows) + 1))
+    return rows
+
+
+def products(problem, box, rule):
+    """Elements of I that the MACs of a block take; its filters share them."""
+    count = 0
+    for _ in product(range(*box["N"]), range(*box["C"])):
+        rows = met(problem.height, rule, box["HO"], box["HF"])
+        count += len(rows) * len(met(problem.width, rule, box["WO"], box["WF"]))
+    return count
