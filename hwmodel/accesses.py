@@ -17,7 +17,8 @@ from hwmodel.problem import Extents, Operand, Problem, Window
 from hwmodel.rows import RowRule, Span, cut_rows, cut_spans, products
 
 __all__ = ["Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "between", "exact_cuts"]
-__all__ += ["paper_cut", "paper_cuts", "paper_extent", "paper_top", "pieces", "traffic"]
+__all__ += ["paper_cut", "paper_cuts", "paper_extent", "paper_top", "pieces", "sums_moved"]
+__all__ += ["traffic"]
 
 Counting = Literal["paper", "exact"]
 Count = Any  # an int, a float under the source's ratios, or an array of either (in the search)
@@ -85,8 +86,10 @@ def traffic(
         cuts = exact_cuts(problem, mapping.tiles, rule)
     else:
         cuts = paper_cuts(problem, mapping.tiles)
-    pairs = zip(cuts[:-1], cuts[1:], (*mapping.held, "F"), strict=True)
-    levels = [between(problem, upper, lower, held) for upper, lower, held in pairs]
+    levels, leaving = [], 1
+    for upper, lower, held in zip(cuts[:-1], cuts[1:], (*mapping.held, "F"), strict=True):
+        levels.append(between(problem, upper, lower, held, leaving))
+        leaving = sums_moved(upper, lower, held)
     if counting == "exact":
         return levels
     whole = [Traffic(*(round(count) for count in level)) for level in levels]
@@ -94,7 +97,14 @@ def traffic(
     return [whole[0], *below]
 
 
-def between(problem: Problem, upper: Cut, lower: Cut, held: Operand = "F") -> Traffic:
+def sums_moved(upper: Cut, lower: Cut, held: Operand) -> Count:
+    """How often a sum of each output goes up: after every lower block, or every upper if held."""
+    return (upper if held == "O" else lower).reduction
+
+
+def between(
+    problem: Problem, upper: Cut, lower: Cut, held: Operand = "F", leaving: Count = 1
+) -> Traffic:
     """Elements of I, F and O that cross between the levels of `upper` and of `lower`.
 
     One visit to an upper block runs, from the outside: reduction blocks, blocks of the held
@@ -105,22 +115,24 @@ def between(problem: Problem, upper: Cut, lower: Cut, held: Operand = "F") -> Tr
 
     where #d is taken at the lower level if X streams, and at the upper level if X is held: it
     stays while everything else passes. |I| is what the lower pieces load, halos included. For O
-    the product counts the sums that go up; all but the last of an output are unfinished. A sum
-    is added to those that its visit has left in the upper memory, so it is read there again for
-    all reduction blocks of a visit but the first.
+    the product counts the sums that arrive from below; all but the last of an output are
+    unfinished. What arrives is added to the sum that rests in the upper memory, so that one is
+    read; not by the first to arrive after the last sum has left.
 
+    Args:
+        leaving: how often a sum of each output goes on up from the upper memory.
     Source: BOLD, appendix "Energy Estimation", algorithm of the data movement and its tables.
     Holds for: every cut; equal to the loop-nest simulator of the tests.
     """
     n = problem.extent
     at_I = upper if held == "I" else lower
     at_F = upper if held == "F" else lower
-    at_O = upper if held == "O" else lower
+    sums = sums_moved(upper, lower, held)
     return Traffic(
         I_reads=problem.groups * n.N * n.C * lower.rows * lower.columns * at_I.M,
         F_reads=problem.F_elements * at_F.N * at_F.HO * at_F.WO,
-        O_partial_reads=problem.O_elements * (at_O.reduction - upper.reduction),
-        O_partial_writes=problem.O_elements * (at_O.reduction - 1),
+        O_partial_reads=problem.O_elements * (sums - leaving),
+        O_partial_writes=problem.O_elements * (sums - 1),
         O_writes=problem.O_elements,
     )
 

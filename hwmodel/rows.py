@@ -29,11 +29,11 @@ class RowRule(NamedTuple):
 
 
 class Span(NamedTuple):
-    """`count` pieces of one loop that load alike; the first begins at `start`."""
+    """`number` pieces of one loop that load alike; the first begins at `start`."""
 
     start: int
     length: int
-    count: int
+    number: int
 
 
 class _Progression(NamedTuple):
@@ -57,7 +57,8 @@ def block_rows(
     shared = gcd(window.step, window.dilation)
     step, dilation = window.step // shared, window.dilation // shared
     given = [np.asarray(x, np.int64) for x in (out, outs, tap, taps)]
-    out, outs, tap, taps = np.broadcast_arrays(*given)
+    alike: Any = np.broadcast_arrays(*given)
+    out, outs, tap, taps = alike
     origin = out * window.step + tap * window.dilation - window.pad
     by_tap = (outs >= dilation) | (taps <= step)  # else few outputs, wide dilation: by output
     few, many = np.where(by_tap, taps, outs), np.where(by_tap, outs, taps)
@@ -169,14 +170,14 @@ def _cut(span: Span, tile: int, inner: range, window: Window) -> list[Span]:
     full, rest = divmod(span.length, tile)
     low = min(max(0, -(-(inner.start - span.start) // tile)), full)
     high = max(low, min(full, (inner.stop - span.start) // tile))
-    if span.count > 1 or (inner.start <= span.start and span.start + span.length <= inner.stop):
+    if span.number > 1 or (inner.start <= span.start and span.start + span.length <= inner.stop):
         low, high = 0, full
     period = window.spread // gcd(tile * window.step, window.spread)
-    result = [Span(span.start + i * tile, tile, span.count) for i in range(low)]
+    result = [Span(span.start + i * tile, tile, span.number) for i in range(low)]
     for i in range(low, min(low + period, high)):
         alike = -(-(high - i) // period)
-        result.append(Span(span.start + i * tile, tile, span.count * alike))
-    result += [Span(span.start + i * tile, tile, span.count) for i in range(high, full)]
+        result.append(Span(span.start + i * tile, tile, span.number * alike))
+    result += [Span(span.start + i * tile, tile, span.number) for i in range(high, full)]
     if rest:
-        result.append(Span(span.start + full * tile, rest, span.count))
+        result.append(Span(span.start + full * tile, rest, span.number))
     return result

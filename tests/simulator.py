@@ -21,27 +21,32 @@ DIMENSIONS = {
 def simulate(problem, tiles, held, rule):
     """What every level is asked for, outermost first; the last is asked by the MACs."""
     levels = [dict(I_reads=0, F_reads=0, O_partial_reads=0, written=[]) for _ in (*tiles, 0)]
+    resting = [set() for _ in levels]  # outputs of which a sum rests in this level's memory
 
     def visit(level, box):
         asked = levels[level]
         if level == len(tiles):
             asked["I_reads"] += products(problem, box, rule)
             asked["F_reads"] += elements(problem, box, rule, "F")
-            asked["written"] += outputs(box)
+            arrive(level, box)
             return
-        loaded, begun = None, set()
+        loaded = None
         for block in blocks(box, tiles[level], ORDERS[held[level]]):
             for operand in "IF":  # what is held is loaded when another block of it begins
                 if operand != held[level] or part(block, operand) != loaded:
                     asked[operand + "_reads"] += elements(problem, block, rule, operand)
-            if held[level] != "O":  # its sums go up, to be added to those of this visit
-                asked["O_partial_reads"] += len(outputs(block)) * (part(block, "O") in begun)
-                asked["written"] += outputs(block)
-            elif part(block, "O") not in begun:  # they go up once, when all has passed
-                asked["written"] += outputs(block)
             loaded = part(block, held[level])
-            begun.add(part(block, "O"))
             visit(level + 1, block)
+            if held[level] != "O" or all(block[d][1] == box[d][1] for d in REDUCTION):
+                arrive(level, block)
+                resting[level + 1].clear()
+
+    def arrive(level, block):
+        """Sums of a block come to a memory; where one rests, it is read to be added."""
+        for output in outputs(block):
+            levels[level]["O_partial_reads"] += output in resting[level]
+            levels[level]["written"].append(output)
+            resting[level].add(output)
 
     visit(0, {d: (0, n) for d, n in problem.extent._asdict().items()})
     return [counted(asked, problem.groups) for asked in levels]
