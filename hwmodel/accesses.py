@@ -137,21 +137,26 @@ def between(
     )
 
 
-def pieces(extent: int, tiles: Sequence[int]) -> list[int]:
+def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
     """How many pieces a loop has at every level, the uncut loop first: tiles cut tile by tile.
+
+    Below the top, pieces of one level are as long as its tile, but for the rests that the levels
+    above have left over: one more kind of piece a level. Entries of `tiles` may be arrays.
 
     >>> pieces(9, [6, 3]), pieces(9, [5, 3])
     ([1, 2, 3], [1, 2, 4])
     """
-    lengths, numbers = {extent: 1}, [1]
+    kinds: list[tuple[Count, Count]] = [(extent, 1)]  # length, how many
+    numbers: list[Count] = [1]
     for tile in tiles:
-        shorter: dict[int, int] = {}
-        for length, count in lengths.items():
-            full, rest = divmod(length, tile)
-            shorter[tile] = shorter.get(tile, 0) + full * count
-            shorter[rest] = shorter.get(rest, 0) + count
-        lengths = {length: count for length, count in shorter.items() if length and count}
-        numbers.append(sum(lengths.values()))
+        full: Count = 0
+        rests = []
+        for length, number in kinds:
+            whole, rest = length // tile, length % tile
+            full = full + whole * number
+            rests.append((rest, number * (rest > 0)))
+        kinds = [(tile, full), *rests]
+        numbers.append(sum(number for _, number in kinds))
     return numbers
 
 

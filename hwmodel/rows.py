@@ -57,15 +57,15 @@ def block_rows(
     shared = gcd(window.step, window.dilation)
     step, dilation = window.step // shared, window.dilation // shared
     given = [np.asarray(x, np.int64) for x in (out, outs, tap, taps)]
-    alike: Any = np.broadcast_arrays(*given)
-    out, outs, tap, taps = alike
+    out, outs, tap, taps = np.broadcast_arrays(*given)
     origin = out * window.step + tap * window.dilation - window.pad
     by_tap = (outs >= dilation) | (taps <= step)  # else few outputs, wide dilation: by output
-    few, many = np.where(by_tap, taps, outs), np.where(by_tap, outs, taps)
-    residues = np.where(by_tap, step, dilation)  # progressions, and the shift of a repeated one
-    shift = np.where(by_tap, dilation, step)
-    leap = np.where(by_tap, window.step, window.dilation)
-    offset = np.where(by_tap, window.dilation, window.step)
+    few: Whole = np.where(by_tap, taps, outs)
+    many: Whole = np.where(by_tap, outs, taps)
+    residues: Whole = np.where(by_tap, step, dilation)  # progressions, and a repeated one's shift
+    shift: Whole = np.where(by_tap, dilation, step)
+    leap: Whole = np.where(by_tap, window.step, window.dilation)
+    offset: Whole = np.where(by_tap, window.dilation, window.step)
     parts = []
     for residue in range(int(np.minimum(residues, few).max(initial=0))):
         length = many + shift * ((few - 1 - residue) // residues)

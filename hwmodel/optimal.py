@@ -1,0 +1,224 @@
+"""The cheapest tiling of a problem on a chip, with a proof: branch and bound over classes of tiles.
+
+Every level has a term of the energy that depends on its own pieces alone (`bounds`). The sum of the
+terms' minima is a lower bound; with it, a term may exceed its minimum by no more than the gap to a
+tiling at hand. Only such classes are listed, joined level by level to nests, and met exactly
+(`chains`), the most promising first. When no nest is left below the best tiling, it is optimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import comb, inf
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwmodel.accesses import Mapping, traffic
+from hwmodel.bounds import Level, Space, TooMany, cheap_classes, guess, level, space
+from hwmodel.chains import best_within
+from hwmodel.errors import Infeasible
+from hwmodel.hardware import Hardware
+from hwmodel.pricing import memory_energy
+from hwmodel.problem import OPERANDS, Extents, Operand, Problem
+from hwmodel.rows import RowRule
+from hwmodel.search import level_by_level
+
+__all__ = ["Certificate", "Options", "Optimum", "optimal"]
+
+Ints = NDArray[np.int64]
+ROUNDING = 1e-13  # relative; energies that differ by less are equal
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the search is free to choose, and how it counts."""
+
+    partial_sum_bits: int = 32
+    stationary: Literal["filter", "best"] = "filter"
+    rule: RowRule = RowRule()
+    ofmap_space: Literal["counted", "ignored"] = "counted"
+    limit: int = 3_000_000  # entries of any list
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known about a tiling's distance from the optimum."""
+
+    energy: float  # [chip's unit]
+    lower_bound: float  # no tiling of the space costs less [chip's unit]
+    gap: float  # 1 - lower_bound / energy; 0 if proved
+    proved: bool
+    space: int  # tilings, fitting or not
+    examined: int  # classes, nests of classes and tilings that were evaluated
+
+
+class Optimum(NamedTuple):
+    """The cheapest tiling found, and its certificate."""
+
+    mapping: Mapping
+    certificate: Certificate
+
+
+class _Best(NamedTuple):
+    energy: float
+    mapping: Mapping | None
+    examined: int = 0
+
+
+def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) -> Optimum:  # noqa: B008
+    """The tiling of least memory energy, exact counting, over all integer tile chains.
+
+    Of tilings of equal energy the one met first is kept: an order without chance, so that equal
+    problems always get equal tilings.
+
+    Raises: Infeasible.
+    Holds for: every problem; equal to the exhaustive search of the tests. Where a list would
+        exceed `options.limit`, the best tiling so far is returned with its gap.
+    """
+    prepared = space(
+        problem, hardware, options.partial_sum_bits, options.rule, options.ofmap_space, options.limit
+    )
+    _check_feasible(prepared, hardware)
+    best, bounds = _Best(inf, None), []
+    orders = _orders(prepared, options.stationary)
+    for lowest, held in orders:
+        if lowest < best.energy * (1 - ROUNDING):
+            best, bound = _search(prepared, held, best)
+            bounds.append(bound)
+    return _certified(problem, hardware, options, best, min(bounds))
+
+
+def _certified(
+    problem: Problem, hardware: Hardware, options: Options, best: _Best, bound: float
+) -> Optimum:
+    assert best.mapping is not None
+    counts = traffic(problem, best.mapping, "exact", options.rule)
+    energy = memory_energy(problem, counts, hardware, options.partial_sum_bits)
+    proved = bound >= best.energy * (1 - ROUNDING)
+    levels = len(hardware.levels) - 1
+    size = len(OPERANDS) ** levels if options.stationary == "best" else 1
+    for extent in problem.extent:
+        size *= comb(extent + levels - 1, levels)  # falling chains of tiles
+    lower = energy if proved else bound
+    gap = 0.0 if proved or not energy else 1 - lower / energy
+    return Optimum(
+        best.mapping, Certificate(energy, lower, gap, proved, size, best.examined)
+    )
+
+
+def _orders(
+    space: Space, stationary: Literal["filter", "best"]
+) -> list[tuple[float, tuple[Operand, ...]]]:
+    """What each boundary may hold, with a lower bound of the energy, the lowest first."""
+    boundaries = len(space.prices) - 1
+    if stationary == "filter":
+        return [(-inf, ("F",) * boundaries)]
+    return [(-inf, held) for held in product(OPERANDS, repeat=boundaries)]
+
+
+def _search(space: Space, held: tuple[Operand, ...], best: _Best) -> tuple[_Best, float]:
+    """The best of all tilings under `held` and `best`, and what no other one costs less than."""
+    around = (*held, "F")
+    levels = [level(space, i + 1, *pair) for i, pair in enumerate(zip(around, around[1:]))]
+    least = [guess(one) for one in levels]
+    done = -inf
+    slack = 0.002 * abs(sum(least))
+    try:
+        while True:
+            lists = [
+                cheap_classes(one, low + slack) for one, low in zip(levels, least, strict=True)
+            ]
+            least = [float(energies[0]) for energies, _ in lists]
+            bound = sum(least)
+            reach = min(bound + slack, best.energy)
+            best = _joined(space, held, levels, lists, done, reach, best)
+            done = bound + slack
+            if best.energy <= done * (1 + ROUNDING):
+                return best, best.energy
+            slack = min(4 * slack, (best.energy - bound) * (1 + 1e-9))
+    except TooMany:
+        return best, max(done, sum(least))
+
+
+def _joined(
+    space: Space,
+    held: tuple[Operand, ...],
+    levels: list[Level],
+    lists: list[tuple[Any, Ints]],
+    done: float,
+    reach: float,
+    best: _Best,
+) -> _Best:
+    """`best`, or a better tiling from nests of listed classes with bounds up to `reach`."""
+    totals, nests, examined = _nests(lists, reach, space.limit)
+    best = best._replace(examined=best.examined + examined)
+    for i in np.argsort(totals, kind="stable").tolist():
+        if totals[i] >= best.energy * (1 - ROUNDING):
+            break
+        if totals[i] <= done:
+            continue
+        classes = np.array([lists[k][1][nests[k][i]] for k in range(len(lists))])
+        most = _most_pieces(levels, classes, best.energy - float(totals[i]))
+        found = best_within(space, held, classes, most)
+        best = best._replace(examined=best.examined + found.examined)
+        if found.energy < best.energy * (1 - ROUNDING):
+            best = best._replace(energy=found.energy, mapping=found.mapping)
+    return best
+
+
+def _nests(
+    lists: list[tuple[Any, Ints]], reach: float, limit: int
+) -> tuple[Any, list[Ints], int]:
+    """All nests of listed classes up to `reach`: their bounds, and one index into each list."""
+    rest = [sum(float(energies[0]) for energies, _ in lists[k + 1 :]) for k in range(len(lists))]
+    totals = lists[0][0][lists[0][0] + rest[0] <= reach]
+    nests = [np.arange(len(totals))]
+    examined = sum(len(energies) for energies, _ in lists)
+    for k in range(1, len(lists)):
+        energies, classes = lists[k]
+        above = lists[k - 1][1][nests[-1]]
+        upper, lower = _pairs(totals, above, energies, classes, reach - rest[k], limit)
+        totals = totals[upper] + energies[lower]
+        nests = [*(index[upper] for index in nests), lower]
+        examined += len(totals)
+    return totals, nests, examined
+
+
+def _pairs(
+    totals: Any, above: Ints, energies: Any, below: Ints, reach: float, limit: int
+) -> tuple[Ints, Ints]:
+    """Which nests go with which classes of the next level: at least as many pieces of each loop."""
+    found: list[tuple[Ints, Ints]] = []
+    number = 0
+    for i in range(len(totals)):
+        affordable = int(np.searchsorted(energies, reach - totals[i], side="right"))
+        fine = np.flatnonzero((below[:affordable] >= above[i]).all(axis=1))
+        number += len(fine)
+        if number > limit:
+            raise TooMany
+        found.append((np.full(len(fine), i), fine))
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    upper, lower = (np.concatenate(x) for x in zip(*found, strict=True))
+    return upper, lower
+
+
+def _most_pieces(levels: list[Level], classes: Ints, slack: float) -> Ints:
+    """Pieces [levels, 7] up to which a loop alone raises the bound by at most `slack`."""
+    return np.full_like(classes, 2**40)
+
+
+def _check_feasible(space: Space, hardware: Hardware) -> None:
+    """Raise Infeasible unless a tile of one element fits every level."""
+    bits = {"I": space.problem.bits.I, "F": space.problem.bits.F, "O": space.sum_bits}
+    for index, rooms in enumerate(space.rooms):
+        buffers = [b for b in hardware.levels[index].buffers if b.capacity_bits is not None]
+        for room, buffer in zip(rooms, buffers, strict=True):
+            operands = [x for x, there in zip("IFO", room[1:], strict=True) if there]
+            needs = sum(bits[x] for x in operands)
+            if needs > room.capacity:
+                raise Infeasible(buffer.name, " and ".join(operands), needs, int(room.capacity))
