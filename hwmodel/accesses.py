@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from hwmodel.problem import Extents, Operand, Problem, Window
-from hwmodel.rows import RowRule, Span, cut_rows, cut_spans, products
+from hwmodel.rows import TOUCHED, RowRule, Span, cut_rows, cut_spans, products
 
 __all__ = ["Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "between", "exact_cuts"]
 __all__ += ["paper_cut", "paper_cuts", "paper_extent", "paper_top", "pieces", "sums_moved"]
@@ -70,7 +70,7 @@ def traffic(
     problem: Problem,
     mapping: Mapping,
     counting: Counting,
-    rule: RowRule = RowRule(),  # noqa: B008  (a frozen value)
+    rule: RowRule = TOUCHED,
 ) -> list[Traffic]:
     """Elements asked of every level, the outermost first; the last is asked by the MACs.
 

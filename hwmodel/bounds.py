@@ -10,6 +10,7 @@ into one term a level, which is linear in few products of counts; its weights ar
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ += ["level", "rooms", "space"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NOTHING = Cut(0, 0, 0, 0, 0, 0, 0, 0, 0)
+ROUNDING = 1e-11  # relative; what costs so little more than a bound is still listed
 LONGEST_AXIS = 4096  # outputs or taps of an axis whose cuts are bounded one by one
 
 
@@ -156,7 +158,7 @@ def _prices(problem: Problem, hardware: Hardware, partial_sum_bits: int) -> tupl
     """
     found = [rates(problem, hardware, k, partial_sum_bits) for k in range(len(hardware.levels))]
     reads = [found[0].O_partial_reads]
-    for outer, inner in zip(found[:-1], found[1:], strict=True):
+    for outer, inner in pairwise(found):
         reads.append(min(inner.O_partial_reads, reads[-1] + outer.O_partial_writes))
     reads.append(0.0)
     return tuple(
@@ -176,7 +178,8 @@ def _axis(window: Window, rule: RowRule, outs: int, taps: int) -> Axis:
         _least_rows(turned, rule, taps, outs, tap),
     )
     room = most_rows(window, rule, whole, out[:, None], tap)
-    per_row = (out[:, None] / np.maximum(room, 1)).max(axis=0)
+    with np.errstate(divide="ignore"):
+        per_row = (out[:, None] / room).max(axis=0)
     return Axis(out, tap, -(-outs // out), -(-taps // tap), room, rows, per_row)
 
 
@@ -414,7 +417,7 @@ def cheap_classes(level: Level, bound: float) -> tuple[Floats, Ints]:
 
     Returns: their energies [entries] and the pieces of each loop [entries, 7].
     """
-    space, reach = level.space, bound + 1e-12 * abs(bound)
+    space, reach = level.space, bound + ROUNDING * (abs(bound) + abs(level.weights.constant))
     part = _start(space)
     for loop, classes in (*_stages(space), ("", 0)):
         part = _kept(part, _floor(level, part) <= reach)

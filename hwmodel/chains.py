@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.accesses import Cut, Mapping, axis_rows, between, pieces, sums_moved
+from hwmodel.accesses import Cut, Mapping, axis_rows, between, pieces
 from hwmodel.bounds import Axis, Space, TooMany
 from hwmodel.pricing import level_energy
 from hwmodel.problem import Extents, Operand, Window
@@ -114,9 +114,7 @@ def _undominated(costs: Ints) -> Any:
     return np.array(sorted(kept), dtype=np.int64)
 
 
-def _axis(
-    space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps: _Box
-) -> _Options:
+def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps: _Box) -> _Options:
     """Chains of outputs and taps of one axis with the rows that they load and store."""
     bound = axis.rows[
         np.searchsorted(axis.out_pieces, outs.fewest),
@@ -208,9 +206,7 @@ def _combined(space: Space, held: tuple[Operand, ...], parts: tuple[_Options, ..
     best = int(np.argmin(energy))
     if not fits[best]:
         return Found(np.inf, None, total)
-    chosen = tuple(
-        Extents(*(int(t[best, level]) for t in tiles)) for level in range(len(held))
-    )
+    chosen = tuple(Extents(*(int(t[best, level]) for t in tiles)) for level in range(len(held)))
     return Found(float(energy[best]), Mapping(chosen, held), total)
 
 

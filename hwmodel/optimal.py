@@ -8,9 +8,8 @@ tiling at hand. Only such classes are listed, joined level by level to nests, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from math import comb, inf
 from typing import Any, Literal, NamedTuple
 
@@ -23,11 +22,10 @@ from hwmodel.chains import best_within
 from hwmodel.errors import Infeasible
 from hwmodel.hardware import Hardware
 from hwmodel.pricing import memory_energy
-from hwmodel.problem import OPERANDS, Extents, Operand, Problem
-from hwmodel.rows import RowRule
-from hwmodel.search import level_by_level
+from hwmodel.problem import OPERANDS, Operand, Problem
+from hwmodel.rows import TOUCHED, RowRule
 
-__all__ = ["Certificate", "Options", "Optimum", "optimal"]
+__all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 Ints = NDArray[np.int64]
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
@@ -39,7 +37,7 @@ class Options:
 
     partial_sum_bits: int = 32
     stationary: Literal["filter", "best"] = "filter"
-    rule: RowRule = RowRule()
+    rule: RowRule = TOUCHED
     ofmap_space: Literal["counted", "ignored"] = "counted"
     limit: int = 3_000_000  # entries of any list
 
@@ -69,7 +67,7 @@ class _Best(NamedTuple):
     examined: int = 0
 
 
-def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) -> Optimum:  # noqa: B008
+def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) -> Optimum:
     """The tiling of least memory energy, exact counting, over all integer tile chains.
 
     Of tilings of equal energy the one met first is kept: an order without chance, so that equal
@@ -79,9 +77,8 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
     Holds for: every problem; equal to the exhaustive search of the tests. Where a list would
         exceed `options.limit`, the best tiling so far is returned with its gap.
     """
-    prepared = space(
-        problem, hardware, options.partial_sum_bits, options.rule, options.ofmap_space, options.limit
-    )
+    sums, room = options.partial_sum_bits, options.ofmap_space
+    prepared = space(problem, hardware, sums, options.rule, room, options.limit)
     _check_feasible(prepared, hardware)
     best, bounds = _Best(inf, None), []
     orders = _orders(prepared, options.stationary)
@@ -105,9 +102,7 @@ def _certified(
         size *= comb(extent + levels - 1, levels)  # falling chains of tiles
     lower = energy if proved else bound
     gap = 0.0 if proved or not energy else 1 - lower / energy
-    return Optimum(
-        best.mapping, Certificate(energy, lower, gap, proved, size, best.examined)
-    )
+    return Optimum(best.mapping, Certificate(energy, lower, gap, proved, size, best.examined))
 
 
 def _orders(
@@ -123,7 +118,7 @@ def _orders(
 def _search(space: Space, held: tuple[Operand, ...], best: _Best) -> tuple[_Best, float]:
     """The best of all tilings under `held` and `best`, and what no other one costs less than."""
     around = (*held, "F")
-    levels = [level(space, i + 1, *pair) for i, pair in enumerate(zip(around, around[1:]))]
+    levels = [level(space, i + 1, *pair) for i, pair in enumerate(pairwise(around))]
     least = [guess(one) for one in levels]
     done = -inf
     slack = 0.002 * abs(sum(least))
@@ -170,9 +165,7 @@ def _joined(
     return best
 
 
-def _nests(
-    lists: list[tuple[Any, Ints]], reach: float, limit: int
-) -> tuple[Any, list[Ints], int]:
+def _nests(lists: list[tuple[Any, Ints]], reach: float, limit: int) -> tuple[Any, list[Ints], int]:
     """All nests of listed classes up to `reach`: their bounds, and one index into each list."""
     rest = [sum(float(energies[0]) for energies, _ in lists[k + 1 :]) for k in range(len(lists))]
     totals = lists[0][0][lists[0][0] + rest[0] <= reach]

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from hwmodel.problem import Window
 
-__all__ = ["RowRule", "Span", "block_rows", "cut_rows", "cut_spans", "most_rows", "products"]
+__all__ = [
+    "TOUCHED",
+    "RowRule",
+    "Span",
+    "block_rows",
+    "cut_rows",
+    "cut_spans",
+    "most_rows",
+    "products",
+]
 
 Whole = Any  # an int or an array of them
 
@@ -26,6 +35,9 @@ class RowRule(NamedTuple):
 
     rows: Literal["touched", "bounding"] = "touched"  # bounding: all from the first to the last
     padding: Literal["skipped", "counted"] = "skipped"
+
+
+TOUCHED = RowRule()  # what a chip would pay
 
 
 class Span(NamedTuple):

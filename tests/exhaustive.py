@@ -27,7 +27,11 @@ def cuts(extent, chain):
     spans = [[(0, extent)]]
     for tile in chain:
         spans.append(
-            [(a, min(a + tile, stop)) for start, stop in spans[-1] for a in range(start, stop, tile)]
+            [
+                (a, min(a + tile, stop))
+                for start, stop in spans[-1]
+                for a in range(start, stop, tile)
+            ]
         )
     return spans
 
@@ -36,20 +40,15 @@ def rows_loaded(window, rule, outs, taps):
     return sum(len(simulator.needed(window, rule, o, t)) for o, t in product(outs, taps))
 
 
-def most(window, rule, outs, taps, extent_out, extent_tap):
-    """The most rows any block of a size needs if nothing is beyond the borders but padding."""
+def most(window, rule, n, k, outs, taps):
+    """Rows that a block of n outputs and k taps needs with nothing clipped, at its worst phase."""
     wide = rule._replace(padding="counted")
-    whole = len(simulator.needed(window, rule, (0, extent_out), (0, extent_tap)))
-    found = max(
-        len(simulator.needed(window, wide, (a, a + outs), (0, taps)))
-        for a in range(window.spread)
-    )
-    shifted = max(
-        len(simulator.needed(window, wide, (a, a + outs), (b, b + taps)))
-        for a in range(window.spread)
-        for b in range(window.spread)
-    )
-    return min(max(found, shifted), whole)
+    phases = range(window.spread)
+    whole = len(simulator.needed(window, rule, (0, outs), (0, taps)))
+    needed = [
+        simulator.needed(window, wide, (a, a + n), (b, b + k)) for a in phases for b in phases
+    ]
+    return min(max(map(len, needed)), whole)
 
 
 def least_energy(problem, hardware, options):
@@ -58,62 +57,70 @@ def least_energy(problem, hardware, options):
     n, rule = problem.extent, options.rule
     found = [chains(extent, levels) for extent in n]
     walked = [[cuts(extent, c) for c in cs] for extent, cs in zip(n, found, strict=True)]
-    tile = [np.array(cs) for cs in found]
-    count = [np.array([[len(level) for level in w] for w in ws]) for ws in walked]
-    height, width = (
+    tiles = [np.array(cs) for cs in found]
+    pieces = [np.array([[len(spans) for spans in w] for w in ws]) for ws in walked]
+    rows, columns = (
         np.array(
             [
-                [[rows_loaded(window, rule, o[k], t[k]) for k in range(levels + 1)] for t in walked[tap]]
-                for o in walked[out]
+                [[rows_loaded(w, rule, *x) for x in zip(o, t, strict=True)] for t in taps]
+                for o in outs
             ]
         )
-        for window, out, tap in ((problem.height, 3, 5), (problem.width, 4, 6))
+        for w, outs, taps in (
+            (problem.height, walked[3], walked[5]),
+            (problem.width, walked[4], walked[6]),
+        )
     )
-    index = np.meshgrid(*(np.arange(len(cs)) for cs in found), indexing="ij")
-    index = [i.ravel() for i in index]
-    keep = np.ones(len(index[0]), bool)
+    at = [i.ravel() for i in np.indices([len(cs) for cs in found])]
+    keep = np.ones(len(at[0]), bool)
     for k in range(levels):
-        t = Extents(*(tile[d][index[d], k] for d in range(7)))
-        keep &= fits(problem, hardware, k + 1, t, options)
+        tile = Extents(*(t[i, k] for t, i in zip(tiles, at, strict=True)))
+        keep &= fits(problem, hardware, k + 1, tile, options)
     if not keep.any():
         return None
-    index = [i[keep] for i in index]
-    cut = [
-        Cut(
-            *(count[d][index[d], k] for d in range(7)),
-            height[index[3], index[5], k],
-            width[index[4], index[6], k],
-        )
-        for k in range(levels + 1)
-    ]
+    at = [i[keep] for i in at]
+    nest = []
+    for k in range(levels + 1):
+        numbers = (p[i, k] for p, i in zip(pieces, at, strict=True))
+        nest.append(Cut(*numbers, rows[at[3], at[5], k], columns[at[4], at[6], k]))
     used = [
-        len(simulator.met(window, rule, (0, outs), (0, taps)))
-        for window, outs, taps in ((problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF))
+        len(simulator.met(w, rule, (0, outs), (0, taps)))
+        for w, outs, taps in ((problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF))
     ]
-    cut.append(cut[-1]._replace(rows=used[0], columns=used[1]))
+    nest.append(nest[-1]._replace(rows=used[0], columns=used[1]))
     best = None
     for held in product("FIO" if options.stationary == "best" else "F", repeat=levels):
-        energy, leaving = 0, 1
-        for k, holds in enumerate((*held, "F")):
-            asked = between(problem, cut[k], cut[k + 1], holds, leaving)
-            leaving = sums_moved(cut[k], cut[k + 1], holds)
-            price = rates(problem, hardware, k, options.partial_sum_bits)
-            energy = energy + level_energy(asked, price)
+        energy = energies(problem, hardware, nest, held, options)
         i = int(np.argmin(energy))
         if best is None or energy[i] < best[0]:
-            chosen = [Extents(*(int(tile[d][index[d][i], k]) for d in range(7))) for k in range(levels)]
+            chosen = [
+                Extents(*(int(t[j[i], k]) for t, j in zip(tiles, at, strict=True)))
+                for k in range(levels)
+            ]
             best = float(energy[i]), tuple(chosen), held
     return best
+
+
+def energies(problem, hardware, nest, held, options):
+    energy, leaving = 0, 1
+    for k, holds in enumerate((*held, "F")):
+        asked = between(problem, nest[k], nest[k + 1], holds, leaving)
+        leaving = sums_moved(nest[k], nest[k + 1], holds)
+        energy = energy + level_energy(asked, rates(problem, hardware, k, options.partial_sum_bits))
+    return energy
 
 
 def fits(problem, hardware, level, tile, options):
     n, rule, bits = problem.extent, options.rule, problem.bits
     rows, columns = (
-        np.array([[most(w, rule, o, t, outs, taps) for t in range(1, taps + 1)] for o in range(1, outs + 1)])
+        np.array(
+            [[most(w, rule, o + 1, t + 1, outs, taps) for t in range(taps)] for o in range(outs)]
+        )
         for w, outs, taps in ((problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF))
     )
+    area = rows[tile.HO - 1, tile.HF - 1] * columns[tile.WO - 1, tile.WF - 1]
     size = {
-        "I": bits.I * tile.N * tile.C * rows[tile.HO - 1, tile.HF - 1] * columns[tile.WO - 1, tile.WF - 1],
+        "I": bits.I * tile.N * tile.C * area,
         "F": bits.F * tile.M * tile.C * tile.HF * tile.WF,
         "O": max(bits.O, options.partial_sum_bits) * tile.N * tile.M * tile.HO * tile.WO,
     }
@@ -121,5 +128,5 @@ def fits(problem, hardware, level, tile, options):
     for buffer in hardware.levels[level].buffers:
         counted = [x for x in buffer.holds if x != "O" or options.ofmap_space == "counted"]
         if buffer.capacity_bits is not None:
-            room &= sum(size[x] for x in counted) <= buffer.capacity_bits
+            room &= sum((size[x] for x in counted), 0) <= buffer.capacity_bits
     return room
