@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from hwmodel.accesses import Cut, between
 from hwmodel.hardware import Hardware
 from hwmodel.pricing import level_energy, rates
-from hwmodel.problem import Operand, Problem, Window
+from hwmodel.problem import OPERANDS, Operand, Problem, Window
 from hwmodel.rows import RowRule, block_rows, most_rows, products
 from hwmodel.search import candidates
 
-__all__ = ["Axis", "Level", "Room", "Space", "TooMany", "Weights", "cheap_classes", "guess"]
-__all__ += ["level", "rooms", "space"]
+__all__ = ["Axis", "Level", "Room", "Space", "TooMany", "Weights", "cheap_classes"]
+__all__ += ["least_energy", "level", "rooms", "space"]
 
+OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NOTHING = Cut(0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -65,6 +66,7 @@ class Space:
     problem: Problem
     rule: RowRule
     rooms: tuple[tuple[Room, ...], ...]  # of every level, none at the top
+    ofmap_space: OfmapSpace
     prices: tuple[Any, ...]  # of every level
     top: Cut
     used: tuple[int, int]  # rows and columns that the MACs read
@@ -93,6 +95,7 @@ class Level(NamedTuple):
 
     space: Space
     number: int
+    rooms: tuple[Room, ...]
     weights: Weights
 
 
@@ -101,7 +104,7 @@ def space(
     hardware: Hardware,
     partial_sum_bits: int,
     rule: RowRule,
-    ofmap_space: Literal["counted", "ignored"],
+    ofmap_space: OfmapSpace,
     limit: int,
 ) -> Space:
     """Prepare the search of `problem` on `hardware`."""
@@ -116,7 +119,8 @@ def space(
     return Space(
         problem=problem,
         rule=rule,
-        rooms=rooms(hardware, ofmap_space),
+        rooms=_rooms(hardware),
+        ofmap_space=ofmap_space,
         prices=_prices(problem, hardware, partial_sum_bits),
         top=Cut(1, 1, 1, 1, 1, 1, 1, *whole),
         used=(products(height, rule, n.HO, n.HF), products(width, rule, n.WO, n.WF)),
@@ -130,18 +134,16 @@ def space(
     )
 
 
-def rooms(
-    hardware: Hardware, ofmap_space: Literal["counted", "ignored"]
-) -> tuple[tuple[Room, ...], ...]:
-    """The memories of limited capacity at every level, and whose tiles they must have room for."""
+def rooms(space: Space, index: int, above: Operand) -> tuple[Room, ...]:
+    """The limited memories of a level; with room for sums where the boundary above holds them."""
+    sums = space.ofmap_space == "counted" or above == "O"
+    return tuple(room._replace(O=room.O and sums) for room in space.rooms[index])
+
+
+def _rooms(hardware: Hardware) -> tuple[tuple[Room, ...], ...]:
     return tuple(
         tuple(
-            Room(
-                buffer.capacity_bits,
-                "I" in buffer.holds,
-                "F" in buffer.holds,
-                "O" in buffer.holds and ofmap_space == "counted",
-            )
+            Room(buffer.capacity_bits, *(operand in buffer.holds for operand in OPERANDS))
             for buffer in level.buffers
             if buffer.capacity_bits is not None
         )
@@ -226,7 +228,7 @@ def level(space: Space, index: int, above: Operand, below: Operand) -> Level:
         RA=energy(1, 0, 0, 1) - energy(0, 0, 0, 1) - (one_A - base),
         R=energy(0, 0, 0, 1) - base,
     )
-    return Level(space, index, weights)
+    return Level(space, index, rooms(space, index, above), weights)
 
 
 def _term(space: Space, index: int, above: Operand, below: Operand, cut: Cut) -> float:
@@ -302,7 +304,7 @@ def _floor(level: Level, part: _Part) -> Floats:
     eA, eB = w.A + w.RA * size.R, w.B
     alpha, beta = size.F_bits * n.M, size.I_bits * size.B * size.left
     A, B, coupled = np.ones_like(alpha), np.maximum(size.B, 1.0), np.zeros_like(alpha)
-    for room in space.rooms[level.number]:
+    for room in level.rooms:
         if room.F:
             A = np.maximum(A, alpha / room.capacity)
         if room.I:
@@ -318,13 +320,14 @@ def _floor(level: Level, part: _Part) -> Floats:
     return energy
 
 
-def _filters(space: Space, index: int, part: _Part, size: _Sizes) -> Ints:
+def _filters(level: Level, part: _Part, size: _Sizes) -> Ints:
     """The most filters of a block that fit beside the smallest tiles of the part; 0: none."""
+    space = level.space
     n, bits = space.problem.extent, space.sum_bits
     assert part.HO is not None and part.WO is not None and part.N is not None
     outs = space.height.outs[part.HO] * space.width.outs[part.WO] * space.N[part.N]
     most = np.full(size.I_bits.shape, float(n.M))
-    for room in space.rooms[index]:
+    for room in level.rooms:
         free = room.capacity - size.I_bits * room.I
         of_one = size.F_bits * room.F + bits * outs * room.O
         fit = np.floor(free / np.maximum(of_one, 1e-9)) if room.F or room.O else most
@@ -338,7 +341,7 @@ def _completed(level: Level, part: _Part, bound: float) -> tuple[Floats, Ints]:
     space, w, size = level.space, level.weights, _sizes(level.space, part)
     n = space.problem.extent
     pieces_M = -(-n.M // space.M)  # rises
-    filters = _filters(space, level.number, part, size)
+    filters = _filters(level, part, size)
     first = np.searchsorted(pieces_M, -(-n.M // np.maximum(filters, 1)))
     eA = w.A + w.RA * size.R
     rest = w.constant + w.S * size.S + w.R * size.R + w.B * size.B
@@ -393,23 +396,37 @@ def _kept(part: _Part, keep: Any) -> _Part:
     return _Part(**chosen)
 
 
-def guess(level: Level, width: int = 12) -> float:
-    """An energy that some class reaches: by following the most promising parts only."""
+def least_energy(level: Level) -> float:
+    """The least energy of all classes of a level that fit."""
+    part = _start(level.space)
+    floor = _floor(level, part)
+    order = np.argsort(floor, kind="stable")
+    least, begin, size = np.inf, 0, 4
+    while begin < len(order) and floor[order[begin]] < least:
+        chosen = order[begin : begin + size]
+        full = _expanded(level, _kept(part, chosen), least)
+        least = min(least, _with_most_filters(level, full).min(initial=np.inf))
+        begin, size = begin + size, 4 * size
+    return float(least)
+
+
+def _with_most_filters(level: Level, part: _Part) -> Floats:
+    """The energy of complete parts with as many filters as fit; infinite where none does."""
+    w, size = level.weights, _sizes(level.space, part)
+    M = level.space.problem.extent.M
+    filters = _filters(level, part, size)
+    A = -(-M // np.maximum(filters, 1))
+    energy = w.constant + w.S * size.S + w.B * size.B + (w.A + w.RA * size.R) * A + w.R * size.R
+    return np.where(filters > 0, energy, np.inf)
+
+
+def _expanded(level: Level, part: _Part, bound: float) -> _Part:
+    """All completions of a part, but for those that cannot cost as little as `bound`."""
     space = level.space
-    part = _start(space)
-    for loop, classes in (*_stages(space), ("", 0)):
-        floor = _floor(level, part)
-        part = _kept(part, np.argsort(floor, kind="stable")[:width])
-        if loop:
-            part = _with(part, loop, classes, space.limit)
-    smallest = _Part(*(np.array([size - 1]) for size in _class_numbers(space)))
-    energies = [_completed(level, p, np.inf)[0].min(initial=np.inf) for p in (part, smallest)]
-    return float(min(energies))
-
-
-def _class_numbers(space: Space) -> tuple[int, ...]:
-    h, w = space.height, space.width
-    return len(space.C), len(h.taps), len(w.taps), len(h.outs), len(w.outs), len(space.N)
+    for loop, classes in _stages(space):
+        part = _with(part, loop, classes, space.limit)
+        part = _kept(part, _floor(level, part) <= bound)
+    return part
 
 
 def cheap_classes(level: Level, bound: float) -> tuple[Floats, Ints]:
@@ -417,12 +434,9 @@ def cheap_classes(level: Level, bound: float) -> tuple[Floats, Ints]:
 
     Returns: their energies [entries] and the pieces of each loop [entries, 7].
     """
-    space, reach = level.space, bound + ROUNDING * (abs(bound) + abs(level.weights.constant))
-    part = _start(space)
-    for loop, classes in (*_stages(space), ("", 0)):
-        part = _kept(part, _floor(level, part) <= reach)
-        if loop:
-            part = _with(part, loop, classes, space.limit)
+    reach = bound + ROUNDING * (abs(bound) + abs(level.weights.constant))
+    part = _start(level.space)
+    part = _expanded(level, _kept(part, _floor(level, part) <= reach), reach)
     energy, pieces = _completed(level, part, reach)
     keep = np.flatnonzero(energy <= reach)
     order = keep[np.argsort(energy[keep], kind="stable")]

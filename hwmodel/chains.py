@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.accesses import Cut, Mapping, axis_rows, between, pieces
-from hwmodel.bounds import Axis, Space, TooMany
+from hwmodel.bounds import Axis, Room, Space, TooMany, rooms
 from hwmodel.pricing import level_energy
 from hwmodel.problem import Extents, Operand, Window
 from hwmodel.rows import RowRule, most_rows
@@ -201,7 +201,7 @@ def _combined(space: Space, held: tuple[Operand, ...], parts: tuple[_Options, ..
     stored = H.stored[h] * W.stored[w]
     for level in range(len(held)):
         tile = Extents(*(t[:, level] for t in tiles))
-        fits &= _fits(space, level + 1, tile, stored[:, level])
+        fits &= _fits(space, rooms(space, level + 1, held[level]), tile, stored[:, level])
     energy = np.where(fits, _energy(space, held, cuts), np.inf)
     best = int(np.argmin(energy))
     if not fits[best]:
@@ -210,13 +210,13 @@ def _combined(space: Space, held: tuple[Operand, ...], parts: tuple[_Options, ..
     return Found(float(energy[best]), Mapping(chosen, held), total)
 
 
-def _fits(space: Space, level: int, tile: Any, stored: Any) -> Any:
+def _fits(space: Space, rooms: tuple[Room, ...], tile: Any, stored: Any) -> Any:
     bits = space.problem.bits
     size_I = bits.I * tile.N * tile.C * stored
     size_F = bits.F * tile.M * tile.C * tile.HF * tile.WF
     size_O = space.sum_bits * tile.N * tile.M * tile.HO * tile.WO
     fits = True
-    for room in space.rooms[level]:
+    for room in rooms:
         fits &= size_I * room.I + size_F * room.F + size_O * room.O <= room.capacity
     return fits
 

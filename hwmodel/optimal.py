@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.accesses import Mapping, traffic
-from hwmodel.bounds import Level, Space, TooMany, cheap_classes, guess, level, space
+from hwmodel.bounds import Level, OfmapSpace, Space, TooMany, cheap_classes, least_energy, level, space
 from hwmodel.chains import best_within
 from hwmodel.errors import Infeasible
 from hwmodel.hardware import Hardware
@@ -28,6 +28,7 @@ from hwmodel.rows import TOUCHED, RowRule
 __all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 Ints = NDArray[np.int64]
+FIRST_SLACK = 1e-6
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
 
@@ -38,7 +39,7 @@ class Options:
     partial_sum_bits: int = 32
     stationary: Literal["filter", "best"] = "filter"
     rule: RowRule = TOUCHED
-    ofmap_space: Literal["counted", "ignored"] = "counted"
+    ofmap_space: OfmapSpace = "held"
     limit: int = 3_000_000  # entries of any list
 
 
@@ -92,7 +93,7 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
 def _certified(
     problem: Problem, hardware: Hardware, options: Options, best: _Best, bound: float
 ) -> Optimum:
-    assert best.mapping is not None
+    if best.mapping is None: return Optimum(None,Certificate(bound,bound,1.0,False,0,0))
     counts = traffic(problem, best.mapping, "exact", options.rule)
     energy = memory_energy(problem, counts, hardware, options.partial_sum_bits)
     proved = bound >= best.energy * (1 - ROUNDING)
@@ -117,11 +118,9 @@ def _orders(
 
 def _search(space: Space, held: tuple[Operand, ...], best: _Best) -> tuple[_Best, float]:
     """The best of all tilings under `held` and `best`, and what no other one costs less than."""
-    around = (*held, "F")
-    levels = [level(space, i + 1, *pair) for i, pair in enumerate(pairwise(around))]
-    least = [guess(one) for one in levels]
-    done = -inf
-    slack = 0.002 * abs(sum(least))
+    levels = [level(space, i + 1, *pair) for i, pair in enumerate(pairwise((*held, "F")))]
+    least = [least_energy(one) for one in levels]
+    done, slack = -inf, FIRST_SLACK * abs(sum(least))
     try:
         while True:
             lists = [
@@ -129,6 +128,8 @@ def _search(space: Space, held: tuple[Operand, ...], best: _Best) -> tuple[_Best
             ]
             least = [float(energies[0]) for energies, _ in lists]
             bound = sum(least)
+            if done == -inf:
+                best = _met(space, held, levels, np.maximum.accumulate([c[0] for _, c in lists]), best)
             reach = min(bound + slack, best.energy)
             best = _joined(space, held, levels, lists, done, reach, best)
             done = bound + slack
@@ -137,6 +138,18 @@ def _search(space: Space, held: tuple[Operand, ...], best: _Best) -> tuple[_Best
             slack = min(4 * slack, (best.energy - bound) * (1 + 1e-9))
     except TooMany:
         return best, max(done, sum(least))
+
+
+def _met(
+    space: Space, held: tuple[Operand, ...], levels: list[Level], classes: Ints, best: _Best
+) -> _Best:
+    """`best`, or a better tiling of the nest of `classes` [levels, 7]."""
+    most = _most_pieces(levels, classes, inf)
+    found = best_within(space, held, classes, most)
+    best = best._replace(examined=best.examined + found.examined)
+    if found.energy < best.energy * (1 - ROUNDING):
+        best = best._replace(energy=found.energy, mapping=found.mapping)
+    return best
 
 
 def _joined(
@@ -157,11 +170,7 @@ def _joined(
         if totals[i] <= done:
             continue
         classes = np.array([lists[k][1][nests[k][i]] for k in range(len(lists))])
-        most = _most_pieces(levels, classes, best.energy - float(totals[i]))
-        found = best_within(space, held, classes, most)
-        best = best._replace(examined=best.examined + found.examined)
-        if found.energy < best.energy * (1 - ROUNDING):
-            best = best._replace(energy=found.energy, mapping=found.mapping)
+        best = _met(space, held, levels, classes, best)
     return best
 
 

@@ -72,13 +72,10 @@ def least_energy(problem, hardware, options):
         )
     )
     at = [i.ravel() for i in np.indices([len(cs) for cs in found])]
-    keep = np.ones(len(at[0]), bool)
-    for k in range(levels):
+    room = {}
+    for k, sums in product(range(levels), (False, True)):
         tile = Extents(*(t[i, k] for t, i in zip(tiles, at, strict=True)))
-        keep &= fits(problem, hardware, k + 1, tile, options)
-    if not keep.any():
-        return None
-    at = [i[keep] for i in at]
+        room[k, sums] = fits(problem, hardware, k + 1, tile, options, sums)
     nest = []
     for k in range(levels + 1):
         numbers = (p[i, k] for p, i in zip(pieces, at, strict=True))
@@ -90,7 +87,10 @@ def least_energy(problem, hardware, options):
     nest.append(nest[-1]._replace(rows=used[0], columns=used[1]))
     best = None
     for held in product("FIO" if options.stationary == "best" else "F", repeat=levels):
-        energy = energies(problem, hardware, nest, held, options)
+        fit = np.logical_and.reduce([room[k, holds == "O"] for k, holds in enumerate(held)])
+        if not fit.any():
+            continue
+        energy = np.where(fit, energies(problem, hardware, nest, held, options), np.inf)
         i = int(np.argmin(energy))
         if best is None or energy[i] < best[0]:
             chosen = [
@@ -110,7 +110,7 @@ def energies(problem, hardware, nest, held, options):
     return energy
 
 
-def fits(problem, hardware, level, tile, options):
+def fits(problem, hardware, level, tile, options, sums):
     n, rule, bits = problem.extent, options.rule, problem.bits
     rows, columns = (
         np.array(
@@ -126,7 +126,7 @@ def fits(problem, hardware, level, tile, options):
     }
     room = np.ones(len(tile.N), bool)
     for buffer in hardware.levels[level].buffers:
-        counted = [x for x in buffer.holds if x != "O" or options.ofmap_space == "counted"]
+        counted = [x for x in buffer.holds if x != "O" or sums or options.ofmap_space == "counted"]
         if buffer.capacity_bits is not None:
             room &= sum((size[x] for x in counted), 0) <= buffer.capacity_bits
     return room
