@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.accesses import Cut, Mapping, axis_rows, between, pieces
+from hwmodel.accesses import Cut, Mapping, axis_rows, between, exact_cuts, pieces
 from hwmodel.bounds import Axis, Room, Space, TooMany, rooms
 from hwmodel.pricing import level_energy
 from hwmodel.problem import Extents, Operand, Window
 from hwmodel.rows import RowRule, most_rows
 
-__all__ = ["Found", "best_within"]
+__all__ = ["Found", "best_within", "energy_of"]
 
 Ints = NDArray[np.int64]
 COMPARED = 3000  # options that are compared pair by pair; longer lists are left as they are
@@ -60,6 +60,7 @@ def best_within(space: Space, held: tuple[Operand, ...], classes: Ints, most: In
     extents = np.array(space.problem.extent)
     least = -(-extents // classes)
     largest = np.where(classes > 1, -(-extents // np.maximum(classes - 1, 1)) - 1, extents)
+    largest = np.minimum(largest, _roomy(space, held, least))
     boxes = [
         _Box(extents[d].item(), least[:, d], largest[:, d], classes[:, d], most[:, d])
         for d in range(7)
@@ -74,6 +75,30 @@ def best_within(space: Space, held: tuple[Operand, ...], classes: Ints, most: In
     return _combined(space, held, parts)
 
 
+def _roomy(space: Space, held: tuple[Operand, ...], least: Ints) -> Ints:
+    """The largest tiles [levels, 7] of each loop that fit beside the least ones of the others.
+
+    Only N, M and C are limited: what a tile takes of a buffer is proportional to them.
+    """
+    problem, bits = space.problem, space.problem.bits
+    largest = np.broadcast_to(np.array(problem.extent), least.shape).copy()
+    n, m, c, ho, wo, hf, wf = least.T
+    rows = most_rows(problem.height, space.rule, space.top.rows, ho, hf)
+    columns = most_rows(problem.width, space.rule, space.top.columns, wo, wf)
+    size_I = bits.I * n * c * rows * columns
+    size_F = bits.F * m * c * hf * wf
+    size_O = space.sum_bits * n * m * ho * wo
+    for i, holds in enumerate(held):
+        for room in rooms(space, i + 1, holds):
+            sizes = size_I[i] * room.I, size_F[i] * room.F, size_O[i] * room.O
+            for d, grows in enumerate(((0, 2), (1, 2), (0, 1))):
+                share = sum(sizes[k] for k in grows)
+                if share:
+                    most = least[i, d] * (room.capacity - sum(sizes) + share) / share
+                    largest[i, d] = min(largest[i, d], int(most))
+    return largest
+
+
 def _loop(space: Space, box: _Box) -> _Options:
     """Chains of a loop that loads nothing but itself: the least one if it wastes nothing."""
     direct = np.array(pieces(box.extent, box.least.tolist())[1:])
@@ -85,7 +110,7 @@ def _loop(space: Space, box: _Box) -> _Options:
 
 
 def _chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
-    """All falling chains of a box, and their pieces [chains, levels]."""
+    """The falling chains of a box with few enough pieces, and their pieces [chains, levels]."""
     chains = cut = np.zeros((1, 0), np.int64)
     for i, (low, high) in enumerate(zip(box.least.tolist(), box.largest.tolist(), strict=True)):
         tiles = np.arange(low, high + 1)
@@ -221,9 +246,21 @@ def _fits(space: Space, rooms: tuple[Room, ...], tile: Any, stored: Any) -> Any:
     return fits
 
 
+def energy_of(space: Space, mapping: Mapping) -> float:
+    """Energy of a mapping; infinite if a tile does not fit."""
+    problem, top = space.problem, space.top
+    for i, (tile, holds) in enumerate(zip(mapping.tiles, mapping.held, strict=True)):
+        rows = most_rows(problem.height, space.rule, top.rows, tile.HO, tile.HF)
+        columns = most_rows(problem.width, space.rule, top.columns, tile.WO, tile.WF)
+        if not _fits(space, rooms(space, i + 1, holds), tile, rows * columns):
+            return np.inf
+    cuts = exact_cuts(problem, mapping.tiles, space.rule)[1:-1]
+    return float(_energy(space, mapping.held, np.array(cuts, float).T))
+
+
 def _energy(space: Space, held: tuple[Operand, ...], cuts: Any) -> Any:
     """Energy of nests [options], their cuts below the top [9, options, levels]."""
-    levels = [space.top, *(Cut(*cuts[:, :, level]) for level in range(len(held)))]
+    levels = [space.top, *(Cut(*cuts[..., level]) for level in range(len(held)))]
     levels.append(levels[-1]._replace(rows=space.used[0], columns=space.used[1]))
     energy: Any = 0.0
     for upper, lower, holds, price in zip(

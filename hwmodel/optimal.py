@@ -18,17 +18,18 @@ from numpy.typing import NDArray
 
 from hwmodel.accesses import Mapping, traffic
 from hwmodel.bounds import Level, OfmapSpace, Space, TooMany, cheap_classes, least_energy, level, space
-from hwmodel.chains import best_within
+from hwmodel.chains import best_within, energy_of
 from hwmodel.errors import Infeasible
 from hwmodel.hardware import Hardware
 from hwmodel.pricing import memory_energy
-from hwmodel.problem import OPERANDS, Operand, Problem
+from hwmodel.problem import OPERANDS, Extents, Operand, Problem
 from hwmodel.rows import TOUCHED, RowRule
+from hwmodel.search import level_by_level
 
 __all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 Ints = NDArray[np.int64]
-FIRST_SLACK = 1e-6
+SLACKS = 1e-9, 1e-3  # relative to the bound: at first, and then; four times more each time
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
 
@@ -87,13 +88,28 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
         if lowest < best.energy * (1 - ROUNDING):
             best, bound = _search(prepared, held, best)
             bounds.append(bound)
+    if best.energy > min(bounds) * (1 + ROUNDING):
+        best = _greedy(prepared, hardware, best)
     return _certified(problem, hardware, options, best, min(bounds))
+
+
+def _greedy(space: Space, hardware: Hardware, best: _Best) -> _Best:
+    """`best`, or the level-by-level tiling, or tiles of one element, where the search gave up."""
+    problem = space.problem
+    ones = Extents(1, 1, 1, 1, 1, 1, 1)
+    number = len(hardware.levels) - 1
+    starts = level_by_level(problem, hardware), Mapping((ones,) * number, ("F",) * number)
+    for mapping in starts:
+        energy = energy_of(space, mapping)
+        if energy < best.energy:
+            best = best._replace(energy=energy, mapping=mapping)
+    return best
 
 
 def _certified(
     problem: Problem, hardware: Hardware, options: Options, best: _Best, bound: float
 ) -> Optimum:
-    if best.mapping is None: return Optimum(None,Certificate(bound,bound,1.0,False,0,0))
+    assert best.mapping is not None
     counts = traffic(problem, best.mapping, "exact", options.rule)
     energy = memory_energy(problem, counts, hardware, options.partial_sum_bits)
     proved = bound >= best.energy * (1 - ROUNDING)
@@ -117,39 +133,25 @@ def _orders(
 
 
 def _search(space: Space, held: tuple[Operand, ...], best: _Best) -> tuple[_Best, float]:
-    """The best of all tilings under `held` and `best`, and what no other one costs less than."""
+    """The best of all tilings under `held` and `best`, and what no other one costs less than.
+
+    All tilings up to a slack above the bound are looked at; if there is none, up to more.
+    """
     levels = [level(space, i + 1, *pair) for i, pair in enumerate(pairwise((*held, "F")))]
     least = [least_energy(one) for one in levels]
-    done, slack = -inf, FIRST_SLACK * abs(sum(least))
+    bound = sum(least)
+    done, slack = bound, SLACKS[0] * abs(bound)
     try:
-        while True:
+        while best.energy > done * (1 + ROUNDING):
             lists = [
                 cheap_classes(one, low + slack) for one, low in zip(levels, least, strict=True)
             ]
-            least = [float(energies[0]) for energies, _ in lists]
-            bound = sum(least)
-            if done == -inf:
-                best = _met(space, held, levels, np.maximum.accumulate([c[0] for _, c in lists]), best)
-            reach = min(bound + slack, best.energy)
-            best = _joined(space, held, levels, lists, done, reach, best)
+            best = _joined(space, held, levels, lists, bound + slack, best)
             done = bound + slack
-            if best.energy <= done * (1 + ROUNDING):
-                return best, best.energy
-            slack = min(4 * slack, (best.energy - bound) * (1 + 1e-9))
+            slack = max(4 * slack, SLACKS[1] * abs(bound))
+        return best, best.energy
     except TooMany:
-        return best, max(done, sum(least))
-
-
-def _met(
-    space: Space, held: tuple[Operand, ...], levels: list[Level], classes: Ints, best: _Best
-) -> _Best:
-    """`best`, or a better tiling of the nest of `classes` [levels, 7]."""
-    most = _most_pieces(levels, classes, inf)
-    found = best_within(space, held, classes, most)
-    best = best._replace(examined=best.examined + found.examined)
-    if found.energy < best.energy * (1 - ROUNDING):
-        best = best._replace(energy=found.energy, mapping=found.mapping)
-    return best
+        return best, done
 
 
 def _joined(
@@ -157,20 +159,23 @@ def _joined(
     held: tuple[Operand, ...],
     levels: list[Level],
     lists: list[tuple[Any, Ints]],
-    done: float,
     reach: float,
     best: _Best,
 ) -> _Best:
-    """`best`, or a better tiling from nests of listed classes with bounds up to `reach`."""
+    """`best`, or the best tiling up to `reach` from nests of listed classes."""
+    reach = min(reach, best.energy)
     totals, nests, examined = _nests(lists, reach, space.limit)
+    classes = np.stack([rows[1][index] for rows, index in zip(lists, nests, strict=True)], axis=1)
     best = best._replace(examined=best.examined + examined)
     for i in np.argsort(totals, kind="stable").tolist():
         if totals[i] >= best.energy * (1 - ROUNDING):
             break
-        if totals[i] <= done:
-            continue
-        classes = np.array([lists[k][1][nests[k][i]] for k in range(len(lists))])
-        best = _met(space, held, levels, classes, best)
+        slack = min(reach, best.energy) - float(totals[i])
+        most = _most_pieces(levels, classes[i], slack)
+        found = best_within(space, held, classes[i], most)
+        best = best._replace(examined=best.examined + found.examined)
+        if found.energy < best.energy * (1 - ROUNDING):
+            best = best._replace(energy=found.energy, mapping=found.mapping)
     return best
 
 
@@ -211,7 +216,17 @@ def _pairs(
 
 def _most_pieces(levels: list[Level], classes: Ints, slack: float) -> Ints:
     """Pieces [levels, 7] up to which a loop alone raises the bound by at most `slack`."""
-    return np.full_like(classes, 2**40)
+    most = classes.copy()
+    for row, one, pieces in zip(most, levels, classes.astype(float), strict=True):
+        w, (n, m, c, ho, wo, hf, wf) = one.weights, pieces
+        top = one.space.top
+        of_B, of_S = w.B * n * ho * wo, w.S * c * hf * wf
+        of_A = (w.A + w.RA * top.rows * top.columns) * m
+        each = np.array([of_B, of_A, of_S, of_B, of_B, of_S, of_S]) / pieces
+        with np.errstate(divide="ignore", invalid="ignore"):
+            more = np.where(each > 0, (slack * (1 + 1e-9) + 1e-300) / each, np.inf)
+        row += np.minimum(more, one.space.problem.extent).astype(np.int64)
+    return most
 
 
 def _check_feasible(space: Space, hardware: Hardware) -> None:
