@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -173,8 +174,8 @@ def exact_cuts(problem: Problem, tiles: Sequence[Extents], rule: RowRule) -> lis
     numbers = {
         d: pieces(extent, [getattr(tile, d) for tile in tiles]) for d, extent in n._asdict().items()
     }
-    rows = axis_rows(height, rule, n.HO, n.HF, [(tile.HO, tile.HF) for tile in tiles])
-    columns = axis_rows(width, rule, n.WO, n.WF, [(tile.WO, tile.WF) for tile in tiles])
+    rows = axis_rows(height, rule, n.HO, n.HF, tuple((tile.HO, tile.HF) for tile in tiles))
+    columns = axis_rows(width, rule, n.WO, n.WF, tuple((tile.WO, tile.WF) for tile in tiles))
     cuts = [
         Cut(**{d: number[i] for d, number in numbers.items()}, rows=rows[i], columns=columns[i])
         for i in range(len(tiles) + 1)
@@ -183,10 +184,13 @@ def exact_cuts(problem: Problem, tiles: Sequence[Extents], rule: RowRule) -> lis
     return [*cuts, cuts[-1]._replace(rows=used[0], columns=used[1])]
 
 
+@lru_cache(maxsize=4096)
 def axis_rows(
-    window: Window, rule: RowRule, outs: int, taps: int, tiles: Sequence[tuple[int, int]]
-) -> list[int]:
+    window: Window, rule: RowRule, outs: int, taps: int, tiles: tuple[tuple[int, int], ...]
+) -> tuple[int, ...]:
     """Rows of I that all pieces of one axis load, at every level, the uncut axis first.
+
+    Remembered: the two axes of a square layer ask alike, and so do a search and its report.
 
     Args:
         tiles: outputs and taps of a tile at each level, outermost first.
@@ -194,7 +198,8 @@ def axis_rows(
     turned = window._replace(step=window.dilation, dilation=window.step)
     out_spans: list[list[Span]] = cut_spans(window, rule, outs, taps, [t[0] for t in tiles])
     tap_spans = cut_spans(turned, rule, taps, outs, [t[1] for t in tiles])
-    return [cut_rows(window, rule, *spans) for spans in zip(out_spans, tap_spans, strict=True)]
+    levels = zip(out_spans, tap_spans, strict=True)
+    return tuple(cut_rows(window, rule, *spans) for spans in levels)
 
 
 def paper_extent(window: Window, outs: Count, taps: Count) -> Count:

@@ -24,7 +24,7 @@ from hwmodel.rows import RowRule, block_rows, most_rows, products
 from hwmodel.search import candidates
 
 __all__ = ["Axis", "Level", "Room", "Space", "TooMany", "Weights", "cheap_classes"]
-__all__ += ["least_energy", "level", "rooms", "space"]
+__all__ += ["floor", "least_energy", "level", "rooms", "space"]
 
 OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
 Floats = NDArray[np.float64]
@@ -394,6 +394,11 @@ def _with(part: _Part, loop: str, classes: int, limit: int) -> _Part:
 def _kept(part: _Part, keep: Any) -> _Part:
     chosen = {loop: x[keep] for loop, x in part._asdict().items() if x is not None}
     return _Part(**chosen)
+
+
+def floor(level: Level) -> float:
+    """A quick lower bound of the energy of a level."""
+    return float(_floor(level, _start(level.space)).min())
 
 
 def least_energy(level: Level) -> float:

@@ -6,22 +6,22 @@ energy. Else tiles a little larger, or a few pieces more, are listed loop by loo
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.accesses import Cut, Mapping, axis_rows, between, exact_cuts, pieces
+from hwmodel.accesses import Cut, Mapping, Tile, axis_rows, between, exact_cuts, pieces
 from hwmodel.bounds import Axis, Room, Space, TooMany, rooms
 from hwmodel.pricing import level_energy
 from hwmodel.problem import Extents, Operand, Window
-from hwmodel.rows import RowRule, most_rows
+from hwmodel.rows import most_rows
 
 __all__ = ["Found", "best_within", "energy_of"]
 
 Ints = NDArray[np.int64]
-COMPARED = 3000  # options that are compared pair by pair; longer lists are left as they are
+MANY = 2**62
+COMPARED = 1000  # options that are compared with all others; what is left then is kept
 
 
 class Found(NamedTuple):
@@ -60,139 +60,164 @@ def best_within(space: Space, held: tuple[Operand, ...], classes: Ints, most: In
     extents = np.array(space.problem.extent)
     least = -(-extents // classes)
     largest = np.where(classes > 1, -(-extents // np.maximum(classes - 1, 1)) - 1, extents)
-    largest = np.minimum(largest, _roomy(space, held, least))
+    largest = np.minimum(largest, _roomy(space, held, classes, least))
     boxes = [
         _Box(extents[d].item(), least[:, d], largest[:, d], classes[:, d], most[:, d])
         for d in range(7)
     ]
     n, m, c, ho, wo, hf, wf = boxes
     problem, top = space.problem, space.top
-    parts = (
-        *(_loop(space, box) for box in (n, m, c)),
-        _axis(space, problem.height, space.height, top.rows, ho, hf),
-        _axis(space, problem.width, space.width, top.columns, wo, wf),
-    )
+    parts: list[_Options] = []
+    for box in (n, m, c):
+        parts.append(_loop(space, box))
+        if not len(parts[-1].tiles[0]):
+            return Found(np.inf, None, 1)
+    parts.append(_axis(space, problem.height, space.height, top.rows, ho, hf))
+    parts.append(_axis(space, problem.width, space.width, top.columns, wo, wf))
     return _combined(space, held, parts)
 
 
-def _roomy(space: Space, held: tuple[Operand, ...], least: Ints) -> Ints:
+def _roomy(space: Space, held: tuple[Operand, ...], classes: Ints, least: Ints) -> Ints:
     """The largest tiles [levels, 7] of each loop that fit beside the least ones of the others.
 
     Only N, M and C are limited: what a tile takes of a buffer is proportional to them.
     """
-    problem, bits = space.problem, space.problem.bits
-    largest = np.broadcast_to(np.array(problem.extent), least.shape).copy()
+    bits = space.problem.bits
+    largest = np.full_like(least, MANY)
     n, m, c, ho, wo, hf, wf = least.T
-    rows = most_rows(problem.height, space.rule, space.top.rows, ho, hf)
-    columns = most_rows(problem.width, space.rule, space.top.columns, wo, wf)
+    rows = space.height.room[_classes(space.height, classes[:, 3], classes[:, 5])]
+    columns = space.width.room[_classes(space.width, classes[:, 4], classes[:, 6])]
     size_I = bits.I * n * c * rows * columns
     size_F = bits.F * m * c * hf * wf
     size_O = space.sum_bits * n * m * ho * wo
     for i, holds in enumerate(held):
         for room in rooms(space, i + 1, holds):
             sizes = size_I[i] * room.I, size_F[i] * room.F, size_O[i] * room.O
+            free = room.capacity - sum(sizes)
             for d, grows in enumerate(((0, 2), (1, 2), (0, 1))):
                 share = sum(sizes[k] for k in grows)
                 if share:
-                    most = least[i, d] * (room.capacity - sum(sizes) + share) / share
-                    largest[i, d] = min(largest[i, d], int(most))
+                    most = least[i, d] + int(least[i, d] * free / share)
+                    largest[i, d] = min(largest[i, d], most)
     return largest
+
+
+def _classes(axis: Axis, outs: Ints, taps: Ints) -> tuple[Ints, Ints]:
+    """Where classes stand in the tables of an axis."""
+    return np.searchsorted(axis.out_pieces, outs), np.searchsorted(axis.tap_pieces, taps)
 
 
 def _loop(space: Space, box: _Box) -> _Options:
     """Chains of a loop that loads nothing but itself: the least one if it wastes nothing."""
-    direct = np.array(pieces(box.extent, box.least.tolist())[1:])
-    if (direct == box.fewest).all():
-        return _Options((box.least[None],), (direct[None],))
-    chains, cut = _chains(space, box)
+    if pieces(box.extent, box.least.tolist())[1:] == box.fewest.tolist():
+        return _Options((box.least[None],), (box.fewest[None],))
+    chains, cut = _useful_chains(space, box)
     keep = _undominated(np.column_stack([chains, cut]))
     return _Options((chains[keep],), (cut[keep],))
+
+
+def _useful_chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
+    """The chains of a box, but for first cuts that are larger than others and save no piece.
+
+    The first tile t that cuts the loop leaves q - 1 pieces of t and one of r = extent - (q - 1) t.
+    A longer piece never has fewer pieces at any level below. So, for given tiles below, only those
+    t are useful at which r falls to where a piece would begin: the least t that spares it.
+    """
+    uncut = int((box.fewest == 1).sum())
+    if uncut == len(box.fewest):
+        return box.least[None], box.fewest[None]
+    low, high, q = (int(x[uncut]) for x in (box.least, box.largest, box.fewest))
+    below = np.zeros((1, 0), np.int64)
+    for tiles in zip(box.least[uncut + 1 :].tolist(), box.largest[uncut + 1 :].tolist()):
+        below = _longer(space, below, np.arange(tiles[0], tiles[1] + 1))
+    first = np.full(len(below), low)
+    found = []
+    while len(first):
+        found.append(np.column_stack([first, below]))
+        spared = _begins(below, box.extent - (q - 1) * first - 1)
+        first = -(-(box.extent - spared) // (q - 1))
+        keep = (first <= high) & (spared > 0)
+        first, below = first[keep], below[keep]
+    cutting = np.concatenate(found)
+    if uncut + 1 < len(box.fewest):
+        cutting = cutting[cutting[:, 1] <= cutting[:, 0]]
+    cut = np.stack(pieces(box.extent, list(cutting.T))[1:], axis=1)
+    cutting, cut = (x[(cut <= box.most[uncut:]).all(axis=1)] for x in (cutting, cut))
+    whole = np.full((len(cut), uncut), box.extent)
+    return np.column_stack([whole, cutting]), np.column_stack([np.ones_like(whole), cut])
+
+
+def _begins(tiles: Ints, position: Ints) -> Ints:
+    """Where the piece begins that `position` lies in, cut by chains of tiles [chains, levels]."""
+    rest = position
+    for tile in tiles.T:
+        rest = rest % tile
+    return position - rest
+
+
+def _longer(space: Space, chains: Ints, tiles: Ints) -> Ints:
+    """Every chain with every further tile within its last one."""
+    if len(chains) * len(tiles) > space.limit:
+        raise TooMany
+    above = np.repeat(np.arange(len(chains)), len(tiles))
+    longer = np.column_stack([chains[above], np.tile(tiles, len(chains))])
+    return longer[longer[:, -1] <= longer[:, -2]] if longer.shape[1] > 1 else longer
 
 
 def _chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
     """The falling chains of a box with few enough pieces, and their pieces [chains, levels]."""
     chains = cut = np.zeros((1, 0), np.int64)
     for i, (low, high) in enumerate(zip(box.least.tolist(), box.largest.tolist(), strict=True)):
-        tiles = np.arange(low, high + 1)
-        if len(chains) * len(tiles) > space.limit:
-            raise TooMany
-        longer = np.repeat(chains, len(tiles), axis=0)
-        chains = np.column_stack([longer, np.tile(tiles, len(chains))])
-        if i:
-            chains = chains[chains[:, i] <= chains[:, i - 1]]
-        numbers = pieces(box.extent, list(chains.T))[1:]
-        cut = np.column_stack([np.broadcast_to(x, len(chains)) for x in numbers])
-        keep = cut[:, i] <= box.most[i]
+        chains = _longer(space, chains, np.arange(low, high + 1))
+        cut = np.column_stack(
+            [np.broadcast_to(x, len(chains)) for x in pieces(box.extent, list(chains.T))[1:]]
+        )
+        keep = (cut <= box.most[: i + 1]).all(axis=1)
         chains, cut = chains[keep], cut[keep]
     return chains, cut
 
 
 def _undominated(costs: Ints) -> Any:
-    """Rows of `costs` that no other row matches or beats in every column; of equals, the first."""
-    if len(costs) > COMPARED:
-        return np.arange(len(costs))
-    order = np.lexsort((np.arange(len(costs)), costs.sum(axis=1)))
+    """Rows of `costs` that no other row matches or beats in every column; of equals, one."""
+    left = np.lexsort((np.arange(len(costs)), costs.sum(axis=1)))  # none beats an earlier one
     kept: list[int] = []
-    for i in order.tolist():
-        if not kept or not (costs[kept] <= costs[i]).all(axis=1).any():
-            kept.append(i)
-    return np.array(sorted(kept), dtype=np.int64)
+    while len(left) and len(kept) < COMPARED:
+        kept.append(int(left[0]))
+        left = left[(costs[left] < costs[left[0]]).any(axis=1)]
+    return np.array([*kept, *left], dtype=np.int64)
 
 
 def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps: _Box) -> _Options:
     """Chains of outputs and taps of one axis with the rows that they load and store."""
-    bound = axis.rows[
-        np.searchsorted(axis.out_pieces, outs.fewest),
-        np.searchsorted(axis.tap_pieces, taps.fewest),
-    ]
-    direct = [pieces(box.extent, box.least.tolist())[1:] for box in (outs, taps)]
-    if direct == [outs.fewest.tolist(), taps.fewest.tolist()]:
-        least = _with_rows(space, window, whole, outs, taps, outs.least[None], taps.least[None])
-        if (least.loaded == bound).all():
-            return least
-    out_chains, _ = _chains(space, outs)
-    tap_chains, _ = _chains(space, taps)
-    if len(out_chains) * len(tap_chains) > space.limit // 100:
+    fewest = outs.fewest.tolist(), taps.fewest.tolist()
+    if tuple(pieces(box.extent, box.least.tolist())[1:] for box in (outs, taps)) == fewest:
+        at = _classes(axis, outs.fewest, taps.fewest)
+        out, tap = outs.least[None], taps.least[None]
+        loaded = _loaded(space, window, outs.extent, taps.extent, out, tap)
+        if (loaded[0] == axis.rows[at]).all():
+            cut = outs.fewest[None], taps.fewest[None]
+            return _Options((out, tap), cut, loaded, axis.room[at][None])
+    (out, out_cut), (tap, tap_cut) = _chains(space, outs), _chains(space, taps)
+    if len(out) * len(tap) > space.limit // 100:
         raise TooMany
-    i, k = np.indices((len(out_chains), len(tap_chains))).reshape(2, -1)
-    found = _with_rows(space, window, whole, outs, taps, out_chains[i], tap_chains[k])
-    keep = _undominated(np.column_stack([*found.tiles, *found.pieces, found.loaded]))
-    return _kept(found, keep)
+    i, k = np.indices((len(out), len(tap))).reshape(2, -1)
+    loaded = _loaded(space, window, outs.extent, taps.extent, out[i], tap[k])
+    found = _Options(
+        (out[i], tap[k]),
+        (out_cut[i], tap_cut[k]),
+        loaded,
+        most_rows(window, space.rule, whole, out[i], tap[k]),
+    )
+    return _kept(found, _undominated(np.column_stack([*found.tiles, *found.pieces, loaded])))
 
 
-def _with_rows(
-    space: Space, window: Window, whole: int, outs: _Box, taps: _Box, out: Ints, tap: Ints
-) -> _Options:
-    loaded = [
-        axis_rows_once(window, space.rule, outs.extent, taps.extent, tuple(o), tuple(t))
+def _loaded(space: Space, window: Window, outs: int, taps: int, out: Ints, tap: Ints) -> Ints:
+    """Rows that chains of outputs and taps load [options, levels]."""
+    rows = [
+        axis_rows(window, space.rule, outs, taps, tuple(zip(o, t, strict=True)))[1:]
         for o, t in zip(out.tolist(), tap.tolist(), strict=True)
     ]
-    numbers = [
-        np.column_stack(
-            [np.broadcast_to(x, len(chain)) for x in pieces(box.extent, list(chain.T))[1:]]
-        )
-        for box, chain in ((outs, out), (taps, tap))
-    ]
-    return _Options(
-        tiles=(out, tap),
-        pieces=(numbers[0], numbers[1]),
-        loaded=np.array(loaded, np.int64).reshape(out.shape),
-        stored=most_rows(window, space.rule, whole, out, tap),
-    )
-
-
-@lru_cache(maxsize=4096)
-def axis_rows_once(
-    window: Window,
-    rule: RowRule,
-    outs: int,
-    taps: int,
-    out_tiles: tuple[int, ...],
-    tap_tiles: tuple[int, ...],
-) -> tuple[int, ...]:
-    """`axis_rows` below the top; both axes of a square problem, and its neighbours, ask alike."""
-    tiles = list(zip(out_tiles, tap_tiles, strict=True))
-    return tuple(axis_rows(window, rule, outs, taps, tiles)[1:])
+    return np.array(rows, np.int64).reshape(out.shape)
 
 
 def _kept(options: _Options, keep: Any) -> _Options:
@@ -205,7 +230,7 @@ def _kept(options: _Options, keep: Any) -> _Options:
     )
 
 
-def _combined(space: Space, held: tuple[Operand, ...], parts: tuple[_Options, ...]) -> Found:
+def _combined(space: Space, held: tuple[Operand, ...], parts: list[_Options]) -> Found:
     """The cheapest of all combinations of the loops' options that fit."""
     sizes = [len(part.tiles[0]) for part in parts]
     total = int(np.prod(sizes, dtype=float))
@@ -215,9 +240,9 @@ def _combined(space: Space, held: tuple[Operand, ...], parts: tuple[_Options, ..
         return Found(np.inf, None, 0)
     n, m, c, h, w = np.indices(sizes).reshape(5, -1)
     N, M, C, H, W = parts
-    tiles = (N.tiles[0][n], M.tiles[0][m], C.tiles[0][c])
+    tiles: tuple[Ints, ...] = (N.tiles[0][n], M.tiles[0][m], C.tiles[0][c])
     tiles += (H.tiles[0][h], W.tiles[0][w], H.tiles[1][h], W.tiles[1][w])
-    cut = (N.pieces[0][n], M.pieces[0][m], C.pieces[0][c])
+    cut: tuple[Ints, ...] = (N.pieces[0][n], M.pieces[0][m], C.pieces[0][c])
     cut += (H.pieces[0][h], W.pieces[0][w], H.pieces[1][h], W.pieces[1][w])
     assert H.loaded is not None and W.loaded is not None
     assert H.stored is not None and W.stored is not None
@@ -225,7 +250,7 @@ def _combined(space: Space, held: tuple[Operand, ...], parts: tuple[_Options, ..
     fits = np.ones(total, bool)
     stored = H.stored[h] * W.stored[w]
     for level in range(len(held)):
-        tile = Extents(*(t[:, level] for t in tiles))
+        tile: Tile = Extents(*[t[:, level] for t in tiles])
         fits &= _fits(space, rooms(space, level + 1, held[level]), tile, stored[:, level])
     energy = np.where(fits, _energy(space, held, cuts), np.inf)
     best = int(np.argmin(energy))

@@ -17,7 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.accesses import Mapping, traffic
-from hwmodel.bounds import Level, OfmapSpace, Space, TooMany, cheap_classes, least_energy, level, space
+from hwmodel.bounds import (
+    Level,
+    OfmapSpace,
+    Space,
+    TooMany,
+    cheap_classes,
+    floor,
+    least_energy,
+    level,
+    space,
+)
 from hwmodel.chains import best_within, energy_of
 from hwmodel.errors import Infeasible
 from hwmodel.hardware import Hardware
@@ -83,11 +93,10 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
     prepared = space(problem, hardware, sums, options.rule, room, options.limit)
     _check_feasible(prepared, hardware)
     best, bounds = _Best(inf, None), []
-    orders = _orders(prepared, options.stationary)
-    for lowest, held in orders:
+    for lowest, held, levels in _orders(prepared, options.stationary):
         if lowest < best.energy * (1 - ROUNDING):
-            best, bound = _search(prepared, held, best)
-            bounds.append(bound)
+            best, lowest = _search(prepared, held, levels, best)
+        bounds.append(min(lowest, best.energy))
     if best.energy > min(bounds) * (1 + ROUNDING):
         best = _greedy(prepared, hardware, best)
     return _certified(problem, hardware, options, best, min(bounds))
@@ -96,9 +105,10 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
 def _greedy(space: Space, hardware: Hardware, best: _Best) -> _Best:
     """`best`, or the level-by-level tiling, or tiles of one element, where the search gave up."""
     problem = space.problem
-    ones = Extents(1, 1, 1, 1, 1, 1, 1)
     number = len(hardware.levels) - 1
-    starts = level_by_level(problem, hardware), Mapping((ones,) * number, ("F",) * number)
+    single: Operand = "F"
+    ones = Mapping((Extents(1, 1, 1, 1, 1, 1, 1),) * number, (single,) * number)
+    starts = level_by_level(problem, hardware), ones
     for mapping in starts:
         energy = energy_of(space, mapping)
         if energy < best.energy:
@@ -124,32 +134,46 @@ def _certified(
 
 def _orders(
     space: Space, stationary: Literal["filter", "best"]
-) -> list[tuple[float, tuple[Operand, ...]]]:
-    """What each boundary may hold, with a lower bound of the energy, the lowest first."""
+) -> list[tuple[float, tuple[Operand, ...], list[Level]]]:
+    """What each boundary may hold, with a rough lower bound of the energy, the lowest first."""
     boundaries = len(space.prices) - 1
-    if stationary == "filter":
-        return [(-inf, ("F",) * boundaries)]
-    return [(-inf, held) for held in product(OPERANDS, repeat=boundaries)]
+    choices: tuple[Operand, ...] = OPERANDS if stationary == "best" else ("F",)
+    rough: dict[tuple[int, Operand, Operand], tuple[float, Level]] = {}
+    orders = []
+    for held in product(choices, repeat=boundaries):
+        around: tuple[Operand, ...] = (*held, "F")
+        bound, levels = 0.0, []
+        for number, (above, below) in enumerate(pairwise(around), start=1):
+            key = number, above, below
+            if key not in rough:
+                one = level(space, *key)
+                rough[key] = floor(one), one
+            bound += rough[key][0]
+            levels.append(rough[key][1])
+        orders.append((bound, held, levels))
+    return sorted(orders, key=lambda order: order[0])
 
 
-def _search(space: Space, held: tuple[Operand, ...], best: _Best) -> tuple[_Best, float]:
+def _search(
+    space: Space, held: tuple[Operand, ...], levels: list[Level], best: _Best
+) -> tuple[_Best, float]:
     """The best of all tilings under `held` and `best`, and what no other one costs less than.
 
     All tilings up to a slack above the bound are looked at; if there is none, up to more.
     """
-    levels = [level(space, i + 1, *pair) for i, pair in enumerate(pairwise((*held, "F")))]
     least = [least_energy(one) for one in levels]
     bound = sum(least)
     done, slack = bound, SLACKS[0] * abs(bound)
+    seen: set[bytes] = set()
     try:
         while best.energy > done * (1 + ROUNDING):
             lists = [
                 cheap_classes(one, low + slack) for one, low in zip(levels, least, strict=True)
             ]
-            best = _joined(space, held, levels, lists, bound + slack, best)
+            best = _joined(space, held, levels, lists, bound + slack, best, seen)
             done = bound + slack
             slack = max(4 * slack, SLACKS[1] * abs(bound))
-        return best, best.energy
+        return best, done
     except TooMany:
         return best, done
 
@@ -161,8 +185,9 @@ def _joined(
     lists: list[tuple[Any, Ints]],
     reach: float,
     best: _Best,
+    seen: set[bytes],
 ) -> _Best:
-    """`best`, or the best tiling up to `reach` from nests of listed classes."""
+    """`best`, or the best tiling up to `reach` from nests of listed classes not yet `seen`."""
     reach = min(reach, best.energy)
     totals, nests, examined = _nests(lists, reach, space.limit)
     classes = np.stack([rows[1][index] for rows, index in zip(lists, nests, strict=True)], axis=1)
@@ -172,6 +197,10 @@ def _joined(
             break
         slack = min(reach, best.energy) - float(totals[i])
         most = _most_pieces(levels, classes[i], slack)
+        nest = classes[i].tobytes() + most.tobytes()
+        if nest in seen:
+            continue
+        seen.add(nest)
         found = best_within(space, held, classes[i], most)
         best = best._replace(examined=best.examined + found.examined)
         if found.energy < best.energy * (1 - ROUNDING):

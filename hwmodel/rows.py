@@ -72,12 +72,11 @@ def block_rows(
     out, outs, tap, taps = np.broadcast_arrays(*given)
     origin = out * window.step + tap * window.dilation - window.pad
     by_tap = (outs >= dilation) | (taps <= step)  # else few outputs, wide dilation: by output
-    few: Whole = np.where(by_tap, taps, outs)
-    many: Whole = np.where(by_tap, outs, taps)
-    residues: Whole = np.where(by_tap, step, dilation)  # progressions, and a repeated one's shift
-    shift: Whole = np.where(by_tap, dilation, step)
-    leap: Whole = np.where(by_tap, window.step, window.dilation)
-    offset: Whole = np.where(by_tap, window.dilation, window.step)
+    sides: tuple[Whole, ...] = (taps, outs, step, dilation, window.step, window.dilation)
+    if not by_tap.all():
+        turned = (outs, taps, dilation, step, window.dilation, window.step)
+        sides = tuple(np.where(by_tap, *pair) for pair in zip(sides, turned, strict=True))
+    few, many, residues, shift, leap, offset = sides
     parts = []
     for residue in range(int(np.minimum(residues, few).max(initial=0))):
         length = many + shift * ((few - 1 - residue) // residues)
@@ -93,12 +92,14 @@ def _clip(
     window: Window, rule: RowRule, position: Whole, leap: Whole, length: Whole
 ) -> _Progression:
     """The whole rows, and the existing ones if padding is skipped, of `length` positions."""
-    common = np.gcd(leap, window.spread)
-    period = window.spread // common
-    inverse = np.where(leap == window.step, *(_inverse(x, window.spread) for x in window[1:3]))
-    first = np.where(position % common == 0, -position // common * inverse % period, length)
-    count = np.maximum(-(-(length - first) // period), 0)
-    row, gap = (position + first * leap) // window.spread, leap // common
+    row, gap, count = position, leap, length
+    if window.spread > 1:
+        common = np.gcd(leap, window.spread)
+        period = window.spread // common
+        inverse = np.where(leap == window.step, *(_inverse(x, window.spread) for x in window[1:3]))
+        first = np.where(position % common == 0, -position // common * inverse % period, length)
+        count = np.maximum(-(-(length - first) // period), 0)
+        row, gap = (position + first * leap) // window.spread, leap // common
     if rule.padding == "counted":
         return _Progression(row, row + gap * (count - 1), count)
     skipped = np.maximum(-(row // gap), 0)  # ceil(-row / gap) rows lie before row 0
