@@ -59,7 +59,7 @@ class Axis(NamedTuple):
     outs_per_row: Floats  # at most, in a buffer, for each class of taps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Space:
     """A problem on a chip, prepared for the search."""
 

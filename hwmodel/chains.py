@@ -250,7 +250,8 @@ def _combined(space: Space, held: tuple[Operand, ...], parts: list[_Options]) ->
     fits = np.ones(total, bool)
     stored = H.stored[h] * W.stored[w]
     for level in range(len(held)):
-        tile: Tile = Extents(*[t[:, level] for t in tiles])
+        at_level: Any = [t[:, level] for t in tiles]
+        tile: Tile = Extents(*at_level)
         fits &= _fits(space, rooms(space, level + 1, held[level]), tile, stored[:, level])
     energy = np.where(fits, _energy(space, held, cuts), np.inf)
     best = int(np.argmin(energy))

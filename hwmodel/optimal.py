@@ -9,8 +9,9 @@ tiling at hand. Only such classes are listed, joined level by level to nests, an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import pairwise, product
-from math import comb, inf
+from math import comb, inf, prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,12 +35,13 @@ from hwmodel.hardware import Hardware
 from hwmodel.pricing import memory_energy
 from hwmodel.problem import OPERANDS, Extents, Operand, Problem
 from hwmodel.rows import TOUCHED, RowRule
-from hwmodel.search import level_by_level
+from hwmodel.search import candidates, level_by_level
 
 __all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 Ints = NDArray[np.int64]
 SLACKS = 1e-9, 1e-3  # relative to the bound: at first, and then; four times more each time
+MOST_NESTS = 20_000  # of classes, met one by one
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
 
@@ -92,23 +94,43 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
     sums, room = options.partial_sum_bits, options.ofmap_space
     prepared = space(problem, hardware, sums, options.rule, room, options.limit)
     _check_feasible(prepared, hardware)
-    best, bounds = _Best(inf, None), []
-    for lowest, held, levels in _orders(prepared, options.stationary):
-        if lowest < best.energy * (1 - ROUNDING):
-            best, lowest = _search(prepared, held, levels, best)
-        bounds.append(min(lowest, best.energy))
-    if best.energy > min(bounds) * (1 + ROUNDING):
-        best = _greedy(prepared, hardware, best)
-    return _certified(problem, hardware, options, best, min(bounds))
+    best, bound = _best_first(prepared, _orders(prepared, options.stationary))
+    if best.mapping is None or best.energy > bound * (1 + ROUNDING):
+        best = _fallback(prepared, hardware, best)
+    return _certified(problem, hardware, options, best, bound)
 
 
-def _greedy(space: Space, hardware: Hardware, best: _Best) -> _Best:
+def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
+    """The best tiling under any of `orders`, and what no tiling costs less than.
+
+    The order with the lowest bound goes on, by one step of slack; so a good tiling is found early,
+    and most orders are never looked into.
+    """
+    best, stuck = _Best(inf, None), inf
+    known: dict[Level, float] = {}
+    queue = [(order.settled, i, order) for i, order in enumerate(orders)]
+    heapify(queue)
+    while queue and queue[0][0] < best.energy * (1 - ROUNDING):
+        _, i, order = heappop(queue)
+        before = order.settled
+        try:
+            best, order = _deepened(space, order, best, known)
+        except TooMany:
+            order = order._replace(open=False)
+        if order.open:
+            heappush(queue, (order.settled, i, order))
+        else:
+            stuck = min(stuck, max(before, order.settled))
+    return best, min(stuck, best.energy)
+
+
+def _fallback(space: Space, hardware: Hardware, best: _Best) -> _Best:
     """`best`, or the level-by-level tiling, or tiles of one element, where the search gave up."""
-    problem = space.problem
-    number = len(hardware.levels) - 1
+    problem, number = space.problem, len(hardware.levels) - 1
     single: Operand = "F"
-    ones = Mapping((Extents(1, 1, 1, 1, 1, 1, 1),) * number, (single,) * number)
-    starts = level_by_level(problem, hardware), ones
+    starts = [Mapping((Extents(1, 1, 1, 1, 1, 1, 1),) * number, (single,) * number)]
+    if prod(candidates(extent).size for extent in problem.extent[:5]) <= space.limit:
+        starts.append(level_by_level(problem, hardware))
     for mapping in starts:
         energy = energy_of(space, mapping)
         if energy < best.energy:
@@ -132,94 +154,108 @@ def _certified(
     return Optimum(best.mapping, Certificate(energy, lower, gap, proved, size, best.examined))
 
 
-def _orders(
-    space: Space, stationary: Literal["filter", "best"]
-) -> list[tuple[float, tuple[Operand, ...], list[Level]]]:
-    """What each boundary may hold, with a rough lower bound of the energy, the lowest first."""
-    boundaries = len(space.prices) - 1
+class _Order(NamedTuple):
+    """What each boundary holds, and how far the tilings under it have been looked at."""
+
+    held: tuple[Operand, ...]
+    levels: tuple[Level, ...]
+    settled: float  # no tiling below this is left
+    least: tuple[float, ...] = ()  # energies of the levels; at first only a rough sum is known
+    slack: float = 0.0
+    seen: frozenset[bytes] = frozenset()
+    open: bool = True  # False: a limit was reached
+
+
+def _orders(space: Space, stationary: Literal["filter", "best"]) -> list[_Order]:
+    """All choices of what the boundaries hold, each with a rough lower bound."""
     choices: tuple[Operand, ...] = OPERANDS if stationary == "best" else ("F",)
-    rough: dict[tuple[int, Operand, Operand], tuple[float, Level]] = {}
+    bounds: dict[Level, float] = {}
     orders = []
-    for held in product(choices, repeat=boundaries):
+    for held in product(choices, repeat=len(space.prices) - 1):
         around: tuple[Operand, ...] = (*held, "F")
-        bound, levels = 0.0, []
-        for number, (above, below) in enumerate(pairwise(around), start=1):
-            key = number, above, below
-            if key not in rough:
-                one = level(space, *key)
-                rough[key] = floor(one), one
-            bound += rough[key][0]
-            levels.append(rough[key][1])
-        orders.append((bound, held, levels))
-    return sorted(orders, key=lambda order: order[0])
+        levels = tuple(
+            level(space, number, *pair) for number, pair in enumerate(pairwise(around), start=1)
+        )
+        for one in levels:
+            if one not in bounds:
+                bounds[one] = floor(one)
+        orders.append(_Order(held, levels, sum(bounds[one] for one in levels)))
+    return orders
 
 
-def _search(
-    space: Space, held: tuple[Operand, ...], levels: list[Level], best: _Best
-) -> tuple[_Best, float]:
-    """The best of all tilings under `held` and `best`, and what no other one costs less than.
+def _deepened(
+    space: Space, order: _Order, best: _Best, known: dict[Level, float]
+) -> tuple[_Best, _Order]:
+    """`best`, or a better tiling of an order up to the next slack above its bound."""
+    if not order.least:
+        for one in order.levels:
+            if one not in known:
+                known[one] = least_energy(one)
+        least = tuple(known[one] for one in order.levels)
+        bound = sum(least)
+        return best, order._replace(least=least, settled=bound, slack=SLACKS[0] * abs(bound))
+    bound = sum(order.least)
+    reach = min(bound + order.slack, best.energy)
+    lists = [
+        cheap_classes(one, low + order.slack)
+        for one, low in zip(order.levels, order.least, strict=True)
+    ]
+    totals, nests, examined = _nests(lists, reach, space.limit)
+    best = best._replace(examined=best.examined + examined)
+    seen = set(order.seen)
+    best, settled = _met(space, order, totals, nests, reach, best, seen)
+    return best, order._replace(
+        settled=settled,
+        slack=max(4 * order.slack, SLACKS[1] * abs(bound)),
+        seen=frozenset(seen),
+        open=settled >= min(reach, best.energy),
+    )
 
-    All tilings up to a slack above the bound are looked at; if there is none, up to more.
-    """
-    least = [least_energy(one) for one in levels]
-    bound = sum(least)
-    done, slack = bound, SLACKS[0] * abs(bound)
-    seen: set[bytes] = set()
-    try:
-        while best.energy > done * (1 + ROUNDING):
-            lists = [
-                cheap_classes(one, low + slack) for one, low in zip(levels, least, strict=True)
-            ]
-            best = _joined(space, held, levels, lists, bound + slack, best, seen)
-            done = bound + slack
-            slack = max(4 * slack, SLACKS[1] * abs(bound))
-        return best, done
-    except TooMany:
-        return best, done
 
-
-def _joined(
+def _met(
     space: Space,
-    held: tuple[Operand, ...],
-    levels: list[Level],
-    lists: list[tuple[Any, Ints]],
+    order: _Order,
+    totals: Any,
+    nests: Ints,
     reach: float,
     best: _Best,
     seen: set[bytes],
-) -> _Best:
-    """`best`, or the best tiling up to `reach` from nests of listed classes not yet `seen`."""
-    reach = min(reach, best.energy)
-    totals, nests, examined = _nests(lists, reach, space.limit)
-    classes = np.stack([rows[1][index] for rows, index in zip(lists, nests, strict=True)], axis=1)
-    best = best._replace(examined=best.examined + examined)
+) -> tuple[_Best, float]:
+    """`best`, or the best tiling up to `reach` of `nests` not yet `seen`; and what is settled."""
+    settled = reach
     for i in np.argsort(totals, kind="stable").tolist():
-        if totals[i] >= best.energy * (1 - ROUNDING):
+        total, reach = float(totals[i]), min(reach, best.energy)
+        if total >= best.energy * (1 - ROUNDING):
             break
-        slack = min(reach, best.energy) - float(totals[i])
-        most = _most_pieces(levels, classes[i], slack)
-        nest = classes[i].tobytes() + most.tobytes()
+        most = _most_pieces(order.levels, nests[i], reach - total)
+        nest = nests[i].tobytes() + most.tobytes()
         if nest in seen:
             continue
+        if len(seen) >= MOST_NESTS:
+            return best, min(settled, total)
         seen.add(nest)
-        found = best_within(space, held, classes[i], most)
+        try:
+            found = best_within(space, order.held, nests[i], most)
+        except TooMany:
+            settled = min(settled, total)
+            continue
         best = best._replace(examined=best.examined + found.examined)
         if found.energy < best.energy * (1 - ROUNDING):
             best = best._replace(energy=found.energy, mapping=found.mapping)
-    return best
+    return best, settled
 
 
 def _nests(lists: list[tuple[Any, Ints]], reach: float, limit: int) -> tuple[Any, list[Ints], int]:
     """All nests of listed classes up to `reach`: their bounds, and one index into each list."""
     rest = [sum(float(energies[0]) for energies, _ in lists[k + 1 :]) for k in range(len(lists))]
     totals = lists[0][0][lists[0][0] + rest[0] <= reach]
-    nests = [np.arange(len(totals))]
+    nests: Ints = lists[0][1][: len(totals), None]
     examined = sum(len(energies) for energies, _ in lists)
     for k in range(1, len(lists)):
         energies, classes = lists[k]
-        above = lists[k - 1][1][nests[-1]]
-        upper, lower = _pairs(totals, above, energies, classes, reach - rest[k], limit)
+        upper, lower = _pairs(totals, nests[:, -1], energies, classes, reach - rest[k], limit)
         totals = totals[upper] + energies[lower]
-        nests = [*(index[upper] for index in nests), lower]
+        nests = np.concatenate([nests[upper], classes[lower, None]], axis=1)
         examined += len(totals)
     return totals, nests, examined
 
@@ -243,7 +279,7 @@ def _pairs(
     return upper, lower
 
 
-def _most_pieces(levels: list[Level], classes: Ints, slack: float) -> Ints:
+def _most_pieces(levels: tuple[Level, ...], classes: Ints, slack: float) -> Ints:
     """Pieces [levels, 7] up to which a loop alone raises the bound by at most `slack`."""
     most = classes.copy()
     for row, one, pieces in zip(most, levels, classes.astype(float), strict=True):
