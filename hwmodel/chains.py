@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hwmodel.accesses import Cut, Mapping, Tile, axis_rows, between, exact_cuts, pieces
 from hwmodel.bounds import Axis, Room, Space, TooMany, rooms
+from hwmodel.nests import stands, tile_ranges
 from hwmodel.pricing import level_energy
 from hwmodel.problem import Extents, Operand, Window
 from hwmodel.rows import most_rows
@@ -20,7 +21,6 @@ from hwmodel.rows import most_rows
 __all__ = ["Found", "best_within", "energy_of"]
 
 Ints = NDArray[np.int64]
-MANY = 2**62
 COMPARED = 1000  # options that are compared with all others; what is left then is kept
 
 
@@ -58,9 +58,7 @@ def best_within(space: Space, held: tuple[Operand, ...], classes: Ints, most: In
         most: pieces [levels, 7] beyond which a loop alone makes a tiling too dear.
     """
     extents = np.array(space.problem.extent)
-    least = -(-extents // classes)
-    largest = np.where(classes > 1, -(-extents // np.maximum(classes - 1, 1)) - 1, extents)
-    largest = np.minimum(largest, _roomy(space, held, classes, least))
+    least, largest = (tiles[0] for tiles in tile_ranges(space, held, classes[None]))
     boxes = [
         _Box(extents[d].item(), least[:, d], largest[:, d], classes[:, d], most[:, d])
         for d in range(7)
@@ -75,36 +73,6 @@ def best_within(space: Space, held: tuple[Operand, ...], classes: Ints, most: In
     parts.append(_axis(space, problem.height, space.height, top.rows, ho, hf))
     parts.append(_axis(space, problem.width, space.width, top.columns, wo, wf))
     return _combined(space, held, parts)
-
-
-def _roomy(space: Space, held: tuple[Operand, ...], classes: Ints, least: Ints) -> Ints:
-    """The largest tiles [levels, 7] of each loop that fit beside the least ones of the others.
-
-    Only N, M and C are limited: what a tile takes of a buffer is proportional to them.
-    """
-    bits = space.problem.bits
-    largest = np.full_like(least, MANY)
-    n, m, c, ho, wo, hf, wf = least.T
-    rows = space.height.room[_classes(space.height, classes[:, 3], classes[:, 5])]
-    columns = space.width.room[_classes(space.width, classes[:, 4], classes[:, 6])]
-    size_I = bits.I * n * c * rows * columns
-    size_F = bits.F * m * c * hf * wf
-    size_O = space.sum_bits * n * m * ho * wo
-    for i, holds in enumerate(held):
-        for room in rooms(space, i + 1, holds):
-            sizes = size_I[i] * room.I, size_F[i] * room.F, size_O[i] * room.O
-            free = room.capacity - sum(sizes)
-            for d, grows in enumerate(((0, 2), (1, 2), (0, 1))):
-                share = sum(sizes[k] for k in grows)
-                if share:
-                    most = least[i, d] + int(least[i, d] * free / share)
-                    largest[i, d] = min(largest[i, d], most)
-    return largest
-
-
-def _classes(axis: Axis, outs: Ints, taps: Ints) -> tuple[Ints, Ints]:
-    """Where classes stand in the tables of an axis."""
-    return np.searchsorted(axis.out_pieces, outs), np.searchsorted(axis.tap_pieces, taps)
 
 
 def _loop(space: Space, box: _Box) -> _Options:
@@ -128,7 +96,9 @@ def _useful_chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
         return box.least[None], box.fewest[None]
     low, high, q = (int(x[uncut]) for x in (box.least, box.largest, box.fewest))
     below = np.zeros((1, 0), np.int64)
-    for tiles in zip(box.least[uncut + 1 :].tolist(), box.largest[uncut + 1 :].tolist()):
+    for tiles in zip(
+        box.least[uncut + 1 :].tolist(), box.largest[uncut + 1 :].tolist(), strict=True
+    ):
         below = _longer(space, below, np.arange(tiles[0], tiles[1] + 1))
     first = np.full(len(below), low)
     found = []
@@ -191,13 +161,18 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
     """Chains of outputs and taps of one axis with the rows that they load and store."""
     fewest = outs.fewest.tolist(), taps.fewest.tolist()
     if tuple(pieces(box.extent, box.least.tolist())[1:] for box in (outs, taps)) == fewest:
-        at = _classes(axis, outs.fewest, taps.fewest)
+        at = stands(axis, outs.fewest, taps.fewest)
         out, tap = outs.least[None], taps.least[None]
         loaded = _loaded(space, window, outs.extent, taps.extent, out, tap)
         if (loaded[0] == axis.rows[at]).all():
             cut = outs.fewest[None], taps.fewest[None]
             return _Options((out, tap), cut, loaded, axis.room[at][None])
-    (out, out_cut), (tap, tap_cut) = _chains(space, outs), _chains(space, taps)
+    even_outs = axis.even_outs and bool((taps.fewest == 1).all())
+    even_taps = axis.even_taps and bool((outs.fewest == 1).all())
+    (out, out_cut), (tap, tap_cut) = (
+        _useful_chains(space, box) if even else _chains(space, box)
+        for box, even in ((outs, even_outs), (taps, even_taps))
+    )
     if len(out) * len(tap) > space.limit // 100:
         raise TooMany
     i, k = np.indices((len(out), len(tap))).reshape(2, -1)

@@ -18,20 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.accesses import Mapping, traffic
-from hwmodel.bounds import (
-    Level,
-    OfmapSpace,
-    Space,
-    TooMany,
-    cheap_classes,
-    floor,
-    least_energy,
-    level,
-    space,
-)
+from hwmodel.bounds import Level, OfmapSpace, Space, TooMany, level, space
 from hwmodel.chains import best_within, energy_of
+from hwmodel.classes import cheap_classes, floor, least_energy
 from hwmodel.errors import Infeasible
 from hwmodel.hardware import Hardware
+from hwmodel.nests import joined, most_pieces, wasted
 from hwmodel.pricing import memory_energy
 from hwmodel.problem import OPERANDS, Extents, Operand, Problem
 from hwmodel.rows import TOUCHED, RowRule
@@ -200,13 +192,13 @@ def _deepened(
         cheap_classes(one, low + order.slack)
         for one, low in zip(order.levels, order.least, strict=True)
     ]
-    totals, nests, examined = _nests(lists, reach, space.limit)
+    totals, nests, examined = joined(lists, reach, space.limit)
     best = best._replace(examined=best.examined + examined)
     seen = set(order.seen)
     best, settled = _met(space, order, totals, nests, reach, best, seen)
     return best, order._replace(
         settled=settled,
-        slack=max(4 * order.slack, SLACKS[1] * abs(bound)),
+        slack=max(4 * order.slack, SLACKS[1] * abs(bound), 1e-30),
         seen=frozenset(seen),
         open=settled >= min(reach, best.energy),
     )
@@ -223,11 +215,12 @@ def _met(
 ) -> tuple[_Best, float]:
     """`best`, or the best tiling up to `reach` of `nests` not yet `seen`; and what is settled."""
     settled = reach
-    for i in np.argsort(totals, kind="stable").tolist():
-        total, reach = float(totals[i]), min(reach, best.energy)
-        if total >= best.energy * (1 - ROUNDING):
+    raised = totals + wasted(space, order.held, order.levels, nests)
+    for i in np.argsort(raised, kind="stable").tolist():
+        total, reach = float(raised[i]), min(reach, best.energy)
+        if total > reach or total >= best.energy * (1 - ROUNDING):
             break
-        most = _most_pieces(order.levels, nests[i], reach - total)
+        most = most_pieces(order.levels, nests[i], reach - float(totals[i]))
         nest = nests[i].tobytes() + most.tobytes()
         if nest in seen:
             continue
@@ -243,55 +236,6 @@ def _met(
         if found.energy < best.energy * (1 - ROUNDING):
             best = best._replace(energy=found.energy, mapping=found.mapping)
     return best, settled
-
-
-def _nests(lists: list[tuple[Any, Ints]], reach: float, limit: int) -> tuple[Any, list[Ints], int]:
-    """All nests of listed classes up to `reach`: their bounds, and one index into each list."""
-    rest = [sum(float(energies[0]) for energies, _ in lists[k + 1 :]) for k in range(len(lists))]
-    totals = lists[0][0][lists[0][0] + rest[0] <= reach]
-    nests: Ints = lists[0][1][: len(totals), None]
-    examined = sum(len(energies) for energies, _ in lists)
-    for k in range(1, len(lists)):
-        energies, classes = lists[k]
-        upper, lower = _pairs(totals, nests[:, -1], energies, classes, reach - rest[k], limit)
-        totals = totals[upper] + energies[lower]
-        nests = np.concatenate([nests[upper], classes[lower, None]], axis=1)
-        examined += len(totals)
-    return totals, nests, examined
-
-
-def _pairs(
-    totals: Any, above: Ints, energies: Any, below: Ints, reach: float, limit: int
-) -> tuple[Ints, Ints]:
-    """Which nests go with which classes of the next level: at least as many pieces of each loop."""
-    found: list[tuple[Ints, Ints]] = []
-    number = 0
-    for i in range(len(totals)):
-        affordable = int(np.searchsorted(energies, reach - totals[i], side="right"))
-        fine = np.flatnonzero((below[:affordable] >= above[i]).all(axis=1))
-        number += len(fine)
-        if number > limit:
-            raise TooMany
-        found.append((np.full(len(fine), i), fine))
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    upper, lower = (np.concatenate(x) for x in zip(*found, strict=True))
-    return upper, lower
-
-
-def _most_pieces(levels: tuple[Level, ...], classes: Ints, slack: float) -> Ints:
-    """Pieces [levels, 7] up to which a loop alone raises the bound by at most `slack`."""
-    most = classes.copy()
-    for row, one, pieces in zip(most, levels, classes.astype(float), strict=True):
-        w, (n, m, c, ho, wo, hf, wf) = one.weights, pieces
-        top = one.space.top
-        of_B, of_S = w.B * n * ho * wo, w.S * c * hf * wf
-        of_A = (w.A + w.RA * top.rows * top.columns) * m
-        each = np.array([of_B, of_A, of_S, of_B, of_B, of_S, of_S]) / pieces
-        with np.errstate(divide="ignore", invalid="ignore"):
-            more = np.where(each > 0, (slack * (1 + 1e-9) + 1e-300) / each, np.inf)
-        row += np.minimum(more, one.space.problem.extent).astype(np.int64)
-    return most
 
 
 def _check_feasible(space: Space, hardware: Hardware) -> None:
