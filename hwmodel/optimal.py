@@ -32,7 +32,8 @@ from hwmodel.search import candidates, level_by_level
 __all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 Ints = NDArray[np.int64]
-SLACKS = 1e-9, 1e-3  # relative to the bound: at first, and then; four times more each time
+SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
+GROWTH = (30, 10.0), (300, 4.0), (3000, 2.0), (inf, 1.4)  # of the slack, by entries listed
 MOST_NESTS = 20_000  # of classes, met one by one
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
@@ -198,10 +199,15 @@ def _deepened(
     best, settled = _met(space, order, totals, nests, reach, best, seen)
     return best, order._replace(
         settled=settled,
-        slack=max(4 * order.slack, SLACKS[1] * abs(bound), 1e-30),
+        slack=max(_growth(examined) * order.slack, SLACKS[1] * abs(bound), 1e-30),
         seen=frozenset(seen),
         open=settled >= min(reach, best.energy),
     )
+
+
+def _growth(examined: int) -> float:
+    """By how much the slack may grow so that lists, which grow faster, stay short."""
+    return next(factor for most, factor in GROWTH if examined <= most)
 
 
 def _met(
