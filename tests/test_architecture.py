@@ -24,8 +24,14 @@ LADDER = [
     {"layers", "prices"},
     {"network", "networks"},
     {"method"},
+    {"rows"},
     {"accesses"},
-    {"search"},
+    {"pricing", "search"},
+    {"bounds"},
+    {"classes", "nests"},
+    {"chains"},
+    {"optimal"},
+    {"tiling"},
     {"energy"},
     {"workload"},
     {"evaluation"},
@@ -37,7 +43,9 @@ LADDER = [
 ]
 RUNG = {name: number for number, names in enumerate(LADDER) for name in names}
 KINDS = (Hardware, Method, Accounting, Training)
-NETWORK_SIDE, CHIP_SIDE = {"layers", "network", "networks", "method"}, {"accesses", "search"}
+NETWORK_SIDE = {"layers", "network", "networks", "method"}
+CHIP_SIDE = {"rows", "accesses", "pricing", "search", "bounds", "classes", "nests", "chains"}
+CHIP_SIDE |= {"optimal", "tiling"}
 
 
 def ident(path):
