@@ -28,16 +28,29 @@ NAMED_WIDTHS = (
 )  # fmt: skip
 
 
-def _width(value: Any) -> int | str:
+AS_INPUT = "input"  # a tensor as wide as the widest that its layer is given
+
+
+def _width(value: Any, names: tuple[str, ...] = NAMED_WIDTHS) -> int | str:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 64:
         return value
-    if value in NAMED_WIDTHS:
+    if value in names:
         return str(value)
-    raise ValueError(f"{value!r} is no width; give 1 to 64 bit or one of {', '.join(NAMED_WIDTHS)}")
+    raise ValueError(f"{value!r} is no width; give 1 to 64 bit or one of {', '.join(names)}")
 
 
-_WIDTH_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": list(NAMED_WIDTHS)}]}
-Width = Annotated[int | str, BeforeValidator(_width), WithJsonSchema(_WIDTH_SCHEMA)]
+def _tensor_width(value: Any) -> int | str:
+    return _width(value, (*NAMED_WIDTHS, AS_INPUT))
+
+
+def _width_schema(*names: str) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": list(names)}]})
+
+
+Width = Annotated[int | str, BeforeValidator(_width), _width_schema(*NAMED_WIDTHS)]
+TensorWidth = Annotated[
+    int | str, BeforeValidator(_tensor_width), _width_schema(*NAMED_WIDTHS, AS_INPUT)
+]
 Words = Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
@@ -74,6 +87,9 @@ class LayerRule(SpecModel):
     precision: Name | None = Field(default=None, description="a method whose rule is taken over")
     weights: Width | None = Field(default=None, description="F")
     weight_signal: Width | None = Field(default=None, description="dF")
+    inputs: Width | None = Field(
+        default=None, description="of a wider tensor the products read a copy as narrow as this"
+    )
     arithmetic: dict[Pass, Arithmetic] = Field(default={})
     update: Update | None = Field(default=None, description="how the weights are updated")
     source: Text
@@ -92,8 +108,16 @@ class TensorRule(SpecModel):
     """How wide the output of some layers is, and the signal that comes back to it."""
 
     where: Where = Where()
-    bits: Width
+    bits: TensorWidth
     signal: Width
+    source: Text
+
+
+class SumRule(SpecModel):
+    """How wide the sum is that is stored beside a layer's output for the way back."""
+
+    where: Where = Where()
+    bits: Width
     source: Text
 
 
@@ -150,6 +174,11 @@ class Treatment(NamedTuple):
     weight_signal_bits: int
     arithmetic: dict[Pass, Arithmetic]
     update: Update
+    input_bits: int | None = None  # at most what the products read of an element; None: all of it
+
+    def read(self, bits: int) -> int:
+        """What the products read of an element of a tensor of `bits` [bit]."""
+        return min(bits, self.input_bits or bits)
 
 
 class Method(NamedSpec):
@@ -164,7 +193,7 @@ class Method(NamedSpec):
     layers: tuple[LayerRule, ...] = Field(min_length=1)
     tensors: tuple[TensorRule, ...] = Field(min_length=1)
     omits: tuple[Name, ...] = Field(default=(), description="kinds of layers it does without")
-    kept: tuple[TensorRule, ...] = Field(
+    kept: tuple[SumRule, ...] = Field(
         default=(), description="sums stored beside the tensor for the way back"
     )
     extra_work: tuple[ExtraWork, ...] = ()
@@ -182,6 +211,7 @@ class Method(NamedSpec):
             width(rule.weight_signal, node, accounting),
             rule.arithmetic,
             rule.update,
+            None if rule.inputs is None else width(rule.inputs, node, accounting),
         )
 
     def edges(self, nodes: tuple[Node, ...], accounting: Accounting) -> dict[str, Edge]:
@@ -190,8 +220,11 @@ class Method(NamedSpec):
         edges = {INPUT: Edge(full, full)}
         for node in nodes:
             rule = self._first(self.tensors, node, "tensors")
-            bits, signal = (width(w, node, accounting) for w in (rule.bits, rule.signal))
-            edges[node.layer.name] = Edge(bits, signal)
+            if rule.bits == AS_INPUT:
+                bits = max(edges[name].bits for name in node.inputs)
+            else:
+                bits = width(rule.bits, node, accounting)
+            edges[node.layer.name] = Edge(bits, width(rule.signal, node, accounting))
         return edges
 
     def kept_bits(self, node: Node, accounting: Accounting) -> int:
@@ -219,7 +252,8 @@ class Method(NamedSpec):
         if rule.precision is None:
             return rule
         other = _referred(rule.precision)._resolved(node)
-        own = {n: v for n in ("weights", "weight_signal", "update") if (v := getattr(rule, n))}
+        names = ("weights", "weight_signal", "inputs", "update")
+        own = {name: value for name in names if (value := getattr(rule, name))}
         return other.model_copy(update=own | {"arithmetic": other.arithmetic | rule.arithmetic})
 
     def _first(self, rules: tuple[AnyRule, ...], node: Node, what: str) -> AnyRule:

@@ -64,8 +64,8 @@ def _products(
     ins, out = [edges[name] for name in node.inputs], edges[node.layer.name]
     second = ins[1] if len(ins) > 1 else None  # of an attention product: no weights, a tensor
     widths = {
-        "I": ins[0].bits,
-        "F": second.bits if second else treatment.weight_bits,
+        "I": treatment.read(ins[0].bits),
+        "F": treatment.read(second.bits) if second else treatment.weight_bits,
         "O": out.bits,
         "dI": ins[0].signal_bits,
         "dF": second.signal_bits if second else treatment.weight_signal_bits,

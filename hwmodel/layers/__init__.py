@@ -23,6 +23,7 @@ from hwmodel.layers.reshaping import (
     GlobalAveragePool,
     MaxPool,
     PixelShuffle,
+    PixelUnshuffle,
     Reshape,
     Slice,
     Uncounted,
@@ -52,6 +53,7 @@ __all__ = [
     "Multiply",
     "Pass",
     "PixelShuffle",
+    "PixelUnshuffle",
     "Reshape",
     "Scale",
     "Shape",
@@ -64,6 +66,6 @@ __all__ = [
 _Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
 _Elementwise = BatchNorm | LayerNorm | Activation | Add | Multiply | Scale | Embedding
 _Pool = MaxPool | AveragePool | GlobalAveragePool
-_View = PixelShuffle | Upsample | Concat | Slice | Reshape | Uncounted
+_View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Uncounted
 
 Layer = Annotated[_Product | _Elementwise | _Pool | _View, Field(discriminator="kind")]

@@ -53,8 +53,8 @@ class LayerNorm(BaseLayer):
 
 
 Function = Literal[
-    "method", "relu", "prelu", "hardtanh", "sigmoid", "swish", "gelu", "softmax", "sign",
-    "threshold", "rsign", "rprelu",
+    "method", "relu", "prelu", "hardtanh", "hardsigmoid", "sigmoid", "tanh", "swish", "gelu",
+    "softmax", "sign", "threshold", "rsign", "rprelu", "dprelu",
 ]  # fmt: skip
 
 # What each function costs an element; comparisons count as additions. Those that the output
@@ -64,7 +64,9 @@ _FUNCTIONS: dict[str, Cost] = {
     "relu": Cost(adds=1, saved_output=1, signal_adds=1),
     "prelu": Cost(adds=1, macs=1, saved_input=1, signal_adds=1, signal_macs=2),
     "hardtanh": Cost(adds=2, saved_input=1, signal_adds=2),
+    "hardsigmoid": Cost(adds=2, macs=1, saved_input=1, signal_adds=2, signal_macs=1),
     "sigmoid": Cost(adds=1, specials=2, saved_output=1, signal_macs=2),
+    "tanh": Cost(adds=2, specials=2, saved_output=1, signal_macs=2),
     "swish": Cost(adds=1, macs=1, specials=2, saved_input=1, signal_macs=4),
     "gelu": Cost(macs=2, specials=1, saved_input=1, signal_macs=4),
     "softmax": Cost(reads=2, adds=3, specials=2, saved_output=1, signal_macs=2),
@@ -72,8 +74,9 @@ _FUNCTIONS: dict[str, Cost] = {
     "threshold": Cost(adds=1, saved_input=1, signal_adds=1, signal_macs=1),
     "rsign": Cost(adds=2, saved_input=1, signal_adds=3),
     "rprelu": Cost(adds=3, macs=1, saved_input=1, signal_adds=3, signal_macs=2),
+    "dprelu": Cost(adds=3, macs=1, saved_input=1, signal_adds=3, signal_macs=2),
 }
-_LEARNED = {"prelu": 1, "rsign": 1, "rprelu": 3}  # parameters of one channel
+_LEARNED = {"prelu": 1, "rsign": 1, "rprelu": 3, "dprelu": 4}  # parameters of one channel
 
 
 class Activation(BaseLayer):

@@ -82,6 +82,26 @@ class PixelShuffle(BaseLayer):
         return Cost()
 
 
+class PixelUnshuffle(BaseLayer):
+    """Places to channels: (C, f H, f W) gives (C f^2, H, W)."""
+
+    kind: Literal["pixel-unshuffle"]
+    factor: Positive
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C f^2, H / f, W / f). Raises: ShapeError."""
+        (C, H, W), f = self.one(inputs), self.factor
+        if H % f or W % f:
+            raise ShapeError(
+                f"layer {self.name}: factor {f} does not divide the rows and columns of {(C, H, W)}"
+            )
+        return C * f**2, H // f, W // f
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Every word is read and written; nothing is fused."""
+        return Cost()
+
+
 class Upsample(BaseLayer):
     """Larger images by repetition or by interpolation."""
 
@@ -126,20 +146,22 @@ class Concat(BaseLayer):
 
 
 class Slice(BaseLayer):
-    """Channels `start` to `stop` - 1; a view, nothing moves."""
+    """Channels or rows (tokens) `start` to `stop` - 1; a view, nothing moves."""
 
     kind: Literal["slice"]
     start: Whole = Field(ge=0)
     stop: Positive
+    axis: Literal["channels", "rows"] = "channels"
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """(stop - start, H, W). Raises: ShapeError."""
-        C, H, W = self.one(inputs)
-        if not self.start < self.stop <= C:
+        """(stop - start, H, W), or (C, stop - start, W). Raises: ShapeError."""
+        shape = self.one(inputs)
+        length = self.stop - self.start
+        if not self.start < self.stop <= shape[0 if self.axis == "channels" else 1]:
             raise ShapeError(
-                f"layer {self.name}: channels {self.start} to {self.stop} of an input {(C, H, W)}"
+                f"layer {self.name}: {self.axis} {self.start} to {self.stop} of an input {shape}"
             )
-        return self.stop - self.start, H, W
+        return (length, *shape[1:]) if self.axis == "channels" else (shape[0], length, shape[2])
 
 
 class Reshape(BaseLayer):
