@@ -7,10 +7,12 @@ import pytest
 
 from hwmodel import HwmodelError, NameUnknown, SpecError
 from hwmodel.accounting import Accounting
-from hwmodel.files import bundled, load, read_yaml, whole_file
+from hwmodel.files import bundled, folder, load, read_yaml, whole_file
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from tests.specs import CHIP, written
+
+CHIPS = ", ".join(sorted(p.stem for p in folder("hardware_specs").iterdir()))
 
 
 def refusal(path, kind=Hardware):
@@ -103,10 +105,10 @@ def test_numbers_are_those_of_yaml_1_2(tmp_path):
     ("kind", "name", "sentence"),
     [
         (Hardware, "asend", "no hardware is called 'asend': did you mean 'ascend'?"),
-        (Hardware, "", "no hardware is called '': known: ascend, v100"),
+        (Hardware, "", f"no hardware is called '': known: {CHIPS}"),
         (Method, "bold-nb", "no method is called 'bold-nb': did you mean 'bold-bn'?"),
         (Accounting, "x", "no accounting is called 'x': known: paper"),
-        (Hardware, 3, "no hardware is called '3': known: ascend, v100"),
+        (Hardware, 3, f"no hardware is called '3': known: {CHIPS}"),
     ],
 )
 def test_an_unknown_name_comes_with_the_nearest_or_all(kind, name, sentence):

@@ -64,9 +64,11 @@ def deliver(
 
 def show(tables: Iterable[RenderableType]) -> None:
     """Print tables, each in one piece."""
+    from rich.text import Text
+
     screen = console()
     for table in tables:
-        screen.print(table)
+        screen.print(table, soft_wrap=isinstance(table, Text))  # a text's lines stay as they are
 
 
 def console() -> Console:
