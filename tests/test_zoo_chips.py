@@ -1,0 +1,110 @@
+"""The bundled chips: prices as published, by hand."""
+
+import pytest
+
+from hwmodel.accounting import Accounting
+from hwmodel.evaluation import evaluate
+from hwmodel.files import bundled, load
+from hwmodel.hardware import Hardware
+from hwmodel.network import Network
+from hwmodel.prices import price
+
+CHIPS = tuple(bundled(Hardware))
+PAPER = load(Accounting, "paper")
+RELATIVE = PAPER.model_copy(update={"addition_price": "relative", "logic_price_macs": None})
+
+
+def read_energies(chip: str) -> list[float]:
+    """Of one bit, the outermost level first [chip's unit/bit]."""
+    levels = load(Hardware, chip).levels
+    return [buffer.read_energy_per_bit for level in levels for buffer in level.buffers]
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_number_of_a_chip_has_a_source_of_the_file(chip):
+    spec = load(Hardware, chip)
+    buffers = [buffer for level in spec.levels for buffer in level.buffers]
+    for item in (*buffers, *spec.arithmetic):
+        assert any(key in item.source for key in spec.sources), item
+    assert spec.notes
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_chip_prices_a_full_precision_mac(chip):
+    assert price("mac", PAPER.full_precision_bits, load(Hardware, chip), PAPER) > 0
+
+
+@pytest.mark.parametrize("chip", ["eyeriss", "horowitz45", "tpuv4i"])
+def test_what_lies_farther_out_costs_more_and_holds_more(chip):
+    energies = read_energies(chip)
+    assert energies == sorted(energies, reverse=True)
+    capacities = [level.capacity_bits for level in load(Hardware, chip).levels[1:]]
+    assert capacities == sorted(capacities, reverse=True)
+
+
+def test_an_8_kb_buffer_costs_a_pj_and_a_quarter_a_byte():
+    """C8: 10 pJ is the energy of a 64-bit access, not of a byte or of a 32-bit word."""
+    pj_per_byte = [8 * energy for energy in read_energies("horowitz45")]
+    assert pj_per_byte == pytest.approx([1300 / 8, 12.5, 2.5, 1.25])
+    megabyte = 2**20 * pj_per_byte[-1]
+    assert megabyte == pytest.approx(1.31072e6)  # 1.31 uJ
+
+
+def test_widths_and_energy_units_give_energies_of_a_bit():
+    """C10: an energy has a unit and an access width; the energy of a bit follows."""
+    assert read_energies("eyeriss") == pytest.approx([12.5, 6 / 16, 2 / 16, 1 / 16])
+    assert read_energies("tpuv4i") == pytest.approx([3.92, 14 / 64, 8.5 / 64, 7.5 / 64])
+    assert load(Hardware, "eyeriss").energy_unit == "MAC"
+    assert load(Hardware, "horowitz45").energy_unit == load(Hardware, "tpuv4i").energy_unit == "pJ"
+
+
+def test_capacities_are_the_published_ones():
+    published = {
+        "eyeriss": [108 * 8192, 168 * 4096, 4096],
+        "horowitz45": [2**23, 2**18, 2**16],
+        "tpuv4i": [2**30, 2**27, 2**20],
+    }
+    for chip, capacities in published.items():
+        assert [v.capacity_bits for v in load(Hardware, chip).levels[1:]] == capacities
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "pj"),
+    [
+        ("mac", 32, 3.7 + 0.9), ("mac", 16, 1.1 + 0.4), ("int-mac", 8, 0.2 + 0.03),
+        ("int-mac", 4, 0.065), ("add", 32, 0.9), ("add", 16, 0.4), ("int-add", 32, 0.1),
+        ("int-add", 16, 0.05), ("int-add", 8, 0.03), ("logic", 1, 0.1 / 63),
+    ],
+)  # fmt: skip
+def test_operations_at_45_nm_cost_what_is_published(kind, bits, pj):
+    assert price(kind, bits, load(Hardware, "horowitz45"), RELATIVE) == pytest.approx(pj, rel=3e-3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "pj"),
+    [
+        ("mac", 32, 1.69), ("mac", 16, 0.32), ("int-mac", 8, 0.077), ("add", 32, 0.38),
+        ("add", 16, 0.11), ("int-add", 32, 0.03), ("logic", 1, 0.03 / 63),
+    ],
+)  # fmt: skip
+def test_operations_at_7_nm_cost_what_is_published(kind, bits, pj):
+    assert price(kind, bits, load(Hardware, "tpuv4i"), RELATIVE) == pytest.approx(pj)
+
+
+def test_a_32_bit_mac_on_a_16_bit_chip_is_derived_from_the_published_ratio():
+    chip = load(Hardware, "eyeriss")
+    assert price("mac", 16, chip, PAPER) == price("int-mac", 16, chip, PAPER) == 1
+    assert price("mac", 32, chip, PAPER) == pytest.approx(4.6 / 1.5, rel=1e-4)
+
+
+def test_the_macs_of_resnet_18_take_8_millijoule_at_45_nm():
+    """C24: 1,814,073,344 MACs of 3.7 + 0.9 pJ, as one layer of so many."""
+    macs = 1_814_073_344
+    layers = [{"name": "fc", "kind": "linear", "features": macs // 2**12}]
+    network = Network.model_validate(
+        {"version": 1, "name": "n", "title": "t", "input": [2**12, 1, 1], "layers": layers}
+    )
+    report = evaluate(network, "horowitz45", "fp", mode="inference")
+    compute = [row for row in report.rows if row.component == "compute"]
+    assert sum(row.operations for row in compute) == macs // 2**12 * 2**12
+    assert sum(row.energy for row in compute) == pytest.approx(8.345e9, rel=1e-4)
