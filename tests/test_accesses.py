@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hwmodel.accesses import Mapping, Traffic, traffic
+from hwmodel.accesses import Mapping, Traffic, paper_top, traffic
 from hwmodel.layers import Conv
 from hwmodel.problem import Extents, Problem, Widths, Window
 from hwmodel.rows import RowRule
@@ -95,6 +95,14 @@ def test_ceilings_count_the_last_piece_as_a_whole_one():
     top, last = traffic(nest, Mapping((Extents(1, 2, 1, 3, 1, 3, 1),), ("F",)), "paper")
     assert top.I_reads == round(3 * 7 * 5 / 3)  # ceil(M / M2) (HO / HI) (HI2 / HO2) |I|
     assert last.F_reads == 5 * 3 * 3  # |F| ceil(HO / HO2)
+
+
+def test_ifmaps_have_the_padding_of_each_side():
+    layer = Conv(name="x", kind="conv", channels=1, kernel=3, padding=[1, 2, 0, 3])
+    top = paper_top(problem(layer, (1, 224, 224), 1, "forward"))
+    assert (top.rows, top.columns) == (1 + 224 + 0, 2 + 224 + 3)
+    back = paper_top(problem(layer, (1, 224, 224), 1, "backward_input"))  # K - 1 - p on each side
+    assert (back.rows, back.columns) == (1 + 223 + 2, 0 + 227 - 1)
 
 
 def test_backward_input_of_a_strided_layer_moves_no_inserted_zero():

@@ -1,5 +1,7 @@
 """Chips: the bundled ones number by number, and what a chip's file may not say."""
 
+import re
+
 import pytest
 
 from hwmodel import SpecError
@@ -62,7 +64,7 @@ def test_every_number_of_a_bundled_chip_has_a_known_source():
         stated = [b.source for level in hardware.levels for b in level.buffers]
         stated += [price.source for price in hardware.arithmetic]
         for source in stated:
-            assert any(key in source for key in hardware.sources), (name, source)
+            assert re.split("[;:, ]", source)[0] in hardware.sources, (name, source)
 
 
 @pytest.mark.parametrize(
