@@ -2,8 +2,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwmodel.accesses import Mapping, traffic
-from hwmodel.problem import Window
-from hwmodel.rows import block_rows, most_rows, products
+from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.rows import RowRule, block_rows, most_rows, products
 from tests import simulator
 from tests.strategies import problems, row_rules, tile_chains
 
@@ -45,3 +45,34 @@ def test_no_block_needs_more_than_the_most(window, rule, outs, taps, data):
     most = int(most_rows(window, rule, whole, n, k))
     assert max(needed) <= most <= whole
     assert most <= int(most_rows(window, rule, whole, n + 1, k))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), problems)
+def test_the_sources_table_is_exact_where_tiles_divide(data, problem):
+    """With padding and skipped rows counted; sums are counted only where they come to rest."""
+    height, width = (w._replace(spread=1) for w in (problem.height, problem.width))
+    problem = Problem(problem.extent, height, width, problem.bits, problem.groups)
+    chain = [problem.extent]
+    for _ in range(data.draw(st.integers(1, 3))):
+        divisors = ([t for t in range(1, n + 1) if n % t == 0] for n in chain[-1])
+        chain.append(Extents(*(data.draw(st.sampled_from(d)) for d in divisors)))
+    tiles, held = tuple(chain[1:]), ("F",) * (len(chain) - 1)
+    table = traffic(problem, Mapping(tiles, held), "paper")
+    walked = simulator.simulate(problem, tiles, held, RowRule("bounding", "counted"))
+    for ours, judged in zip(table, walked, strict=True):
+        for name in ("I_reads", "F_reads", "O_partial_reads"):
+            assert getattr(ours, name) == judged[name]
+    assert table[0].O_writes == walked[0]["O_writes"]
+
+
+def test_counts_do_not_overflow_and_need_no_walk():
+    n = 2**31
+    problem = Problem(
+        Extents(n, n, n, n, n, 3, 3), Window(n, 1, 1, 1, 1), Window(n, 1, 1, 1, 1), Widths(1, 1, 1)
+    )
+    tile = Extents(n - 1, n // 3, 7, 1000, 1001, 3, 3)
+    inner = Extents(1000, 37, 3, 10, 11, 3, 2)
+    top, *_, last = traffic(problem, Mapping((tile, inner), ("F", "I")), "exact")
+    assert top.F_reads == n * n * 9
+    assert last.I_reads % (n * n) == 0 and last.I_reads > 2**150

@@ -4,12 +4,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hwmodel.accesses import traffic
+from hwmodel.accesses import Mapping, Traffic, traffic
 from hwmodel.errors import Infeasible
 from hwmodel.optimal import Options, optimal
-from hwmodel.pricing import memory_energy
+from hwmodel.pricing import level_energy, memory_energy, rates
+from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.search import candidates
 from tests.exhaustive import least_energy
-from tests.strategies import chips, row_rules, small_problems
+from tests.strategies import chip, chips, row_rules, small_problems
 
 
 def tilings(sizes, levels=3):
@@ -41,3 +43,141 @@ def test_the_optimum_is_that_of_every_integer_chain(data, levels, options):
     assert certificate.energy == priced
     assert certificate.proved and certificate.gap == 0
     assert certificate.energy == pytest.approx(judged[0], rel=1e-12)
+
+
+def linear(N, M, C, bits=(1, 8, 1)):
+    window = Window(1)
+    return Problem(Extents(N, M, C, 1, 1, 1, 1), window, window, Widths(*bits))
+
+
+def test_the_smallest_tile_of_each_piece_count_is_not_enough():
+    """9 filters by 6 and 3 are 3 pieces; by 5, the smallest tile that halves them, and 3 are 4."""
+    problem, hardware = linear(1, 9, 1), chip((49, 25), [(100, 100), (10, 10), (1, 1)])
+    mapping, certificate = optimal(problem, hardware)
+    assert [tile.M for tile in mapping.tiles] == [6, 3]
+    assert certificate.energy == pytest.approx(least_energy(problem, hardware, Options())[0])
+    thinned = [
+        energy_of(problem, hardware, (a, b))
+        for a in candidates(9)
+        for b in candidates(9)
+        if b <= min(a, 3) and a <= 6
+    ]
+    assert certificate.energy < min(thinned)
+
+
+def energy_of(problem, hardware, filters):
+    tiles = tuple(problem.extent._replace(M=int(m)) for m in filters)
+    counted = traffic(problem, Mapping(tiles, ("F",) * len(tiles)), "exact")
+    return memory_energy(problem, counted, hardware, 32)
+
+
+layers = st.builds(
+    lambda n, m, c, size, k, step, pad: conv(n, m, c, size, k, step, min(pad, k - 1)),
+    *[st.integers(1, 40)] * 3,
+    st.integers(7, 20),
+    st.integers(1, 5),
+    st.integers(1, 3),
+    st.integers(0, 2),
+)
+
+
+def conv(n, m, c, size, k, step, pad, width=None):
+    out = (size + 2 * pad - k) // step + 1
+    columns = width or size
+    outs = (columns + 2 * pad - k) // step + 1
+    windows = Window(size, step, 1, pad, pad), Window(columns, step, 1, pad, pad)
+    return Problem(Extents(n, m, c, out, outs, k, k), *windows, Widths(8, 8, 8))
+
+
+ENERGIES = [(200.0, 200.0), (6.0, 6.0), (2.0, 2.0), (1.0, 1.0)]
+stationaries = st.sampled_from(("filter", "best"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    layers, st.lists(st.integers(2_000, 60_000), min_size=3, max_size=3), stationaries, st.data()
+)
+def test_energy_never_rises_with_a_capacity(problem, bits, stationary, data):
+    options = Options(stationary=stationary)
+    level, more = data.draw(st.integers(0, 2)), data.draw(st.integers(0, 50_000))
+    larger = [size + more * (i == level) for i, size in enumerate(bits)]
+    before, after = (
+        optimal(problem, chip(sizes, ENERGIES), options).certificate for sizes in (bits, larger)
+    )
+    assert before.proved and after.proved
+    assert after.energy <= before.energy * (1 + 1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(layers, st.lists(st.integers(2_000, 60_000), min_size=3, max_size=3), stationaries)
+def test_moves_at_least_every_element_once(problem, bits, stationary):
+    mapping, _ = optimal(problem, chip(bits, ENERGIES), Options(stationary=stationary))
+    top = traffic(problem, mapping, "exact")[0]
+    whole = Mapping((problem.extent,), ("F",))
+    once = traffic(problem, whole, "exact")[0]
+    assert all(count >= least for count, least in zip(top, once, strict=True))
+
+
+@settings(max_examples=40, deadline=None)
+@given(layers, st.integers(5, 20), st.lists(st.integers(2_000, 60_000), min_size=3, max_size=3))
+def test_rows_and_columns_may_change_places(problem, width, bits):
+    n, h = problem.extent, problem.height
+    problem = conv(n.N, n.M, n.C, h.size, n.HF, h.step, h.pad, width=max(width, n.HF))
+    n = problem.extent
+    turned = Problem(
+        n._replace(HO=n.WO, WO=n.HO, HF=n.WF, WF=n.HF), problem.width, problem.height, problem.bits
+    )
+    energies = [optimal(p, chip(bits, ENERGIES)).certificate.energy for p in (problem, turned)]
+    assert energies[0] == pytest.approx(energies[1], rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(layers, st.sampled_from((0.125, 2, 1024)), st.integers(2, 7))
+def test_scales_with_all_access_energies_and_with_groups(problem, factor, groups):
+    bits = (40_000, 9_000, (3_000, 3_000, 3_000))
+    scaled = [(read * factor, write * factor) for read, write in ENERGIES]
+    plain, dear = (optimal(problem, chip(bits, e)) for e in (ENERGIES, scaled))
+    assert plain.mapping == dear.mapping
+    assert dear.certificate.energy == plain.certificate.energy * factor
+    many = Problem(problem.extent, problem.height, problem.width, problem.bits, groups)
+    assert optimal(many, chip(bits, ENERGIES)).certificate.energy == pytest.approx(
+        groups * plain.certificate.energy, rel=1e-12
+    )
+
+
+def test_equal_problems_get_equal_tilings():
+    problem, hardware = conv(4, 30, 20, 14, 3, 1, 1), chip((60_000, 20_000, 5_000), ENERGIES)
+    assert optimal(problem, hardware) == optimal(problem, hardware)
+
+
+def test_reads_and_writes_have_their_own_price():
+    """C4: a reader at 1.0 and a writer at 1.2 make 100 reads and 50 writes cost 160, not 180."""
+    asked = Traffic(I_reads=60, F_reads=40, O_partial_reads=0, O_partial_writes=0, O_writes=50)
+    hardware = chip((8,), [(1.0, 1.2), (1.0, 1.2)])
+    priced = level_energy(asked, rates(linear(1, 1, 1, (1, 1, 1)), hardware, 0, 32))
+    assert priced == pytest.approx(160)
+
+
+def test_what_cannot_fit_is_named():
+    with pytest.raises(Infeasible) as error:
+        optimal(linear(4, 4, 4, (8, 8, 8)), chip((100, 12), ENERGIES[:3]))
+    assert (error.value.level, error.value.operand) == ("L2", "I and F")
+    assert error.value.missing_bits == 4
+
+
+@pytest.mark.parametrize("stationary", ("filter", "best"))
+def test_a_limit_is_reported_with_a_gap(stationary):
+    problem, hardware = conv(4, 31, 23, 14, 3, 1, 1), chip((60_000, 20_000, 5_000), ENERGIES)
+    exact = optimal(problem, hardware, Options(stationary=stationary)).certificate
+    mapping, short = optimal(problem, hardware, Options(stationary=stationary, limit=40))
+    assert short.lower_bound <= exact.energy <= short.energy
+    assert short.proved == (short.gap == 0) == (short.energy == exact.energy)
+    assert not short.proved and 0 < short.gap < 1
+
+
+def test_huge_loops_end():
+    problem, hardware = linear(2**31, 2**31, 2**31), chip((10**6, 10**5), ENERGIES[:3])
+    mapping, certificate = optimal(problem, hardware)
+    assert certificate.lower_bound <= certificate.energy < float("inf")
+    assert certificate.space > 10**50
+    assert traffic(problem, mapping, "exact")[0].O_writes == 2**62
