@@ -8,11 +8,12 @@ from hwmodel.accesses import Mapping, Traffic, traffic
 from hwmodel.accounting import Accounting
 from hwmodel.hardware import Hardware
 from hwmodel.optimal import Certificate, Options, Stationary, optimal
-from hwmodel.problem import Problem
-from hwmodel.rows import RowRule
+from hwmodel.pricing import partial_sum_bits
+from hwmodel.problem import Extents, Operand, Problem
+from hwmodel.rows import RowRule, block_rows, most_rows
 from hwmodel.search import level_by_level
 
-__all__ = ["Tiling", "counts", "tile"]
+__all__ = ["Tiling", "counts", "footprints", "tile"]
 
 
 class Tiling(NamedTuple):
@@ -49,3 +50,37 @@ def counts(problem: Problem, mapping: Mapping, accounting: Accounting) -> list[T
     """Elements asked of every level by the accounting's counting rule, outermost first."""
     rule = RowRule(accounting.rows, accounting.padding)
     return traffic(problem, mapping, accounting.counting, rule)
+
+
+def footprints(
+    problem: Problem,
+    tile: Extents,
+    hardware: Hardware,
+    level: int,
+    accounting: Accounting,
+    held: Operand,
+) -> list[tuple[str, int, int | None]]:
+    """What a tile takes of each memory of a level: name, bits taken, bits it has (None: no end).
+
+    I with its halo, where it is widest; sums, unfinished, only where the boundary above holds them.
+
+    Source: spec section 4; the rows as `rows.most_rows`.
+    """
+    rule = RowRule(accounting.rows, accounting.padding)
+    sum_bits = partial_sum_bits(problem, accounting.partial_sum_bits)
+    axes = ((problem.height, "HO", "HF"), (problem.width, "WO", "WF"))
+    rows, columns = (
+        int(most_rows(window, rule, whole, getattr(tile, out), getattr(tile, tap)))
+        for window, out, tap in axes
+        for n in [problem.extent]
+        for whole in [int(block_rows(window, rule, 0, getattr(n, out), 0, getattr(n, tap)))]
+    )
+    bits = {
+        "I": problem.bits.I * tile.N * tile.C * rows * columns,
+        "F": problem.bits.F * tile.M * tile.C * tile.HF * tile.WF,
+        "O": sum_bits * tile.N * tile.M * tile.HO * tile.WO * (held == "O"),
+    }
+    return [
+        (buffer.name, sum(bits[operand] for operand in buffer.holds), buffer.capacity_bits)
+        for buffer in hardware.levels[level].buffers
+    ]

@@ -37,7 +37,7 @@ LADDER = [
     {"evaluation"},
     {"comparison"},
     {"report"},
-    {"plot", "catalogue"},
+    {"plot", "catalogue", "tile_report"},
     {"cli"},
     {"__main__"},
 ]

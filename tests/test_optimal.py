@@ -169,7 +169,7 @@ def test_what_cannot_fit_is_named():
 def test_a_limit_is_reported_with_a_gap(stationary):
     problem, hardware = conv(4, 31, 23, 14, 3, 1, 1), chip((60_000, 20_000, 5_000), ENERGIES)
     exact = optimal(problem, hardware, Options(stationary=stationary)).certificate
-    mapping, short = optimal(problem, hardware, Options(stationary=stationary, limit=40))
+    _, short = optimal(problem, hardware, Options(stationary=stationary, limit=40))
     assert short.lower_bound <= exact.energy <= short.energy
     assert short.proved == (short.gap == 0) == (short.energy == exact.energy)
     assert not short.proved and 0 < short.gap < 1

@@ -13,6 +13,7 @@ from hwmodel import __version__
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.energy import compare, plot, report, reproduce
 from hwmodel.cli.screen import say
+from hwmodel.cli.tile import tile
 from hwmodel.errors import HwmodelError
 
 __all__ = ["app", "main"]
@@ -40,7 +41,7 @@ def _options(
     pass
 
 
-for _command in (compare, report, reproduce, plot):
+for _command in (compare, report, reproduce, tile, plot):
     app.command()(_command)
 
 for _word, _what in (

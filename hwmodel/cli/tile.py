@@ -1,0 +1,58 @@
+"""tile: one convolution on one chip, its tiling and the proof that there is no better one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwmodel.cli.screen import say, show
+from hwmodel.errors import HwmodelError
+
+__all__ = ["tile"]
+
+
+def tile(
+    hardware: Annotated[str, typer.Option(help="The chip, by name or file.")],
+    conv: Annotated[
+        str,
+        typer.Option(
+            help="N=1,M=64,C=64,H=56,W=56,K=3,stride=1,pad=1[,dilation=1,groups=1]; H and W of "
+            "the input; K, stride, pad and dilation also as 3x1 (rows x columns)."
+        ),
+    ],
+    bits: Annotated[str, typer.Option(help="Bits of I, F and O as the pass moves them.")],
+    pass_: Annotated[
+        str, typer.Option("--pass", help="forward, backward-input or backward-weight.")
+    ] = "forward",
+    search: Annotated[str, typer.Option(help="optimal or level-by-level.")] = "",
+    counting: Annotated[str, typer.Option(help="exact or paper.")] = "",
+    stationary: Annotated[str, typer.Option(help="filter or best.")] = "",
+    accounting: Annotated[str, typer.Option(help="Preset or file for all the rest.")] = "full",
+    tiles: Annotated[
+        Path | None, typer.Option(help="Evaluate the tiling of this JSON file, do not search.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the tiling to this JSON file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
+    from hwmodel.files import load
+    from hwmodel.hardware import Hardware
+    from hwmodel.report import write_text
+    from hwmodel.tile_report import chosen, parsed_problem, read_mapping, solved
+
+    chip = load(Hardware, hardware)
+    problem = parsed_problem(conv, bits, pass_)
+    choices = chosen(accounting, search=search, counting=counting, stationary=stationary)
+    mapping = read_mapping(tiles, problem, chip) if tiles else None
+    result = solved(problem, chip, choices, mapping)
+    if save is not None:
+        if save.suffix.lower() != ".json":
+            raise HwmodelError(f"--save {save}: a tiling is written to a .json file")
+        write_text(save, result.json())
+        say(f"wrote {save}")
+    if json:
+        typer.echo(result.json(), nl=False)
+    else:
+        show(result.pieces())

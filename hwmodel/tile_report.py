@@ -1,0 +1,347 @@
+"""One problem, tiled: from a line of text to the loop nest, the traffic and the certificate."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from hwmodel.accesses import Mapping, Traffic
+from hwmodel.accounting import Accounting
+from hwmodel.errors import DataError, HwmodelError, nearest
+from hwmodel.files import SpecModel, Text, load, validate
+from hwmodel.hardware import Hardware
+from hwmodel.layers import PASSES, Conv
+from hwmodel.pricing import level_energies, memory_energy, rates
+from hwmodel.problem import Extents, Operand, Problem, Widths
+from hwmodel.report import NATURE, scale, table
+from hwmodel.tiling import Tiling, counts, footprints
+from hwmodel.tiling import tile as tile_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["Solved", "chosen", "parsed_problem", "read_mapping", "solved"]
+
+_NEEDED = ("N", "M", "C", "H", "W", "K")
+_OPTIONAL = {"stride": "1", "pad": "0", "dilation": "1", "groups": "1"}
+_MOST = 2**31
+
+
+def parsed_problem(conv: str, bits: str, phase: str) -> Problem:
+    """The loop nest of one pass of the convolution that a line of text describes.
+
+    >>> parsed_problem("N=1,M=4,C=2,H=8,W=8,K=3,pad=1", "32,32,32", "forward").extent
+    Extents(N=1, M=4, C=2, HO=8, WO=8, HF=3, WF=3)
+
+    Raises: HwmodelError, ShapeError.
+    """
+    fields = _fields(conv)
+    N, M, C, H, W, groups = (_whole(fields, name) for name in ("N", "M", "C", "H", "W", "groups"))
+    passes = {name.replace("_", "-"): name for name in PASSES}
+    if phase not in passes:
+        raise HwmodelError(f"--pass {phase!r}: {nearest(phase, passes)}")
+    layer = Conv(
+        name="conv",
+        kind="conv",
+        channels=M,
+        kernel=_pair(fields, "K", 1),
+        stride=_pair(fields, "stride", 1),
+        padding=_pair(fields, "pad", 0) * 2,
+        dilation=_pair(fields, "dilation", 1),
+        groups=groups,
+    )
+    nest = layer.loops([(C, H, W)], N)[passes[phase]]
+    return Problem(nest.extent, nest.height, nest.width, _widths(bits), nest.groups)
+
+
+def _fields(conv: str) -> dict[str, str]:
+    fields = dict(_OPTIONAL)
+    stated = set()
+    for part in conv.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in (*_NEEDED, *_OPTIONAL):
+            hint = nearest(name, [*_NEEDED, *_OPTIONAL])
+            raise HwmodelError(f"--conv {part.strip()!r}: write NAME=NUMBER; {hint}")
+        if name in stated:
+            raise HwmodelError(f"--conv: {name} stands there twice")
+        stated.add(name)
+        fields[name] = value
+    missing = [name for name in _NEEDED if name not in fields]
+    if missing:
+        raise HwmodelError(f"--conv: {', '.join(missing)} is missing")
+    return fields
+
+
+def _whole(fields: dict[str, str], name: str, text: str | None = None, least: int = 1) -> int:
+    text = fields[name] if text is None else text
+    if not re.fullmatch(r"[0-9]{1,10}", text) or not least <= int(text) <= _MOST:
+        raise HwmodelError(f"--conv {name}={text}: must be a whole number from {least} to {_MOST}")
+    return int(text)
+
+
+def _pair(fields: dict[str, str], name: str, least: int) -> tuple[int, int]:
+    rows, _, columns = fields[name].partition("x")
+    return _whole(fields, name, rows, least), _whole(fields, name, columns or rows, least)
+
+
+def _widths(bits: str) -> Widths:
+    parts = [part.strip() for part in bits.split(",")]
+    right = [re.fullmatch(r"[0-9]{1,2}", part) and 1 <= int(part) <= 64 for part in parts]
+    if len(parts) != 3 or not all(right):
+        raise HwmodelError(f"--bits {bits!r}: give three widths of 1 to 64 bit, for I, F and O")
+    return Widths(*(int(part) for part in parts))
+
+
+def chosen(name: str, *, search: str, counting: str, stationary: str) -> Accounting:
+    """An accounting with the choices made on the command line. Raises: SpecError."""
+    preset = load(Accounting, name)
+    own: dict[str, Any] = {"counting": counting, "search": search, "stationary": stationary}
+    own = {field: value for field, value in own.items() if value}
+    values = preset.model_dump() | own
+    if counting == "paper":
+        values |= {"rows": "bounding", "padding": "counted"}
+        values |= {} if search else {"search": "level-by-level"}
+    if values["search"] == "level-by-level":
+        values |= {"weight_gradient": "signal-as-filters"}
+        values |= {} if stationary else {"stationary": "filter"}
+    return validate(Accounting, values, "options")
+
+
+class _Tile(SpecModel):
+    level: Text
+    M: int = Field(ge=1)
+    N: int = Field(ge=1)
+    C: int = Field(ge=1)
+    H: int = Field(ge=1)
+    W: int = Field(ge=1)
+    HF: int = Field(ge=1)
+    WF: int = Field(ge=1)
+    held: Operand
+
+
+class _Saved(SpecModel):
+    """The part of a saved tiling that is read back."""
+
+    tiles: Annotated[tuple[_Tile, ...], Field(min_length=1)]
+
+
+def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
+    """A tiling that `tile --save` or `--json` wrote, checked against a problem and a chip.
+
+    Raises: DataError where tiles do not nest, fit or match the chip's levels.
+    """
+    try:
+        with path.open(encoding="utf-8") as stream:
+            values = json.loads(stream.read(2**20))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: is not JSON: {error}") from None
+    kept = {"tiles": values.get("tiles")} if isinstance(values, dict) else values
+    saved = validate(_Saved, kept, path)
+    tiles = tuple(Extents(t.N, t.M, t.C, t.H, t.W, t.HF, t.WF) for t in saved.tiles)
+    if len(tiles) != len(hardware.levels) - 1:
+        raise DataError(
+            f"{path}: has tiles of {len(tiles)} levels, {hardware.name} has {len(hardware.levels)}"
+            " with the outermost, which has none"
+        )
+    above = problem.extent
+    for level, tile in enumerate(tiles, start=1):
+        for loop, outer, inner in zip(Extents._fields, above, tile, strict=True):
+            if inner > outer:
+                raise DataError(
+                    f"{path}: tiles {level}: {loop} {inner} is more than the {outer} above it"
+                )
+        above = tile
+    return Mapping(tiles, tuple(t.held for t in saved.tiles))
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A tiling and all that is shown of it."""
+
+    problem: Problem
+    hardware: Hardware
+    accounting: Accounting
+    tiling: Tiling
+    traffic: list[Traffic]
+    energy: float  # of the memories [chip's unit]
+    greedy: float | None  # of the level-by-level tiling under the same counting
+
+    @property
+    def overflows(self) -> list[str]:
+        """Memories that the tiling does not fit, with the bytes that are missing."""
+        mapping = self.tiling.mapping
+        return [
+            f"{name} holds {-(-(used - room) // 8):,} B too few for this tiling"
+            for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1)
+            for name, used, room in footprints(
+                self.problem, tile, self.hardware, index, self.accounting, held
+            )
+            if room is not None and used > room
+        ]
+
+    def json(self) -> str:
+        """One object: energy, unit, lower_bound, gap, proved, tiles, accesses and more."""
+        proof = self.tiling.certificate
+        names = [level.name for level in self.hardware.levels]
+        mapping = self.tiling.mapping
+        tiles = [
+            {"level": name, "M": t.M, "N": t.N, "C": t.C, "H": t.HO, "W": t.WO, "HF": t.HF,
+             "WF": t.WF, "held": held}
+            for name, t, held in zip(names[1:], mapping.tiles, mapping.held, strict=True)
+        ]  # fmt: skip
+        accesses = [
+            {"level": name, "I": t.I_reads, "F": t.F_reads, "O": _sums(t)} | t._asdict()
+            for name, t in zip(names, self.traffic, strict=True)
+        ]
+        fields = {
+            "energy": self.energy,
+            "unit": self.hardware.energy_unit,
+            "lower_bound": proof.lower_bound if proof else None,
+            "gap": proof.gap if proof else None,
+            "proved": proof.proved if proof else False,
+            "space": proof.space if proof else None,
+            "examined": proof.examined if proof else None,
+            "fits": not self.overflows,
+            "level_by_level_energy": self.greedy,
+            "tiles": tiles,
+            "accesses": accesses,
+        }
+        return json.dumps(fields, indent=2) + "\n"
+
+    def pieces(self) -> Iterator[RenderableType | str]:
+        """What `hwmodel tile` prints."""
+        yield self._nest()
+        yield self._table()
+        yield from self._sentences()
+
+    def _nest(self) -> str:
+        """The loops as they run, the outermost first; a level's tile and how full it leaves it."""
+        lines = [f"{self.hardware.levels[0].name}: all of {_shown(self.problem.extent)}"]
+        mapping, above = self.tiling.mapping, self.problem.extent
+        for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1):
+            pad = "  " * index
+            loops = [
+                f"{loop} by {inner}"
+                for loop in _ORDER[held]
+                for outer, inner in [(getattr(above, loop), getattr(tile, loop))]
+                if inner < outer
+            ]
+            lines.append(f"{pad}for {', '.join(loops)}:" if loops else f"{pad}whole:")
+            lines[-1] += f"  # {held} held, the outermost loop first"
+            full = ", ".join(
+                f"{name} {100 * used / room:.1f} % full" if room else f"{name} unlimited"
+                for name, used, room in footprints(
+                    self.problem, tile, self.hardware, index, self.accounting, held
+                )
+            )
+            lines.append(f"{pad}{self.hardware.levels[index].name}: {_shown(tile)}; {full}")
+            above = tile
+        return "\n".join(lines) + "\n"
+
+    def _table(self) -> RenderableType:
+        divisor, unit = scale(self.energy, self.hardware.energy_unit)
+        listed = table(
+            f"accesses and energy, {unit}",
+            ["level"],
+            ["I", "F", "O", "of I", "of F", "of O", "sum"],
+        )
+        for index, (level, asked) in enumerate(
+            zip(self.hardware.levels, self.traffic, strict=True)
+        ):
+            rate = rates(self.problem, self.hardware, index, self.accounting.partial_sum_bits)
+            energies = level_energies(asked, rate)
+            elements = (asked.I_reads, asked.F_reads, _sums(asked))
+            listed.add_row(
+                level.name,
+                *(f"{n:,}" for n in elements),
+                *(f"{energy / divisor:,.3f}" for energy in (*energies, sum(energies))),
+            )
+        return listed
+
+    def _sentences(self) -> Iterator[str]:
+        divisor, unit = scale(self.energy, self.hardware.energy_unit)
+        plain = f"{self.energy!r} {self.hardware.energy_unit}"
+        yield f"memory energy {self.energy / divisor:,.4f} {unit} ({plain})"
+        proof = self.tiling.certificate
+        if proof is None:
+            yield "no certificate: this tiling is not from the optimal search"
+        else:
+            found = "proved optimal" if proof.proved else f"NOT proved: gap {100 * proof.gap:.4f} %"
+            yield (
+                f"{found}; lower bound {proof.lower_bound / divisor:,.4f} {unit}; "
+                f"{proof.space:.3g} tilings in the space, {proof.examined:,} examined"
+            )
+        yield from (f"DOES NOT FIT: {overflow}" for overflow in self.overflows)
+        top, bits = self.traffic[0], self.problem.bits
+        moved = top.I_reads * bits.I + top.F_reads * bits.F + top.O_writes * bits.O
+        once = (
+            self.problem.I_elements * bits.I
+            + self.problem.F_elements * bits.F
+            + self.problem.O_elements * bits.O
+        )
+        name = self.hardware.levels[0].name
+        yield f"{name} moves {moved / once:.4f} times the compulsory traffic"
+        if self.greedy is not None:
+            yield (
+                f"level by level: {self.greedy / divisor:,.4f} {unit}, "
+                f"{self.greedy / self.energy:.4f} times this"
+            )
+        yield f"Operations are not part of it. All figures are {NATURE}."
+
+
+_ORDER = {
+    "F": ("C", "HF", "WF", "M", "N", "HO", "WO"),
+    "I": ("C", "HF", "WF", "N", "HO", "WO", "M"),
+    "O": ("M", "N", "HO", "WO", "C", "HF", "WF"),
+}
+
+
+def _shown(tile: Extents) -> str:
+    return " ".join(f"{loop}={extent}" for loop, extent in tile._asdict().items())
+
+
+def _sums(asked: Traffic) -> int:
+    total: int = asked.O_partial_reads + asked.O_partial_writes + asked.O_writes
+    return total
+
+
+def solved(
+    problem: Problem, hardware: Hardware, accounting: Accounting, mapping: Mapping | None = None
+) -> Solved:
+    """The tiling of a problem, or a given one, with its traffic and energy.
+
+    A given one is evaluated as it is; `Solved.overflows` says where it does not fit.
+
+    Raises: Infeasible, TooLarge.
+    """
+    tiling = Tiling(mapping, None) if mapping else tile_of(problem, hardware, accounting)
+    partial = accounting.partial_sum_bits
+    asked = counts(problem, tiling.mapping, accounting)
+    greedy = _greedy(problem, hardware, accounting)
+    energy = memory_energy(problem, asked, hardware, partial)
+    return Solved(problem, hardware, accounting, tiling, asked, energy, greedy)
+
+
+def _greedy(problem: Problem, hardware: Hardware, accounting: Accounting) -> float | None:
+    """Energy of the level-by-level tiling; None where the greedy rule finds none."""
+    choices = _greedily(accounting)
+    try:
+        mapping = tile_of(problem, hardware, choices).mapping
+    except HwmodelError:
+        return None
+    asked = counts(problem, mapping, accounting)
+    return memory_energy(problem, asked, hardware, accounting.partial_sum_bits)
+
+
+def _greedily(accounting: Accounting) -> Accounting:
+    """The same accounting with the level-by-level search."""
+    greedy = {"search": "level-by-level", "stationary": "filter"}
+    return accounting.model_copy(update=greedy | {"weight_gradient": "signal-as-filters"})
