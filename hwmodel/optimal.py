@@ -249,7 +249,8 @@ def _met(
 
 def _check_feasible(space: Space, hardware: Hardware) -> None:
     """Raise Infeasible unless a tile of one element fits every level, with filters held."""
-    bits = {"I": space.problem.bits.I, "F": space.problem.bits.F, "O": space.sum_bits}
+    element = int(space.height.room[-1, -1] * space.width.room[-1, -1])  # 0: only padding is met
+    bits = {"I": space.problem.bits.I * element, "F": space.problem.bits.F, "O": space.sum_bits}
     for index, memories in enumerate(hardware.levels):
         buffers = [b for b in memories.buffers if b.capacity_bits is not None]
         for room, buffer in zip(rooms(space, index, "F"), buffers, strict=True):
