@@ -13,6 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,7 +118,7 @@ def measured(case: Problem, hardware: Hardware, options: Options) -> dict[str, A
     greedy_energy = memory_energy(case, greedy, hardware, options.partial_sum_bits)
     certificate = found.certificate
     return {
-        "milliseconds": round(1000 * seconds, 3),
+        "milliseconds": round(1000 * seconds, 3),  # of CPU time, one thread
         "energy": certificate.energy,
         "unit": hardware.energy_unit,
         "gap": certificate.gap,
@@ -151,8 +152,26 @@ def main() -> None:
             writer.writerows(rows)
     for chip, network in itertools.product(given.chips, given.networks):
         summary([r for r in rows if r["chip"] == chip and r["network"] == network])
+    against_exhaustive()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory {peak:.0f} MB")
+
+
+def against_exhaustive() -> None:
+    """How much faster than trying all integer tile chains in NumPy, where that ends."""
+    judge = import_module("tests.exhaustive")  # of the repository, not of the package
+    hardware = load(Hardware, "ascend")
+    case = Problem(Extents(6, 8, 8, 1, 1, 1, 1), Window(1), Window(1), Widths(2**15, 2**15, 2**15))
+    begun = time.process_time()
+    judged = judge.least_energy(case, hardware, Options())
+    middle = time.process_time()
+    found = optimal(case, hardware).certificate
+    end = time.process_time()
+    print(
+        f"exhaustive, {found.space} tilings: {1000 * (middle - begun):.0f} ms against "
+        f"{1000 * (end - middle):.1f} ms, ratio {(middle - begun) / (end - middle):.0f}; "
+        f"energies {judged[0]:.6g} and {found.energy:.6g} {hardware.energy_unit}"
+    )
 
 
 def summary(rows: list[dict[str, Any]]) -> None:

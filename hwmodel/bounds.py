@@ -56,8 +56,8 @@ class Axis(NamedTuple):
     room: Ints  # rows the smallest tiles of two classes need in a buffer
     rows: Ints  # rows loaded at least
     outs_per_row: Floats  # at most, in a buffer, for each class of taps
-    even_outs: bool  # with the taps uncut, every cut of the outputs loads the same anew
-    even_taps: bool
+    by_out: Ints | None  # rows that a cut before output 1, 2, ... loads anew, the taps uncut
+    by_tap: Ints | None  # None where they are not known
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,13 +182,10 @@ def _axis(window: Window, rule: RowRule, outs: int, taps: int) -> Axis:
     by_out, by_tap = _anew(window, rule, outs, taps), _anew(turned, rule, taps, outs)
     rows = np.maximum(_least_anew(outs, out, by_out)[:, None], _least_anew(taps, tap, by_tap))
     touched = int(block_rows(window, rule._replace(rows="touched"), 0, outs, 0, taps))
-    even = [
-        rule.rows == "touched" and anew is not None and bool((anew == anew[:1]).all())
-        for anew in (by_out, by_tap)
-    ]
-    return Axis(
-        out, tap, -(-outs // out), -(-taps // tap), room, touched + rows, per_row, even[0], even[1]
-    )
+    pieces = -(-outs // out), -(-taps // tap)
+    if rule.rows == "bounding":  # more rows than are touched, and not a sum over cuts
+        by_out = by_tap = None
+    return Axis(out, tap, *pieces, room, touched + rows, per_row, by_out, by_tap)
 
 
 def _anew(window: Window, rule: RowRule, outs: int, taps: int) -> Ints | None:

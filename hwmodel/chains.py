@@ -18,7 +18,7 @@ from hwmodel.pricing import level_energy
 from hwmodel.problem import Extents, Operand, Window
 from hwmodel.rows import most_rows
 
-__all__ = ["Found", "best_within", "energy_of"]
+__all__ = ["Found", "best_within", "energy_of", "uncut_energy"]
 
 Ints = NDArray[np.int64]
 COMPARED = 1000  # options that are compared with all others; what is left then is kept
@@ -167,16 +167,23 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
         if (loaded[0] == axis.rows[at]).all():
             cut = outs.fewest[None], taps.fewest[None]
             return _Options((out, tap), cut, loaded, axis.room[at][None])
-    even_outs = axis.even_outs and bool((taps.fewest == 1).all())
-    even_taps = axis.even_taps and bool((outs.fewest == 1).all())
+    by_out = axis.by_out if (taps.fewest == 1).all() else None
+    by_tap = axis.by_tap if (outs.fewest == 1).all() else None
     (out, out_cut), (tap, tap_cut) = (
-        _useful_chains(space, box) if even else _chains(space, box)
-        for box, even in ((outs, even_outs), (taps, even_taps))
+        _useful_chains(space, box) if _even(anew) else _chains(space, box)
+        for box, anew in ((outs, by_out), (taps, by_tap))
     )
-    if len(out) * len(tap) > space.limit // 100:
+    if len(out) * len(tap) > (
+        space.limit // 100 if by_out is by_tap is None else space.limit // 30
+    ):
         raise TooMany
     i, k = np.indices((len(out), len(tap))).reshape(2, -1)
-    loaded = _loaded(space, window, outs.extent, taps.extent, out[i], tap[k])
+    if by_out is not None:
+        loaded = _summed(axis, by_out, out)
+    elif by_tap is not None:
+        loaded = _summed(axis, by_tap, tap)
+    else:
+        loaded = _loaded(space, window, outs.extent, taps.extent, out[i], tap[k])
     found = _Options(
         (out[i], tap[k]),
         (out_cut[i], tap_cut[k]),
@@ -184,6 +191,21 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
         most_rows(window, space.rule, whole, out[i], tap[k]),
     )
     return _kept(found, _undominated(np.column_stack([*found.tiles, *found.pieces, loaded])))
+
+
+def _even(anew: Ints | None) -> bool:
+    """Whether every cut loads the same anew, so that rows depend on the number of pieces alone."""
+    return anew is not None and bool((anew == anew[:1]).all())
+
+
+def _summed(axis: Axis, anew: Ints, chains: Ints) -> Ints:
+    """Rows that chains of one loop load [chains, levels], the other uncut: a sum over cuts."""
+    rest = np.broadcast_to(np.arange(1, len(anew) + 1), (len(chains), len(anew)))
+    rows = []
+    for tiles in chains.T:
+        rest = rest % tiles[:, None]
+        rows.append(axis.rows[0, 0] + (rest == 0) @ anew)
+    return np.stack(rows, axis=1)
 
 
 def _loaded(space: Space, window: Window, outs: int, taps: int, out: Ints, tap: Ints) -> Ints:
@@ -257,6 +279,15 @@ def energy_of(space: Space, mapping: Mapping) -> float:
             return np.inf
     cuts = exact_cuts(problem, mapping.tiles, space.rule)[1:-1]
     return float(_energy(space, mapping.held, np.array(cuts, float).T))
+
+
+def uncut_energy(space: Space) -> float:
+    """What no tiling costs less than: everything in one piece at every level, as if it fitted."""
+    levels = len(space.prices) - 1
+    rows, columns = space.height.rows[0, 0], space.width.rows[0, 0]
+    cut = np.array([1, 1, 1, 1, 1, 1, 1, rows, columns], float)
+    held: Operand = "F"
+    return float(_energy(space, (held,) * levels, np.repeat(cut[:, None], levels, axis=1)))
 
 
 def _energy(space: Space, held: tuple[Operand, ...], cuts: Any) -> Any:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.accesses import Mapping, traffic
-from hwmodel.bounds import Level, OfmapSpace, Space, TooMany, level, space
-from hwmodel.chains import best_within, energy_of
+from hwmodel.bounds import Level, OfmapSpace, Space, TooMany, level, rooms, space
+from hwmodel.chains import best_within, energy_of, uncut_energy
 from hwmodel.classes import cheap_classes, floor, least_energy
 from hwmodel.errors import Infeasible
 from hwmodel.hardware import Hardware
@@ -91,7 +91,10 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
     sums, room = options.partial_sum_bits, options.ofmap_space
     prepared = space(problem, hardware, sums, options.rule, room, options.limit)
     _check_feasible(prepared, hardware)
-    best, bound = _best_first(prepared, _orders(prepared, options.stationary))
+    try:
+        best, bound = _best_first(prepared, _orders(prepared, options.stationary))
+    except TooMany:  # not even the classes of the reduction could be listed
+        best, bound = _Best(inf, None), uncut_energy(prepared)
     if best.mapping is None or best.energy > bound * (1 + ROUNDING):
         best = _fallback(prepared, hardware, best)
     return _certified(problem, hardware, options, best, bound)
@@ -256,11 +259,12 @@ def _met(
 
 
 def _check_feasible(space: Space, hardware: Hardware) -> None:
-    """Raise Infeasible unless a tile of one element fits every level."""
-    bits = {"I": space.problem.bits.I, "F": space.problem.bits.F, "O": space.sum_bits}
-    for index, rooms in enumerate(space.rooms):
-        buffers = [b for b in hardware.levels[index].buffers if b.capacity_bits is not None]
-        for room, buffer in zip(rooms, buffers, strict=True):
+    """Raise Infeasible unless a tile of one element fits every level, with filters held."""
+    element = int(space.height.room[-1, -1] * space.width.room[-1, -1])  # 0: only padding is met
+    bits = {"I": space.problem.bits.I * element, "F": space.problem.bits.F, "O": space.sum_bits}
+    for index, memories in enumerate(hardware.levels):
+        buffers = [b for b in memories.buffers if b.capacity_bits is not None]
+        for room, buffer in zip(rooms(space, index, "F"), buffers, strict=True):
             operands = [x for x, there in zip("IFO", room[1:], strict=True) if there]
             needs = sum(bits[x] for x in operands)
             if needs > room.capacity:

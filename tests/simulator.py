@@ -25,21 +25,19 @@ def simulate(problem, tiles, held, rule):  # noqa: C901  (one walk, in one place
 
     def visit(level, box):
         asked = levels[level]
-        if level == len(tiles):
-            asked["I_reads"] += products(problem, box, rule)
-            asked["F_reads"] += elements(problem, box, rule, "F")
-            arrive(level, box)
-            return
         loaded = None
         for block in blocks(box, tiles[level], ORDERS[held[level]]):
-            for operand in "IF":  # what is held is loaded when another block of it begins
-                if operand != held[level] or part(block, operand) != loaded:
-                    asked[operand + "_reads"] += elements(problem, block, rule, operand)
+            load(problem, block, rule, held[level], loaded, asked)
             loaded = part(block, held[level])
-            visit(level + 1, block)
+            (visit if level + 1 < len(tiles) else compute)(level + 1, block)
             if held[level] != "O" or all(block[d][1] == box[d][1] for d in REDUCTION):
                 arrive(level, block)
                 resting[level + 1].clear()
+
+    def compute(level, box):
+        levels[level]["I_reads"] += products(problem, box, rule)
+        levels[level]["F_reads"] += elements(problem, box, rule, "F")
+        arrive(level, box)
 
     def arrive(level, block):
         """Sums of a block come to a memory; where one rests, it is read to be added."""
@@ -50,6 +48,13 @@ def simulate(problem, tiles, held, rule):  # noqa: C901  (one walk, in one place
 
     visit(0, {d: (0, n) for d, n in problem.extent._asdict().items()})
     return [counted(asked, problem.groups) for asked in levels]
+
+
+def load(problem, block, rule, held, loaded, asked):
+    """I and F of a block are loaded; what is held only when another block of it begins."""
+    for operand in "IF":
+        if operand != held or part(block, operand) != loaded:
+            asked[operand + "_reads"] += elements(problem, block, rule, operand)
 
 
 def counted(asked, groups):

@@ -82,9 +82,9 @@ def chips(draw, levels):
     """Small chips whose capacities bind at every level, shared and split, cheaper inwards."""
     capacities, most = [], 2000
     for _ in range(levels - 1):
-        most = draw(st.integers(40, max(40, most)))
+        most = draw(st.integers(16, max(40, most)))
         split = draw(st.booleans())
-        part = st.integers(max(16, most // 4), most)
+        part = st.integers(max(8, most // 4), most)
         capacities.append((draw(part), draw(part), draw(part)) if split else most)
     energies, level = [], 200.0
     for _ in range(levels):

@@ -42,7 +42,7 @@ def nest(row):
     "row", COUNTS, ids=lambda r: "-".join((r["case"], r["level"], r["tensor"], r["action"]))
 )
 def test_counts_above_the_innermost_level_equal_accelforge(row):
-    """Rows from the first to the last, as that tool loads them; and its writes of I and F are fills."""
+    """That tool loads rows from the first to the last; its writes of I and F are our fills."""
     problem, mapping = nest(row)
     counts = traffic(problem, mapping, "exact", RowRule("bounding", "skipped"))
     level = row["levels"].split("/").index(row["level"])
