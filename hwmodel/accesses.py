@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from hwmodel.problem import Extents, Operand, Problem, Window
+from hwmodel.rows import TOUCHED, RowRule, Span, cut_rows, cut_spans, products
 
-__all__ = ["Count", "Cut", "Mapping", "Tile", "Traffic", "between", "paper_cut", "paper_cuts"]
-__all__ += ["paper_extent", "paper_top", "traffic"]
+__all__ = ["Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "between", "exact_cuts"]
+__all__ += ["paper_cut", "paper_cuts", "paper_extent", "paper_top", "pieces", "sums_moved"]
+__all__ += ["traffic"]
 
+Counting = Literal["paper", "exact"]
 Count = Any  # an int, a float under the source's ratios, or an array of either (in the search)
 Tile = Any  # Extents; in the search, Extents whose entries are arrays, one entry a tile
 
@@ -26,7 +30,8 @@ Tile = Any  # Extents; in the search, Extents whose entries are arrays, one entr
 class Mapping:
     """Tiles of every level below the top, outermost first, and the operand each boundary holds.
 
-    `held[i]` belongs to the boundary above `tiles[i]`: "F" keeps filters while ifmaps stream past.
+    `held[i]` belongs to the boundary above `tiles[i]`: "F" keeps filters while ifmaps stream past,
+    "I" keeps ifmaps while filters do, "O" keeps sums until their whole reduction has passed.
     """
 
     tiles: tuple[Extents, ...]
@@ -62,49 +67,139 @@ class Traffic(NamedTuple):
     O_writes: Count  # finished sums
 
 
-def traffic(problem: Problem, mapping: Mapping, counting: Literal["paper"]) -> list[Traffic]:
+def traffic(
+    problem: Problem,
+    mapping: Mapping,
+    counting: Counting,
+    rule: RowRule = TOUCHED,
+) -> list[Traffic]:
     """Elements asked of every level, the outermost first; the last is asked by the MACs.
 
-    Under `counting="paper"` the source's ratios are rounded to whole elements, and a sum is
-    counted only where it comes to rest: finished ones at the outermost level, unfinished ones at
-    the level above the cut that made them.
+    Under `counting="exact"` all are whole, and every transfer is counted at every level. Under
+    `counting="paper"` the source's ratios are rounded to whole elements, and a sum is counted only
+    where it comes to rest: finished ones at the outermost level, unfinished ones at the level
+    above the cut that made them. `rule` says which rows of I exact counts include.
 
     Source: BOLD, appendix, table of accesses and formula of the memory energy (spec sections
-    5 and 6: the O terms (2 n3 - 1), 2 n3 (n2 - 1) ...).
+    5 and 6: the O terms (2 n3 - 1), 2 n3 (n2 - 1) ...); exact pieces: spec section 10.
     """
-    cuts = {"paper": paper_cuts}[counting](problem, mapping.tiles)
-    pairs = zip(cuts[:-1], cuts[1:], (*mapping.held, "F"), strict=True)
-    levels = [between(problem, upper, lower, held) for upper, lower, held in pairs]
+    if counting == "exact":
+        cuts = exact_cuts(problem, mapping.tiles, rule)
+    else:
+        cuts = paper_cuts(problem, mapping.tiles)
+    levels, leaving = [], 1
+    for upper, lower, held in zip(cuts[:-1], cuts[1:], (*mapping.held, "F"), strict=True):
+        levels.append(between(problem, upper, lower, held, leaving))
+        leaving = sums_moved(upper, lower, held)
+    if counting == "exact":
+        return levels
     whole = [Traffic(*(round(count) for count in level)) for level in levels]
-    return [whole[0], *(level._replace(O_writes=0) for level in whole[1:])]
+    below = [t._replace(O_partial_writes=t.O_partial_reads, O_writes=0) for t in whole[1:]]
+    return [whole[0], *below]
 
 
-def between(problem: Problem, upper: Cut, lower: Cut, held: Operand = "F") -> Traffic:
+def sums_moved(upper: Cut, lower: Cut, held: Operand) -> Count:
+    """How often a sum of each output goes up: after every lower block, or every upper if held."""
+    return (upper if held == "O" else lower).reduction
+
+
+def between(
+    problem: Problem, upper: Cut, lower: Cut, held: Operand = "F", leaving: Count = 1
+) -> Traffic:
     """Elements of I, F and O that cross between the levels of `upper` and of `lower`.
 
     One visit to an upper block runs, from the outside: reduction blocks, blocks of the held
-    operand, blocks of the streamed one. With #d pieces of loop d,
+    operand, blocks of the streamed one; if O is held, blocks of O outside and the reduction
+    inside. With #d pieces of loop d,
 
         reads(X) = |X| * product of #d over the loops d that do not index X
 
     where #d is taken at the lower level if X streams, and at the upper level if X is held: it
-    stays while everything else passes. |I| is what the lower pieces load, halos included. A sum
-    is fetched back for all reduction blocks of a visit but the first.
+    stays while everything else passes. |I| is what the lower pieces load, halos included. For O
+    the product counts the sums that arrive from below; all but the last of an output are
+    unfinished. What arrives is added to the sum that rests in the upper memory, so that one is
+    read; not by the first to arrive after the last sum has left.
 
+    Args:
+        leaving: how often a sum of each output goes on up from the upper memory.
     Source: BOLD, appendix "Energy Estimation", algorithm of the data movement and its tables.
     Holds for: every cut; equal to the loop-nest simulator of the tests.
     """
     n = problem.extent
     at_I = upper if held == "I" else lower
     at_F = upper if held == "F" else lower
-    revisits = lower.reduction - upper.reduction
+    sums = sums_moved(upper, lower, held)
     return Traffic(
         I_reads=problem.groups * n.N * n.C * lower.rows * lower.columns * at_I.M,
         F_reads=problem.F_elements * at_F.N * at_F.HO * at_F.WO,
-        O_partial_reads=problem.O_elements * revisits,
-        O_partial_writes=problem.O_elements * revisits,
+        O_partial_reads=problem.O_elements * (sums - leaving),
+        O_partial_writes=problem.O_elements * (sums - 1),
         O_writes=problem.O_elements,
     )
+
+
+def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
+    """How many pieces a loop has at every level, the uncut loop first: tiles cut tile by tile.
+
+    Below the top, pieces of one level are as long as its tile, but for the rests that the levels
+    above have left over: one more kind of piece a level. Entries of `tiles` may be arrays.
+
+    >>> pieces(9, [6, 3]), pieces(9, [5, 3])
+    ([1, 2, 3], [1, 2, 4])
+    """
+    kinds: list[tuple[Count, Count]] = [(extent, 1)]  # length, how many
+    numbers: list[Count] = [1]
+    for tile in tiles:
+        full: Count = 0
+        rests = []
+        for length, number in kinds:
+            whole, rest = length // tile, length % tile
+            full = full + whole * number
+            rests.append((rest, number * (rest > 0)))
+        kinds = [(tile, full), *rests]
+        numbers.append(sum(number for _, number in kinds))
+    return numbers
+
+
+def exact_cuts(problem: Problem, tiles: Sequence[Extents], rule: RowRule) -> list[Cut]:
+    """Cuts of all levels into the real pieces: the whole, every tile, and the single MACs.
+
+    A MAC reads its own element of I, which all M_0 filters at level 0 share; only products with
+    an element that exists (under padding "counted": or with padding) are read.
+
+    Source: spec section 10.
+    Holds for: every tile, ragged or not; equal to the simulator of the tests, to the element.
+    """
+    n, height, width = problem.extent, problem.height, problem.width
+    numbers = {
+        d: pieces(extent, [getattr(tile, d) for tile in tiles]) for d, extent in n._asdict().items()
+    }
+    rows = axis_rows(height, rule, n.HO, n.HF, tuple((tile.HO, tile.HF) for tile in tiles))
+    columns = axis_rows(width, rule, n.WO, n.WF, tuple((tile.WO, tile.WF) for tile in tiles))
+    cuts = [
+        Cut(**{d: number[i] for d, number in numbers.items()}, rows=rows[i], columns=columns[i])
+        for i in range(len(tiles) + 1)
+    ]
+    used = products(height, rule, n.HO, n.HF), products(width, rule, n.WO, n.WF)
+    return [*cuts, cuts[-1]._replace(rows=used[0], columns=used[1])]
+
+
+@lru_cache(maxsize=4096)
+def axis_rows(
+    window: Window, rule: RowRule, outs: int, taps: int, tiles: tuple[tuple[int, int], ...]
+) -> tuple[int, ...]:
+    """Rows of I that all pieces of one axis load, at every level, the uncut axis first.
+
+    Remembered: the two axes of a square layer ask alike, and so do a search and its report.
+
+    Args:
+        tiles: outputs and taps of a tile at each level, outermost first.
+    """
+    turned = window._replace(step=window.dilation, dilation=window.step)
+    out_spans: list[list[Span]] = cut_spans(window, rule, outs, taps, [t[0] for t in tiles])
+    tap_spans = cut_spans(turned, rule, taps, outs, [t[1] for t in tiles])
+    levels = zip(out_spans, tap_spans, strict=True)
+    return tuple(cut_rows(window, rule, *spans) for spans in levels)
 
 
 def paper_extent(window: Window, outs: Count, taps: Count) -> Count:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hwmodel.files import Flag, Name, NamedSpec, Number, SpecModel, Text, Whole
 
@@ -34,12 +34,26 @@ class Accounting(NamedSpec):
 
     baseline: Name = Field(description="method whose energy percentages refer to")
     # Tiles and accesses
-    search: Literal["level-by-level"] = Field(
-        description="level-by-level: each level's cheapest tile in turn, from the top (greedy)"
+    search: Literal["level-by-level", "optimal"] = Field(
+        description="level-by-level: each level's cheapest tile in turn, from the top (greedy); "
+        "optimal: the least memory energy over all levels at once, proved"
     )
-    counting: Literal["paper"] = Field(
-        description="paper: the source's table, ceilings and ratios taken literally"
+    stationary: Literal["filter", "best"] = Field(
+        description="filter: filters are held while ifmaps stream past, at every boundary; "
+        "best: filters, ifmaps or ofmaps, whichever is cheapest at each (optimal search)"
     )
+    weight_gradient: Literal["signal-as-filters", "best-of-two-roles"] = Field(
+        description="what is held in backward_weight under stationary filter: the signal, which "
+        "has the filters' role, or the better of signal and ifmaps (optimal search)"
+    )
+    counting: Literal["paper", "exact"] = Field(
+        description="paper: the source's table, ceilings and ratios taken literally; exact: the "
+        "real nested pieces, every transfer of a sum at every level"
+    )
+    rows: Literal["touched", "bounding"] = Field(
+        description="rows and columns of ifmaps that no window touches: left out, or fetched"
+    )
+    padding: Literal["skipped", "counted"] = Field(description="zero padding as ifmap traffic")
     first_layer_input_gradient: Flag = Field(
         description="whether the first layer computes the gradient of the network's input"
     )
@@ -101,3 +115,17 @@ class Accounting(NamedSpec):
     not_counted_in_training: tuple[Text, ...] = Field(
         default=(), description="what only a training iteration would have to pay"
     )
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Accounting:
+        if self.search == "optimal" and self.counting != "exact":
+            raise ValueError("search optimal needs counting exact: it minimises exact counts")
+        if self.counting == "paper" and (self.rows, self.padding) != ("bounding", "counted"):
+            raise ValueError("counting paper has rows bounding and padding counted, as its source")
+        free = (self.stationary, self.weight_gradient) != ("filter", "signal-as-filters")
+        if self.search == "level-by-level" and free:
+            raise ValueError(
+                "search level-by-level is for stationary filter and weight_gradient "
+                "signal-as-filters"
+            )
+        return self

@@ -44,16 +44,14 @@ def checked(word: str, what: str) -> NamedSpec:
     return spec
 
 
-def description(word: str, what: str) -> Iterator[RenderableType]:
+def description(word: str, what: str) -> Iterator[RenderableType | str]:
     """A network as a table of its layers, anything else as its file. Raises: HwmodelError."""
     spec = checked(word, what)
     if isinstance(spec, Network):
         yield network_table(spec)
     else:
-        from rich.text import Text
-
         path = Path(what) if is_path(what) else bundled(_FILES[word])[what]
-        yield Text(path.read_text(encoding="utf-8").rstrip())
+        yield path.read_text(encoding="utf-8").rstrip()
 
 
 def network_table(network: Network) -> Table:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from hwmodel.accesses import Mapping, traffic
+from hwmodel.accesses import Mapping
 from hwmodel.accounting import Accounting
 from hwmodel.hardware import Buffer, Hardware
 from hwmodel.prices import OperationKind, price
-from hwmodel.problem import Problem
+from hwmodel.pricing import level_energies, partial_sum_bits, rates
+from hwmodel.problem import OPERANDS, Problem
+from hwmodel.tiling import counts
 
 __all__ = ["COMPUTE", "Component", "Operation", "Product", "Row", "Stream", "product_rows"]
 __all__ += ["stream_rows"]
@@ -78,19 +80,26 @@ def product_rows(
     section 6). A level that a tensor does not ask has no row.
     """
     rows = []
-    I, F, O = work.tensors  # noqa: E741
     bits = work.problem.bits
-    partial_bits = max(accounting.partial_sum_bits, bits.O)
-    for index, level in enumerate(traffic(work.problem, mapping, accounting.counting)):
-        back = level.O_partial_reads, partial_bits
-        unfinished = level.O_partial_writes, partial_bits
-        moves: tuple[tuple[str, Buffer, Moves, Moves], ...] = (
-            (I, hardware.holder(index, "I"), [(level.I_reads, bits.I)], []),
-            (F, hardware.holder(index, "F"), [(level.F_reads, bits.F)], []),
-            (O, hardware.holder(index, "O"), [back], [unfinished, (level.O_writes, bits.O)]),
+    partial_bits = partial_sum_bits(work.problem, accounting.partial_sum_bits)
+    for index, asked in enumerate(counts(work.problem, mapping, accounting)):
+        rate = rates(work.problem, hardware, index, accounting.partial_sum_bits)
+        partial = asked.O_partial_reads + asked.O_partial_writes
+        elements = asked.I_reads, asked.F_reads, partial + asked.O_writes
+        moved = (
+            asked.I_reads * bits.I,
+            asked.F_reads * bits.F,
+            partial * partial_bits + asked.O_writes * bits.O,
         )
-        for tensor, memory, reads, writes in moves:
-            rows += _moved(work, "memory", tensor, memory, reads, writes)
+        energies = level_energies(asked, rate)
+        for operand, tensor, accesses, size, energy in zip(
+            OPERANDS, work.tensors, elements, moved, energies, strict=True
+        ):
+            if accesses:
+                name = hardware.holder(index, operand).name
+                rows.append(
+                    Row(work.layer, work.phase, "memory", tensor, name, accesses, size, 0, energy)
+                )
     return rows + _operated(work, "compute", hardware, accounting)
 
 

@@ -7,7 +7,6 @@ from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hwmodel.accesses import Mapping
 from hwmodel.accounting import Accounting
 from hwmodel.energy import Product, Row, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
@@ -15,8 +14,9 @@ from hwmodel.files import load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.network import Network, load_network
+from hwmodel.optimal import Stationary
 from hwmodel.problem import Problem
-from hwmodel.search import level_by_level
+from hwmodel.tiling import Tiling, tile
 from hwmodel.workload import MODES, Job, Mode, works
 
 if TYPE_CHECKING:
@@ -33,21 +33,29 @@ COLUMNS = (
 
 
 class Tiler:
-    """The mapping of each problem on one chip under one accounting; equal ones are found once."""
+    """The tiling of each problem on one chip under one accounting; equal ones are found once."""
 
     def __init__(self, hardware: Hardware, accounting: Accounting) -> None:
         self.hardware, self.accounting = hardware, accounting
-        self._found: dict[Problem, Mapping] = {}
+        self._found: dict[tuple[Problem, Stationary | None], Tiling] = {}
 
-    def mapping(self, work: Product) -> Mapping:
-        """The tiles for `work`. Raises: Infeasible, TooLarge; they name the layer."""
-        if work.problem not in self._found:
+    def tiling(self, work: Product) -> Tiling:
+        """The tiling for `work`. Raises: Infeasible, TooLarge; they name the layer."""
+        stationary = self._stationary(work)
+        key = work.problem, stationary
+        if key not in self._found:
             try:
-                self._found[work.problem] = level_by_level(work.problem, self.hardware)
+                self._found[key] = tile(work.problem, self.hardware, self.accounting, stationary)
             except (Infeasible, TooLarge) as error:
                 error.where = f"{work.layer}, {work.phase} on {self.hardware.name}"
                 raise
-        return self._found[work.problem]
+        return self._found[key]
+
+    def _stationary(self, work: Product) -> Stationary | None:
+        """In backward_weight either operand may have the filters' role; else as accounted."""
+        free = self.accounting.weight_gradient == "best-of-two-roles"
+        held_only = self.accounting.stationary == "filter"
+        return "either" if free and held_only and work.phase == "backward_weight" else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,6 +69,7 @@ class Report:
     batch: int
     mode: Mode
     rows: tuple[Row, ...]
+    tilings: tuple[tuple[Product, Tiling], ...]
     not_counted: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -130,17 +139,20 @@ def evaluate(
         raise HwmodelError(f"mode {mode!r}: must be one of {', '.join(MODES)}")
     tiler = tiler or Tiler(chip, choices)
     rows: list[Row] = []
+    tilings: list[tuple[Product, Tiling]] = []
     job = Job(method, choices, batch, mode)
     nodes = network.nodes(frozenset(method.omits))
     edges = method.edges(nodes, choices)
     for node in nodes:
         for work in works(node, edges, job):
             if isinstance(work, Product):
-                rows += product_rows(work, tiler.mapping(work), chip, choices)
+                tiling = tiler.tiling(work)
+                tilings.append((work, tiling))
+                rows += product_rows(work, tiling.mapping, chip, choices)
             else:
                 rows += stream_rows(work, chip, choices)
     missing = not_counted(network, choices, mode)
-    return Report(network, chip, method, choices, batch, mode, tuple(rows), missing)
+    return Report(network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), missing)
 
 
 def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:

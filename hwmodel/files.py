@@ -38,7 +38,7 @@ Flag = StrictBool
 Text = Annotated[StrictStr, Field(min_length=1)]
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 
-MAX_SPEC_BYTES = 8 * 2**20  # a spec or network file larger than this is a mistake
+MAX_SPEC_BYTES = 2**20  # of a spec or network file; some ten thousand layers
 MAX_DEPTH = 20  # of mappings and lists in each other
 
 
@@ -132,9 +132,10 @@ def read_yaml(path: Path) -> Any:
 
     yaml = YAML(typ="rt", pure=True)
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_SPEC_BYTES + 1)
         if len(raw) > MAX_SPEC_BYTES:
-            raise SpecError(f"{path}: {len(raw):,} B; a spec has at most {MAX_SPEC_BYTES:,}")
+            raise SpecError(f"{path}: is longer than {MAX_SPEC_BYTES:,} B, the most a spec has")
         text = raw.decode("utf-8")
         _refuse(text, path)
         return yaml.load(text)
@@ -313,25 +314,39 @@ def whole_file(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """A file handle whose content replaces `path` only once everything has been written.
 
     Written beside the target, synced, then renamed over it: readers see the old file or the new.
+    A link is followed, a file keeps its permissions, and what is no file (a device, a pipe) is
+    written to as it is.
 
     Raises: HwmodelError where the place cannot be written.
     """
+    binary = "b" in mode
+    text: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:80]}.", dir=path.parent)
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            with target.open(mode, **text) as stream:
+                yield stream
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:80]}.", dir=target.parent)
         try:
-            encoding = None if "b" in mode else "utf-8"
-            newline = None if "b" in mode else ""
-            with os.fdopen(handle, mode, encoding=encoding, newline=newline) as stream:
+            with os.fdopen(handle, mode, **text) as stream:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, path)
+            os.chmod(temporary, _permissions(target))
+            os.replace(temporary, target)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
         raise HwmodelError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _permissions(target: Path) -> int:
+    """Those the file has, or those a new file would have."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

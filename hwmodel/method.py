@@ -192,7 +192,9 @@ class Method(NamedSpec):
     )
     layers: tuple[LayerRule, ...] = Field(min_length=1)
     tensors: tuple[TensorRule, ...] = Field(min_length=1)
-    omits: tuple[Name, ...] = Field(default=(), description="kinds of layers it does without")
+    omits: tuple[Name, ...] = Field(
+        default=(), description="kinds of layers without a role that it does without"
+    )
     kept: tuple[SumRule, ...] = Field(
         default=(), description="sums stored beside the tensor for the way back"
     )

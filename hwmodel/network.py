@@ -6,6 +6,7 @@ which is a Python module that wires the layers, and its arguments.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
@@ -25,11 +26,10 @@ from hwmodel.files import (
     read_yaml,
     validate,
 )
-from hwmodel.layers import Layer, Shape
+from hwmodel.layers import INPUT, Layer, Shape
 
 __all__ = ["INPUT", "Network", "Node", "load_network", "zoo"]
 
-INPUT = "input"  # what layers call the network's own input
 MAX_LAYERS = 10_000
 Positive = Annotated[Whole, Field(ge=1, le=2**31)]
 
@@ -74,7 +74,7 @@ class _Placed(NamedTuple):
 
 
 # Kinds behind which the tensor is the same to its reader, but for its shape.
-_SEEN_THROUGH = frozenset({"max-pool", "reshape", "slice", "pixel-shuffle"})
+_SEEN_THROUGH = frozenset({"max-pool", "reshape", "slice", "pixel-shuffle", "pixel-unshuffle"})
 
 
 class Network(NamedSpec):
@@ -88,6 +88,8 @@ class Network(NamedSpec):
 
     def nodes(self, omitted: frozenset[str] = frozenset()) -> tuple[Node, ...]:
         """Every layer at its place; layers of the `omitted` kinds are as if not there.
+
+        A layer with a role has its own reason to be there, and stays.
 
         Raises: ShapeError for a name used twice, an input that does not come before, or shapes
             that do not fit.
@@ -146,7 +148,7 @@ class Network(NamedSpec):
             shapes[layer.name] = layer.output_shape(given)
             before = layer.name
             found = tuple(stands_for[name] for name in inputs)
-            gone = layer.kind in omitted and len(found) == 1
+            gone = layer.kind in omitted and layer.role is None and len(found) == 1
             stands_for[layer.name] = found[0] if gone else layer.name
             if not gone:
                 placed.append(_Placed(layer, found, given, shapes[layer.name]))
@@ -168,6 +170,7 @@ class _Zoo(SpecModel):
     members: dict[str, _Member]
 
 
+@cache
 def zoo() -> dict[str, _Member]:
     """Bundled networks by name."""
     path = folder(Network.FOLDER) / "zoo.yaml"

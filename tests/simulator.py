@@ -1,118 +1,121 @@
-"""The judge of `counting: paper`: walks the blocks of a loop nest down to each MAC and counts.
+"""The judge of all counting: walks every block and looks at what it loads. Slow and plain.
 
-Slow and plain, and nothing shared with the product but the types of a problem. From the outside
-one visit to a block runs: reduction blocks (C, HF, WF), blocks of the held operand, blocks of the
-streamed one. What a block loads is counted element by element: of I every position from the first
-to the last that it touches, padding and skipped rows included.
+It imports nothing of `hwmodel`: a problem, its tiles and its row rule are read by attribute.
 """
 
-from collections import Counter
 from itertools import product
 
 REDUCTION = ("C", "HF", "WF")
-OF_F = ("M",)
-OF_I = ("N", "HO", "WO")
-OF_O = ("N", "M", "HO", "WO")
+ORDERS = {  # loops over the blocks of one visit, from the outside
+    "F": (*REDUCTION, "M", "N", "HO", "WO"),
+    "I": (*REDUCTION, "N", "HO", "WO", "M"),
+    "O": ("M", "N", "HO", "WO", *REDUCTION),
+}
+DIMENSIONS = {
+    "I": ("N", "C", "HO", "WO", "HF", "WF"),
+    "F": ("M", "C", "HF", "WF"),
+    "O": ("N", "M", "HO", "WO"),
+}
 
 
-def simulate(problem, tiles, held=None):
-    """Counts of every level, the outermost first: I, F, O (sums at rest), and MACs at the last.
+def simulate(problem, tiles, held, rule):  # noqa: C901  (one walk, in one place)
+    """What every level is asked for, outermost first; the last is asked by the MACs."""
+    levels = [dict(I_reads=0, F_reads=0, O_partial_reads=0, written=[]) for _ in (*tiles, 0)]
+    resting = [set() for _ in levels]  # outputs of which a sum rests in this level's memory
 
-    Keys: "I", "F" reads; "O back" sums fetched to be continued, "O part" sums that leave
-    unfinished, "O" finished sums; "mac".
-    """
-    counts = [Counter() for _ in range(len(tiles) + 1)]
-    whole = {loop: (0, length) for loop, length in problem.extent._asdict().items()}
-    for _ in range(problem.groups):
-        _visit(problem, tiles, held or ["F"] * len(tiles), counts, whole)
-        counts[0]["O"] += _elements(whole, OF_O)
-    return counts
+    def visit(level, box):
+        asked = levels[level]
+        if level == len(tiles):
+            asked["I_reads"] += products(problem, box, rule)
+            asked["F_reads"] += elements(problem, box, rule, "F")
+            arrive(level, box)
+            return
+        loaded = None
+        for block in blocks(box, tiles[level], ORDERS[held[level]]):
+            for operand in "IF":  # what is held is loaded when another block of it begins
+                if operand != held[level] or part(block, operand) != loaded:
+                    asked[operand + "_reads"] += elements(problem, block, rule, operand)
+            loaded = part(block, held[level])
+            visit(level + 1, block)
+            if held[level] != "O" or all(block[d][1] == box[d][1] for d in REDUCTION):
+                arrive(level, block)
+                resting[level + 1].clear()
 
+    def arrive(level, block):
+        """Sums of a block come to a memory; where one rests, it is read to be added."""
+        for output in outputs(block):
+            levels[level]["O_partial_reads"] += output in resting[level]
+            levels[level]["written"].append(output)
+            resting[level].add(output)
 
-def _visit(problem, tiles, held, counts, box):
-    """One block of the level above `tiles[0]`, whose own counts are `counts[0]`."""
-    if not tiles:
-        _compute(counts[0], box)
-        return
-    parts = list(_blocks(box, tiles[0], REDUCTION))
-    streamed, outer, inner = ("I", OF_F, OF_I) if held[0] == "F" else ("F", OF_I, OF_F)
-    for part in parts:
-        if part != parts[0]:
-            counts[0]["O back"] += _elements(box, OF_O)
-        for kept in _blocks(part, tiles[0], outer):
-            counts[0][held[0]] += _loaded(problem, kept, held[0])
-            for block in _blocks(kept, tiles[0], inner):
-                counts[0][streamed] += _loaded(problem, block, streamed)
-                _visit(problem, tiles[1:], held[1:], counts[1:], block)
-        if part != parts[-1]:
-            counts[0]["O part"] += _elements(box, OF_O)
-
-
-def _compute(count, box):
-    """One block at the compute unit: filters are read once, each position of I once a tap."""
-    for _ in _points(box, ("M", "C", "HF", "WF")):
-        count["F"] += 1
-    for _ in _points(box, ("N", "C", "HO", "WO", "HF", "WF")):
-        count["I"] += 1
-    for _ in _points(box, tuple(box)):
-        count["mac"] += 1
+    visit(0, {d: (0, n) for d, n in problem.extent._asdict().items()})
+    return [counted(asked, problem.groups) for asked in levels]
 
 
-def _blocks(box, tile, loops):
-    cuts = [_cut(*box[loop], getattr(tile, loop)) for loop in loops]
+def counted(asked, groups):
+    """Of all sums written for an output, the last one is the finished one."""
+    written = asked.pop("written")
+    asked["O_writes"] = len(set(written))
+    asked["O_partial_writes"] = len(written) - asked["O_writes"]
+    return {key: groups * number for key, number in asked.items()}
+
+
+def blocks(box, tile, order):
+    cuts = []
+    for d in order:
+        start, stop = box[d]
+        step = getattr(tile, d)
+        cuts.append([(a, min(a + step, stop)) for a in range(start, stop, step)])
     for spans in product(*cuts):
-        yield box | dict(zip(loops, spans, strict=True))
+        yield dict(zip(order, spans, strict=True))
 
 
-def _cut(start, stop, step):
-    return [(a, min(a + step, stop)) for a in range(start, stop, step)]
+def part(block, operand):
+    return tuple(block[d] for d in DIMENSIONS[operand])
 
 
-def _points(box, loops):
-    return product(*(range(*box[loop]) for loop in loops))
+def outputs(block):
+    return list(product(*(range(*block[d]) for d in DIMENSIONS["O"])))
 
 
-def _elements(box, loops):
-    return sum(1 for _ in _points(box, loops))
-
-
-def _loaded(problem, box, operand):
+def elements(problem, block, rule, operand):
     if operand == "F":
-        return _elements(box, ("M", "C", "HF", "WF"))
-    images = _elements(box, ("N", "C"))
-    rows = _span(problem.height, box["HO"], box["HF"])
-    columns = _span(problem.width, box["WO"], box["WF"])
-    return images * rows * columns
+        return volume(block, DIMENSIONS["F"])
+    rows = needed(problem.height, rule, block["HO"], block["HF"])
+    columns = needed(problem.width, rule, block["WO"], block["WF"])
+    return volume(block, ("N", "C")) * len(rows) * len(columns)
 
 
-def _span(window, outs, taps):
-    """Positions from the first to the last that some output and some tap of a block meet at."""
-    assert window.spread == 1, "inserted zeros are not walked here"
-    touched = [
-        out * window.step + tap * window.dilation - window.pad
-        for out in range(*outs)
-        for tap in range(*taps)
-    ]
-    return max(touched) - min(touched) + 1
+def volume(block, dimensions):
+    result = 1
+    for d in dimensions:
+        result *= block[d][1] - block[d][0]
+    return result
 
 
-def execute(problem, i, f):
-    """The nest on nested lists I[n][c][row][column], F[m][c][tap][tap] of one group -> O."""
-    n = problem.extent
-    rows = _meetings(problem.height, n.HO, n.HF)
-    columns = _meetings(problem.width, n.WO, n.WF)
-    o = [[[[0] * n.WO for _ in range(n.HO)] for _ in range(n.M)] for _ in range(n.N)]
-    for image, m, c in product(range(n.N), range(n.M), range(n.C)):
-        for (ho, hf, hi), (wo, wf, wi) in product(rows, columns):
-            o[image][m][ho][wo] += i[image][c][hi][wi] * f[m][c][hf][wf]
-    return o
-
-
-def _meetings(window, outs, taps):
-    """Every (output, tap, row) that exists: neither padding nor an inserted zero."""
-    found = []
-    for out, tap in product(range(outs), range(taps)):
+def met(window, rule, outs, taps):
+    """The row that each pair of an output and a tap meets, inserted zeros left out."""
+    rows = []
+    for out, tap in product(range(*outs), range(*taps)):
         position = out * window.step + tap * window.dilation - window.pad
-        if position % window.spread == 0 and 0 <= position // window.spread < window.size:
-            found.append((out, tap, position // window.spread))
-    return found
+        if position % window.spread == 0:
+            row = position // window.spread
+            if rule.padding == "counted" or 0 <= row < window.size:
+                rows.append(row)
+    return rows
+
+
+def needed(window, rule, outs, taps):
+    rows = set(met(window, rule, outs, taps))
+    if rule.rows == "bounding" and rows:
+        rows = set(range(min(rows), max(rows) + 1))
+    return rows
+
+
+def products(problem, box, rule):
+    """Elements of I that the MACs of a block take; its filters share them."""
+    count = 0
+    for _ in product(range(*box["N"]), range(*box["C"])):
+        rows = met(problem.height, rule, box["HO"], box["HF"])
+        count += len(rows) * len(met(problem.width, rule, box["WO"], box["WF"]))
+    return count

@@ -1,9 +1,109 @@
-"""Layers, loop nests and tiles for property tests."""
+"""Random layers, problems, tile chains, rules and chips; small, ragged and awkward."""
 
 from hypothesis import strategies as st
 
+from hwmodel.hardware import Hardware
 from hwmodel.layers import Conv
-from hwmodel.problem import Extents, Problem, Widths
+from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.rows import RowRule
+
+small = st.integers(1, 4)
+steps = st.integers(1, 3)
+windows = st.builds(
+    Window,
+    size=st.integers(1, 9),
+    step=steps,
+    dilation=steps,
+    pad=st.integers(-1, 4),
+    pad_end=st.integers(0, 3),
+    spread=steps,
+)
+widths = st.builds(Widths, *[st.sampled_from((1, 2, 8, 16, 32))] * 3)
+row_rules = st.builds(
+    RowRule, st.sampled_from(("touched", "bounding")), st.sampled_from(("skipped", "counted"))
+)
+
+
+@st.composite
+def extents(draw):
+    outs, taps = st.integers(1, 6), st.integers(1, 4)
+    return Extents(*(draw(s) for s in (small, small, small, outs, outs, taps, taps)))
+
+
+problems = st.builds(Problem, extents(), windows, windows, widths, st.integers(1, 2))
+
+
+@st.composite
+def tile_chains(draw, extent, levels=None):
+    """Tiles of 1 to 4 levels, each within the one before."""
+    chain = [extent]
+    for _ in range(levels or draw(st.integers(1, 4))):
+        chain.append(Extents(*(draw(st.integers(1, n)) for n in chain[-1])))
+    return tuple(chain[1:])
+
+
+def chip(capacities, energies):
+    """A chip from the bits and the (read, write) energies of its levels, the outermost first.
+
+    Three capacities in the place of one are those of a level split into I, F and O.
+    """
+    levels = []
+    for i, (bits, (read, write)) in enumerate(
+        zip(("unlimited", *capacities), energies, strict=True)
+    ):
+        level = {"level": len(energies) - 1 - i, "name": f"L{i}"}
+        costs = {"read_energy": read, "write_energy": write, "source": "test"}
+        if isinstance(bits, tuple):
+            parts = zip("IFO", bits, strict=True)
+            level["split"] = [
+                {"name": f"L{i}{x}", "holds": [x], "capacity": f"{n} bit", **costs}
+                for x, n in parts
+            ]
+        else:
+            size = bits if bits == "unlimited" else f"{bits} bit"
+            level |= {"capacity": size, "holds": ["I", "F", "O"], **costs}
+        levels.append(level)
+    mac = {"operation": "mac", "bits": 32, "energy": 1.0, "source": "test"}
+    return Hardware.model_validate(
+        {
+            "version": 1,
+            "name": "small",
+            "title": "a small chip",
+            "energy_unit": "pJ",
+            "sources": {"test": "made up"},
+            "levels": levels,
+            "arithmetic": [mac],
+        }
+    )
+
+
+@st.composite
+def chips(draw, levels):
+    """Small chips whose capacities bind at every level, shared and split, cheaper inwards."""
+    capacities, most = [], 2000
+    for _ in range(levels - 1):
+        most = draw(st.integers(40, max(40, most)))
+        split = draw(st.booleans())
+        part = st.integers(max(16, most // 4), most)
+        capacities.append((draw(part), draw(part), draw(part)) if split else most)
+    energies, level = [], 200.0
+    for _ in range(levels):
+        energies.append((level, level * draw(st.sampled_from((1, 1, 1.25, 0.5)))))
+        level = round(level / draw(st.sampled_from((1, 1.5, 2, 5, 10))), 6)
+    return chip(capacities, energies)
+
+
+@st.composite
+def small_problems(draw, tilings):
+    """Problems with at most so many tilings of each loop together, with some loop of 4 to 9."""
+    sizes = [1, 1, 1, 1, 1, 1, 1]
+    for _ in range(draw(st.integers(2, 9))):
+        i = draw(st.integers(0, 6))
+        longer = [*sizes[:i], min(sizes[i] + draw(st.integers(1, 4)), 9), *sizes[i + 1 :]]
+        if tilings(longer) <= 40_000:
+            sizes = longer
+    bits = draw(st.builds(Widths, *[st.sampled_from((1, 2, 4, 8))] * 3))
+    return Problem(Extents(*sizes), draw(windows), draw(windows), bits)
 
 
 @st.composite

@@ -62,9 +62,7 @@ def test_every_number_of_a_bundled_chip_has_a_known_source():
         stated = [b.source for level in hardware.levels for b in level.buffers]
         stated += [price.source for price in hardware.arithmetic]
         for source in stated:
-            for part in source.split("; "):
-                key = part.split(": ")[-1].split(",")[0]
-                assert key in hardware.sources, (name, source)
+            assert any(key in source for key in hardware.sources), (name, source)
 
 
 @pytest.mark.parametrize(

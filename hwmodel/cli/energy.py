@@ -27,7 +27,12 @@ Batch = Annotated[
     int | None, typer.Option(help="Images in the iteration.", show_default="1, or the training's")
 ]
 Mode = Annotated[str, typer.Option(help="training (all passes) or inference (forward only).")]
-Csv = Annotated[str, typer.Option("--csv", help="Write only this CSV; '-' is standard output.")]
+Csv = Annotated[
+    str,
+    typer.Option(
+        "--csv", help="Write the CSV here and no figures; '-': to standard output, and no tables."
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option(help="Folder for the CSV and the figures.", show_default="reports")
 ]

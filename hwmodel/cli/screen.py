@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from hwmodel.errors import HwmodelError
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -40,6 +42,8 @@ def deliver(
     from hwmodel.plot import draw, read_records
     from hwmodel.report import write_text
 
+    if csv.endswith((".yaml", ".yml", ".onnx")):
+        raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")
     if csv == "-":
         sys.stdout.write(text)
         say(notes)
@@ -54,7 +58,7 @@ def deliver(
         return
     made = folder / f"{stem}.csv"
     write_text(made, text)
-    records = read_records(made)
+    records = read_records(made) if kinds else []
     for kind in kinds:
         for ending in ("png", "svg"):
             draw(records, folder / f"{stem}_{kind}.{ending}", kind)
@@ -62,11 +66,14 @@ def deliver(
     say(f"wrote {made}{figures}")
 
 
-def show(tables: Iterable[RenderableType]) -> None:
-    """Print tables, each in one piece."""
+def show(pieces: Iterable[RenderableType | str]) -> None:
+    """Print tables, and text as it is: no line of a file is broken."""
     screen = console()
-    for table in tables:
-        screen.print(table)
+    for piece in pieces:
+        if isinstance(piece, str):
+            typer.echo(piece)
+        else:
+            screen.print(piece)
 
 
 def console() -> Console:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hwmodel.layers.base import PASSES, BaseLayer, Cost, LoopNest, Pass, Shape, Tensor
+from hwmodel.layers.base import INPUT, PASSES, BaseLayer, Cost, LoopNest, Pass, Shape, Tensor
 from hwmodel.layers.elementwise import (
     Activation,
     Add,
@@ -31,6 +31,7 @@ from hwmodel.layers.reshaping import (
 )
 
 __all__ = [
+    "INPUT",
     "PASSES",
     "Activation",
     "Add",

@@ -17,7 +17,17 @@ from hwmodel.errors import ShapeError
 from hwmodel.files import Name, SpecModel
 from hwmodel.problem import Extents, Window
 
-__all__ = ["MAX_EXTENT", "PASSES", "BaseLayer", "Cost", "LoopNest", "Pair", "Pass", "Positive"]
+__all__ = [
+    "INPUT",
+    "MAX_EXTENT",
+    "PASSES",
+    "BaseLayer",
+    "Cost",
+    "LoopNest",
+    "Pair",
+    "Pass",
+    "Positive",
+]
 __all__ += ["Shape", "Sides", "Sliding", "Tensor", "reach"]
 
 Shape = tuple[int, int, int]  # C, H, W of one image [elements]
@@ -31,6 +41,7 @@ PASSES: dict[Pass, tuple[Tensor, Tensor, Tensor]] = {
     "backward_weight": ("I", "dO", "dF"),
 }
 
+INPUT = "input"  # what layers call the network's own input
 MAX_EXTENT = 2**31  # the largest dimension, kernel, stride or padding that a file may state
 
 

@@ -7,6 +7,7 @@ they are told how to pad.
 from __future__ import annotations
 
 from hwmodel.layers import (
+    INPUT,
     Activation,
     Add,
     AveragePool,
@@ -23,7 +24,6 @@ from hwmodel.layers import (
     Slice,
     Upsample,
 )
-from hwmodel.network import INPUT
 
 __all__ = ["INPUT", "Wiring"]
 

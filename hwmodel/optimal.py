@@ -1,0 +1,267 @@
+"""The cheapest tiling of a problem on a chip, with a proof: branch and bound over classes of tiles.
+
+Every level has a term of the energy that depends on its own pieces alone (`bounds`). The sum of the
+terms' minima is a lower bound; with it, a term may exceed its minimum by no more than the gap to a
+tiling at hand. Only such classes are listed, joined level by level to nests, and met exactly
+(`chains`), the most promising first. When no nest is left below the best tiling, it is optimal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import pairwise, product
+from math import comb, inf, prod
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwmodel.accesses import Mapping, traffic
+from hwmodel.bounds import Level, OfmapSpace, Space, TooMany, level, space
+from hwmodel.chains import best_within, energy_of
+from hwmodel.classes import cheap_classes, floor, least_energy
+from hwmodel.errors import Infeasible
+from hwmodel.hardware import Hardware
+from hwmodel.nests import joined, most_pieces, wasted
+from hwmodel.pricing import memory_energy
+from hwmodel.problem import OPERANDS, Extents, Operand, Problem
+from hwmodel.rows import TOUCHED, RowRule
+from hwmodel.search import candidates, level_by_level
+
+__all__ = ["Certificate", "Optimum", "Options", "Stationary", "optimal"]
+
+Ints = NDArray[np.int64]
+SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
+GROWTH = (30, 10.0), (300, 4.0), (3000, 2.0), (inf, 1.4)  # of the slack, by entries listed
+MOST_NESTS = 20_000  # of classes, met one by one
+ROUNDING = 1e-13  # relative; energies that differ by less are equal
+
+
+# What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
+Stationary = Literal["filter", "either", "best"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the search is free to choose, and how it counts."""
+
+    partial_sum_bits: int = 32
+    stationary: Stationary = "filter"
+    rule: RowRule = TOUCHED
+    ofmap_space: OfmapSpace = "held"
+    limit: int = 3_000_000  # entries of any list
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known about a tiling's distance from the optimum."""
+
+    energy: float  # [chip's unit]
+    lower_bound: float  # no tiling of the space costs less [chip's unit]
+    gap: float  # 1 - lower_bound / energy; 0 if proved
+    proved: bool
+    space: int  # tilings, fitting or not
+    examined: int  # classes, nests of classes and tilings that were evaluated
+
+
+class Optimum(NamedTuple):
+    """The cheapest tiling found, and its certificate."""
+
+    mapping: Mapping
+    certificate: Certificate
+
+
+class _Best(NamedTuple):
+    energy: float
+    mapping: Mapping | None
+    examined: int = 0
+
+
+def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) -> Optimum:
+    """The tiling of least memory energy, exact counting, over all integer tile chains.
+
+    Of tilings of equal energy the one met first is kept: an order without chance, so that equal
+    problems always get equal tilings.
+
+    Raises: Infeasible.
+    Holds for: every problem; equal to the exhaustive search of the tests. Where a list would
+        exceed `options.limit`, the best tiling so far is returned with its gap.
+    """
+    sums, room = options.partial_sum_bits, options.ofmap_space
+    prepared = space(problem, hardware, sums, options.rule, room, options.limit)
+    _check_feasible(prepared, hardware)
+    best, bound = _best_first(prepared, _orders(prepared, options.stationary))
+    if best.mapping is None or best.energy > bound * (1 + ROUNDING):
+        best = _fallback(prepared, hardware, best)
+    return _certified(problem, hardware, options, best, bound)
+
+
+def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
+    """The best tiling under any of `orders`, and what no tiling costs less than.
+
+    The order with the lowest bound goes on, by one step of slack; so a good tiling is found early,
+    and most orders are never looked into.
+    """
+    best, stuck = _Best(inf, None), inf
+    known: dict[Level, float] = {}
+    queue = [(order.settled, i, order) for i, order in enumerate(orders)]
+    heapify(queue)
+    while queue and queue[0][0] < best.energy * (1 - ROUNDING):
+        _, i, order = heappop(queue)
+        before = order.settled
+        try:
+            best, order = _deepened(space, order, best, known)
+        except TooMany:
+            order = order._replace(open=False)
+        if order.open:
+            heappush(queue, (order.settled, i, order))
+        else:
+            stuck = min(stuck, max(before, order.settled))
+    return best, min(stuck, best.energy)
+
+
+def _fallback(space: Space, hardware: Hardware, best: _Best) -> _Best:
+    """`best`, or the level-by-level tiling, or tiles of one element, where the search gave up."""
+    problem, number = space.problem, len(hardware.levels) - 1
+    single: Operand = "F"
+    starts = [Mapping((Extents(1, 1, 1, 1, 1, 1, 1),) * number, (single,) * number)]
+    if prod(candidates(extent).size for extent in problem.extent[:5]) <= space.limit:
+        starts.append(level_by_level(problem, hardware))
+    for mapping in starts:
+        energy = energy_of(space, mapping)
+        if energy < best.energy:
+            best = best._replace(energy=energy, mapping=mapping)
+    return best
+
+
+def _certified(
+    problem: Problem, hardware: Hardware, options: Options, best: _Best, bound: float
+) -> Optimum:
+    assert best.mapping is not None
+    counts = traffic(problem, best.mapping, "exact", options.rule)
+    energy = memory_energy(problem, counts, hardware, options.partial_sum_bits)
+    proved = bound >= best.energy * (1 - ROUNDING)
+    levels = len(hardware.levels) - 1
+    size = len(_held(options.stationary, levels))
+    for extent in problem.extent:
+        size *= comb(extent + levels - 1, levels)  # falling chains of tiles
+    lower = energy if proved else bound
+    gap = 0.0 if proved or not energy else 1 - lower / energy
+    return Optimum(best.mapping, Certificate(energy, lower, gap, proved, size, best.examined))
+
+
+class _Order(NamedTuple):
+    """What each boundary holds, and how far the tilings under it have been looked at."""
+
+    held: tuple[Operand, ...]
+    levels: tuple[Level, ...]
+    settled: float  # no tiling below this is left
+    least: tuple[float, ...] = ()  # energies of the levels; at first only a rough sum is known
+    slack: float = 0.0
+    seen: frozenset[bytes] = frozenset()
+    open: bool = True  # False: a limit was reached
+
+
+def _held(stationary: Stationary, boundaries: int) -> list[tuple[Operand, ...]]:
+    """All choices of what the boundaries hold."""
+    if stationary == "best":
+        return list(product(OPERANDS, repeat=boundaries))
+    same: tuple[Operand, ...] = ("F", "I") if stationary == "either" else ("F",)
+    return [(operand,) * boundaries for operand in same]
+
+
+def _orders(space: Space, stationary: Stationary) -> list[_Order]:
+    """All choices of what the boundaries hold, each with a rough lower bound."""
+    bounds: dict[Level, float] = {}
+    orders = []
+    for held in _held(stationary, len(space.prices) - 1):
+        around: tuple[Operand, ...] = (*held, "F")
+        levels = tuple(
+            level(space, number, *pair) for number, pair in enumerate(pairwise(around), start=1)
+        )
+        for one in levels:
+            if one not in bounds:
+                bounds[one] = floor(one)
+        orders.append(_Order(held, levels, sum(bounds[one] for one in levels)))
+    return orders
+
+
+def _deepened(
+    space: Space, order: _Order, best: _Best, known: dict[Level, float]
+) -> tuple[_Best, _Order]:
+    """`best`, or a better tiling of an order up to the next slack above its bound."""
+    if not order.least:
+        for one in order.levels:
+            if one not in known:
+                known[one] = least_energy(one)
+        least = tuple(known[one] for one in order.levels)
+        bound = sum(least)
+        return best, order._replace(least=least, settled=bound, slack=SLACKS[0] * abs(bound))
+    bound = sum(order.least)
+    reach = min(bound + order.slack, best.energy)
+    lists = [
+        cheap_classes(one, low + order.slack)
+        for one, low in zip(order.levels, order.least, strict=True)
+    ]
+    totals, nests, examined = joined(lists, reach, space.limit)
+    best = best._replace(examined=best.examined + examined)
+    seen = set(order.seen)
+    best, settled = _met(space, order, totals, nests, reach, best, seen)
+    return best, order._replace(
+        settled=settled,
+        slack=max(_growth(examined) * order.slack, SLACKS[1] * abs(bound), 1e-30),
+        seen=frozenset(seen),
+        open=settled >= min(reach, best.energy),
+    )
+
+
+def _growth(examined: int) -> float:
+    """By how much the slack may grow so that lists, which grow faster, stay short."""
+    return next(factor for most, factor in GROWTH if examined <= most)
+
+
+def _met(
+    space: Space,
+    order: _Order,
+    totals: Any,
+    nests: Ints,
+    reach: float,
+    best: _Best,
+    seen: set[bytes],
+) -> tuple[_Best, float]:
+    """`best`, or the best tiling up to `reach` of `nests` not yet `seen`; and what is settled."""
+    settled = reach
+    raised = totals + wasted(space, order.held, order.levels, nests)
+    for i in np.argsort(raised, kind="stable").tolist():
+        total, reach = float(raised[i]), min(reach, best.energy)
+        if total > reach or total >= best.energy * (1 - ROUNDING):
+            break
+        most = most_pieces(order.levels, nests[i], reach - float(totals[i]))
+        nest = nests[i].tobytes() + most.tobytes()
+        if nest in seen:
+            continue
+        if len(seen) >= MOST_NESTS:
+            return best, min(settled, total)
+        seen.add(nest)
+        try:
+            found = best_within(space, order.held, nests[i], most)
+        except TooMany:
+            settled = min(settled, total)
+            continue
+        best = best._replace(examined=best.examined + found.examined)
+        if found.energy < best.energy * (1 - ROUNDING):
+            best = best._replace(energy=found.energy, mapping=found.mapping)
+    return best, settled
+
+
+def _check_feasible(space: Space, hardware: Hardware) -> None:
+    """Raise Infeasible unless a tile of one element fits every level."""
+    bits = {"I": space.problem.bits.I, "F": space.problem.bits.F, "O": space.sum_bits}
+    for index, rooms in enumerate(space.rooms):
+        buffers = [b for b in hardware.levels[index].buffers if b.capacity_bits is not None]
+        for room, buffer in zip(rooms, buffers, strict=True):
+            operands = [x for x, there in zip("IFO", room[1:], strict=True) if there]
+            needs = sum(bits[x] for x in operands)
+            if needs > room.capacity:
+                raise Infeasible(buffer.name, " and ".join(operands), needs, int(room.capacity))

@@ -1,0 +1,60 @@
+"""What the memories' traffic costs: elements x bits x energy per bit of the memory that is asked.
+
+The one formula of memory energy; reports call it with numbers, the search with arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hwmodel.accesses import Traffic
+from hwmodel.hardware import Hardware
+from hwmodel.problem import Problem
+
+__all__ = ["level_energies", "level_energy", "memory_energy", "partial_sum_bits", "rates"]
+
+
+def rates(problem: Problem, hardware: Hardware, level: int, unfinished_bits: int) -> Traffic:
+    """Energy of one element of each kind of traffic at `levels[level]` [chip's unit/element].
+
+    Reads are priced as reads and sums that arrive as writes.
+
+    Source: spec section 6 (eps_i times bits); C4 of the counting cases for reads and writes.
+    """
+    bits, partial = problem.bits, partial_sum_bits(problem, unfinished_bits)
+    I, F, O = (hardware.holder(level, operand) for operand in ("I", "F", "O"))  # noqa: E741
+    return Traffic(
+        I_reads=bits.I * I.read_energy_per_bit,
+        F_reads=bits.F * F.read_energy_per_bit,
+        O_partial_reads=partial * O.read_energy_per_bit,
+        O_partial_writes=partial * O.write_energy_per_bit,
+        O_writes=bits.O * O.write_energy_per_bit,
+    )
+
+
+def partial_sum_bits(problem: Problem, unfinished_bits: int) -> int:
+    """Width of an unfinished sum [bit]: never narrower than a finished one."""
+    return max(unfinished_bits, problem.bits.O)
+
+
+def level_energies(traffic: Traffic, rates: Traffic) -> tuple[Any, Any, Any]:
+    """Energy of what one level is asked for of I, of F and of O [chip's unit]."""
+    I, F, *sums = (count * rate for count, rate in zip(traffic, rates, strict=True))  # noqa: E741
+    return I, F, sum(sums)
+
+
+def level_energy(traffic: Traffic, rates: Traffic) -> Any:
+    """Energy of what one level is asked for [chip's unit]; an array if the traffic is."""
+    return sum(level_energies(traffic, rates))
+
+
+def memory_energy(
+    problem: Problem, traffics: Sequence[Traffic], hardware: Hardware, unfinished_bits: int
+) -> float:
+    """Energy of all levels together [chip's unit]; `traffics` as from `accesses.traffic`."""
+    levels: Iterable[float] = (
+        level_energy(asked, rates(problem, hardware, level, unfinished_bits))
+        for level, asked in enumerate(traffics)
+    )
+    return float(sum(levels))

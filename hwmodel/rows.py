@@ -1,0 +1,196 @@
+"""Which rows of I a block of outputs and taps needs: exact, in closed form.
+
+Output `o` reads through tap `k` the row (o*step + k*dilation - pad) / spread, if that is whole.
+The positions under a block are sums of two arithmetic progressions, so they fall into a few plain
+progressions, and rows are counted without walking over them. Columns are rows of the other axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwmodel.problem import Window
+
+__all__ = [
+    "TOUCHED",
+    "RowRule",
+    "Span",
+    "block_rows",
+    "cut_rows",
+    "cut_spans",
+    "most_rows",
+    "products",
+]
+
+Whole = Any  # an int or an array of them
+
+
+class RowRule(NamedTuple):
+    """Which rows of I are moved and stored; columns alike."""
+
+    rows: Literal["touched", "bounding"] = "touched"  # bounding: all from the first to the last
+    padding: Literal["skipped", "counted"] = "skipped"
+
+
+TOUCHED = RowRule()  # what a chip would pay
+
+
+class Span(NamedTuple):
+    """`number` pieces of one loop that load alike; the first begins at `start`."""
+
+    start: int
+    length: int
+    number: int
+
+
+class _Progression(NamedTuple):
+    """Rows from `first` to `last` at equal gaps; no row where `number` is 0."""
+
+    first: Whole
+    last: Whole
+    number: Whole
+
+
+def block_rows(
+    window: Window, rule: RowRule, out: Whole, outs: Whole, tap: Whole, taps: Whole
+) -> NDArray[np.int64]:
+    """Rows that the outputs out ... out+outs-1 need through the taps tap ... tap+taps-1 [rows].
+
+    Arguments are numbers or arrays that broadcast. Per residue of the coprime steps s' and d',
+    positions i*s' + k*d' are one progression: in i, lengthened by d' for every further s' taps.
+
+    Holds for: every window; equal to the rows collected one by one in the tests' simulator.
+    """
+    shared = gcd(window.step, window.dilation)
+    step, dilation = window.step // shared, window.dilation // shared
+    given = [np.asarray(x, np.int64) for x in (out, outs, tap, taps)]
+    out, outs, tap, taps = np.broadcast_arrays(*given)
+    origin = out * window.step + tap * window.dilation - window.pad
+    by_tap = (outs >= dilation) | (taps <= step)  # else few outputs, wide dilation: by output
+    sides: tuple[Whole, ...] = (taps, outs, step, dilation, window.step, window.dilation)
+    if not by_tap.all():
+        turned = (outs, taps, dilation, step, window.dilation, window.step)
+        sides = tuple(np.where(by_tap, *pair) for pair in zip(sides, turned, strict=True))
+    few, many, residues, shift, leap, offset = sides
+    parts = []
+    for residue in range(int(np.minimum(residues, few).max(initial=0))):
+        length = many + shift * ((few - 1 - residue) // residues)
+        length = np.where(residue < np.minimum(residues, few), length, 0)
+        parts.append(_clip(window, rule, origin + residue * offset, leap, length))
+    if rule.rows == "touched":
+        total: NDArray[np.int64] = sum((p.number for p in parts), np.zeros_like(origin))
+        return total
+    return _bounding(parts, origin)
+
+
+def _clip(
+    window: Window, rule: RowRule, position: Whole, leap: Whole, length: Whole
+) -> _Progression:
+    """The whole rows, and the existing ones if padding is skipped, of `length` positions."""
+    row, gap, count = position, leap, length
+    if window.spread > 1:
+        common = np.gcd(leap, window.spread)
+        period = window.spread // common
+        inverse = np.where(leap == window.step, *(_inverse(x, window.spread) for x in window[1:3]))
+        first = np.where(position % common == 0, -position // common * inverse % period, length)
+        count = np.maximum(-(-(length - first) // period), 0)
+        row, gap = (position + first * leap) // window.spread, leap // common
+    if rule.padding == "counted":
+        return _Progression(row, row + gap * (count - 1), count)
+    skipped = np.maximum(-(row // gap), 0)  # ceil(-row / gap) rows lie before row 0
+    kept = np.minimum(count, (window.size - 1 - row) // gap + 1) - skipped
+    row = row + skipped * gap
+    return _Progression(row, row + gap * (kept - 1), np.maximum(kept, 0))
+
+
+def _inverse(leap: int, spread: int) -> int:
+    """The inverse of leap / gcd modulo spread / gcd: which multiples of `leap` hit a row."""
+    common = gcd(leap, spread)
+    return pow(leap // common, -1, spread // common) if spread > common else 0
+
+
+def _bounding(parts: list[_Progression], like: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows from the first to the last of all progressions."""
+    top = np.iinfo(np.int64).max // 4
+    first, last = np.full(like.shape, top), np.full(like.shape, -top)
+    for part in parts:
+        first = np.where(part.number > 0, np.minimum(first, part.first), first)
+        last = np.where(part.number > 0, np.maximum(last, part.last), last)
+    rows: NDArray[np.int64] = np.maximum(last - first + 1, 0)
+    return rows
+
+
+def most_rows(window: Window, rule: RowRule, whole: int, outs: Whole, taps: Whole) -> Any:
+    """The most rows a block of `outs` outputs and `taps` taps can need, wherever it lies.
+
+    That is the block away from the borders, at the best phase of `spread`, but never more than
+    the `whole` rows of the uncut problem. It grows with the block, so smaller tiles always fit.
+    """
+    wide = rule._replace(padding="counted")
+    phase = gcd(window.step, window.dilation, window.spread)
+    starts = np.arange(-window.pad % phase, window.spread, phase)
+    rows = [
+        block_rows(window._replace(pad=-int(start)), wide, 0, outs, 0, taps) for start in starts
+    ]
+    return np.minimum(np.maximum.reduce(rows), whole)
+
+
+def products(window: Window, rule: RowRule, outs: int, taps: int) -> int:
+    """Pairs of an output and a tap that meet a row: what the MACs of one axis read."""
+    few, many = (taps, outs) if taps <= outs else (outs, taps)
+    window = window if taps <= outs else window._replace(step=window[2], dilation=window[1])
+    single = rule._replace(rows="touched")  # a MAC takes one row, whatever lies between
+    return int(block_rows(window, single, 0, many, np.arange(few), 1).sum())
+
+
+def cut_rows(window: Window, rule: RowRule, outs: Sequence[Span], taps: Sequence[Span]) -> int:
+    """Rows loaded when every pair of an output piece and a tap piece loads what it needs."""
+    out, length, count = np.array(outs, np.int64).T
+    tap, width, times = np.array(taps, np.int64).T[:, :, None]
+    rows = block_rows(window, rule, out, length, tap, width)
+    return int(times[:, 0] @ rows @ count)
+
+
+def cut_spans(
+    window: Window, rule: RowRule, extent: int, other: int, tiles: Sequence[int]
+) -> list[list[Span]]:
+    """The pieces of one loop at every level, the uncut loop first, those that load alike as one.
+
+    Pieces away from the borders load alike if they have the same length and the same phase of
+    `spread`; so their number is small however long the loop is. `window` is seen from this loop:
+    to cut the taps, exchange step and dilation. `other` is the length of the loop it meets.
+    """
+    reach = (other - 1) * window.dilation
+    inner = range(
+        max(0, -(-window.pad // window.step)),
+        ((window.size - 1) * window.spread + window.pad - reach) // window.step + 1,
+    )
+    if rule.padding == "counted":
+        inner = range(extent)
+    levels = [[Span(0, extent, 1)]]
+    for tile in tiles:
+        levels.append([s for span in levels[-1] for s in _cut(span, tile, inner, window)])
+    return levels
+
+
+def _cut(span: Span, tile: int, inner: range, window: Window) -> list[Span]:
+    """The pieces of one span; those inside `inner` that repeat are counted, not listed."""
+    full, rest = divmod(span.length, tile)
+    low = min(max(0, -(-(inner.start - span.start) // tile)), full)
+    high = max(low, min(full, (inner.stop - span.start) // tile))
+    if span.number > 1 or (inner.start <= span.start and span.start + span.length <= inner.stop):
+        low, high = 0, full
+    period = window.spread // gcd(tile * window.step, window.spread)
+    result = [Span(span.start + i * tile, tile, span.number) for i in range(low)]
+    for i in range(low, min(low + period, high)):
+        alike = -(-(high - i) // period)
+        result.append(Span(span.start + i * tile, tile, span.number * alike))
+    result += [Span(span.start + i * tile, tile, span.number) for i in range(high, full)]
+    if rest:
+        result.append(Span(span.start + full * tile, rest, span.number))
+    return result
