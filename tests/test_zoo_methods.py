@@ -267,7 +267,9 @@ def test_binary_transformers_binarize_every_product_but_the_classifier(method):
     assert moved(method, "context", "forward", TRANSFORMER) == {"I": 1, "F": 1, "O": 32}
     assert moved(method, "down", "backward_weight", TRANSFORMER) == {"I": 1, "dO": 32, "dF": 32}
     assert moved(method, "classifier", "forward", TRANSFORMER) == {"I": 32, "F": 32, "O": 32}
-    assert load(Method, method).teacher is not None
+    edges = load(Method, method).edges(tuple(nodes(TRANSFORMER, method).values()), PAPER)
+    assert {edges[name].bits for name in ("query", "key", "value", "softmax", "gelu")} == {1}
+    assert {edges[name].bits for name in ("norm", "scores", "up", "sum1", "norm2")} == {32}
 
 
 def test_boolean_transformers_keep_norms_and_residual_sums_real():
