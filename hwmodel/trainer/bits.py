@@ -95,5 +95,5 @@ def xnor_sums(x: Bits, w: Bits, m: int) -> Sums:
 
 
 def xor_sums(x: Bits, w: Bits, m: int) -> Sums:
-    """Disagreements minus agreements: `xnor_sums` with the other sign. Source: as there, L = xor."""
+    """Disagreements minus agreements, `xnor_sums` negated. Source: as there, with L = xor."""
     return -xnor_sums(x, w, m)

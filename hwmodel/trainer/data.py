@@ -126,8 +126,8 @@ def _mnist(name: str, folder: Path | None) -> Dataset:
     for images, labels in parts:
         _agree(place, images, labels)
     pixels = np.concatenate([images for images, _ in parts]).astype(np.float64)[..., None]
-    labels = np.concatenate([labels for _, labels in parts]).astype(np.int64)
-    return _standard(name, pixels, labels, len(parts[0][0]), axes=(0, 1, 2, 3))
+    numbers = np.concatenate([labels for _, labels in parts]).astype(np.int64)
+    return _standard(name, pixels, numbers, len(parts[0][0]), axes=(0, 1, 2, 3))
 
 
 def _agree(place: Path, images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> None:
@@ -174,7 +174,9 @@ def _cifar10(name: str, folder: Path | None) -> Dataset:
 
 def _folder(name: str, folder: Path | None, files: str) -> Path:
     if folder is None:
-        raise DataError(f"{name} is read from your files: name their folder, with {files}, by --data")
+        raise DataError(
+            f"{name} is read from your files: name their folder, with {files}, by --data"
+        )
     if not folder.is_dir():
         raise DataError(f"{folder}: is no folder; {name} needs {files}")
     return folder

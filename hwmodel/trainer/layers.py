@@ -14,7 +14,7 @@ import numpy as np
 from hwmodel.trainer.bits import Logic, Signs, Sums, pack, pack_bytes, signs, words
 from hwmodel.trainer.kernels import EXACT_FLOAT32, count_agreements, fastest
 from hwmodel.trainer.logic import truth
-from hwmodel.trainer.weights import BoolWeights, RealWeights, Reals
+from hwmodel.trainer.weights import BoolWeights, Reals, RealWeights
 from hwmodel.trainer.windows import Window
 
 __all__ = ["BoolConv", "BoolLinear", "Layer", "Rules", "Threshold"]
@@ -56,6 +56,10 @@ class Rules(NamedTuple):
         return truth(z) if self.signal == "boolean" else z
 
 
+PLAIN = Rules()
+FILL = {"nothing": 0.0, "true": 1.0, "false": -1.0}  # what padding adds to a product of signs
+
+
 def linear_scale(outs: int) -> float:
     """Factor on the signal that a linear layer of `outs` neurons sends upstream: sqrt(2 / outs).
 
@@ -89,7 +93,7 @@ class BoolLinear(Layer):
     """n Boolean neurons over m Boolean inputs."""
 
     def __init__(
-        self, m: int, n: int, rng: np.random.Generator, rules: Rules = Rules(), scale: float = 1.0
+        self, m: int, n: int, rng: np.random.Generator, rules: Rules = PLAIN, scale: float = 1.0
     ) -> None:
         self.m, self.n, self.rules, self.scale = m, n, rules, scale
         self.boolean = [BoolWeights.random(n, 1, m, rng)]
@@ -100,15 +104,18 @@ class BoolLinear(Layer):
     def forward(self, x: Logic) -> Sums:
         """s[k, j] = w0[j] + sum over i of L(x[k, i], w[j, i]), integers [batch, n].
 
+        Images are taken as one row each.
+
         Source: BOLD, section 3.3; s = 2 count - m where the source counts Trues.
         """
-        self.x = x
+        self.shape = x.shape
+        self.x = x = x.reshape(len(x), -1)
         w = self.boolean[0]
         ways = {"words": lambda: count_agreements(pack(x), w.bits, self.m)}
         if self.m < EXACT_FLOAT32:
             ways["product"] = lambda: (signs(x) @ w.signs.T).astype(np.int32)
-        s = self.rules.sign * fastest(("linear", len(x).bit_length(), self.m, self.n), ways)
-        return s + _bias(self.boolean)
+        s = fastest(("linear", len(x).bit_length(), self.m, self.n), ways)
+        return _finish(s, self.rules, self.boolean)
 
     def backward(self, z: Reals) -> Reals:
         """Votes q[j, i] = sum over k of L(z[k, j], x[k, i]); sends sum over j of L(z, w[j, i]).
@@ -119,7 +126,8 @@ class BoolLinear(Layer):
         w = self.boolean[0]
         w.votes = self.rules.sign * (z.T @ signs(self.x))
         _bias_votes(self.boolean, z)
-        return np.float32(self.rules.sign * self.scale) * (z @ w.signs)
+        sent = np.float32(self.rules.sign * self.scale) * (z @ w.signs)
+        return sent.reshape(self.shape)
 
 
 class BoolConv(Layer):
@@ -133,20 +141,18 @@ class BoolConv(Layer):
             a sum), or a constant T or F.
     """
 
-    FILL = {"nothing": 0.0, "true": 1.0, "false": -1.0}
-
     def __init__(
         self,
         channels: int,
         outs: int,
         window: Window,
         rng: np.random.Generator,
-        rules: Rules = Rules(),
+        rules: Rules = PLAIN,
         scale: float = 1.0,
         padding: Literal["nothing", "true", "false"] = "nothing",
     ) -> None:
         self.window, self.outs, self.rules, self.scale = window, outs, rules, scale
-        self.fill = self.FILL[padding]
+        self.fill = FILL[padding]
         self.boolean = [BoolWeights.random(outs, window.size**2, channels, rng)]
         if rules.bias:
             self.boolean.append(BoolWeights.random(outs, 1, 1, rng))
@@ -161,7 +167,7 @@ class BoolConv(Layer):
         if self.window.size**2 * channels < EXACT_FLOAT32:
             ways["product"] = self._product
         case = ("conv", n.bit_length(), height, width, channels, self.outs, self.window)
-        s = self.rules.sign * fastest(case, ways) + _bias(self.boolean)
+        s = _finish(fastest(case, ways), self.rules, self.boolean)
         return s.reshape(n, *self.out, self.outs)
 
     def backward(self, z: Reals) -> Reals:
@@ -214,12 +220,17 @@ class BoolConv(Layer):
         inside = np.zeros((1, *self.x.shape[1:3], 1), np.int32)
         taps = self.window.rows(self.window.pad(inside, 1))
         each = weights.signs.reshape(self.outs, weights.taps, weights.inputs).sum(2)
-        return taps @ each.T.astype(np.int32)
+        sums: Sums = taps @ each.T.astype(np.int32)
+        return sums
 
 
-def _bias(weights: list[BoolWeights]) -> Any:
-    """The bias of every neuron [outs], a weight whose input is always T; 0 where there is none."""
-    return weights[1].signs[:, 0].astype(np.int32) if len(weights) > 1 else 0
+def _finish(s: Sums, rules: Rules, weights: list[BoolWeights]) -> Sums:
+    """Sums of agreements turned by the logic, plus the bias, a weight whose input is always T."""
+    if rules.sign < 0:
+        np.negative(s, out=s)
+    if rules.bias:
+        s += weights[1].signs[:, 0].astype(np.int32)
+    return s
 
 
 def _bias_votes(weights: list[BoolWeights], z: Reals) -> None:

@@ -23,13 +23,12 @@ def rounded(z: NDArray[Any], bits: int) -> NDArray[np.float64]:
     -L .. L. One bit holds the sign alone, at the magnitude max|z|.
     """
     z = np.asarray(z, np.float64)
-    largest = np.abs(z).max(initial=0.0)
-    if largest == 0:
-        return z
+    largest = float(np.abs(z).max(initial=0.0))
     if bits == 1:
-        return np.where(z >= 0, largest, -largest)
-    step = largest / (2 ** (bits - 1) - 1)
-    return np.rint(z / step) * step
+        return np.where(z < 0, -largest, np.float64(largest))
+    step = largest / (2 ** (bits - 1) - 1) or 1.0  # zeros stay zeros
+    whole: NDArray[np.float64] = np.rint(z / step)
+    return whole * step
 
 
 def held_bits(z: NDArray[Any], error: float) -> int:

@@ -128,8 +128,8 @@ def build(
     """
     nodes: list[Node] = []
     sites = {IMAGE: Site(image)}
-    sources = [layer.input or (above.name if above else IMAGE)
-               for above, layer in zip((None, *spec.layers), spec.layers, strict=False)]  # fmt: skip
+    above = (IMAGE, *(layer.name for layer in spec.layers))
+    sources = [x.input or before for before, x in zip(above, spec.layers, strict=False)]
     pooled = frozenset(
         source for source, x in zip(sources, spec.layers, strict=True) if x.kind == "pool"
     )

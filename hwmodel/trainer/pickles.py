@@ -66,6 +66,13 @@ _ALLOWED: dict[tuple[str, str], Any] = {
 }
 
 
+# What pickle's own code and the checks below raise on a damaged or hostile file.
+_DAMAGE: tuple[type[Exception], ...] = (
+    *(pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError, AttributeError),
+    *(ImportError, MemoryError, OverflowError, RecursionError),
+)
+
+
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
@@ -86,7 +93,7 @@ def read_batch(raw: bytes, path: Path) -> Batch:
         rows = _bytes(values[b"data"] if b"data" in values else values["data"])
         labels = values[b"labels"] if b"labels" in values else values["labels"]
         numbers = np.array([_label(label) for label in labels], np.int64)
-    except Exception as error:  # a hostile pickle can raise anything
+    except _DAMAGE as error:
         raise DataError(f"{path}: is no CIFAR-10 batch: {_reason(error)}") from None
     if len(rows) != len(numbers) or not len(rows):
         raise DataError(f"{path}: has {len(rows)} images and {len(numbers)} labels")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hwmodel.trainer.bits import signs
 from hwmodel.trainer.layers import Layer
-from hwmodel.trainer.weights import RealWeights, Reals
+from hwmodel.trainer.weights import Reals, RealWeights
 from hwmodel.trainer.windows import Window
 
 __all__ = ["Add", "BatchNorm", "Conv", "Linear", "MaxPool", "Relu", "SignThrough"]
@@ -163,9 +163,10 @@ class BatchNorm(Layer):
             mean, variance = x.mean(axes), x.var(axes)
             self.mean = np.float32(0.9) * self.mean + np.float32(0.1) * mean
             self.variance = np.float32(0.9) * self.variance + np.float32(0.1) * variance
-        self.inverse = 1 / np.sqrt(variance + np.float32(self.EPSILON))
-        self.x = (x - mean) * self.inverse
-        return self.x * self.real[0].value + self.real[1].value
+        self.inverse: Reals = 1 / np.sqrt(variance + np.float32(self.EPSILON))
+        self.x: Reals = (x - mean) * self.inverse
+        y: Reals = self.x * self.real[0].value + self.real[1].value
+        return y
 
     def backward(self, z: Reals) -> Reals:
         """Gradients of scale and shift; sends that of the input, the batch's moments included."""
@@ -173,7 +174,8 @@ class BatchNorm(Layer):
         self.real[0].gradient = (z * self.x).sum(axes)
         self.real[1].gradient = z.sum(axes)
         z = z * self.real[0].value
-        return self.inverse * (z - z.mean(axes) - self.x * (z * self.x).mean(axes))
+        sent: Reals = z - z.mean(axes) - self.x * (z * self.x).mean(axes)
+        return sent * self.inverse
 
 
 class Relu(Layer):
@@ -210,7 +212,8 @@ class Add(Layer):
 
     def forward(self, x: tuple[NDArray[Any], NDArray[Any]]) -> NDArray[Any]:
         """Element by element."""
-        return x[0] + x[1]
+        total: NDArray[Any] = x[0] + x[1]
+        return total
 
     def backward(self, z: Reals) -> Reals:
         """The signal of either branch."""

@@ -148,6 +148,7 @@ def network_spec(what: str | Path | NetworkSpec) -> NetworkSpec:
 def _check_wiring(layers: Sequence[Any], marks: Any, path: Path) -> None:
     """Names are unique, inputs stand above, Boolean inputs come from activations."""
     above: dict[str, str] = {}
+    taken = {layer.input for layer in layers} | {getattr(layer, "second", None) for layer in layers}
     source = "the image"
     for index, layer in enumerate(layers):
         where = f"{path}:{marks.lc.item(index)[0] + 1}: layers.{layer.name}"
@@ -155,8 +156,12 @@ def _check_wiring(layers: Sequence[Any], marks: Any, path: Path) -> None:
             raise SpecError(f"{where}: the name is used twice")
         for name in filter(None, (layer.input, getattr(layer, "second", None))):
             if name not in above:
-                raise SpecError(f"{where}: no layer above is called {name!r}; {nearest(name, above)}")
+                raise SpecError(
+                    f"{where}: no layer above is called {name!r}; {nearest(name, above)}"
+                )
         source = layer.input or source
+        if layer.name not in taken and index + 1 < len(layers) and layers[index + 1].input:
+            raise SpecError(f"{where}: no layer takes its output")
         wants_truth = getattr(layer, "precision", "full") == "method"
         if wants_truth and above.get(source) != "activation":
             raise SpecError(
