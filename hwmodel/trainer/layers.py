@@ -7,11 +7,12 @@ optimizer finds them. Signals are derivatives of the loss by pre-activations in 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from hwmodel.trainer.bits import Logic, Signs, Sums, pack, pack_bytes, signs, words
+from hwmodel.trainer.bits import Bits, Logic, Signs, Sums, pack, pack_bytes, signs, words
 from hwmodel.trainer.kernels import EXACT_FLOAT32, count_agreements, fastest
 from hwmodel.trainer.logic import truth
 from hwmodel.trainer.weights import BoolWeights, Reals, RealWeights
@@ -56,6 +57,7 @@ class Rules(NamedTuple):
         return truth(z) if self.signal == "boolean" else z
 
 
+Count = Callable[[Bits, Bits, int], Sums]
 PLAIN = Rules()
 FILL = {"nothing": 0.0, "true": 1.0, "false": -1.0}  # what padding adds to a product of signs
 
@@ -109,13 +111,17 @@ class BoolLinear(Layer):
         Source: BOLD, section 3.3; s = 2 count - m where the source counts Trues.
         """
         self.shape = x.shape
-        self.x = x = x.reshape(len(x), -1)
-        w = self.boolean[0]
-        ways = {"words": lambda: count_agreements(pack(x), w.bits, self.m)}
-        if self.m < EXACT_FLOAT32:
-            ways["product"] = lambda: (signs(x) @ w.signs.T).astype(np.int32)
-        s = fastest(("linear", len(x).bit_length(), self.m, self.n), ways)
-        return _finish(s, self.rules, self.boolean)
+        self.x = x.reshape(len(x), -1)
+        case = ("linear", len(x).bit_length(), self.m, self.n)
+        return _finish(_sums(self, case, self.m), self.rules, self.boolean)
+
+    def by_words(self, count: Count = count_agreements) -> Sums:
+        """Agreements minus disagreements [batch, n], counted on words."""
+        return count(pack(self.x), self.boolean[0].bits, self.m)
+
+    def by_product(self) -> Sums:
+        """The same as a product of signs; exact in float32 for m up to EXACT_FLOAT32."""
+        return (signs(self.x) @ self.boolean[0].signs.T).astype(np.int32)
 
     def backward(self, z: Reals) -> Reals:
         """Votes q[j, i] = sum over k of L(z[k, j], x[k, i]); sends sum over j of L(z, w[j, i]).
@@ -163,11 +169,9 @@ class BoolConv(Layer):
         self.x = x
         n, height, width, channels = x.shape
         self.out = (self.window.outputs(height), self.window.outputs(width))
-        ways = {"words": self._words}
-        if self.window.size**2 * channels < EXACT_FLOAT32:
-            ways["product"] = self._product
         case = ("conv", n.bit_length(), height, width, channels, self.outs, self.window)
-        s = _finish(fastest(case, ways), self.rules, self.boolean)
+        sums = _sums(self, case, self.window.size**2 * channels)
+        s = _finish(sums, self.rules, self.boolean)
         return s.reshape(n, *self.out, self.outs)
 
     def backward(self, z: Reals) -> Reals:
@@ -192,7 +196,7 @@ class BoolConv(Layer):
     def _padded_signs(self, block: slice) -> Signs:
         return self.window.pad(signs(self.x[block]), self.fill)
 
-    def _product(self) -> Sums:
+    def by_product(self) -> Sums:
         """Agreements minus disagreements [images * HO * WO, outs], as a product of signs."""
         w = self.boolean[0].signs.T
         sums = np.empty((len(self.x), self.out[0] * self.out[1], self.outs), np.int32)
@@ -201,7 +205,7 @@ class BoolConv(Layer):
             sums[block] = product.reshape(-1, *sums.shape[1:])
         return sums.reshape(-1, self.outs)
 
-    def _words(self) -> Sums:
+    def by_words(self, count: Count = count_agreements) -> Sums:
         """The same on words. Outside the image stands F, and what it added is taken back."""
         weights = self.boolean[0]
         m = weights.taps * weights.inputs
@@ -209,7 +213,7 @@ class BoolConv(Layer):
         for block in self.window.blocks(self.x, self.out):
             padded = self.window.pad(self.x[block], self.fill > 0)
             rows = words(self.window.rows(pack_bytes(padded)))
-            sums[block] = count_agreements(rows, weights.bits, m).reshape(-1, *sums.shape[1:])
+            sums[block] = count(rows, weights.bits, m).reshape(-1, *sums.shape[1:])
         if self.window.padding and self.fill == 0:
             sums += self._outside()
         return sums.reshape(-1, self.outs)
@@ -222,6 +226,14 @@ class BoolConv(Layer):
         each = weights.signs.reshape(self.outs, weights.taps, weights.inputs).sum(2)
         sums: Sums = taps @ each.T.astype(np.int32)
         return sums
+
+
+def _sums(layer: BoolLinear | BoolConv, case: tuple[object, ...], m: int) -> Sums:
+    """The layer's sums by the faster of its ways, among those that are exact for m inputs."""
+    ways: dict[str, Callable[[], Sums]] = {"words": layer.by_words}
+    if m <= EXACT_FLOAT32:
+        ways["product"] = layer.by_product
+    return fastest(case, ways)
 
 
 def _finish(s: Sums, rules: Rules, weights: list[BoolWeights]) -> Sums:

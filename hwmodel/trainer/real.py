@@ -46,7 +46,9 @@ class Linear(Layer):
         self.shape = x.shape
         self.x = _reals(x).reshape(len(x), -1)
         y = self.x @ _used(self.real[0], self.binary).T
-        return y if self.binary else y + self.real[1].value
+        if not self.binary:
+            y += self.real[1].value
+        return y
 
     def backward(self, z: Reals) -> Reals:
         """Gradients z^T x and sum of z; sends z W."""
@@ -87,7 +89,9 @@ class Conv(Layer):
         for block in self.window.blocks(self.x, self.out):
             rows = self.window.rows(self.window.pad(self.x[block], 0))
             y[block] = (rows @ w).reshape(-1, *self.out, self.outs)
-        return y if self.binary else y + self.real[1].value
+        if not self.binary:
+            y += self.real[1].value
+        return y
 
     def backward(self, z: Reals) -> Reals:
         """Gradients by weights and bias; sends the gradient by the input, same shape as it."""

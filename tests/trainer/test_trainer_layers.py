@@ -101,7 +101,7 @@ def test_words_and_products_give_a_convolution_the_same_integers(
     rng = np.random.default_rng(seed)
     layer = BoolConv(channels, outs, Window(*window), rng, padding=outside)
     layer.forward(truths(rng, batch, rows, rows + 1, channels))
-    assert (layer._words() == layer._product()).all()
+    assert (layer.by_words() == layer.by_product()).all()
 
 
 def test_a_large_convolution_is_done_in_blocks_with_no_image_lost(monkeypatch):
@@ -111,7 +111,7 @@ def test_a_large_convolution_is_done_in_blocks_with_no_image_lost(monkeypatch):
     whole = layer.forward(x), layer.backward(z), layer.boolean[0].votes
     monkeypatch.setattr("hwmodel.trainer.windows.BLOCK_ELEMENTS", 2 * 16 * 27)
     parts = layer.forward(x), layer.backward(z), layer.boolean[0].votes
-    assert (layer._words() == layer._product()).all()
+    assert (layer.by_words() == layer.by_product()).all()
     for a, b in zip(whole, parts, strict=True):
         assert np.allclose(a, b, atol=1e-5)
 

@@ -10,8 +10,15 @@ from hwmodel.trainer.logic import FALSE, NONE, TRUE, delta, truth, variation, xn
 T, F, O = TRUE, FALSE, NONE  # noqa: E741
 
 XNOR = {
-    **{(T, T): T, (T, F): F, (F, T): F, (F, F): T},
-    **{(O, T): O, (O, F): O, (T, O): O, (F, O): O, (O, O): O},
+    (T, T): T,
+    (T, F): F,
+    (F, T): F,
+    (F, F): T,
+    (O, T): O,
+    (O, F): O,
+    (T, O): O,
+    (F, O): O,
+    (O, O): O,
 }
 
 
