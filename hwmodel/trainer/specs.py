@@ -146,29 +146,37 @@ def network_spec(what: str | Path | NetworkSpec) -> NetworkSpec:
 
 
 def _check_wiring(layers: Sequence[Any], marks: Any, path: Path) -> None:
-    """Names are unique, inputs stand above, Boolean inputs come from activations."""
-    above: dict[str, str] = {}
-    taken = {layer.input for layer in layers} | {getattr(layer, "second", None) for layer in layers}
-    source = "the image"
-    for index, layer in enumerate(layers):
-        where = f"{path}:{marks.lc.item(index)[0] + 1}: layers.{layer.name}"
+    """Names are unique, inputs stand above, every output is used, the last layer is real."""
+    lines = [marks.lc.item(index)[0] + 1 for index in range(len(layers))]
+    above: dict[str, str] = {}  # name -> kind
+    sources: set[str] = set()
+    before = "the image"
+    for line, layer in zip(lines, layers, strict=True):
+        where = f"{path}:{line}: layers.{layer.name}"
         if layer.name in above:
             raise SpecError(f"{where}: the name is used twice")
-        for name in filter(None, (layer.input, getattr(layer, "second", None))):
+        named = [x for x in (layer.input, getattr(layer, "second", None)) if x]
+        for name in named:
             if name not in above:
                 raise SpecError(
                     f"{where}: no layer above is called {name!r}; {nearest(name, above)}"
                 )
-        source = layer.input or source
-        if layer.name not in taken and index + 1 < len(layers) and layers[index + 1].input:
-            raise SpecError(f"{where}: no layer takes its output")
-        wants_truth = getattr(layer, "precision", "full") == "method"
-        if wants_truth and above.get(source) != "activation":
-            raise SpecError(
-                f"{where}: takes {source}, which is no activation; put one between, "
-                "or give this layer 'precision: full'"
-            )
+        source = layer.input or before
+        _check_truth(layer, source, above.get(source), where)
+        sources.update([source, *named])
         above[layer.name] = layer.kind
-        source = layer.name
+        before = layer.name
+    for line, layer in zip(lines[:-1], layers[:-1], strict=True):
+        if layer.name not in sources:
+            raise SpecError(f"{path}:{line}: layers.{layer.name}: no layer takes its output")
     if layers[-1].kind != "linear" or layers[-1].precision != "full":
         raise SpecError(f"{where}: the last layer is linear with 'precision: full'")
+
+
+def _check_truth(layer: Any, source: str, kind: str | None, where: str) -> None:
+    """A layer that may become Boolean takes truth values, which activations give."""
+    if getattr(layer, "precision", "full") == "method" and kind != "activation":
+        raise SpecError(
+            f"{where}: takes {source}, which is no activation; put one between, "
+            "or give this layer 'precision: full'"
+        )

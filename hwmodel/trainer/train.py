@@ -23,7 +23,7 @@ from hwmodel.trainer.specs import MethodSpec, NetworkSpec
 
 __all__ = ["Progress", "Settings", "train"]
 
-SAMPLES = 8  # steps of an epoch that are measured closely
+SAMPLES = 4  # steps of an epoch that are measured closely
 TEST_BATCH = 500
 
 
