@@ -19,41 +19,43 @@ __all__ = ["main", "train"]
 INTERRUPTED = 130  # the exit code that shells give to a command ended by Ctrl-C
 
 
+DatasetName = Annotated[str, typer.Option(help="digits, mnist-5k; mnist or cifar10 with --data.")]
+NetworkName = Annotated[str, typer.Option(help="deep-mlp, conv-small, conv-mnist, or a file.yaml.")]
+MethodName = Annotated[
+    str, typer.Option(help="bold, bold-bn, fp, binaryconnect, binarynet, or a file.yaml.")
+]
+TracePath = Annotated[
+    Path, typer.Option(help="Where the measurements go; a checkpoint stands beside it.")
+]
+DataFolder = Annotated[
+    Path | None, typer.Option(help="Folder of your own MNIST or CIFAR-10 files.")
+]
+Epochs = Annotated[
+    int | None, typer.Option(min=1, help="Passes over the images; default: the network's.")
+]
+Batch = Annotated[int | None, typer.Option(min=1, help="Images a step; default: the network's.")]
+Rate = Annotated[float | None, typer.Option(help="Of the weights; default: the method's.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of weights and order of images.")]
+Freeze = Annotated[bool, typer.Option("--freeze-boolean", help="Never flip a weight: the control.")]
+Error = Annotated[
+    float, typer.Option(help="Relative rms error at which widths of signals are stated.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where the same run was stopped.")]
+
+
 def train(
-    dataset: Annotated[
-        str, typer.Option(help="digits, mnist-5k; mnist or cifar10 with --data.")
-    ] = "digits",
-    network: Annotated[
-        str, typer.Option(help="deep-mlp, conv-small, conv-mnist, or a file.yaml.")
-    ] = "deep-mlp",
-    method: Annotated[
-        str, typer.Option(help="bold, bold-bn, fp, binaryconnect, binarynet, or a file.yaml.")
-    ] = "bold",
-    trace: Annotated[
-        Path, typer.Option(help="Where the measurements go; a checkpoint stands beside it.")
-    ] = Path("trace.json"),
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of your own MNIST or CIFAR-10 files.")
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="Passes over the images; default: the network's.")
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(min=1, help="Images a step; default: the network's.")
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(help="Of the weights; default: the method's.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of weights and order of images.")] = 0,
-    freeze_boolean: Annotated[
-        bool, typer.Option("--freeze-boolean", help="Never flip a weight: the control.")
-    ] = False,
-    signal_error: Annotated[
-        float, typer.Option(help="Relative rms error at which widths of signals are stated.")
-    ] = 0.01,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where the same run was stopped.")
-    ] = False,
+    dataset: DatasetName = "digits",
+    network: NetworkName = "deep-mlp",
+    method: MethodName = "bold",
+    trace: TracePath = Path("trace.json"),
+    data: DataFolder = None,
+    epochs: Epochs = None,
+    batch: Batch = None,
+    learning_rate: Rate = None,
+    seed: Seed = 0,
+    freeze_boolean: Freeze = False,
+    signal_error: Error = 0.01,
+    resume: Resume = False,
 ) -> None:
     """Train a small network in Boolean logic and measure what its energy depends on.
 

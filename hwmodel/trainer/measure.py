@@ -9,11 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwmodel.errors import HwmodelError
 from hwmodel.trace import OCTAVES, LayerEpoch, Magnitudes, Range, two_complement_bits
 
-__all__ = ["Tally", "held_bits", "magnitudes", "rounded"]
+__all__ = ["Tally", "finite", "held_bits", "magnitudes", "rounded"]
 
 WIDEST = 32  # [bit]; float32 values need no more in any case met here
+
+
+def finite(value: float) -> float:
+    """The value, if it is a number. Raises: HwmodelError, with what to do about it."""
+    if not math.isfinite(value):
+        raise HwmodelError("the training left the range of numbers; lower --learning-rate")
+    return value
 
 
 def rounded(z: NDArray[Any], bits: int) -> NDArray[np.float64]:
@@ -44,7 +52,7 @@ def held_bits(z: NDArray[Any], error: float) -> int:
 def magnitudes(z: NDArray[Any], error: float) -> Magnitudes:
     """Sizes of one tensor's values, and the width that holds them at a relative rms error."""
     flat = np.abs(np.asarray(z, np.float64)).ravel()
-    largest = float(flat.max(initial=0.0))
+    largest = finite(float(flat.max(initial=0.0)))
     nonzero = flat[flat > 0]
     bits = held_bits(z, error) if len(nonzero) else 1
     octave = np.floor(-np.log2(nonzero / largest)) if len(nonzero) else nonzero
@@ -99,8 +107,8 @@ class Tally:
         """Count a step: its flips, and the extremes of its sums."""
         self.steps += 1
         self.flips += flips
-        self.lowest = min(self.lowest, float(sums.min()))
-        self.highest = max(self.highest, float(sums.max()))
+        self.lowest = min(self.lowest, finite(float(sums.min())))
+        self.highest = max(self.highest, finite(float(sums.max())))
 
     def sample(self, sums: NDArray[Any], **tensors: NDArray[Any] | None) -> None:
         """Measure a step closely: the spread of its sums and the sizes of named tensors."""

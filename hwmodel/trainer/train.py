@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hwmodel import __version__
-from hwmodel.errors import HwmodelError
 from hwmodel.trace import Epoch, LayerShape, Run, Trace, write_trace
 from hwmodel.trainer.checkpoint import checkpoint_path, restore, save
 from hwmodel.trainer.data import Dataset
-from hwmodel.trainer.measure import Tally
+from hwmodel.trainer.measure import Tally, finite
 from hwmodel.trainer.nets import Net, Node, build, logits_signal
 from hwmodel.trainer.optim import adam_step, boolean_step, cosine
 from hwmodel.trainer.specs import MethodSpec, NetworkSpec
@@ -77,8 +76,8 @@ def train(
         report: told after every step.
         stop: asked after every epoch whether to end there.
 
-    Raises: ShapeError; DataError for a checkpoint that does not fit; HwmodelError where the loss
-        is no number any more.
+    Raises: ShapeError; DataError for a checkpoint that does not fit; HwmodelError where the loss,
+        a sum or a signal is no number any more.
     """
     run = _run(settings, data)
     image = data.x.shape[1:]
@@ -89,7 +88,8 @@ def train(
         trace = restore(checkpoint_path(path), net, run)
         write_trace(trace, path)
     while len(trace.epochs) < run.epochs and not (trace.epochs and stop()):
-        epoch = _epoch(net, trace, data, report)
+        with np.errstate(over="ignore", invalid="ignore"):  # what matters of it is looked for
+            epoch = _epoch(net, trace, data, report)
         trace = trace.model_copy(update={"epochs": (*trace.epochs, epoch)})
         if path:
             save(checkpoint_path(path), net, trace)
@@ -142,11 +142,7 @@ def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], N
         chosen = order[(step - 1) * run.batch : step * run.batch]
         logits = net.forward(data.x[chosen], training=True)
         step_loss, z = logits_signal(logits, data.y[chosen])
-        if not math.isfinite(step_loss):
-            raise HwmodelError(
-                f"the loss is no number after step {before + step}; lower --learning-rate "
-                f"(now {run.learning_rate:g})"
-            )
+        finite(step_loss)
         net.backward(z)
         flips = _update(net, run, before + step, run.epochs * each)
         _measure(net, tallies, flips, step in sampled)

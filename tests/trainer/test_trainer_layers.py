@@ -174,13 +174,21 @@ def test_a_flipped_input_changes_the_loss_as_the_signal_sent_says(seed, logic, b
     assert (z * (layer.forward(x) - before)).sum() == -2 * old * sent[at] / 0.5
 
 
-def test_the_scale_is_on_what_is_sent_and_not_on_the_votes():
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda c: BoolLinear(30, 8, np.random.default_rng(2), scale=c), (4, 30)),
+        (lambda c: BoolConv(3, 8, Window(3), np.random.default_rng(2), scale=c), (2, 5, 5, 3)),
+    ],
+)
+def test_the_scale_is_on_what_is_sent_and_not_on_the_votes(make, shape):
     rng = np.random.default_rng(1)
-    x, z = truths(rng, 4, 30), rng.standard_normal((4, 8)).astype(np.float32)
-    plainly, scaled = (BoolLinear(30, 8, np.random.default_rng(2), scale=c) for c in (1.0, 0.25))
+    x = truths(rng, *shape)
     results = []
-    for layer in (plainly, scaled):
-        layer.forward(x)
+    z = None
+    for layer in (make(1.0), make(0.25)):
+        s = layer.forward(x)
+        z = rng.standard_normal(s.shape).astype(np.float32) if z is None else z
         results.append((layer.backward(z), layer.boolean[0].votes))
     assert np.allclose(results[1][0], 0.25 * results[0][0])
     assert (results[1][1] == results[0][1]).all()
