@@ -142,7 +142,6 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
         transient=True,
         disable=not console.is_terminal,
     ) as bar:
-        task = bar.add_task("", total=None, state="")
         means: list[float] = []
 
         def report(progress: Progress) -> None:
@@ -150,6 +149,11 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
             means[:] = [0.9 * m + 0.1 * x for m, x in zip(means or now, now, strict=True)]
             accuracy = "" if progress.accuracy is None else f"  accuracy {progress.accuracy:.1%}"
             state = f"loss {means[0]:.3f}{accuracy}  flips {means[1]:.3%}"
+            task = (
+                bar.task_ids[0]
+                if bar.task_ids
+                else bar.add_task("", total=progress.steps, state=state)
+            )
             bar.update(task, total=progress.steps, completed=progress.step, state=state)
 
         yield report

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from hwmodel.trainer.bits import Bits, Logic, Signs, Sums, pack, pack_bytes, signs, words
+from hwmodel.trainer.bits import Bits, Logic, Signs, Sums, pack, pack_bytes, signs, unpack, words
 from hwmodel.trainer.kernels import EXACT_FLOAT32, count_agreements, fastest
 from hwmodel.trainer.logic import truth
 from hwmodel.trainer.weights import BoolWeights, Reals, RealWeights
@@ -59,6 +59,7 @@ class Rules(NamedTuple):
 
 Count = Callable[[Bits, Bits, int], Sums]
 PLAIN = Rules()
+PRODUCT_ELEMENTS = 2**17  # weights at a time as signs in a product, 512 KiB
 FILL = {"nothing": 0.0, "true": 1.0, "false": -1.0}  # what padding adds to a product of signs
 
 
@@ -120,8 +121,17 @@ class BoolLinear(Layer):
         return count(pack(self.x), self.boolean[0].bits, self.m)
 
     def by_product(self) -> Sums:
-        """The same as a product of signs; exact in float32 for m up to EXACT_FLOAT32."""
-        return (signs(self.x) @ self.boolean[0].signs.T).astype(np.int32)
+        """The same as a product of signs; exact in float32 for m up to EXACT_FLOAT32.
+
+        A few neurons at a time: their signs take 32 times the memory of their bits.
+        """
+        x, w = signs(self.x), self.boolean[0]
+        sums = np.empty((len(x), self.n), np.int32)
+        step = max(1, PRODUCT_ELEMENTS // self.m)
+        for start in range(0, self.n, step):
+            part = slice(start, start + step)
+            sums[:, part] = x @ signs(unpack(w.bits[part], 1, self.m)).T
+        return sums
 
     def backward(self, z: Reals) -> Reals:
         """Votes q[j, i] = sum over k of L(z[k, j], x[k, i]); sends sum over j of L(z, w[j, i]).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hwmodel import __version__
+from hwmodel.errors import HwmodelError
 from hwmodel.trace import Epoch, LayerShape, Run, Trace, write_trace
 from hwmodel.trainer.checkpoint import checkpoint_path, restore, save
 from hwmodel.trainer.data import Dataset
@@ -76,9 +78,11 @@ def train(
         report: told after every step.
         stop: asked after every epoch whether to end there.
 
-    Raises: ShapeError; DataError for a checkpoint that does not fit; HwmodelError where the loss,
-        a sum or a signal is no number any more.
+    Raises: HwmodelError where the trace cannot be written, or a loss, sum or signal is no number
+        any more; ShapeError; DataError for a checkpoint that does not fit.
     """
+    if path:
+        _check_place(path)
     run = _run(settings, data)
     image = data.x.shape[1:]
     net = build(settings.network, settings.method, image, data.classes, run.batch, run.seed)
@@ -95,6 +99,18 @@ def train(
             save(checkpoint_path(path), net, trace)
             write_trace(trace, path)
     return trace
+
+
+def _check_place(path: Path) -> None:
+    """That a trace can be written, before time is spent on it. Raises: HwmodelError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise HwmodelError(f"{path}: cannot be written: {error.strerror or error}") from None
+    if path.is_dir():
+        raise HwmodelError(f"{path}: cannot be written: is a folder")
 
 
 def _run(settings: Settings, data: Dataset) -> Run:

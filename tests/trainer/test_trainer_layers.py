@@ -123,6 +123,7 @@ def test_a_linear_layer_has_one_result_by_either_way(way, monkeypatch):
     x = truths(rng, 5, 131)
     expected = plain.linear("xnor", sign(x), sign(layer.boolean[0].values))
     monkeypatch.setattr(layers, "fastest", lambda case, ways: ways[way]())
+    monkeypatch.setattr(layers, "PRODUCT_ELEMENTS", 300)  # two neurons at a time
     assert (layer.forward(x) == expected).all()
 
 
