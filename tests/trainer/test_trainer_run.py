@@ -118,6 +118,24 @@ def test_an_image_that_is_no_number_ends_the_run():
         train(small.settings("fp"), data)
 
 
+def test_every_epoch_visits_every_image_once_in_an_order_of_its_own(monkeypatch):
+    from hwmodel.trainer.nets import Net
+
+    data, seen = small.images(), []
+
+    def watching(self, images, *, training=False, forward=Net.forward):
+        if training:
+            seen.append(images)
+        return forward(self, images, training=training)
+
+    monkeypatch.setattr(Net, "forward", watching)
+    train(small.settings(epochs=2), data)
+    first, second = (np.concatenate(seen[i : i + 5]) for i in (0, 5))
+    assert len(seen) == 10 and (first != second).any()
+    for epoch in (first, second):
+        assert (np.sort(epoch.sum((1, 2, 3))) == np.sort(data.x.sum((1, 2, 3)))).all()
+
+
 def test_the_trace_says_what_happened():
     data = small.images()
     reports = []
