@@ -33,7 +33,7 @@ from hwmodel.trainer.specs import (
 from hwmodel.trainer.weights import Reals
 from hwmodel.trainer.windows import Window
 
-__all__ = ["Net", "Node", "Site", "build"]
+__all__ = ["Net", "Node", "Site", "build", "logits_signal"]
 
 IMAGE = ""  # the name of the network's input
 
@@ -237,7 +237,8 @@ def _activation(layer: ActivationSpec, source: str, plan: _Plan) -> list[Node]:
     nodes = []
     if plan.method.batch_norm:
         site = Site(site.shape)
-        nodes = [Node(f"{layer.name}.norm", real.BatchNorm(site.shape[-1]), (source,), site)]
+        name = f"{layer.name} norm"  # with a blank, which no name in a file has
+        nodes = [Node(name, real.BatchNorm(site.shape[-1]), (source,), site)]
         source = nodes[0].name
     made: Layer
     match plan.method.activation:

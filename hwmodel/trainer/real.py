@@ -215,8 +215,9 @@ class Add(Layer):
     """The sum of two branches; both receive the same signal."""
 
     def forward(self, x: tuple[NDArray[Any], NDArray[Any]]) -> NDArray[Any]:
-        """Element by element."""
-        total: NDArray[Any] = x[0] + x[1]
+        """Element by element; truth values count as +1 and -1."""
+        a, b = (signs(branch) if branch.dtype == np.bool_ else branch for branch in x)
+        total: NDArray[Any] = a + b
         return total
 
     def backward(self, z: Reals) -> Reals:

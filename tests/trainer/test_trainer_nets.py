@@ -66,9 +66,9 @@ def test_a_methods_choices_reach_the_layers():
     assert conv.rules == ("xor", "boolean", True) and len(conv.boolean) == 2
     assert nodes["conv2"].shape.fan_in == 46
     assert isinstance(nodes["act2"].layer, Threshold) and nodes["act2"].layer.slope is None
-    assert "act1.norm" not in nodes
+    assert "act1 norm" not in nodes
     norm = by_name(build(small.network(), small.method("bold-bn"), (6, 6, 1), 10, 16, 0))
-    assert norm["act2"].inputs == ("act2.norm",) and norm["act2"].layer.slope == window_slope(1)
+    assert norm["act2"].inputs == ("act2 norm",) and norm["act2"].layer.slope == window_slope(1)
 
 
 def test_xor_and_xnor_train_alike():

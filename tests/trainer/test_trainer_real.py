@@ -116,3 +116,8 @@ def test_both_branches_of_a_sum_receive_its_signal():
     a = np.array([1, 2], np.int32)
     assert layer.forward((a, a)).tolist() == [2, 4]
     assert layer.backward(np.array([3, 4], np.float32)).tolist() == [3, 4]
+
+
+def test_a_sum_of_truth_values_is_one_of_plus_and_minus_one():
+    a, b = np.array([True, True, False]), np.array([True, False, False])
+    assert Add().forward((a, b)).tolist() == [2, 0, -2]
