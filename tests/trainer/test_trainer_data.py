@@ -177,7 +177,7 @@ class Evil:
 
 
 def hostile():
-    yield pickle.dumps(Evil(os.system, ("touch /tmp/pwned",))), "posix.system"
+    yield pickle.dumps(Evil(os.system, ("exit 1",))), "posix.system"
     yield pickle.dumps({b"data": Evil(eval, ("1",)), b"labels": []}), "builtins.eval"
     yield pickle.dumps(batch(x=np.array([Evil(print, ())], object))), "builtins.print"
     yield b"\x80\x04\x8c\x05numpy\x8c\x08fromfile\x93.", "numpy.fromfile"
