@@ -1,0 +1,1 @@
+"""A small NumPy trainer in Boolean logic that measures what energy models otherwise assume."""

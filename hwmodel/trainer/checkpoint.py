@@ -1,0 +1,91 @@
+"""A run put aside after an epoch and taken up again: every weight, and the trace up to there."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwmodel.errors import DataError
+from hwmodel.files import whole_file
+from hwmodel.trace import Run, Trace, dumps, loads
+from hwmodel.trainer.nets import Net
+from hwmodel.trainer.real import BatchNorm
+
+__all__ = ["checkpoint_path", "restore", "save"]
+
+Arrays = dict[str, NDArray[Any]]
+
+KEPT = {
+    "boolean": ("bits", "accumulator", "ratio"),
+    "real": ("value", "mean", "square", "steps"),
+}
+
+
+def checkpoint_path(trace: Path) -> Path:
+    """Where the checkpoint of a trace stands: beside it, with `.checkpoint.npz` at the end."""
+    return trace.with_name(f"{trace.name}.checkpoint.npz")
+
+
+def save(path: Path, net: Net, trace: Trace) -> None:
+    """Write weights, optimizer states and the trace so far, whole or not at all."""
+    arrays = {name: np.asarray(getattr(owner, field)) for name, owner, field in _fields(net)}
+    arrays["trace"] = np.frombuffer(dumps(trace).encode(), np.uint8)
+    with whole_file(path, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def restore(path: Path, net: Net, run: Run) -> Trace:
+    """Put a checkpoint's weights and states into `net`; the trace up to there.
+
+    Raises: DataError where there is no checkpoint, it is damaged, or it belongs to another run.
+    """
+    arrays = _load(path)
+    trace = loads(arrays["trace"].tobytes().decode("utf-8", "replace"), path)
+    for field in Run.model_fields:
+        then, now = getattr(trace.run, field), getattr(run, field)
+        if then != now:
+            raise DataError(
+                f"{path}: belongs to a run with {field} {then}, this one has {now}; "
+                "give the same options, or leave out --resume to begin anew"
+            )
+    for name, owner, field in _fields(net):
+        _put(arrays.get(name), owner, field, f"{path}: {name}")
+    return trace
+
+
+def _fields(net: Net) -> list[tuple[str, Any, str]]:
+    """Every array or number that training changes: its name in the file, its owner, its field."""
+    fields: list[tuple[str, Any, str]] = []
+    for node in net.nodes:
+        for kind, kept in KEPT.items():
+            for index, weights in enumerate(getattr(node.layer, kind)):
+                fields += [(f"{node.name}/{kind}{index}/{x}", weights, x) for x in kept]
+        if isinstance(node.layer, BatchNorm):
+            fields += [(f"{node.name}/{x}", node.layer, x) for x in ("mean", "variance")]
+    return fields
+
+
+def _put(value: NDArray[Any] | None, owner: Any, field: str, where: str) -> None:
+    old = getattr(owner, field)
+    if value is None or value.shape != np.shape(old) or value.dtype != np.asarray(old).dtype:
+        raise DataError(f"{where}: is missing or of another shape; the checkpoint is damaged")
+    setattr(owner, field, value if isinstance(old, np.ndarray) else type(old)(value))
+
+
+def _load(path: Path) -> Arrays:
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        arrays["trace"]
+    except FileNotFoundError:
+        raise DataError(f"{path}: is not there, so there is no run to resume") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, LookupError, EOFError, TypeError, zipfile.BadZipFile, MemoryError):
+        raise DataError(f"{path}: is no checkpoint, or a damaged one") from None
+    return arrays

@@ -1,0 +1,109 @@
+# ruff: noqa: E501  # tables hold whole messages, one a line
+import importlib.util
+
+import pytest
+import small
+import typer
+from typer.testing import CliRunner
+
+from hwmodel.trace import read_trace
+from hwmodel.trainer import cli
+from hwmodel.trainer.plot import training_figure
+from hwmodel.trainer.train import train
+
+app = typer.Typer()
+app.command()(cli.train)
+run = CliRunner()
+
+needs_digits = pytest.mark.skipif(
+    importlib.util.find_spec("sklearn") is None, reason="the extra [data] is not installed"
+)
+
+
+@needs_digits
+def test_a_run_from_the_command_line(tmp_path):
+    path = tmp_path / "t.json"
+    options = ["--epochs", "2", "--seed", "7", "--trace", str(path)]
+    result = run.invoke(app, options)
+    assert result.exit_code == 0, result.output
+    assert "deep-mlp on digits, bold, seed 7: " in result.output
+    trace = read_trace(path)
+    assert (trace.run.epochs, trace.run.seed, trace.run.frozen) == (2, 7, False)
+    again = run.invoke(app, [*options, "--resume"])
+    assert again.exit_code == 0 and again.output == result.output
+    other = run.invoke(app, [*options, "--resume", "--freeze-boolean"])
+    assert other.exit_code == 2 and "belongs to a run with frozen False" in other.output
+
+
+@needs_digits
+def test_a_users_network_and_the_control(tmp_path):
+    net = tmp_path / "net.yaml"
+    net.write_text(small.BLOCK)
+    path = tmp_path / "t.json"
+    options = ["--network", str(net), "--epochs", "1", "--freeze-boolean", "--trace", str(path)]
+    result = run.invoke(app, options)
+    assert result.exit_code == 0, result.output
+    assert "block on digits, bold, seed 0, Boolean weights frozen" in result.output
+    assert read_trace(path).epochs[0].layers[1].flip_rate == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--dataset", "digit"], "no data set is called 'digit': did you mean 'digits'?"),
+        (["--network", "conv-smal"], "no trainer network is called 'conv-smal': did you mean 'conv-small'?"),
+        (["--method", "blod"], "no training method is called 'blod': did you mean 'bold'?"),
+        (["--network", "none.yaml"], "none.yaml: cannot be read: No such file or directory"),
+        (["--learning-rate", "-1"], "--learning-rate -1: is a number above 0"),
+        (["--learning-rate", "nan"], "--learning-rate nan: is a number above 0"),
+        (["--signal-error", "1"], "--signal-error 1: is a share from 1e-6 to below 1"),
+        (["--dataset", "mnist"], "mnist is read from your files"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_message_and_exit_2(tmp_path, options, message):
+    result = run.invoke(app, ["--trace", str(tmp_path / "t.json"), *options])
+    assert result.exit_code == 2
+    assert message in result.output and "Traceback" not in result.output
+    assert result.output.startswith("hwmodel: ") and result.output.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@needs_digits
+def test_a_network_that_does_not_fit_the_images(tmp_path):
+    path = tmp_path / "t.json"
+    result = run.invoke(app, ["--network", "conv-mnist", "--trace", str(path)])
+    assert result.exit_code == 2 and "conv-mnist: pool3 pools 2 x 2 pixels" in result.output
+
+
+@needs_digits
+def test_a_trace_that_cannot_be_written_is_known_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr("hwmodel.trainer.train._epoch", None)
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "t.json", tmp_path):
+        result = run.invoke(app, ["--trace", str(place), "--epochs", "1"])
+        assert result.exit_code == 2
+        assert result.output.startswith(f"hwmodel: {place}: cannot be written: ")
+
+
+@pytest.mark.parametrize("name", ["bold", "fp"])
+def test_the_figure_shows_what_the_trace_holds(name, tmp_path):
+    trace = train(small.settings(name), small.images())
+    figure = training_figure(trace)
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels[:2] == ["training loss [nat]", "accuracy [%]"]
+    loss = figure.axes[0].lines[0]
+    assert list(loss.get_xdata()) == [5, 10, 15]
+    assert list(loss.get_ydata()) == [e.loss for e in trace.epochs]
+    test = figure.axes[1].lines[0]
+    assert list(test.get_ydata()) == [100 * e.accuracy for e in trace.epochs]
+    if name == "bold":
+        lines = figure.axes[2].lines
+        assert [line.get_label() for line in lines] == ["conv2", "conv3", "side", "fc4"]
+        assert lines[0].get_ydata()[0] == 100 * trace.epochs[0].layers[1].flip_rate
+    assert len(figure.axes) == (3 if name == "bold" else 2)
+    figure.savefig(tmp_path / "f.png")
+
+
+def test_the_figure_of_a_frozen_run_has_no_flips_to_draw(tmp_path):
+    trace = train(small.settings(freeze=True), small.images())
+    training_figure(trace).savefig(tmp_path / "f.png")

@@ -1,0 +1,253 @@
+"""Whole runs: what they reach, that they repeat, and what is left when they are killed."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+
+from hwmodel.errors import DataError, HwmodelError
+from hwmodel.trace import dumps, read_trace
+from hwmodel.trainer.checkpoint import checkpoint_path
+from hwmodel.trainer.data import load_dataset
+from hwmodel.trainer.measure import held_bits, magnitudes, rounded
+from hwmodel.trainer.specs import network_spec
+from hwmodel.trainer.train import Settings, train
+
+ROOT = Path(__file__).parents[2]
+needs_digits = pytest.mark.skipif(
+    importlib.util.find_spec("sklearn") is None, reason="the extra [data] is not installed"
+)
+
+
+@needs_digits
+def test_boolean_layers_learn_what_frozen_ones_do_not():
+    """The smallest network with its control: a dead optimizer scores like the control."""
+    data, network = load_dataset("digits"), network_spec("deep-mlp")
+    trained, frozen = (
+        train(Settings(network, small.method(), seed=1, epochs=20, freeze=freeze), data)
+        for freeze in (False, True)
+    )
+    assert trained.epochs[-1].accuracy >= 0.93
+    assert trained.epochs[-1].accuracy >= frozen.epochs[-1].accuracy + 0.08
+    flips = [layer.flip_rate for layer in frozen.epochs[0].layers]
+    assert flips == [None, 0, 0, 0, 0, None]
+    assert all(layer.flip_rate > 0 for layer in trained.epochs[0].layers[1:-1])
+
+
+@needs_digits
+@pytest.mark.parametrize("name", ["bold", "bold-bn", "fp", "binaryconnect", "binarynet"])
+def test_every_method_learns_a_network_with_a_shortcut(name):
+    settings = Settings(small.network(wide=True), small.method(name), epochs=4)
+    trace = train(settings, load_dataset("digits"))
+    assert trace.epochs[-1].loss < 0.6 * trace.epochs[0].loss
+    assert trace.epochs[-1].accuracy > 0.6
+
+
+@pytest.mark.parametrize("name", ["bold", "bold-bn", "binarynet"])
+def test_the_same_seed_gives_the_same_trace_bit_for_bit(name):
+    runs = [dumps(train(small.settings(name, seed=s), small.images())) for s in (3, 3, 4)]
+    assert runs[0] == runs[1] != runs[2]
+
+
+@pytest.mark.parametrize("name", ["bold", "bold-bn", "fp"])
+def test_a_run_that_was_stopped_and_resumed_gives_the_same_trace(tmp_path, name):
+    path = tmp_path / "t.json"
+    whole = train(small.settings(name), small.images())
+    stopped = train(small.settings(name), small.images(), path, stop=lambda: True)
+    assert len(stopped.epochs) == 1 and read_trace(path) == stopped
+    resumed = train(small.settings(name), small.images(), path, resume=True)
+    assert dumps(resumed) == dumps(whole) == path.read_text()
+    assert train(small.settings(name), small.images(), path, resume=True) == whole
+
+
+def test_a_trace_lost_before_the_kill_comes_back_from_the_checkpoint(tmp_path):
+    path = tmp_path / "t.json"
+    train(small.settings(), small.images(), path)
+    text = path.read_text()
+    path.unlink()
+    train(small.settings(), small.images(), path, resume=True)
+    assert path.read_text() == text
+
+
+def test_another_run_is_not_resumed(tmp_path):
+    path = tmp_path / "t.json"
+    with pytest.raises(DataError, match="is not there, so there is no run to resume"):
+        train(small.settings(), small.images(), path, resume=True)
+    train(small.settings(), small.images(), path, stop=lambda: True)
+    with pytest.raises(DataError, match="belongs to a run with seed 0, this one has 5"):
+        train(small.settings(seed=5), small.images(), path, resume=True)
+    other = small.images()._replace(digest="1" * 64)
+    with pytest.raises(DataError, match="belongs to a run with data_digest 0000"):
+        train(small.settings(), other, path, resume=True)
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK", b"nothing", None])
+def test_a_damaged_checkpoint_is_one_message(tmp_path, damage):
+    path = tmp_path / "t.json"
+    train(small.settings(), small.images(), path, stop=lambda: True)
+    checkpoint = checkpoint_path(path)
+    raw = checkpoint.read_bytes()
+    checkpoint.write_bytes(raw[: len(raw) // 2] if damage is None else damage)
+    with pytest.raises(DataError, match="is no checkpoint, or a damaged one"):
+        train(small.settings(), small.images(), path, resume=True)
+
+
+@pytest.mark.parametrize("name", ["bold", "bold-bn", "fp", "binarynet"])
+@pytest.mark.parametrize("rate", [1e20, 1e38, 1e300])
+def test_a_run_that_leaves_the_numbers_ends_with_advice_or_finishes(name, rate):
+    """A huge rate may overflow; then there is one message, and no warning on the way."""
+    try:
+        trace = train(small.settings(name, learning_rate=rate), small.images())
+    except HwmodelError as error:
+        assert str(error) == "the training left the range of numbers; lower --learning-rate"
+    else:
+        assert len(trace.epochs) == 3
+
+
+def test_an_image_that_is_no_number_ends_the_run():
+    data = small.images()
+    data.x[0, 0, 0, 0] = np.nan
+    with pytest.raises(HwmodelError, match="left the range of numbers"):
+        train(small.settings("fp"), data)
+
+
+def test_every_epoch_visits_every_image_once_in_an_order_of_its_own(monkeypatch):
+    from hwmodel.trainer.nets import Net
+
+    data, seen = small.images(), []
+
+    def watching(self, images, *, training=False, forward=Net.forward):
+        if training:
+            seen.append(images)
+        return forward(self, images, training=training)
+
+    monkeypatch.setattr(Net, "forward", watching)
+    train(small.settings(epochs=2), data)
+    first, second = (np.concatenate(seen[i : i + 5]) for i in (0, 5))
+    assert len(seen) == 10 and (first != second).any()
+    for epoch in (first, second):
+        assert (np.sort(epoch.sum((1, 2, 3))) == np.sort(data.x.sum((1, 2, 3)))).all()
+
+
+def test_the_trace_says_what_happened():
+    data = small.images()
+    reports = []
+    trace = train(small.settings(), data, report=reports.append)
+    assert [e.steps for e in trace.epochs] == [5, 10, 15] and len(reports) == 15
+    assert (
+        reports[-1].steps == 15 and reports[4].accuracy is None and reports[5].accuracy is not None
+    )
+    names = [layer.name for layer in trace.layers]
+    assert names == ["conv1", "conv2", "conv3", "side", "sum", "fc4", "fc5"]
+    by_name = dict(zip(names, trace.epochs[0].layers, strict=True))
+    assert by_name["conv1"].sent is None and by_name["conv1"].accumulator_bits is None
+    assert by_name["conv2"].optimizer_state is not None and by_name["sum"].optimizer_state is None
+    assert by_name["sum"].flip_rate is None and by_name["fc5"].flip_rate is None
+    for shape in trace.layers:
+        seen = by_name[shape.name]
+        assert (seen.accumulator_bits is None) == (shape.worst_accumulator_bits is None)
+        if seen.accumulator_bits:
+            assert seen.accumulator_bits <= shape.worst_accumulator_bits
+            size = 2 ** (seen.accumulator_bits - 1)
+            assert -size <= seen.preactivation.lowest <= seen.preactivation.highest < size
+    assert by_name["conv3"].signal.zero_share >= 0.75 * 4 / 9  # what the pool passed by
+
+
+def test_flips_in_the_trace_are_the_flips_of_the_weights(monkeypatch):
+    import hwmodel.trainer.train as loop
+
+    counted = {}
+
+    def counting(layer, rate, step=loop.boolean_step):
+        before = [w.values for w in layer]
+        flips = step(layer, rate)
+        changed = sum(int((a != w.values).sum()) for a, w in zip(before, layer, strict=True))
+        counted.setdefault(id(layer[0]), []).append(changed)
+        return flips
+
+    monkeypatch.setattr(loop, "boolean_step", counting)
+    trace = train(small.settings(epochs=1), small.images())
+    rates = [layer.flip_rate for layer in trace.epochs[0].layers if layer.flip_rate is not None]
+    sizes = [shape.parameters for shape in trace.layers if shape.weights == "boolean"]
+    expected = [sum(c) / (5 * n) for c, n in zip(counted.values(), sizes, strict=True)]
+    assert rates == pytest.approx(expected) and max(rates) > 0
+
+
+def test_widths_hold_their_error_and_one_bit_less_does_not():
+    rng = np.random.default_rng(0)
+    for z in (rng.standard_normal(2000), rng.standard_cauchy(500), rng.uniform(-1, 1, 300)):
+        for error in (0.1, 0.01, 0.001):
+            bits = held_bits(z, error)
+            rms = np.sqrt((z**2).mean())
+            assert np.sqrt(((rounded(z, bits) - z) ** 2).mean()) <= error * rms
+            assert np.sqrt(((rounded(z, bits - 1) - z) ** 2).mean()) > error * rms
+
+
+def test_widths_of_plain_tensors():
+    assert held_bits(np.array([1.0, -1.0, 1.0]), 0.01) == 1
+    assert held_bits(np.array([1.0, 0.0, -1.0]), 0.01) == 2
+    assert held_bits(np.arange(-7.0, 8), 1e-9) == 4
+    assert held_bits(np.zeros(5), 0.01) == 1
+
+
+def test_magnitudes_by_octaves():
+    seen = magnitudes(np.array([8.0, -4.0, 5.0, 4.1, 2.0, 0, 0, 1e-9]), 0.01)
+    assert seen.largest == 8 and seen.zero_share == 0.25
+    assert seen.octaves[0] == pytest.approx(3 / 6, abs=1e-6)  # 8, 5, 4.1
+    assert seen.octaves[1] == pytest.approx(1 / 6, abs=1e-6)  # 4
+    assert seen.octaves[2] == pytest.approx(1 / 6, abs=1e-6)  # 2
+    assert seen.octaves[-1] == pytest.approx(1 / 6, abs=1e-6)
+    assert magnitudes(np.zeros(3), 0.01).octaves == (0.0,) * 16
+
+
+@needs_digits
+@pytest.mark.parametrize("delay", [0.0, 0.3])
+def test_a_killed_run_leaves_a_readable_trace_or_none_and_can_be_resumed(tmp_path, delay):
+    path = tmp_path / "t.json"
+    command = [sys.executable, "-m", "hwmodel.trainer", "--trace", str(path), "--epochs", "60"]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=ROOT, stdout=quiet, stderr=quiet)
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(delay)
+    process.kill()
+    process.wait()
+    kept = read_trace(path)
+    assert 1 <= len(kept.epochs) < 60
+    settings = Settings(network_spec("deep-mlp"), small.method(), epochs=60)
+    data = load_dataset("digits")
+    ends = len(kept.epochs) + 2
+
+    def two_more():
+        return len(read_trace(path).epochs) >= ends
+
+    resumed = train(settings, data, path, resume=True, stop=two_more)
+    whole = train(settings, data, stop=iter([False] * (len(resumed.epochs) - 1) + [True]).__next__)
+    assert resumed.epochs == whole.epochs
+
+
+@needs_digits
+def test_an_interrupt_ends_the_epoch_and_keeps_the_trace(tmp_path):
+    path = tmp_path / "t.json"
+    command = [sys.executable, "-m", "hwmodel.trainer", "--trace", str(path), "--epochs", "200"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "ends after this epoch" in err and "--resume goes on" in err and "Traceback" not in err
+    assert "of the test images" in out
+    assert 1 <= len(read_trace(path).epochs) < 200
+    leftovers = {p.name for p in tmp_path.iterdir()} - {"t.json", "t.json.checkpoint.npz"}
+    assert not leftovers
