@@ -18,7 +18,7 @@ DIMENSIONS = {
 }
 
 
-def simulate(problem, tiles, held, rule):  # noqa: C901  (one walk, in one place)
+def simulate(problem, tiles, held, rule):
     """What every level is asked for, outermost first; the last is asked by the MACs."""
     levels = [dict(I_reads=0, F_reads=0, O_partial_reads=0, written=[]) for _ in (*tiles, 0)]
     resting = [set() for _ in levels]  # outputs of which a sum rests in this level's memory
@@ -124,3 +124,25 @@ def products(problem, box, rule):
         rows = met(problem.height, rule, box["HO"], box["HF"])
         count += len(rows) * len(met(problem.width, rule, box["WO"], box["WF"]))
     return count
+
+
+def execute(problem, i, f):
+    """The nest on nested lists I[n][c][row][column], F[m][c][tap][tap] of one group -> O."""
+    n = problem.extent
+    rows = _meetings(problem.height, n.HO, n.HF)
+    columns = _meetings(problem.width, n.WO, n.WF)
+    o = [[[[0] * n.WO for _ in range(n.HO)] for _ in range(n.M)] for _ in range(n.N)]
+    for image, m, c in product(range(n.N), range(n.M), range(n.C)):
+        for (ho, hf, hi), (wo, wf, wi) in product(rows, columns):
+            o[image][m][ho][wo] += i[image][c][hi][wi] * f[m][c][hf][wf]
+    return o
+
+
+def _meetings(window, outs, taps):
+    """Every (output, tap, row) that exists: neither padding nor an inserted zero."""
+    found = []
+    for out, tap in product(range(outs), range(taps)):
+        position = out * window.step + tap * window.dilation - window.pad
+        if position % window.spread == 0 and 0 <= position // window.spread < window.size:
+            found.append((out, tap, position // window.spread))
+    return found

@@ -20,7 +20,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LADDER = [
     {"errors"},
     {"quantity", "files", "problem"},
-    {"hardware", "accounting", "published", "training"},
+    {"hardware", "accounting", "published", "training", "trace"},
+    {"trainer"},
     {"layers", "prices"},
     {"network", "networks"},
     {"method"},
@@ -140,7 +141,7 @@ def literals(path):
 def test_no_method_network_or_chip_has_its_name_in_code():
     """Families of networks may; so may the command line where it says what stands by default."""
     names = {*bundled(Hardware), *bundled(Method), *zoo(), "resnet"} - {"bit"}  # a unit, too
-    allowed = {"cli/energy.py": {"fp"}}
+    allowed = {"cli/energy.py": {"fp"}, "trainer/cli.py": {"bold"}}
     for path in MODULES:
         if module(path) != "networks":
             assert not names & set(literals(path)) - allowed.get(ident(path), set()), path.name
@@ -165,5 +166,6 @@ def test_every_source_that_a_bundled_method_gives_is_listed_in_it():
 def test_every_bundled_yaml_is_found_by_a_kind():
     known = {path for kind in KINDS for path in bundled(kind).values()}
     known |= {PACKAGE / "networks" / "zoo.yaml", PACKAGE / "published.yaml"}
+    known |= {*(PACKAGE / "trainer").rglob("*.yaml")}  # read and tested by the trainer
     every = {*PACKAGE.rglob("*.yaml"), *(PACKAGE.parent / "hardware_specs").glob("*")}
     assert every == known

@@ -59,8 +59,8 @@ def test_the_files_shown_as_examples_are_right_and_work_together(hwmodel, tmp_pa
     found = {}
     for path in DOCUMENTS:
         for block in blocks(path.read_text(encoding="utf-8"), "yaml"):
-            if not block.startswith("version:"):
-                continue
+            if not block.startswith("version:") or path.name == "trainer.md":
+                continue  # the trainer's networks have a schema of their own
             kinds = {"levels": "hardware", "tensors": "method", "input": "network"}
             (kind,) = [
                 word for field, word in kinds.items() if re.search(rf"^{field}:", block, re.M)

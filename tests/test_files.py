@@ -109,7 +109,7 @@ def test_numbers_are_those_of_yaml_1_2(tmp_path):
             "no hardware is called '': known: ascend, eyeriss, horowitz45, tpuv4i, v100",
         ),
         (Method, "bold-nb", "no method is called 'bold-nb': did you mean 'bold-bn'?"),
-        (Accounting, "x", "no accounting is called 'x': known: paper"),
+        (Accounting, "x", "no accounting is called 'x': known: full, paper"),
         (
             Hardware,
             3,

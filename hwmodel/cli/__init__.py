@@ -15,6 +15,7 @@ from hwmodel.cli.energy import compare, plot, report, reproduce
 from hwmodel.cli.screen import say
 from hwmodel.cli.tile import tile
 from hwmodel.errors import HwmodelError
+from hwmodel.trainer.cli import train
 
 __all__ = ["app", "main"]
 
@@ -41,7 +42,7 @@ def _options(
     pass
 
 
-for _command in (compare, report, reproduce, tile, plot):
+for _command in (compare, report, reproduce, tile, train, plot):
     app.command()(_command)
 
 for _word, _what in (

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # tables hold whole messages, one a line
+# tables hold whole messages, one a line
 import json
 
 import pytest
