@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -16,9 +16,10 @@ from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.network import Network, load_network, zoo
 from hwmodel.published import energy_percent, published_table
+from hwmodel.trace import Trace, steps_to
 from hwmodel.workload import Mode
 
-__all__ = ["Comparison", "compare", "reproduce"]
+__all__ = ["Comparison", "Reached", "compare", "reached", "reproduce"]
 
 
 class Comparison(NamedTuple):
@@ -49,6 +50,15 @@ class Comparison(NamedTuple):
     reason: str | None = None  # not a column of the CSV
 
 
+class Reached(NamedTuple):
+    """What a method's trace says of accuracy, beside its line; None where it has no trace."""
+
+    trace_accuracy_percent: float | None  # at the end of the run, on the test images
+    target_accuracy_percent: float | None
+    steps: int | None  # until the target was first reached; None if it was not
+    energy_to_accuracy: float | None  # steps times the energy of an iteration
+
+
 class _Cell(NamedTuple):
     """One line that is asked for: what is evaluated, against what, and what was published."""
 
@@ -68,6 +78,7 @@ def compare(
     accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = "paper",
     batch: int = 1,
     mode: Mode = "training",
+    traces: Sequence[Trace] = (),
 ) -> Iterator[Comparison]:
     """Lines in the order given, chip by chip, accounting by accounting, method by method.
 
@@ -76,6 +87,7 @@ def compare(
     Args:
         baseline: the method that is 100 %, by default each accounting's.
         accounting: one, or several to be set side by side.
+        traces: of training runs; a method that one of them was trained with takes its figures.
 
     Raises: HwmodelError, as `evaluate`.
     """
@@ -93,7 +105,36 @@ def compare(
         for chip in chips
         for choice, reference in zip(choices, references, strict=True)
     ]
-    return _lines(plan, batch, mode)
+    return _lines(plan, batch, mode, {trace.run.method: trace for trace in traces})
+
+
+def reached(
+    lines: Sequence[Comparison], traces: Sequence[Trace], target: float | None
+) -> list[Reached]:
+    """For each line what the trace of its method reached.
+
+    Args:
+        target: accuracy that must be reached [share]; by default the lowest of the runs' ends, so
+            that every method has reached it.
+    """
+    by_method = {trace.run.method: trace for trace in traces if trace.epochs}
+    ends = {name: trace.epochs[-1].accuracy for name, trace in by_method.items()}
+    goal = min(ends.values(), default=None) if target is None else target
+    found = []
+    for line in lines:
+        trace = by_method.get(line.method)
+        steps = None if trace is None or goal is None else steps_to(trace, goal)
+        energy = None if steps is None or line.energy is None else steps * line.energy
+        end = ends.get(line.method)
+        found.append(
+            Reached(
+                None if end is None else 100 * end,
+                None if trace is None or goal is None else 100 * goal,
+                steps,
+                energy,
+            )
+        )
+    return found
 
 
 def _cell(
@@ -145,11 +186,14 @@ def reproduce(
         for chip in published.chips
         for choice in choices
     ]
-    return _lines(plan, batch, "training")
+    return _lines(plan, batch, "training", {})
 
 
 def _lines(
-    plan: list[tuple[Hardware, Accounting, list[_Cell]]], batch: int, mode: Mode
+    plan: list[tuple[Hardware, Accounting, list[_Cell]]],
+    batch: int,
+    mode: Mode,
+    traces: Mapping[str, Trace],
 ) -> Iterator[Comparison]:
     for chip, choice, cells in plan:
         tiler = Tiler(chip, choice)
@@ -157,7 +201,8 @@ def _lines(
         def energies(network: Network, method: Method, tiler: Tiler = tiler) -> Report:
             return evaluate(
                 network, tiler.hardware, method,
-                accounting=tiler.accounting, batch=batch, mode=mode, tiler=tiler,
+                accounting=tiler.accounting, batch=batch, mode=mode,
+                trace=traces.get(method.name), tiler=tiler,
             )  # fmt: skip
 
         wholes: dict[tuple[str, str], float | None] = {}

@@ -12,11 +12,13 @@ from hwmodel.energy import Product, Row, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
-from hwmodel.method import Method
+from hwmodel.measured import measures
+from hwmodel.method import Edge, Method
 from hwmodel.network import Network, load_network
 from hwmodel.optimal import Stationary
 from hwmodel.problem import Problem
 from hwmodel.tiling import Tiling, tile
+from hwmodel.trace import Trace, read_trace
 from hwmodel.workload import MODES, Job, Mode, works
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ class Report:
     mode: Mode
     rows: tuple[Row, ...]
     tilings: tuple[tuple[Product, Tiling], ...]
+    edges: dict[str, Edge]  # width of every tensor, by the layer it comes from
     not_counted: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -116,6 +119,7 @@ def evaluate(
     accounting: str | Path | Accounting = "paper",
     batch: int = 1,
     mode: Mode = "training",
+    trace: str | Path | Trace | None = None,
     tiler: Tiler | None = None,
 ) -> Report:
     """Energy of one training iteration, or of one inference, of a batch.
@@ -125,6 +129,8 @@ def evaluate(
     Args:
         batch: images in the iteration.
         mode: "training" (all passes) or "inference" (forward only).
+        trace: what a training run measured, or its file: widths of Boolean signals, sums and
+            accumulators and flip rates in the place of the accounting's.
         tiler: one that has searched before, on the same chip under the same accounting.
 
     Raises: HwmodelError, of which SpecError, NameUnknown, ShapeError and Infeasible are kinds.
@@ -140,9 +146,12 @@ def evaluate(
     tiler = tiler or Tiler(chip, choices)
     rows: list[Row] = []
     tilings: list[tuple[Product, Tiling]] = []
-    job = Job(method, choices, batch, mode)
+    measured = None
+    if trace is not None:
+        measured = measures(trace if isinstance(trace, Trace) else read_trace(Path(trace)))
+    job = Job(method, choices, batch, mode, measured)
     nodes = network.nodes(frozenset(method.omits))
-    edges = method.edges(nodes, choices)
+    edges = method.edges(nodes, choices, measured)
     for node in nodes:
         for work in works(node, edges, job):
             if isinstance(work, Product):
@@ -152,7 +161,9 @@ def evaluate(
             else:
                 rows += stream_rows(work, chip, choices)
     missing = not_counted(network, choices, mode)
-    return Report(network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), missing)
+    return Report(
+        network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing
+    )
 
 
 def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ accounting (the full-precision word, the Boolean signal) are named, not numbered
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -16,6 +17,7 @@ from hwmodel.accounting import Accounting
 from hwmodel.errors import NameUnknown, SpecError
 from hwmodel.files import Name, NamedSpec, SpecModel, Text, Whole, bundled, load
 from hwmodel.layers import PASSES, Cost, Pass
+from hwmodel.measured import LayerMeasures, Measures
 from hwmodel.network import INPUT, Node
 
 __all__ = ["Arithmetic", "Edge", "ExtraWork", "LayerRule", "Method", "TensorRule", "Treatment"]
@@ -165,6 +167,7 @@ class Edge(NamedTuple):
 
     bits: int  # of an element going forward [bit]
     signal_bits: int  # of an element of the signal that comes back [bit]
+    sum_bits: int  # of the +-1 sum that it is or was taken from [bit]
 
 
 class Treatment(NamedTuple):
@@ -209,31 +212,50 @@ class Method(NamedSpec):
         rule = self._resolved(node)
         assert rule.weights is not None and rule.weight_signal is not None and rule.update
         return Treatment(
-            width(rule.weights, node, accounting),
-            width(rule.weight_signal, node, accounting),
+            _width_of(rule.weights, 1, accounting),
+            _width_of(rule.weight_signal, 1, accounting),
             rule.arithmetic,
             rule.update,
-            None if rule.inputs is None else width(rule.inputs, node, accounting),
+            None if rule.inputs is None else _width_of(rule.inputs, 1, accounting),
         )
 
-    def edges(self, nodes: tuple[Node, ...], accounting: Accounting) -> dict[str, Edge]:
-        """Widths of every tensor, by the name of the layer it comes from. Raises: SpecError."""
+    def edges(
+        self,
+        nodes: tuple[Node, ...],
+        accounting: Accounting,
+        measured: Measures | None = None,
+    ) -> dict[str, Edge]:
+        """Widths of every tensor, by the name of the layer it comes from.
+
+        Args:
+            measured: what a trace says, in the place of the accounting's Boolean signal and sums.
+
+        Raises: SpecError.
+        """
         full = accounting.full_precision_bits
-        edges = {INPUT: Edge(full, full)}
+        edges = {INPUT: Edge(full, full, full)}
+        found = {node.layer.name: _measured(node, measured) for node in nodes}
         for node in nodes:
-            rule = self._first(self.tensors, node, "tensors")
+            name, rule = node.layer.name, self._first(self.tensors, node, "tensors")
+            ins = [edges[source] for source in node.inputs]
+            sums = node.terms.bit_length()
+            if not node.weights and node.layer.kind != "add":
+                sums = max(edge.sum_bits for edge in ins)
+            elif (own := found[name]) is not None:
+                sums = own.sum_bits or sums
+            bits = _width_of(rule.bits, sums, accounting)
             if rule.bits == AS_INPUT:
-                bits = max(edges[name].bits for name in node.inputs)
-            else:
-                bits = width(rule.bits, node, accounting)
-            edges[node.layer.name] = Edge(bits, width(rule.signal, node, accounting))
+                bits = max(edge.bits for edge in ins)
+            signal = _width_of(rule.signal, sums, accounting)
+            if measured is not None and rule.signal == "boolean_signal":
+                signal = _measured_signal(node, found, ins[0]) or signal
+            edges[name] = Edge(bits, signal, sums)
         return edges
 
-    def kept_bits(self, node: Node, accounting: Accounting) -> int:
+    def kept_bits(self, node: Node, edges: Mapping[str, Edge], accounting: Accounting) -> int:
         """Width of the sum stored beside a layer's input for the way back [bit]; 0: none is."""
         rule = next((rule for rule in self.kept if rule.where.matches(node)), None)
-        summed = node._replace(terms=node.input_terms)
-        return width(rule.bits, summed, accounting) if rule else 0
+        return _width_of(rule.bits, edges[node.inputs[0]].sum_bits, accounting) if rule else 0
 
     def extra(self, node: Node) -> list[ExtraWork]:
         """Work on a layer's output beyond what the graph shows."""
@@ -268,15 +290,35 @@ class Method(NamedSpec):
         )
 
 
-def width(word: int | str, node: Node, accounting: Accounting) -> int:
-    """Bits that a width means for the output of a layer [bit].
-
-    A Boolean sum of k terms needs ceil(log2(k + 1)) bits where the accounting counts it so.
-    """
-    if isinstance(word, int):
-        return word
+def _width_of(word: int | str, sum_bits: int, accounting: Accounting) -> int:
+    """Bits that a width means [bit]; a Boolean sum's are `sum_bits` where it is counted so."""
+    if isinstance(word, int) or word == AS_INPUT:
+        return int(word) if isinstance(word, int) else 0
     stated: int | str = getattr(accounting, f"{word}_bits")
-    return node.terms.bit_length() if stated == "fan-in" else int(stated)
+    return sum_bits if stated == "fan-in" else int(stated)
+
+
+def _measured(node: Node, measured: Measures | None) -> LayerMeasures | None:
+    """What a trace says of a layer that computes sums."""
+    sums = node.weights or node.layer.kind == "add"
+    return measured.of(node.layer.name, node.layer.kind) if measured and sums else None
+
+
+def _measured_signal(
+    node: Node, found: Mapping[str, LayerMeasures | None], source: Edge
+) -> int | None:
+    """Width of the signal that comes back to a tensor, as a trace saw it.
+
+    A layer with weights receives it; an activation gets what the layers it feeds send; what lies
+    between passes on what comes from behind, so it is as wide as at the layer before.
+    """
+    if node.weights:
+        own = found[node.layer.name]
+        return own.signal_bits if own else None
+    if node.layer.kind != "activation":
+        return source.signal_bits
+    sent = [m.sent_bits for name in node.consumers if (m := found[name]) and m.sent_bits]
+    return max(sent, default=None)
 
 
 def _referred(name: str) -> Method:

@@ -43,7 +43,7 @@ class Node(NamedTuple):
     output_shape: Shape
     position: str  # among the layers with weights: "first", "last" or "middle"
     feeds: tuple[str, ...]  # kinds of layers that take the output, seen through pools and views
-    consumers: int  # layers that take the output
+    consumers: tuple[str, ...]  # layers that take the output
     input_terms: int  # terms of +-1 that one element of an input can be the sum of, at most
     terms: int  # the same of the output
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
@@ -120,7 +120,7 @@ class Network(NamedSpec):
             own = p.layer.weights(p.input_shapes) + p.layer.other_parameters(p.input_shapes)
             learned[name] = own > 0 or any(signal_to)
             position = ends.get(name, "middle")
-            consumers = len(takers.get(name, ()))
+            consumers = tuple(taker.name for taker in takers.get(name, ()))
             nodes.append(
                 Node(*p, position, feeds[name], consumers, max(before), terms[name], signal_to)
             )

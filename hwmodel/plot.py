@@ -16,6 +16,7 @@ from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.evaluation import COLUMNS
 from hwmodel.files import bundled, load, whole_file
 from hwmodel.method import Method
+from hwmodel.published import published_tables
 from hwmodel.quantity import ENERGY_UNITS
 from hwmodel.report import COMPARED, NATURE, scale
 
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "PLOTS", "draw", "read_records"]
+__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records"]
 
 FORMATS = ("png", "svg", "pdf")
 _SPARE_COLOURS = ("#1f77b4", "#ff7f0e", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 _PART_COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
 
 Record = dict[str, str]
+_OF_COMPARISONS = ("methods", "pareto")
 MAX_CSV_CHARACTERS = 2**28
 
 
@@ -97,15 +99,13 @@ def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None
     Raises: HwmodelError for an unknown kind or format, DataError where the table has not what
         the figure shows.
     """
-    ending = path.suffix.removeprefix(".").lower()
-    if ending not in FORMATS:
-        raise HwmodelError(f"{path}: a figure ends in {', '.join('.' + f for f in FORMATS)}")
+    ending = _ending(path)
     compared = "method" in records[0] and "percent_of_baseline" in records[0]
     kind = kind or ("methods" if compared else "layers")
     if kind not in PLOTS:
         raise HwmodelError(f"no plot is called {kind!r}: {nearest(kind, PLOTS)}")
-    if (kind == "methods") != compared:
-        needed = "compare" if kind == "methods" else "report"
+    if (kind in _OF_COMPARISONS) != compared:
+        needed = "compare" if kind in _OF_COMPARISONS else "report"
         raise DataError(f"a plot of {kind} needs a CSV of `hwmodel {needed}`")
     with _style(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
@@ -257,8 +257,70 @@ def _of(records: Sequence[Record]) -> str:
     return f"{records[0]['method']} on {records[0]['hardware']}"
 
 
+def pareto_figure(records: Sequence[Record]) -> Figure:
+    """Accuracy against energy: as traced, where the CSV has it, else as published."""
+    figure, axes = _figure(6.4, 3.8)
+    colour, found = colours(_unique(records, "method")), 0
+    markers = dict(zip(_unique(records, "hardware"), "osD^vPX", strict=False))
+    traced = any(record.get("energy_to_accuracy") for record in records)
+    for record in records:
+        accuracy = record.get("trace_accuracy_percent") or published_accuracy(record)
+        energy = record["energy_to_accuracy"] if traced else record["percent_of_baseline"]
+        if not accuracy or not energy:
+            continue
+        found += 1
+        x, y = float(energy), float(accuracy)
+        marker = markers.get(record["hardware"], "o")
+        axes.plot(x, y, marker, color=colour[record["method"]], ms=7)
+        axes.annotate(f" {record['method']}", (x, y), (5, 3), textcoords="offset points", size=7)
+    if not found:
+        raise DataError("no row has both an energy and an accuracy, traced or published")
+    for hardware, marker in markers.items():
+        axes.plot([], [], marker, color="0.4", label=hardware)
+    unit = records[0]["unit"]
+    axes.set_xscale("log")
+    to_reach = f"energy to the accuracy asked for, {unit}"
+    axes.set_xlabel(to_reach if traced else "energy of an iteration, % of the baseline")
+    axes.set_ylabel("test accuracy, %")
+    axes.grid(color="0.9")
+    axes.legend(frameon=False)
+    _title(axes, records)
+    return figure
+
+
+def published_accuracy(record: Record) -> str:
+    """The accuracy that a publication states for a row's network and method; "" if none does."""
+    for published in published_tables().values():
+        for figure in published.figures:
+            if (figure.network, figure.method) == (record["network"], record["method"]):
+                return str(figure.accuracy_percent or "")
+    return ""
+
+
+def draw_training(trace: Path, path: Path, kind: str = "") -> None:
+    """Loss, accuracy and flip rates of a trace over its epochs. Raises: HwmodelError."""
+    from hwmodel.trace import read_trace
+    from hwmodel.trainer.plot import training_figure
+
+    if kind not in ("", "training"):
+        raise DataError(f"{trace}: a trace is drawn as kind training, not {kind}")
+    ending = _ending(path)
+    found = read_trace(trace)
+    with _style(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _save(training_figure(found), path, ending)
+
+
+def _ending(path: Path) -> str:
+    ending = path.suffix.removeprefix(".").lower()
+    if ending not in FORMATS:
+        raise HwmodelError(f"{path}: a figure ends in {', '.join('.' + f for f in FORMATS)}")
+    return ending
+
+
 PLOTS: dict[str, Callable[[Sequence[Record]], Figure]] = {
     "methods": methods_figure,
     "layers": layers_figure,
     "levels": levels_figure,
+    "pareto": pareto_figure,
 }

@@ -9,7 +9,7 @@ from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hwmodel.comparison import Comparison
+from hwmodel.comparison import Comparison, Reached
 from hwmodel.energy import COMPUTE
 from hwmodel.evaluation import COLUMNS, Report
 from hwmodel.files import whole_file
@@ -53,17 +53,23 @@ def scale(energy: float, unit: str) -> tuple[float, str]:
     return next((step for step in steps if energy >= 10 * step[0]), steps[-1])
 
 
-def comparison_csv(lines: Sequence[Comparison], run: Training | None = None) -> str:
+def comparison_csv(
+    lines: Sequence[Comparison], run: Training | None = None, reached: Sequence[Reached] = ()
+) -> str:
     """One row a line, full precision; an empty cell where there is no value.
 
-    With a training run, its name, iterations and energy follow as further columns.
+    With a training run, its name, iterations and energy follow as further columns; with traces
+    the accuracy reached, the steps to the accuracy asked for, and the energy of those.
     """
-    columns = len(COMPARED)
-    if run is None:
-        return _csv(COMPARED, (line[:columns] for line in lines))
-    further = ("training", "iterations", "training_energy", "training_energy_kwh")
-    rows = ((*line[:columns], *_whole_run(line, run)) for line in lines)
-    return _csv((*COMPARED, *further), rows)
+    header, columns = list(COMPARED), len(COMPARED)
+    rows: list[list[object]] = [list(line[:columns]) for line in lines]
+    if run is not None:
+        header += ["training", "iterations", "training_energy", "training_energy_kwh"]
+        rows = [[*row, *_whole_run(line, run)] for row, line in zip(rows, lines, strict=True)]
+    if reached:
+        header += Reached._fields
+        rows = [[*row, *more] for row, more in zip(rows, reached, strict=True)]
+    return _csv(header, rows)
 
 
 def _whole_run(
@@ -265,7 +271,7 @@ def table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
 def tensor_table(report: Report) -> Table:
     """Every tensor of every pass: shape of one image, bits of an element, bytes of the batch."""
     nodes = report.network.nodes(frozenset(report.method.omits))
-    edges = report.method.edges(nodes, report.accounting)
+    edges = report.edges
     listed = table(
         f"tensors of {report.network.name} under {report.method.name}, batch {report.batch}",
         ["tensor", "kind", "shape"],
@@ -279,15 +285,74 @@ def tensor_table(report: Report) -> Table:
         way_back = (str(edge[1]), back) if training and name != INPUT else ("-", "-")
         listed.add_row(name, kind, " x ".join(map(str, shape)), str(edge[0]), there, *way_back)
 
-    add(INPUT, "network input", report.network.input, report.batch, edges[INPUT])
+    add(INPUT, "network input", report.network.input, report.batch, edges[INPUT][:2])
     for node in nodes:
         layer = node.layer
         if node.weights:
             F = report.method.treatment(node, report.accounting)
             widths = F.weight_bits, F.weight_signal_bits
             add(f"{layer.name} F", "weights", (node.weights, 1, 1), 1, widths)
-        add(layer.name, layer.kind, node.output_shape, report.batch, edges[layer.name])
+        add(layer.name, layer.kind, node.output_shape, report.batch, edges[layer.name][:2])
     return listed
+
+
+def reached_table(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Table:
+    """Accuracy at the end of each method's run, and the energy to the accuracy asked for."""
+    listed = table(
+        "to a stated accuracy, as traced",
+        ["method", "hardware", "accounting"],
+        ["accuracy at the end, %", "to reach, %", "steps", "energy to it", "unit"],
+    )
+    for line, end in zip(lines, ends, strict=True):
+        energy = end.energy_to_accuracy
+        divisor, unit = scale(energy or 0.0, line.unit)
+        listed.add_row(
+            line.method,
+            line.hardware,
+            line.accounting,
+            _number(end.trace_accuracy_percent),
+            _number(end.target_accuracy_percent),
+            "-" if end.steps is None else f"{end.steps:,}",
+            _scaled(energy, divisor),
+            unit,
+        )
+    return listed
+
+
+def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType | str]:
+    """What a trace put in the place of the accounting's assumptions, and what that did."""
+    divisor, unit = scale(assumed.energy, assumed.unit)
+    listed = table(
+        f"assumed -> measured, {unit}",
+        ["layer"],
+        ["signal bits", "sum bits", "energy assumed", "energy measured"],
+    )
+
+    def energies(report: Report) -> dict[str, list[float]]:
+        sums: dict[str, list[float]] = {}
+        for row in report.rows:
+            sums.setdefault(row.layer, []).append(row.energy)
+        return sums
+
+    before, after = energies(assumed), energies(measured)
+    for name in before:
+        old, new = assumed.edges[name], measured.edges[name]
+        one, other = fsum(before[name]), fsum(after[name])
+        if (old, one) != (new, other):
+            listed.add_row(
+                name,
+                f"{old.signal_bits} -> {new.signal_bits}",
+                f"{old.sum_bits} -> {new.sum_bits}",
+                f"{one / divisor:,.3f}",
+                f"{other / divisor:,.3f}",
+            )
+    yield listed
+    change = 100 * (measured.energy / assumed.energy - 1) if assumed.energy else 0.0
+    yield (
+        f"with the trace {measured.energy / divisor:,.2f} {unit}, assumed "
+        f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %); accumulator widths and flip "
+        "rates are in the energies\n"
+    )
 
 
 def notes(not_counted: Mapping[str, Sequence[str]]) -> str:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from hwmodel.accounting import Accounting
 from hwmodel.energy import Operation, Product, Stream
 from hwmodel.layers import PASSES, Cost, LoopNest, Pass
+from hwmodel.measured import Measures
 from hwmodel.method import Edge, Method, Treatment
 from hwmodel.network import Node
 from hwmodel.prices import adder_operations
@@ -31,6 +32,7 @@ class Job(NamedTuple):
     accounting: Accounting
     batch: int
     mode: Mode
+    measured: Measures | None = None
 
     @property
     def trains(self) -> bool:
@@ -51,7 +53,7 @@ def works(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Product |
         yield from _fork(node, edges, job)
     if job.trains:
         update = treatment if loops else None
-        yield from _weight_update(node, update, job.accounting)
+        yield from _weight_update(node, update, job)
 
 
 def _products(
@@ -144,14 +146,16 @@ def _operator(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Strea
     if cost is None:
         return
     batch, name = job.batch, node.layer.name
-    out = _Tensor("O", batch * prod(node.output_shape), *edges[name])
+    out = _Tensor("O", batch * prod(node.output_shape), *edges[name][:2])
     ins = [
-        _Tensor("I" if len(node.inputs) == 1 else f"I{i}", batch * prod(shape), *edges[source])
+        _Tensor("I" if len(node.inputs) == 1 else f"I{i}", batch * prod(shape), *edges[source][:2])
         for i, (source, shape) in enumerate(zip(node.inputs, node.input_shapes, strict=True), 1)
     ]
     if node.layer.kind == "activation" and ins[0].bits == out.bits == 1:
         cost = cost._replace(reads=0, writes=0, saved_input=0)  # thresholded as it was written
-    kept = job.method.kept_bits(node, job.accounting) if job.accounting.stored_activations else 0
+    kept = 0
+    if job.accounting.stored_activations:
+        kept = job.method.kept_bits(node, edges, job.accounting)
     if kept:  # the sum says what the input and the output would
         cost = cost._replace(saved_input=0, saved_output=0)
     yield from _streams(name, cost, ins, out, node.signal_to, kept, job)
@@ -219,15 +223,15 @@ def _counted(
 def _fork(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
     """Where several layers take a tensor, their signals are added up on the way back."""
     learned = node.weights + node.other_parameters or any(node.signal_to)
-    if not job.trains or node.consumers < 2 or not learned:
+    if not job.trains or len(node.consumers) < 2 or not learned:
         return
     size = job.batch * prod(node.output_shape)
     bits = edges[node.layer.name].signal_bits
     tensor = _Tensor("dO", size, bits, bits)
-    operations = _counted((node.consumers - 1, 0, 0), [tensor], tensor, job)
+    operations = _counted((len(node.consumers) - 1, 0, 0), [tensor], tensor, job)
     yield Stream(
         node.layer.name, "backward_input", "elementwise", "dO",
-        reads=node.consumers * size, writes=size, bits=bits, operations=operations,
+        reads=len(node.consumers) * size, writes=size, bits=bits, operations=operations,
     )  # fmt: skip
 
 
@@ -239,14 +243,12 @@ _OPTIMIZERS: dict[str, tuple[tuple[str, ...], int, int]] = {
 }
 
 
-def _weight_update(
-    node: Node, treatment: Treatment | None, accounting: Accounting
-) -> Iterator[Stream]:
+def _weight_update(node: Node, treatment: Treatment | None, job: Job) -> Iterator[Stream]:
     """One step on every weight and every other parameter of a layer (spec section 7)."""
-    weights, others = node.weights, node.other_parameters
+    weights, others, accounting = node.weights, node.other_parameters, job.accounting
     if treatment is not None and treatment.update == "boolean":
         if accounting.boolean_update:
-            yield from _boolean_step(node.layer.name, weights, treatment, accounting)
+            yield from _boolean_step(node, treatment, job)
     elif treatment is not None and weights:
         yield from _optimizer_step(node.layer.name, weights, treatment, accounting)
     if others:
@@ -281,12 +283,14 @@ def _optimizer_step(
     yield Stream(name, "update", "update", "", operations=counted)
 
 
-def _boolean_step(
-    name: str, weights: int, treatment: Treatment, accounting: Accounting
-) -> Iterator[Stream]:
+def _boolean_step(node: Node, treatment: Treatment, job: Job) -> Iterator[Stream]:
     """Read the vote, read and write the accumulator, compare, write the weights that flip."""
-    bits = accounting.accumulator_bits
-    flips = round(accounting.flip_rate * weights)
+    name, weights = node.layer.name, node.weights
+    bits, flip_rate = job.accounting.accumulator_bits, job.accounting.flip_rate
+    if job.measured is not None and (found := job.measured.of(name, node.layer.kind)):
+        bits = found.accumulator_bits or bits
+        flip_rate = flip_rate if found.flip_rate is None else found.flip_rate
+    flips = round(flip_rate * weights)
     yield Stream(name, "update", "update", "dF", weights, 0, treatment.weight_signal_bits)
     yield Stream(name, "update", "update", "accumulator", weights, weights, bits)
     yield Stream(name, "update", "update", "F", weights, flips, treatment.weight_bits)

@@ -23,7 +23,7 @@ LADDER = [
     {"hardware", "accounting", "published", "training", "trace"},
     {"trainer"},
     {"layers", "prices"},
-    {"network", "networks"},
+    {"network", "networks", "measured"},
     {"method"},
     {"rows"},
     {"accesses"},

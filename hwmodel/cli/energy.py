@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from hwmodel.comparison import Comparison
+    from hwmodel.evaluation import Report
+    from hwmodel.trace import Trace
     from hwmodel.training import Training
 
 __all__ = ["compare", "plot", "report", "reproduce"]
@@ -39,6 +41,9 @@ Out = Annotated[
 Run = Annotated[
     str, typer.Option("--training", help="A whole training run, too: a preset, or a YAML file.")
 ]
+TraceFile = Annotated[
+    str, typer.Option("--trace", help="Measured widths and flip rates in place of assumed ones.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse operators that have no model.")]
 
 
@@ -51,6 +56,13 @@ def compare(
     accounting: Accountings = "paper",
     mode: Mode = "training",
     training: Run = "",
+    trace: Annotated[
+        str, typer.Option(help="Traces of training runs, one a method, separated by commas.")
+    ] = "",
+    accuracy: Annotated[
+        float | None,
+        typer.Option(help="Test accuracy to reach, 0 to 1.", show_default="what all traces reach"),
+    ] = None,
     strict: Strict = False,
     csv: Csv = "",
     out: Out = None,
@@ -58,17 +70,19 @@ def compare(
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
     from hwmodel.accounting import Accounting as Preset
     from hwmodel.comparison import compare as compared
+    from hwmodel.comparison import reached
     from hwmodel.evaluation import not_counted, refuse_unknown
     from hwmodel.files import load
     from hwmodel.network import load_network
-    from hwmodel.report import comparison_csv, comparison_tables, notes
+    from hwmodel.report import comparison_csv, comparison_tables, notes, reached_table
 
     chosen, run = load_network(network), _run(training)
     presets = [load(Preset, name) for name in _names(accounting, "--accounting")]
     chips, rules = _names(hardware, "--hardware"), _names(methods, "--methods")
     if strict:
         refuse_unknown(chosen)
-    images = _images(batch, run)
+    traces = _traces(trace, accuracy)
+    images = traces[0].run.batch if traces and batch is None else _images(batch, run)
     lines = progress(
         compared(
             chosen,
@@ -78,6 +92,7 @@ def compare(
             accounting=presets,
             batch=images,
             mode=mode,  # type: ignore[arg-type]  # checked where it is used
+            traces=traces,
         ),
         len(chips) * len(rules) * len(presets),
         "comparing",
@@ -85,8 +100,11 @@ def compare(
     _refuse_if_none(lines)
     missing = {preset.name: not_counted(chosen, preset, mode) for preset in presets}  # type: ignore[arg-type]
     stem = f"compare_{chosen.name}_{'-'.join(p.name for p in presets)}_{mode}_batch{images}"
-    tables = comparison_tables(lines, run, parts=console().width >= 150)
-    text = comparison_csv(lines, run)
+    tables = list(comparison_tables(lines, run, parts=console().width >= 150))
+    ends = reached(lines, traces, accuracy) if traces else []
+    if ends:
+        tables.append(reached_table(lines, ends))
+    text = comparison_csv(lines, run, ends)
     deliver(tables, notes(missing), text, csv=csv, out=out, stem=stem, kinds=["methods"])
     _partly(lines)
 
@@ -99,6 +117,7 @@ def report(
     accounting: Accounting = "paper",
     mode: Mode = "training",
     training: Run = "",
+    trace: TraceFile = "",
     tensors: Annotated[
         bool, typer.Option("--tensors", help="List every tensor: shape, bits, bytes, each way.")
     ] = False,
@@ -109,20 +128,34 @@ def report(
     """One network on one chip under one method: by layer, pass, tensor and level."""
     from hwmodel.evaluation import evaluate, refuse_unknown
     from hwmodel.network import load_network
-    from hwmodel.report import notes, report_csv, report_tables, run_sentence, tensor_table
+    from hwmodel.report import (
+        moved_tables,
+        notes,
+        report_csv,
+        report_tables,
+        run_sentence,
+        tensor_table,
+    )
 
     chosen, run = load_network(network), _run(training)
     if strict:
         refuse_unknown(chosen)
-    found = evaluate(
-        chosen,
-        hardware,
-        method,
-        accounting=accounting,
-        batch=_images(batch, run),
-        mode=mode,  # type: ignore[arg-type]  # checked where it is used
-    )
-    tables = list(report_tables(found))
+
+    def evaluated(measured: str | None) -> Report:
+        return evaluate(
+            chosen,
+            hardware,
+            method,
+            accounting=accounting,
+            batch=_images(batch, run),
+            mode=mode,  # type: ignore[arg-type]  # checked where it is used
+            trace=measured,
+        )
+
+    found = evaluated(trace or None)
+    tables: list[RenderableType | str] = list(report_tables(found))
+    if trace:
+        tables += moved_tables(evaluated(None), found)
     if tensors:
         tables.append(tensor_table(found))
     end = notes({found.accounting.name: found.not_counted})
@@ -167,16 +200,22 @@ def reproduce(
 
 
 def plot(
-    table: Annotated[Path, typer.Argument(help="A CSV that compare or report wrote.")],
+    table: Annotated[Path, typer.Argument(help="A CSV of compare or report, or a trace.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="FILE.png, .svg or .pdf.")],
     kind: Annotated[
-        str, typer.Option(help="methods, layers or levels.", show_default="what the CSV is of")
+        str,
+        typer.Option(
+            help="methods, layers, levels, pareto or training.", show_default="what the CSV is of"
+        ),
     ] = "",
 ) -> None:
     """Draw a figure from a CSV made earlier."""
-    from hwmodel.plot import draw, read_records
+    from hwmodel.plot import draw, draw_training, read_records
 
-    draw(read_records(table), output, kind or None)
+    if table.suffix == ".json":
+        draw_training(table, output, kind)
+    else:
+        draw(read_records(table), output, kind or None)
     say(f"wrote {output}")
 
 
@@ -200,6 +239,18 @@ def _run(name: str) -> Training | None:
     from hwmodel.training import Training
 
     return load(Training, name) if name else None
+
+
+def _traces(listed: str, accuracy: float | None) -> list[Trace]:
+    from hwmodel.trace import read_trace
+
+    if accuracy is not None and not (listed and 0 < accuracy <= 1):
+        raise HwmodelError(f"--accuracy {accuracy}: a share above 0, at most 1, with --trace")
+    traces = [read_trace(Path(name)) for name in _names(listed, "--trace")] if listed else []
+    methods = [trace.run.method for trace in traces]
+    if len(set(methods)) < len(methods):
+        raise HwmodelError(f"--trace {listed}: two of the traces are of one method")
+    return traces
 
 
 def _images(batch: int | None, run: Training | None) -> int:
