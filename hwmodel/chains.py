@@ -7,6 +7,7 @@ energy. Else tiles a little larger, or a few pieces more, are listed loop by loo
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from hwmodel.rows import most_rows
 __all__ = ["Found", "best_within", "energy_of", "uncut_energy"]
 
 Ints = NDArray[np.int64]
+REMEMBERED = 5_000  # tiles below the first cut up to which a loop's chains are kept for reuse
 COMPARED = 1000  # options that are compared with all others; what is left then is kept
 
 
@@ -91,7 +93,9 @@ def _useful_chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
     uncut = int((box.fewest == 1).sum())
     if uncut == len(tiles):
         return box.least[None], box.fewest[None]
-    chains, cut = _cutting_chains(box.extent, tiles[uncut:], space.limit // 30)
+    below = prod(largest - least + 1 for least, largest in tiles[uncut + 1 :])
+    listed = _remembered_chains if below <= REMEMBERED else _cutting_chains
+    chains, cut = listed(box.extent, tiles[uncut:], space.limit // 3)
     keep = cut[0] <= box.most[uncut]
     for number, most in zip(cut[1:], box.most[uncut + 1 :].tolist(), strict=True):
         keep = keep & (number <= most)
@@ -100,7 +104,6 @@ def _useful_chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
     return np.column_stack([whole, chains[keep]]), np.column_stack([np.ones_like(whole), *kept])
 
 
-@lru_cache(maxsize=512)
 def _cutting_chains(
     extent: int, tiles: tuple[tuple[int, int], ...], limit: int
 ) -> tuple[Ints, tuple[Ints, ...]]:
@@ -108,8 +111,7 @@ def _cutting_chains(
 
     The first tile t leaves q - 1 pieces of t and one of r = extent - (q - 1) t. A longer piece
     never has fewer pieces at any level below. So, for given tiles below, only those t are useful
-    at which r falls to where a piece would begin: the least t that spares it. Remembered, since
-    many nests differ in other loops only.
+    at which r falls to where a piece would begin: the least t that spares it.
     """
     low, high = tiles[0]
     full = -(-extent // low) - 1
@@ -130,6 +132,9 @@ def _cutting_chains(
     if len(tiles) > 1:
         chains = chains[chains[:, 1] <= chains[:, 0]]
     return chains, tuple(pieces(extent, list(chains.T))[1:])
+
+
+_remembered_chains = lru_cache(maxsize=512)(_cutting_chains)  # nests often differ elsewhere
 
 
 def _begins(tiles: Ints, position: Ints) -> Ints:
