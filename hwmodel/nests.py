@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.bounds import Axis, Level, Space, TooMany, rooms
+from hwmodel.bounds import Axis, Level, Space, TooMany, all_rooms
 from hwmodel.problem import Operand
 
 __all__ = ["joined", "most_pieces", "stands", "tile_ranges", "wasted"]
@@ -94,7 +94,7 @@ def tile_ranges(space: Space, held: tuple[Operand, ...], nests: Ints) -> tuple[I
         ]
     )  # [3, nests, levels]
     for i, holds in enumerate(held):
-        for room in rooms(space, i + 1, holds):
+        for room in all_rooms(space, i + 1, holds):
             taken = sizes[:, :, i] * np.array(room[1:], np.int64)[:, None]
             free = room.capacity - taken.sum(axis=0)
             for d, grows in enumerate(((0, 2), (1, 2), (0, 1))):
