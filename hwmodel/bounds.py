@@ -23,8 +23,18 @@ from hwmodel.problem import OPERANDS, Operand, Problem, Window
 from hwmodel.rows import RowRule, block_rows, most_rows, products
 from hwmodel.search import candidates
 
-__all__ = ["Axis", "Level", "OfmapSpace", "Room", "Space", "TooMany", "Weights", "level", "rooms"]
-__all__ += ["space"]
+__all__ = [
+    "Axis",
+    "Level",
+    "OfmapSpace",
+    "Room",
+    "Space",
+    "TooMany",
+    "Weights",
+    "all_rooms",
+    "level",
+]
+__all__ += ["rooms", "space"]
 
 OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
 Floats = NDArray[np.float64]
@@ -137,8 +147,26 @@ def space(
 
 def rooms(space: Space, index: int, above: Operand) -> tuple[Room, ...]:
     """The limited memories of a level; with room for sums where the boundary above holds them."""
-    sums = space.ofmap_space == "counted" or above == "O"
-    return tuple(room._replace(O=room.O and sums) for room in space.rooms[index])
+    counted = space.ofmap_space == "counted"
+    return tuple(
+        room._replace(O=room.O and (counted or above == "O")) for room in space.rooms[index]
+    )
+
+
+def all_rooms(space: Space, index: int, above: Operand) -> tuple[Room, ...]:
+    """What a tile of a level must fit: its own memories, and those above that are smaller.
+
+    A tile lies within those above it, so it fits where they must fit, too.
+    """
+    own = rooms(space, index, above)
+    outer = [room for i in range(1, index) for room in rooms(space, i, "F")]
+    return (*own, *(room for room in outer if not _implied(room, own)))
+
+
+def _implied(room: Room, own: tuple[Room, ...]) -> bool:
+    """Whether what fits `own` memories is sure to fit `room`."""
+    least = [min((r.capacity for r in own if r[k]), default=np.inf) for k in (1, 2, 3) if room[k]]
+    return sum(least) <= room.capacity
 
 
 def _rooms(hardware: Hardware) -> tuple[tuple[Room, ...], ...]:
@@ -240,7 +268,7 @@ def level(space: Space, index: int, above: Operand, below: Operand) -> Level:
         RA=energy(1, 0, 0, 1) - energy(0, 0, 0, 1) - (one_A - base),
         R=energy(0, 0, 0, 1) - base,
     )
-    return Level(space, index, rooms(space, index, above), weights)
+    return Level(space, index, all_rooms(space, index, above), weights)
 
 
 def _term(space: Space, index: int, above: Operand, below: Operand, cut: Cut) -> float:

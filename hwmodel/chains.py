@@ -6,6 +6,8 @@ energy. Else tiles a little larger, or a few pieces more, are listed loop by loo
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from hwmodel.rows import most_rows
 __all__ = ["Found", "best_within", "energy_of", "uncut_energy"]
 
 Ints = NDArray[np.int64]
+REMEMBERED = 5_000  # tiles below the first cut up to which a loop's chains are kept for reuse
 COMPARED = 1000  # options that are compared with all others; what is left then is kept
 
 
@@ -85,36 +88,53 @@ def _loop(space: Space, box: _Box) -> _Options:
 
 
 def _useful_chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
-    """The chains of a box, but for first cuts that are larger than others and save no piece.
-
-    The first tile t that cuts the loop leaves q - 1 pieces of t and one of r = extent - (q - 1) t.
-    A longer piece never has fewer pieces at any level below. So, for given tiles below, only those
-    t are useful at which r falls to where a piece would begin: the least t that spares it.
-    """
+    """The chains of a box, but for first cuts that are larger than others and save no piece."""
+    tiles = tuple(zip(box.least.tolist(), box.largest.tolist(), strict=True))
     uncut = int((box.fewest == 1).sum())
-    if uncut == len(box.fewest):
+    if uncut == len(tiles):
         return box.least[None], box.fewest[None]
-    low, high, q = (int(x[uncut]) for x in (box.least, box.largest, box.fewest))
+    below = prod(largest - least + 1 for least, largest in tiles[uncut + 1 :])
+    listed = _remembered_chains if below <= REMEMBERED else _cutting_chains
+    chains, cut = listed(box.extent, tiles[uncut:], space.limit // 3)
+    keep = cut[0] <= box.most[uncut]
+    for number, most in zip(cut[1:], box.most[uncut + 1 :].tolist(), strict=True):
+        keep = keep & (number <= most)
+    whole = np.full((int(keep.sum()), uncut), box.extent)
+    kept = [number[keep] for number in cut]
+    return np.column_stack([whole, chains[keep]]), np.column_stack([np.ones_like(whole), *kept])
+
+
+def _cutting_chains(
+    extent: int, tiles: tuple[tuple[int, int], ...], limit: int
+) -> tuple[Ints, tuple[Ints, ...]]:
+    """Useful chains of tiles from least to largest, all of which cut the loop, and their pieces.
+
+    The first tile t leaves q - 1 pieces of t and one of r = extent - (q - 1) t. A longer piece
+    never has fewer pieces at any level below. So, for given tiles below, only those t are useful
+    at which r falls to where a piece would begin: the least t that spares it.
+    """
+    low, high = tiles[0]
+    full = -(-extent // low) - 1
     below = np.zeros((1, 0), np.int64)
-    for tiles in zip(
-        box.least[uncut + 1 :].tolist(), box.largest[uncut + 1 :].tolist(), strict=True
-    ):
-        below = _longer(space, below, np.arange(tiles[0], tiles[1] + 1))
+    for least, largest in tiles[1:]:
+        below = _longer(limit, below, np.arange(least, largest + 1))
     first = np.full(len(below), low)
     found = []
     while len(first):
         found.append(np.column_stack([first, below]))
-        spared = _begins(below, box.extent - (q - 1) * first - 1)
-        first = -(-(box.extent - spared) // (q - 1))
+        if sum(map(len, found)) > limit:
+            raise TooMany
+        spared = _begins(below, extent - full * first - 1)
+        first = -(-(extent - spared) // full)
         keep = (first <= high) & (spared > 0)
         first, below = first[keep], below[keep]
-    cutting = np.concatenate(found)
-    if uncut + 1 < len(box.fewest):
-        cutting = cutting[cutting[:, 1] <= cutting[:, 0]]
-    cut = np.stack(pieces(box.extent, list(cutting.T))[1:], axis=1)
-    cutting, cut = (x[(cut <= box.most[uncut:]).all(axis=1)] for x in (cutting, cut))
-    whole = np.full((len(cut), uncut), box.extent)
-    return np.column_stack([whole, cutting]), np.column_stack([np.ones_like(whole), cut])
+    chains = np.concatenate(found)
+    if len(tiles) > 1:
+        chains = chains[chains[:, 1] <= chains[:, 0]]
+    return chains, tuple(pieces(extent, list(chains.T))[1:])
+
+
+_remembered_chains = lru_cache(maxsize=512)(_cutting_chains)  # nests often differ elsewhere
 
 
 def _begins(tiles: Ints, position: Ints) -> Ints:
@@ -125,9 +145,9 @@ def _begins(tiles: Ints, position: Ints) -> Ints:
     return position - rest
 
 
-def _longer(space: Space, chains: Ints, tiles: Ints) -> Ints:
+def _longer(limit: int, chains: Ints, tiles: Ints) -> Ints:
     """Every chain with every further tile within its last one."""
-    if len(chains) * len(tiles) > space.limit:
+    if len(chains) * len(tiles) > limit:
         raise TooMany
     above = np.repeat(np.arange(len(chains)), len(tiles))
     longer = np.column_stack([chains[above], np.tile(tiles, len(chains))])
@@ -138,7 +158,7 @@ def _chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
     """The falling chains of a box with few enough pieces, and their pieces [chains, levels]."""
     chains = cut = np.zeros((1, 0), np.int64)
     for i, (low, high) in enumerate(zip(box.least.tolist(), box.largest.tolist(), strict=True)):
-        chains = _longer(space, chains, np.arange(low, high + 1))
+        chains = _longer(space.limit, chains, np.arange(low, high + 1))
         cut = np.column_stack(
             [np.broadcast_to(x, len(chains)) for x in pieces(box.extent, list(chains.T))[1:]]
         )
@@ -179,9 +199,9 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
         raise TooMany
     i, k = np.indices((len(out), len(tap))).reshape(2, -1)
     if by_out is not None:
-        loaded = _summed(axis, by_out, out)
+        loaded = _summed(axis, by_out, out, out_cut)
     elif by_tap is not None:
-        loaded = _summed(axis, by_tap, tap)
+        loaded = _summed(axis, by_tap, tap, tap_cut)
     else:
         loaded = _loaded(space, window, outs.extent, taps.extent, out[i], tap[k])
     found = _Options(
@@ -198,14 +218,20 @@ def _even(anew: Ints | None) -> bool:
     return anew is not None and bool((anew == anew[:1]).all())
 
 
-def _summed(axis: Axis, anew: Ints, chains: Ints) -> Ints:
-    """Rows that chains of one loop load [chains, levels], the other uncut: a sum over cuts."""
-    rest = np.broadcast_to(np.arange(1, len(anew) + 1), (len(chains), len(anew)))
-    rows = []
-    for tiles in chains.T:
+def _summed(axis: Axis, anew: Ints, chains: Ints, cut: Ints) -> Ints:
+    """Rows that chains of one loop load [chains, levels], the other uncut: a sum over cuts.
+
+    All cuts load the same anew but for some near the borders, which are looked at one by one.
+    """
+    usual = int(np.median(anew)) if len(anew) else 0
+    at = np.flatnonzero(anew != usual)
+    rest = np.broadcast_to(at + 1, (len(chains), len(at)))
+    rows = axis.rows[0, 0] + usual * (cut - 1)
+    for level, tiles in enumerate(chains.T):
         rest = rest % tiles[:, None]
-        rows.append(axis.rows[0, 0] + (rest == 0) @ anew)
-    return np.stack(rows, axis=1)
+        rows[:, level] += ((rest == 0) * (anew[at] - usual)).sum(axis=1)
+    summed: Ints = rows
+    return summed
 
 
 def _loaded(space: Space, window: Window, outs: int, taps: int, out: Ints, tap: Ints) -> Ints:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.bounds import Axis, Level, Space, TooMany, rooms
+from hwmodel.bounds import Axis, Level, Space, TooMany, all_rooms
 from hwmodel.problem import Operand
 
 __all__ = ["joined", "most_pieces", "stands", "tile_ranges", "wasted"]
@@ -19,34 +19,39 @@ def joined(lists: list[tuple[Any, Ints]], reach: float, limit: int) -> tuple[Any
     """All nests of listed classes up to `reach`: bounds, classes [nests, levels, 7], how many."""
     rest = [sum(float(energies[0]) for energies, _ in lists[k + 1 :]) for k in range(len(lists))]
     totals = lists[0][0][lists[0][0] + rest[0] <= reach]
-    nests: Ints = lists[0][1][: len(totals), None]
+    chosen = [np.arange(len(totals))]  # which class of each list
     examined = sum(len(energies) for energies, _ in lists)
     for k in range(1, len(lists)):
-        energies, classes = lists[k]
-        upper, lower = _pairs(totals, nests[:, -1], energies, classes, reach - rest[k], limit)
-        totals = totals[upper] + energies[lower]
-        nests = np.concatenate([nests[upper], classes[lower, None]], axis=1)
+        upper, lower = _pairs(totals, chosen[-1], lists[k - 1][1], lists[k], reach - rest[k], limit)
+        totals = totals[upper] + lists[k][0][lower]
+        chosen = [*(index[upper] for index in chosen), lower]
         examined += len(totals)
-    return totals, nests, examined
+    nests = [classes[index] for (_, classes), index in zip(lists, chosen, strict=True)]
+    return totals, np.stack(nests, axis=1), examined
 
 
 def _pairs(
-    totals: Any, above: Ints, energies: Any, below: Ints, reach: float, limit: int
+    totals: Any, last: Ints, above: Ints, below: tuple[Any, Ints], reach: float, limit: int
 ) -> tuple[Ints, Ints]:
-    """Which nests go with which classes of the next level: at least as many pieces of each loop."""
-    found: list[tuple[Ints, Ints]] = []
-    number = 0
-    for i in range(len(totals)):
-        affordable = int(np.searchsorted(energies, reach - totals[i], side="right"))
-        fine = np.flatnonzero((below[:affordable] >= above[i]).all(axis=1))
-        number += len(fine)
+    """Which nests go with which classes of the next level: at least as many pieces of each loop.
+
+    Args:
+        last: the class of each nest in the list `above`.
+    """
+    energies, classes = below
+    order = np.argsort(last, kind="stable")
+    starts = np.flatnonzero(np.diff(last[order], prepend=-1))
+    uppers, lowers, number = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+    for nests in np.split(order, starts[1:]) if len(order) else ():
+        within = np.flatnonzero((classes >= above[last[nests[0]]]).all(axis=1))
+        counts = np.searchsorted(energies[within], reach - totals[nests], side="right")
+        number += int(counts.sum())
         if number > limit:
             raise TooMany
-        found.append((np.full(len(fine), i), fine))
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    upper, lower = (np.concatenate(x) for x in zip(*found, strict=True))
-    return upper, lower
+        uppers.append(np.repeat(nests, counts))
+        firsts = np.repeat(np.cumsum(counts) - counts, counts)
+        lowers.append(within[np.arange(len(firsts)) - firsts])
+    return np.concatenate(uppers), np.concatenate(lowers)
 
 
 def most_pieces(levels: tuple[Level, ...], classes: Ints, slack: float) -> Ints:
@@ -89,7 +94,7 @@ def tile_ranges(space: Space, held: tuple[Operand, ...], nests: Ints) -> tuple[I
         ]
     )  # [3, nests, levels]
     for i, holds in enumerate(held):
-        for room in rooms(space, i + 1, holds):
+        for room in all_rooms(space, i + 1, holds):
             taken = sizes[:, :, i] * np.array(room[1:], np.int64)[:, None]
             free = room.capacity - taken.sum(axis=0)
             for d, grows in enumerate(((0, 2), (1, 2), (0, 1))):

@@ -34,6 +34,8 @@ __all__ = ["Certificate", "Optimum", "Options", "Stationary", "optimal"]
 Ints = NDArray[np.int64]
 SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
 GROWTH = (30, 10.0), (300, 4.0), (3000, 2.0), (inf, 1.4)  # of the slack, by entries listed
+CAREFUL = 1e-3  # relative slack from which it grows twofold at most
+CHUNK = 50_000  # nests looked at together, to save memory
 MOST_NESTS = 20_000  # of classes, met one by one
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
@@ -213,15 +215,20 @@ def _deepened(
     best, settled = _met(space, order, totals, nests, reach, best, seen)
     return best, order._replace(
         settled=settled,
-        slack=max(_growth(examined) * order.slack, SLACKS[1] * abs(bound), 1e-30),
+        slack=max(
+            _growth(examined, order.slack / max(abs(bound), 1e-300)) * order.slack,
+            SLACKS[1] * abs(bound),
+            1e-30,
+        ),
         seen=frozenset(seen),
         open=settled >= min(reach, best.energy),
     )
 
 
-def _growth(examined: int) -> float:
-    """By how much the slack may grow so that lists, which grow faster, stay short."""
-    return next(factor for most, factor in GROWTH if examined <= most)
+def _growth(examined: int, slack: float) -> float:
+    """By how much a relative slack may grow so that lists, which grow faster, stay short."""
+    factor = next(factor for most, factor in GROWTH if examined <= most)
+    return min(factor, 2.0) if slack > CAREFUL else factor
 
 
 def _met(
@@ -235,7 +242,11 @@ def _met(
 ) -> tuple[_Best, float]:
     """`best`, or the best tiling up to `reach` of `nests` not yet `seen`; and what is settled."""
     settled = reach
-    raised = totals + wasted(space, order.held, order.levels, nests)
+    waste = [
+        wasted(space, order.held, order.levels, nests[i : i + CHUNK])
+        for i in range(0, len(nests), CHUNK)
+    ]
+    raised = totals + np.concatenate([np.zeros(0), *waste])
     for i in np.argsort(raised, kind="stable").tolist():
         total, reach = float(raised[i]), min(reach, best.energy)
         if total > reach or total >= best.energy * (1 - ROUNDING):
