@@ -1,11 +1,19 @@
 """Random layers, problems, tile chains, rules and chips; small, ragged and awkward."""
 
+import os
+
 from hypothesis import strategies as st
 
 from hwmodel.hardware import Hardware
 from hwmodel.layers import Conv
 from hwmodel.problem import Extents, Problem, Widths, Window
 from hwmodel.rows import RowRule
+
+
+def examples(thorough):
+    """So many random cases; a tenth of them unless HWMODEL_TESTS=thorough is set."""
+    return thorough if os.environ.get("HWMODEL_TESTS") == "thorough" else max(10, thorough // 10)
+
 
 small = st.integers(1, 4)
 steps = st.integers(1, 3)

@@ -5,10 +5,10 @@ from hwmodel.accesses import Mapping, traffic
 from hwmodel.problem import Extents, Problem, Widths, Window
 from hwmodel.rows import RowRule, block_rows, most_rows, products
 from tests import simulator
-from tests.strategies import problems, row_rules, tile_chains
+from tests.strategies import examples, problems, row_rules, tile_chains
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(800), deadline=None)
 @given(st.data(), problems, row_rules)
 def test_equals_the_simulator_to_the_element(data, problem, rule):
     tiles = data.draw(tile_chains(problem.extent))
@@ -23,7 +23,7 @@ wide = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(wide, row_rules, *[st.integers(0, 12), st.integers(1, 15)] * 2)
 def test_rows_of_a_block_are_those_that_are_met(window, rule, out, outs, tap, taps):
     rows = simulator.needed(window, rule, (out, out + outs), (tap, tap + taps))
@@ -32,7 +32,7 @@ def test_rows_of_a_block_are_those_that_are_met(window, rule, out, outs, tap, ta
     assert products(window, rule, outs, taps) == len(met)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(wide, row_rules, st.integers(1, 12), st.integers(1, 6), st.data())
 def test_no_block_needs_more_than_the_most(window, rule, outs, taps, data):
     n, k = data.draw(st.integers(1, outs)), data.draw(st.integers(1, taps))
@@ -47,7 +47,7 @@ def test_no_block_needs_more_than_the_most(window, rule, outs, taps, data):
     assert most <= int(most_rows(window, rule, whole, n + 1, k))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data(), problems)
 def test_the_sources_table_is_exact_where_tiles_divide(data, problem):
     """With padding and skipped rows counted; sums are counted only where they come to rest."""

@@ -11,7 +11,7 @@ from hwmodel.pricing import level_energy, memory_energy, rates
 from hwmodel.problem import Extents, Problem, Widths, Window
 from hwmodel.search import candidates
 from tests.exhaustive import least_energy
-from tests.strategies import chip, chips, row_rules, small_problems
+from tests.strategies import chip, chips, examples, row_rules, small_problems
 
 
 def tilings(sizes, levels=3):
@@ -27,7 +27,7 @@ choices = st.builds(
 )
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(2, 4), choices)
 def test_the_optimum_is_that_of_every_integer_chain(data, levels, options):
     problem = data.draw(small_problems(lambda sizes: tilings(sizes, levels - 1)))
@@ -93,7 +93,7 @@ ENERGIES = [(200.0, 200.0), (6.0, 6.0), (2.0, 2.0), (1.0, 1.0)]
 stationaries = st.sampled_from(("filter", "best"))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     layers, st.lists(st.integers(2_000, 60_000), min_size=3, max_size=3), stationaries, st.data()
 )
@@ -108,7 +108,7 @@ def test_energy_never_rises_with_a_capacity(problem, bits, stationary, data):
     assert after.energy <= before.energy * (1 + 1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(layers, st.lists(st.integers(2_000, 60_000), min_size=3, max_size=3), stationaries)
 def test_moves_at_least_every_element_once(problem, bits, stationary):
     mapping, _ = optimal(problem, chip(bits, ENERGIES), Options(stationary=stationary))
@@ -118,7 +118,7 @@ def test_moves_at_least_every_element_once(problem, bits, stationary):
     assert all(count >= least for count, least in zip(top, once, strict=True))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(layers, st.integers(5, 20), st.lists(st.integers(2_000, 60_000), min_size=3, max_size=3))
 def test_rows_and_columns_may_change_places(problem, width, bits):
     n, h = problem.extent, problem.height
@@ -131,7 +131,7 @@ def test_rows_and_columns_may_change_places(problem, width, bits):
     assert energies[0] == pytest.approx(energies[1], rel=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(layers, st.sampled_from((0.125, 2, 1024)), st.integers(2, 7))
 def test_scales_with_all_access_energies_and_with_groups(problem, factor, groups):
     bits = (40_000, 9_000, (3_000, 3_000, 3_000))
