@@ -22,6 +22,7 @@ from hwmodel.report import COMPARED, NATURE, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 __all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records"]
@@ -263,13 +264,15 @@ def pareto_figure(records: Sequence[Record]) -> Figure:
     colour, found = colours(_unique(records, "method")), 0
     markers = dict(zip(_unique(records, "hardware"), "osD^vPX", strict=False))
     traced = any(record.get("energy_to_accuracy") for record in records)
+    energies = [float(record["energy_to_accuracy"] or 0) for record in records] if traced else []
+    divisor, unit = scale(max(energies), records[0]["unit"]) if traced else (1.0, "")
     for record in records:
         accuracy = record.get("trace_accuracy_percent") or published_accuracy(record)
         energy = record["energy_to_accuracy"] if traced else record["percent_of_baseline"]
         if not accuracy or not energy:
             continue
         found += 1
-        x, y = float(energy), float(accuracy)
+        x, y = float(energy) / divisor, float(accuracy)
         marker = markers.get(record["hardware"], "o")
         axes.plot(x, y, marker, color=colour[record["method"]], ms=7)
         axes.annotate(f" {record['method']}", (x, y), (5, 3), textcoords="offset points", size=7)
@@ -277,8 +280,8 @@ def pareto_figure(records: Sequence[Record]) -> Figure:
         raise DataError("no row has both an energy and an accuracy, traced or published")
     for hardware, marker in markers.items():
         axes.plot([], [], marker, color="0.4", label=hardware)
-    unit = records[0]["unit"]
     axes.set_xscale("log")
+    plain_ticks(axes.xaxis)
     to_reach = f"energy to the accuracy asked for, {unit}"
     axes.set_xlabel(to_reach if traced else "energy of an iteration, % of the baseline")
     axes.set_ylabel("test accuracy, %")
@@ -286,6 +289,15 @@ def pareto_figure(records: Sequence[Record]) -> Figure:
     axes.legend(frameon=False)
     _title(axes, records)
     return figure
+
+
+def plain_ticks(axis: Axis) -> None:
+    """Numbers on a logarithmic axis as they are: powers would need the mathematics that is off."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def published_accuracy(record: Record) -> str:

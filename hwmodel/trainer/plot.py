@@ -67,4 +67,5 @@ def _flips(axes: Axes, trace: Trace, steps: list[int]) -> None:
     axes.set_ylabel("weights flipped in a step [%]")
     if axes.lines:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.legend(fontsize=8, frameon=False)

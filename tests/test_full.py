@@ -1,0 +1,161 @@
+"""Accounting `full`: operators, stored activations and updates, each row by hand."""
+
+import pytest
+
+from hwmodel import ShapeError, evaluate
+from hwmodel.accounting import Accounting
+from hwmodel.evaluation import refuse_unknown
+from hwmodel.files import load, validate
+from hwmodel.network import Network
+
+FULL = load(Accounting, "full")
+DRAM = 50 / 8  # pJ per bit on the Ascend
+
+BLOCK = {
+    "version": 1,
+    "name": "block",
+    "title": "A shortcut around a convolution",
+    "input": [3, 8, 8],
+    "layers": [
+        {"name": "first", "kind": "conv", "channels": 16, "kernel": 3, "padding": 1},
+        {"name": "act", "kind": "activation"},
+        {"name": "conv", "kind": "conv", "channels": 16, "kernel": 3, "padding": 1},
+        {"name": "bn", "kind": "batch-norm"},
+        {"name": "sum", "kind": "add", "inputs": ["bn", "act"]},
+        {"name": "last_act", "kind": "activation"},
+        {"name": "fc", "kind": "linear", "features": 10},
+    ],
+}
+N, MAP = 2, 16 * 8 * 8  # images; elements of a map
+
+
+def network(**changes):
+    return validate(Network, BLOCK | changes, "block")
+
+
+def rows(method, network_=None, mode="training", **changes):
+    accounting = FULL.model_copy(update=changes)
+    report = evaluate(
+        network_ or network(), "ascend", method, accounting=accounting, batch=N, mode=mode
+    )
+    return report.table
+
+
+def at(table, layer, level="L3", **where):
+    found = table[(table.layer == layer) & (table.level == level)]
+    for column, value in where.items():
+        found = found[found[column if column != "phase" else "pass"] == value]
+    return found.set_index("tensor")
+
+
+def test_a_boolean_weight_pays_for_vote_accumulator_and_flips():
+    weights = 16 * 16 * 9
+    found = at(rows("bold"), "conv", component="update")
+    assert found.bits.to_dict() == {
+        "dF": 16 * weights,
+        "accumulator": 2 * 16 * weights,  # read and written
+        "F": weights + round(0.01 * weights),  # read, and one in a hundred written
+    }
+    assert found.energy["accumulator"] == pytest.approx(2 * 16 * weights * DRAM)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "states"), [("sgd", ()), ("momentum", ("momentum",)), ("adam", ("m", "v"))]
+)
+def test_a_full_precision_weight_pays_for_its_optimizer_s_states(optimizer, states):
+    weights = 16 * 8 * 8 * 10
+    found = at(rows("fp", optimizer=optimizer), "fc", component="update").bits.to_dict()
+    assert found == {"dF": 32 * weights, "F": 2 * 32 * weights} | {
+        state: 2 * 32 * weights for state in states
+    }
+
+
+def test_a_latent_weight_also_writes_its_narrow_copy():
+    found = at(rows("binaryconnect"), "conv", component="update").bits
+    weights = 16 * 16 * 9
+    assert found["latent F"] == 2 * 32 * weights
+    assert found["F"] == weights
+
+
+def test_batch_norm_reads_twice_each_way_and_updates_scale_and_shift():
+    table = rows("fp")
+    forward = at(table, "bn", phase="forward").accesses
+    back = at(table, "bn", phase="backward_input").accesses
+    assert forward.to_dict() == {"I": 2 * N * MAP, "O": N * MAP}
+    assert back.to_dict() == {"dO": 2 * N * MAP, "saved I": 2 * N * MAP, "dI": N * MAP}
+    assert at(table, "bn", component="update").accesses["dF"] == 2 * 16
+    assert at(rows("fp", mode="inference"), "bn").accesses.to_dict() == {"I": N * MAP, "O": N * MAP}
+
+
+def test_where_two_layers_take_a_tensor_their_signals_are_added():
+    found = at(rows("fp"), "act", phase="backward_input", component="elementwise")
+    fork = found[found.accesses == 3 * N * MAP]  # two read, one written
+    assert fork.index.tolist() == ["dO"]
+
+
+def test_a_sum_reads_both_its_terms_and_sends_its_signal_on_for_nothing():
+    table = rows("fp")
+    assert at(table, "sum", phase="forward").accesses.to_dict() == {
+        "I1": N * MAP,
+        "I2": N * MAP,
+        "O": N * MAP,
+    }
+    assert at(table, "sum", phase="backward_input").empty
+
+
+def test_a_boolean_sum_is_as_wide_as_its_terms_need():
+    """conv sums 16 x 9 = 144 terms: 8 bit; with the shortcut's one, 145: 8 bit."""
+    method = "bold-bn"
+    report = evaluate(network(), "ascend", method, accounting="full")
+    assert report.edges["conv"].bits == 8
+    assert report.edges["sum"].bits == 1  # it feeds a threshold
+    assert report.edges["first"].bits == 1  # so does the first layer
+
+
+def test_switches_take_their_rows_away_and_nothing_else():
+    whole = rows("bold")
+    without = rows("bold", boolean_update=False)
+    assert not ((without.component == "update") & (without.layer == "conv")).any()
+    assert whole[whole.component != "update"].equals(
+        without[without.component != "update"].reset_index(drop=True)
+    ) or (
+        whole[whole.component != "update"].energy.sum()
+        == pytest.approx(without[without.component != "update"].energy.sum(), rel=1e-12)
+    )
+    unsaved = rows("bold", stored_activations=False)
+    assert not unsaved.tensor.str.contains("saved|kept").any()
+    assert whole.tensor.str.contains("kept").any()
+
+
+def test_everything_is_counted_once_and_every_tiling_is_proved():
+    report = evaluate("vgg-small", "v100", "bold-bn", accounting="full")
+    assert report.energy == pytest.approx(report.table.energy.sum(), rel=1e-12)
+    assert all(tiling.certificate.proved for _, tiling in report.tilings)
+    assert (report.table.accesses >= 0).all() and (report.table.energy >= 0).all()
+
+
+def test_full_counts_the_update_that_paper_leaves_out():
+    """The spec: counting the optimizer moves BOLD from 2.5 to about 17 percent."""
+    percent = {}
+    for accounting in ("paper", "full"):
+        whole, bold = (
+            evaluate("vgg-small", "ascend", method, accounting=accounting).energy
+            for method in ("fp", "bold")
+        )
+        percent[accounting] = 100 * bold / whole
+    assert percent["paper"] == pytest.approx(2.53, rel=0.02)
+    assert percent["full"] == pytest.approx(17, rel=0.2)
+
+
+def test_an_operator_without_a_model_is_listed_with_its_share_and_strict_refuses_it():
+    layers = [*BLOCK["layers"], {"name": "odd", "kind": "uncounted", "operator": "FFT"}]
+    found = network(layers=layers)
+    left = evaluate(found, "ascend", "fp", accounting="full").not_counted
+    elements = 10
+    whole = 6 * MAP + 2 * 10
+    assert left[0] == (
+        f"FFT: 1 layers, {elements} output elements an image "
+        f"({100 * elements / whole:.1f} % of the network's)"
+    )
+    with pytest.raises(ShapeError, match="layer odd is the operator 'FFT', which has no model"):
+        refuse_unknown(found)

@@ -1,0 +1,108 @@
+"""A trace replaces exactly what it measured."""
+
+import pytest
+
+from hwmodel import evaluate
+from hwmodel.comparison import compare, reached
+from hwmodel.trace import Trace
+
+BITS = {"conv2": (9, 7, 11), "fc4": (8, 6, 5)}  # sums, signals, optimizer's memory
+
+
+def magnitudes(bits):
+    return {
+        "largest": 1.0, "rms": 0.5, "zero_share": 0.0, "bits": bits, "rounded_zero_share": 0.0,
+        "octaves": [0.0] * 16,
+    }  # fmt: skip
+
+
+def trace(method="bold", accuracies=(0.5, 0.9), flip=0.25):
+    run = {
+        "tool": "0", "network": "n", "method": method, "dataset": "d", "seed": 0, "epochs": 2,
+        "batch": 4, "train_images": 40, "test_images": 10, "learning_rate": 1.0, "adam_rate": 0.1,
+        "frozen": False, "reweighting": True, "scaling": True, "signal": "real", "logic": "xnor",
+        "signal_error": 0.01, "network_digest": "0" * 64, "method_digest": "0" * 64,
+        "data_digest": "0" * 64,
+    }  # fmt: skip
+    kinds = {"conv2": "conv", "fc4": "linear"}
+    ones = dict.fromkeys(("N", "M", "C", "HO", "WO", "HF", "WF", "stride", "fan_in"), 1)
+    layers = [
+        {"name": name, "kind": kinds[name], "weights": "boolean", "padding": 0, "parameters": 1,
+         "worst_accumulator_bits": 10} | ones
+        for name in BITS
+    ]  # fmt: skip
+    epochs = [
+        {"epoch": i, "steps": 10 * i, "loss": 1.0, "train_accuracy": a, "accuracy": a,
+         "layers": [
+             {"name": name, "flip_rate": flip,
+              "preactivation": {"lowest": -1, "highest": 1, "mean": 0.0, "deviation": 1.0},
+              "accumulator_bits": sums, "signal": magnitudes(signal),
+              "sent": magnitudes(signal), "optimizer_state": magnitudes(memory)}
+             for name, (sums, signal, memory) in BITS.items()
+         ]}
+        for i, a in enumerate(accuracies, start=1)
+    ]  # fmt: skip
+    return Trace.model_validate({"version": 1, "run": run, "layers": layers, "epochs": epochs})
+
+
+def reports(network="conv-small"):
+    plain = evaluate(network, "ascend", "bold", accounting="full", batch=4)
+    traced = evaluate(network, "ascend", "bold", accounting="full", batch=4, trace=trace())
+    return plain, traced
+
+
+def test_names_come_first_then_kinds_then_the_assumption():
+    _, traced = reports()
+    edges = traced.edges
+    assert edges["conv2"].signal_bits == 7 and edges["conv2"].sum_bits == 9  # its own
+    assert edges["conv3"].signal_bits == 7 and edges["conv3"].sum_bits == 9  # of its kind
+    assert edges["fc4"].signal_bits == 6 and edges["fc4"].sum_bits == 8
+    assert edges["act3"].signal_bits == 6  # what fc4 sends
+    assert edges["fc5"].signal_bits == 32  # full precision is not a Boolean signal
+
+
+def test_only_what_was_measured_differs():
+    plain, traced = reports()
+    for name, edge in plain.edges.items():
+        assert traced.edges[name].bits == edge.bits or edge.bits == edge.sum_bits
+    for layer in ("conv2", "fc4"):
+        one, other = (
+            {
+                r.tensor: r
+                for r in report.rows
+                if (r.layer, r.phase, r.level) == (layer, "update", "L3")
+            }
+            for report in (plain, traced)
+        )
+        assert one["dF"] == other["dF"]  # the vote was not measured
+        weights = one["dF"].accesses
+        assert one["accumulator"].bits == 2 * 16 * weights
+        assert other["accumulator"].bits == 2 * BITS[layer][2] * weights
+        assert one["F"].accesses == weights + round(0.01 * weights)
+        assert other["F"].accesses == weights + round(0.25 * weights)
+    forward = [
+        [r for r in report.rows if r.phase == "forward" and r.tensor != "kept sum"]
+        for report in (plain, traced)
+    ]
+    assert forward[0] == forward[1]
+
+
+def test_a_method_without_boolean_training_takes_nothing_of_a_trace():
+    plain = evaluate("conv-small", "ascend", "binarynet", accounting="full")
+    traced = evaluate("conv-small", "ascend", "binarynet", accounting="full", trace=trace())
+    assert plain.rows == traced.rows
+
+
+@pytest.mark.parametrize(
+    ("target", "goal", "steps"), [(0.9, 90, [20, 10]), (0.5, 50, [10, 10]), (None, 90, [20, 10])]
+)
+def test_energy_to_an_accuracy_is_steps_times_the_iteration(target, goal, steps):
+    traces = [trace(), trace("fp", accuracies=(0.95, 0.97))]
+    lines = list(
+        compare("conv-small", ["ascend"], ["bold", "fp"], accounting="full", batch=4, traces=traces)
+    )
+    ends = reached(lines, traces, target)
+    assert [end.target_accuracy_percent for end in ends] == [pytest.approx(goal)] * 2
+    assert [end.steps for end in ends] == steps
+    for line, end in zip(lines, ends, strict=True):
+        assert end.energy_to_accuracy == end.steps * line.energy

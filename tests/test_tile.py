@@ -1,0 +1,79 @@
+"""The tile command: one convolution, and the certificate of its tiling."""
+
+import json
+
+import pytest
+
+CONV = "N=2,M=24,C=16,H=14,W=10,K=3,stride=2,pad=1"
+BASE = ("tile", "--hardware", "ascend", "--bits", "16,16,16")
+
+
+def solved(hwmodel, *options, conv=CONV):
+    code, out, err = hwmodel(*BASE, "--conv", conv, "--json", *options)
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_json_has_the_certificate_the_tiles_and_the_accesses(hwmodel):
+    found = solved(hwmodel)
+    assert found["proved"] is True and found["gap"] == 0
+    assert found["unit"] == "pJ" and found["lower_bound"] == found["energy"]
+    assert [tile["level"] for tile in found["tiles"]] == ["L2", "L1", "L0"]
+    assert {"M", "N", "C", "H", "W"} <= set(found["tiles"][0])
+    top = found["accesses"][0]  # everything fits on chip: each tensor moves once
+    assert top["F"] == 24 * 16 * 9
+    assert top["O"] == 2 * 24 * 7 * 5
+    assert top["I"] == 2 * 16 * 14 * 10  # 15 x 11 windowed rows and columns less the padding
+
+
+def test_the_optimum_is_never_above_the_greedy_tiling(hwmodel):
+    greedy = solved(hwmodel, "--search", "level-by-level")
+    best = solved(hwmodel)
+    free = solved(hwmodel, "--stationary", "best")
+    assert free["energy"] <= best["energy"] <= greedy["energy"]
+    assert best["level_by_level_energy"] == greedy["energy"]
+    assert greedy["lower_bound"] is None and not greedy["proved"]
+
+
+@pytest.mark.parametrize("phase", ["forward", "backward-input", "backward-weight"])
+def test_a_saved_tiling_evaluates_to_the_same_number(hwmodel, tmp_path, phase):
+    path = str(tmp_path / "t.json")
+    code, out, err = hwmodel(*BASE, "--conv", CONV, "--pass", phase, "--save", path)
+    assert code == 0 and "proved optimal" in out, err
+    found = json.loads((tmp_path / "t.json").read_text())
+    again = solved(hwmodel, "--pass", phase, "--tiles", path)
+    assert again["energy"] == found["energy"] and again["tiles"] == found["tiles"]
+    other = solved(hwmodel, "--pass", phase, "--tiles", path, "--counting", "paper")
+    assert other["tiles"] == found["tiles"]
+
+
+def test_what_cannot_fit_names_level_tensor_and_bytes(hwmodel, tmp_path):
+    _, text, _ = hwmodel("hardware", "show", "ascend")
+    chip = tmp_path / "chip.yaml"
+    chip.write_text(text.replace("1024 KiB", "40 bit"))
+    code, out, err = hwmodel("tile", "--hardware", str(chip), "--conv", CONV, "--bits", "32,32,32")
+    assert (code, out) == (2, "")
+    assert err == (
+        "hwmodel: no tile fits: one element of I and F needs 64 bit, L1 holds 40 (3 B too few)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--conv", "N=1,M=2"], "--conv: C, H, W, K is missing"),
+        (["--conv", CONV + ",stride=1"], "--conv: stride stands there twice"),
+        (["--conv", CONV.replace("K=3", "K=0")], "--conv K=0: must be a whole number from 1"),
+        (["--conv", CONV + ",strid=1"], "did you mean 'stride'?"),
+        (["--conv", CONV, "--bits", "16,16"], "--bits '16,16': give three widths"),
+        (["--conv", CONV, "--pass", "back"], "--pass 'back': "),
+        (["--conv", CONV, "--search", "optimum"], "search 'optimum': must be"),
+        (["--conv", CONV, "--search", "optimal", "--counting", "paper"], "needs counting exact"),
+        (["--conv", CONV, "--tiles", "none.json"], "none.json: cannot be read"),
+        (["--conv", CONV.replace("K=3", "K=31")], "the effective kernel spans 31 rows"),
+    ],
+)
+def test_a_wrong_line_is_refused_in_one_sentence(hwmodel, options, sentence):
+    code, out, err = hwmodel(*BASE, *options)
+    assert (code, out) == (2, "")
+    assert sentence in err and err.count("\n") == 1
