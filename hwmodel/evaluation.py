@@ -139,10 +139,7 @@ def evaluate(
     chip = load(Hardware, hardware)
     method = load(Method, method)
     choices = load(Accounting, accounting)
-    if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH:
-        raise HwmodelError(f"batch {batch!r}: must be a whole number from 1 to {MAX_BATCH}")
-    if mode not in MODES:
-        raise HwmodelError(f"mode {mode!r}: must be one of {', '.join(MODES)}")
+    _check(batch, mode)
     tiler = tiler or Tiler(chip, choices)
     rows: list[Row] = []
     tilings: list[tuple[Product, Tiling]] = []
@@ -164,6 +161,13 @@ def evaluate(
     return Report(
         network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing
     )
+
+
+def _check(batch: int, mode: Mode) -> None:
+    if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH:
+        raise HwmodelError(f"batch {batch!r}: must be a whole number from 1 to {MAX_BATCH}")
+    if mode not in MODES:
+        raise HwmodelError(f"mode {mode!r}: must be one of {', '.join(MODES)}")
 
 
 def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:

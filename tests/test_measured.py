@@ -69,7 +69,7 @@ def test_only_what_was_measured_differs():
         one, other = (
             {
                 r.tensor: r
-                for r in report.rows
+                for r in reversed(report.rows)  # the weights stand before the biases
                 if (r.layer, r.phase, r.level) == (layer, "update", "L3")
             }
             for report in (plain, traced)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from hwmodel.comparison import Comparison
     from hwmodel.evaluation import Report
+    from hwmodel.network import Network as Net
     from hwmodel.trace import Trace
     from hwmodel.training import Training
 
@@ -68,45 +69,58 @@ def compare(
     out: Out = None,
 ) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
+    from hwmodel.network import load_network
+
+    chosen, run, traces = load_network(network), _run(training), _traces(trace, accuracy)
+    asked: dict[str, Any] = {
+        "hardware": _names(hardware, "--hardware"),
+        "methods": _names(methods, "--methods"),
+        "accounting": _names(accounting, "--accounting"),
+        "batch": traces[0].run.batch if traces and batch is None else _images(batch, run),
+        "baseline": baseline or None,
+        "traces": traces,
+        "mode": mode,
+    }
+    if strict:
+        _refuse_unknown(chosen)
+    _compare(chosen, asked, run, accuracy, csv, out)
+
+
+def _compare(
+    network: Net,
+    asked: dict[str, Any],
+    run: Training | None,
+    accuracy: float | None,
+    csv: str,
+    out: Path | None,
+) -> None:
+    """Compute the lines of `compare` and deliver them."""
     from hwmodel.accounting import Accounting as Preset
     from hwmodel.comparison import compare as compared
     from hwmodel.comparison import reached
-    from hwmodel.evaluation import not_counted, refuse_unknown
+    from hwmodel.evaluation import not_counted
     from hwmodel.files import load
-    from hwmodel.network import load_network
     from hwmodel.report import comparison_csv, comparison_tables, notes, reached_table
 
-    chosen, run = load_network(network), _run(training)
-    presets = [load(Preset, name) for name in _names(accounting, "--accounting")]
-    chips, rules = _names(hardware, "--hardware"), _names(methods, "--methods")
-    if strict:
-        refuse_unknown(chosen)
-    traces = _traces(trace, accuracy)
-    images = traces[0].run.batch if traces and batch is None else _images(batch, run)
-    lines = progress(
-        compared(
-            chosen,
-            chips,
-            rules,
-            baseline=baseline or None,
-            accounting=presets,
-            batch=images,
-            mode=mode,  # type: ignore[arg-type]  # checked where it is used
-            traces=traces,
-        ),
-        len(chips) * len(rules) * len(presets),
-        "comparing",
-    )
+    presets = [load(Preset, name) for name in asked["accounting"]]
+    total = len(asked["hardware"]) * len(asked["methods"]) * len(presets)
+    lines = progress(compared(network, **asked), total, "comparing")
     _refuse_if_none(lines)
-    missing = {preset.name: not_counted(chosen, preset, mode) for preset in presets}  # type: ignore[arg-type]
-    stem = f"compare_{chosen.name}_{'-'.join(p.name for p in presets)}_{mode}_batch{images}"
-    tables = list(comparison_tables(lines, run, parts=console().width >= 150))
-    ends = reached(lines, traces, accuracy) if traces else []
-    if ends:
-        tables.append(reached_table(lines, ends))
+    ends = reached(lines, asked["traces"], accuracy) if asked["traces"] else []
+    tables = [*comparison_tables(lines, run, parts=console().width >= 150)]
+    tables += [reached_table(lines, ends)] if ends else []
+    missing = {preset.name: not_counted(network, preset, asked["mode"]) for preset in presets}
     text = comparison_csv(lines, run, ends)
+    names = "-".join(preset.name for preset in presets)
+    stem = f"compare_{network.name}_{names}_{asked['mode']}_batch{asked['batch']}"
     deliver(tables, notes(missing), text, csv=csv, out=out, stem=stem, kinds=["methods"])
     _partly(lines)
+
+
+def _refuse_unknown(network: Net) -> None:
+    from hwmodel.evaluation import refuse_unknown
+
+    refuse_unknown(network)
 
 
 def report(
@@ -126,7 +140,7 @@ def report(
     out: Out = None,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
-    from hwmodel.evaluation import evaluate, refuse_unknown
+    from hwmodel.evaluation import evaluate
     from hwmodel.network import load_network
     from hwmodel.report import (
         moved_tables,
@@ -139,7 +153,7 @@ def report(
 
     chosen, run = load_network(network), _run(training)
     if strict:
-        refuse_unknown(chosen)
+        _refuse_unknown(chosen)
 
     def evaluated(measured: str | None) -> Report:
         return evaluate(
