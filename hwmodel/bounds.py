@@ -87,7 +87,8 @@ class Space:
     N: Ints  # smallest tiles of the classes
     C: Ints
     M: Ints
-    limit: int
+    limit: int  # entries of any list
+    nests: int  # nests of classes that are met
 
 
 class Weights(NamedTuple):
@@ -116,7 +117,7 @@ def space(
     partial_sum_bits: int,
     rule: RowRule,
     ofmap_space: OfmapSpace,
-    limit: int,
+    limits: tuple[int, int],
 ) -> Space:
     """Prepare the search of `problem` on `hardware`."""
     n, height, width = problem.extent, problem.height, problem.width
@@ -141,7 +142,8 @@ def space(
         N=candidates(n.N),
         C=candidates(n.C),
         M=candidates(n.M),
-        limit=limit,
+        limit=limits[0],
+        nests=limits[1],
     )
 
 

@@ -36,7 +36,6 @@ SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
 GROWTH = (30, 10.0), (300, 4.0), (3000, 2.0), (inf, 1.4)  # of the slack, by entries listed
 CAREFUL = 1e-3  # relative slack from which it grows twofold at most
 CHUNK = 50_000  # nests looked at together, to save memory
-MOST_NESTS = 20_000  # of classes, met one by one
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
 
@@ -53,6 +52,7 @@ class Options:
     rule: RowRule = TOUCHED
     ofmap_space: OfmapSpace = "held"
     limit: int = 3_000_000  # entries of any list
+    nests: int = 5_000  # nests of classes met one by one; a thousand take seconds
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class _Best(NamedTuple):
     energy: float
     mapping: Mapping | None
     examined: int = 0
+    met: int = 0  # nests
 
 
 def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) -> Optimum:
@@ -88,10 +89,12 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
 
     Raises: Infeasible.
     Holds for: every problem; equal to the exhaustive search of the tests. Where a list would
-        exceed `options.limit`, the best tiling so far is returned with its gap.
+        exceed `options.limit`, or more than `options.nests` nests had to be met, the best tiling
+        so far is returned with its gap.
     """
     sums, room = options.partial_sum_bits, options.ofmap_space
-    prepared = space(problem, hardware, sums, options.rule, room, options.limit)
+    limits = options.limit, options.nests
+    prepared = space(problem, hardware, sums, options.rule, room, limits)
     _check_feasible(prepared, hardware)
     try:
         best, bound = _best_first(prepared, _orders(prepared, options.stationary))
@@ -255,9 +258,10 @@ def _met(
         nest = nests[i].tobytes() + most.tobytes()
         if nest in seen:
             continue
-        if len(seen) >= MOST_NESTS:
+        if best.met >= space.nests:
             return best, min(settled, total)
         seen.add(nest)
+        best = best._replace(met=best.met + 1)
         try:
             found = best_within(space, order.held, nests[i], most)
         except TooMany:
