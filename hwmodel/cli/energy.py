@@ -140,44 +140,43 @@ def report(
     out: Out = None,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
-    from hwmodel.evaluation import evaluate
     from hwmodel.network import load_network
-    from hwmodel.report import (
-        moved_tables,
-        notes,
-        report_csv,
-        report_tables,
-        run_sentence,
-        tensor_table,
-    )
+    from hwmodel.report import notes, report_csv, run_sentence
 
     chosen, run = load_network(network), _run(training)
     if strict:
         _refuse_unknown(chosen)
-
-    def evaluated(measured: str | None) -> Report:
-        return evaluate(
-            chosen,
-            hardware,
-            method,
-            accounting=accounting,
-            batch=_images(batch, run),
-            mode=mode,  # type: ignore[arg-type]  # checked where it is used
-            trace=measured,
-        )
-
-    found = evaluated(trace or None)
-    tables: list[RenderableType | str] = list(report_tables(found))
-    if trace:
-        tables += moved_tables(evaluated(None), found)
-    if tensors:
-        tables.append(tensor_table(found))
+    asked: dict[str, Any] = {
+        "network": chosen,
+        "hardware": hardware,
+        "method": method,
+        "accounting": accounting,
+        "batch": _images(batch, run),
+        "mode": mode,
+    }
+    found, pieces = _report(asked, trace, tensors)
     end = notes({found.accounting.name: found.not_counted})
     if run is not None:
         end = f"{run_sentence(found, run)}\n{end}"
     inputs = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
     stem = f"report_{'_'.join(inputs)}_{mode}_batch{found.batch}"
-    deliver(tables, end, report_csv(found), csv=csv, out=out, stem=stem, kinds=["layers", "levels"])
+    deliver(pieces, end, report_csv(found), csv=csv, out=out, stem=stem, kinds=["layers", "levels"])
+
+
+def _report(
+    asked: dict[str, Any], trace: str, tensors: bool
+) -> tuple[Report, list[RenderableType | str]]:
+    """The report that is asked for, and what is printed of it."""
+    from hwmodel.evaluation import evaluate
+    from hwmodel.report import moved_tables, report_tables, tensor_table
+
+    found = evaluate(**asked, trace=trace or None)
+    pieces: list[RenderableType | str] = [*report_tables(found)]
+    if trace:
+        pieces += moved_tables(evaluate(**asked), found)
+    if tensors:
+        pieces.append(tensor_table(found))
+    return found, pieces
 
 
 def reproduce(

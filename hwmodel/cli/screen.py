@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 
 
 def deliver(
-    tables: Iterable[RenderableType],
+    tables: Iterable[RenderableType | str],
     notes: str,
     text: str,
     *,
