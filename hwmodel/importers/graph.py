@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from re import sub
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
@@ -22,6 +22,7 @@ from hwmodel.layers import (
     Activation,
     Add,
     BaseLayer,
+    Layer,
     LayerNorm,
     Multiply,
     Reshape,
@@ -37,6 +38,9 @@ __all__ += ["as_value", "pair", "plain", "tokens"]
 
 Dims = tuple[int, ...]
 LONGEST = 40  # elementary operators in a chain
+WORDS: dict[type[BaseLayer], str] = {
+    kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
+}
 COMBINED: dict[str, type[BaseLayer]] = {"Add": Add, "Sub": Add, "Mul": Multiply}
 
 
@@ -116,6 +120,7 @@ class Graph:
         self.where = where
         self.layers: list[Any] = []
         self.shapes: dict[str, Shape] = {}
+        self.inputs: dict[str, tuple[str, ...]] = {}
         self.open: dict[str, set[str]] = {}  # layer -> operators after it that it can take in
         self._index: dict[str, int] = {}
         self._taken: dict[str, int] = {INPUT: 1}  # names, and how often each has been asked for
@@ -132,10 +137,11 @@ class Graph:
     ) -> Value:
         """Add a layer; the value it gives. Raises: ShapeError, also where `dims` disagree."""
         name = self.unused(name)
-        tag: Any = kind.model_fields["kind"].annotation
-        fields |= {"inputs": tuple(inputs)} if inputs else {}
+        last = self.layers[-1].name if self.layers else INPUT
+        if inputs and not (len(inputs) == 1 and inputs[0] == last):  # which goes without saying
+            fields["inputs"] = tuple(inputs)
         try:
-            layer = kind(**{"name": name, "kind": tag.__args__[0], **fields})
+            layer = kind(name=name, kind=WORDS[kind], **fields)  # type: ignore[call-arg]
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"]))
@@ -150,6 +156,7 @@ class Graph:
             raise ShapeError(f"{self.where}: more than {MAX_LAYERS:,} layers")
         self._index[name] = len(self.layers)
         self.layers.append(layer)
+        self.inputs[name] = tuple(inputs)
         self.shapes[name] = shape
         return Value(dims, name, shape)
 

@@ -148,13 +148,7 @@ def _global_pool(call: Call) -> Value:
 
 def _same(call: Call) -> Operand:
     """The same elements: reshapes, transpositions, casts, dropout."""
-    x = call.value
-    if x.layer:
-        return Value(call.dims[0], x.layer, x.shape)
-    if call.dims[0] == x.dims:
-        return Value(x.dims, "", x.shape, x.form)
-    call.graph.settle(x)
-    return Value(call.dims[0], x.layer, x.shape)
+    return ops.same(call.graph, call.value, call.dims[0])
 
 
 def _expand(call: Call) -> Operand | None:
@@ -247,7 +241,9 @@ _SAME = (
     "Identity", "Cast", "CastLike", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose",
     "Dropout", "DequantizeLinear",
 )  # fmt: skip
-_ELEMENTARY = ("Abs", "Erf", "Exp", "Log", "Neg", "Reciprocal", "Sigmoid", "Softplus", "Sqrt", "Tanh")  # fmt: skip
+_ELEMENTARY = (
+    "Abs", "Erf", "Exp", "Log", "Neg", "Reciprocal", "Sigmoid", "Softplus", "Sqrt", "Tanh"
+)  # fmt: skip
 _FUNCTIONS = {
     "Relu": "relu", "LeakyRelu": "leaky-relu", "Elu": "elu", "Selu": "elu", "Celu": "elu",
     "Gelu": "gelu", "HardSwish": "hardswish", "Swish": "swish", "Sign": "sign",

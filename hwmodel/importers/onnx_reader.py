@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from hwmodel.errors import ShapeError, SpecError
+from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, plain
 from hwmodel.importers.onnx_call import Call
 from hwmodel.importers.onnx_constants import FLOATS, INTEGERS, of_node, stored
@@ -26,17 +27,17 @@ class Reader:
         self.graph = Graph(where)
         self.where = where
         self.tensors: dict[str, Operand | None] = {"": None}
-        self.types = {info.name: info.type.tensor_type for info in graph.value_info}
-        self.types |= {info.name: info.type.tensor_type for info in graph.output}
+        self.types = {info.name: info for info in (*graph.value_info, *graph.output)}
         self.readers = Counter(name for node in graph.node for name in node.input)
         self.images = 1
-        for tensor in graph.initializer:
-            self.tensors[tensor.name] = stored(tensor, tensor.name, learned=True)
+        self.stored = {tensor.name: tensor for tensor in graph.initializer}  # read when needed
+        self.filled: set[str] = set()  # constants of one value: weights of files without weights
         for tensor in graph.sparse_initializer:
             name = tensor.values.name
             learned = tensor.values.data_type in FLOATS
             self.tensors[name] = Constant(tuple(tensor.dims), name, learned)
-        inputs = [given for given in graph.input if given.name not in self.tensors]
+        known = self.tensors.keys() | self.stored.keys()
+        inputs = [given for given in graph.input if given.name not in known]
         if not inputs:
             raise ShapeError(f"{where}: has no input; everything in it is a constant")
         self._inputs(inputs, graph.node)
@@ -47,7 +48,11 @@ class Reader:
         self.images = first.shape.dim[0].dim_value if len(first.shape.dim) > 1 else 1
         for given in inputs:
             tensor = given.type.tensor_type
-            dims = self._of_one_image([d.dim_value for d in tensor.shape.dim], given.name)
+            dims = of_one_image(
+                [d.dim_value for d in tensor.shape.dim],
+                self.images,
+                f"{self.where}: tensor {given.name}",
+            )
             shape = _input_shape(dims, tensor.elem_type, given.name, nodes)
             if given is inputs[0]:
                 self.graph.shapes[INPUT] = shape
@@ -55,32 +60,14 @@ class Reader:
             else:
                 self.tensors[given.name] = self.graph.put(Source, given.name, [], dims, shape=shape)
 
-    def _of_one_image(self, dims: Sequence[int], name: str) -> Dims:
-        """Dimensions with the batch taken out. Raises: ShapeError where it is not among them."""
-        N = self.images
-        if N == 1 or not dims:
-            return tuple(dims)
-        if dims[0] % N == 0:
-            return dims[0] // N, *dims[1:]
-        if N in dims:
-            at = list(dims).index(N)
-            return (*dims[:at], 1, *dims[at + 1 :])
-        raise ShapeError(
-            f"{self.where}: tensor {name} is {list(dims)}, which is not made of {N} images alike; "
-            "export the file for a batch of one"
-        )
-
     def read(self, node: Any) -> None:
         """Take one node in."""
-        operands: list[Operand | None] = []
-        for name in node.input:
-            if name not in self.tensors:
-                raise SpecError(
-                    f"{self.where}: {node.op_type} {node.name!r} takes {name!r}, which no operator "
-                    "before it gives (a cycle, or a wrong order)"
-                )
-            operands.append(self.tensors[name])
-        if not any(isinstance(operand, Value) for operand in operands):
+        operator, names = node.op_type, node.input
+        if operator == "ConstantOfShape" and names and names[0] in self.stored:
+            self.filled.add(node.output[0])
+            return
+        operands = [self._operand(name, node) for name in names]
+        if not any(type(operand) is Value for operand in operands):
             self._fold(node, operands)
             return
         outputs = [name for name in node.output if name]
@@ -96,40 +83,64 @@ class Reader:
         for name in outputs[len(results) :]:  # masks and statistics that nobody counts
             if self.readers[name]:
                 self.tensors[name] = self.graph.uncounted(
-                    call.name, node.op_type, operands, self._dims(name)
+                    call.name, operator, operands, self._dims(name)
                 )
+
+    def _operand(self, name: str, node: Any) -> Operand | None:
+        """What a name stands for. Raises: SpecError where nothing before has it."""
+        if name in self.tensors:
+            return self.tensors[name]
+        if name in self.stored:
+            found = stored(self.stored[name], name, learned=True)
+        elif name in self.filled:
+            found = Constant(self._whole_dims(name), name, self._is_float(name))
+        else:
+            raise SpecError(
+                f"{self.where}: {node.op_type} {node.name!r} takes {name!r}, which no operator "
+                "before it gives (a cycle, or a wrong order)"
+            )
+        self.tensors[name] = found
+        return found
+
+    def _whole_dims(self, name: str) -> Dims:
+        """Dimensions of a constant; () where they are not known."""
+        info = self.types.get(name)
+        return tuple([d.dim_value for d in info.type.tensor_type.shape.dim]) if info else ()
+
+    def _is_float(self, name: str) -> bool:
+        info = self.types.get(name)
+        return info is not None and info.type.tensor_type.elem_type in FLOATS
 
     def _dims(self, name: str) -> Dims | None:
         """Dimensions of a tensor for one image; None where the file leaves them to the data."""
-        tensor = self.types.get(name)
-        if tensor is None or not tensor.HasField("shape"):
+        info = self.types.get(name)
+        if info is None or not info.type.tensor_type.HasField("shape"):
             return None
+        tensor = info.type.tensor_type
         dims = [dim.dim_value for dim in tensor.shape.dim]
         if dims and min(dims) < 1:
             if any(d.HasField("dim_value") and d.dim_value < 1 for d in tensor.shape.dim):
                 raise ShapeError(f"{self.where}: tensor {name} is {dims}: all have to be above 0")
             return None
-        return self._of_one_image(dims, name)
+        return of_one_image(dims, self.images, f"{self.where}: tensor {name}")
 
     def _width(self, node: Any) -> int | None:
         """What a quantizer states [bit]; None for any other operator, or where it is not known."""
         if (node.op_type, node.domain) not in QUANTIZERS:
             return None
         return QUANTIZERS[node.op_type, node.domain](
-            [self.tensors[name] for name in node.input], node.attribute
+            [self._operand(name, node) for name in node.input], node.attribute
         )
 
     def _fold(self, node: Any, operands: Sequence[Operand | None]) -> None:
         """A node of constants gives constants: a reshaped or dequantized weight is a weight."""
         parts = [part for part in operands if isinstance(part, Constant)]
         for name in node.output:
-            tensor = self.types.get(name)
-            dims = tuple(d.dim_value for d in tensor.shape.dim) if tensor is not None else ()
-            elements = tensor is not None and tensor.elem_type in FLOATS
+            dims = self._whole_dims(name)
             bits = self._width(node)
             if bits is None:
                 bits = next((part.bits for part in parts if part.bits), None)
-            found = Constant(dims, name, elements, bits=bits)
+            found = Constant(dims, name, self._is_float(name), bits=bits)
             if node.op_type == "Constant":
                 found = of_node(node.attribute, name)
             elif len({part.key for part in parts if part.learned}) == 1:
@@ -179,9 +190,10 @@ def _input_shape(dims: Dims, element: int, name: str, nodes: Sequence[Any]) -> S
         order = next((tuple(a.ints) for a in reader.attribute if a.name == "perm"), (0, 3, 2, 1))
         if order[0] == 0:
             return plain([dims[axis] for axis in order])
-    if len(dims) == 2 and element in INTEGERS:
-        return (1, dims[1], 1)
-    first = ("Conv", "ConvTranspose", "BatchNormalization", "MaxPool", "AveragePool")
-    if len(dims) == 3 and (reader is None or reader.op_type not in first):
-        return dims[2], dims[1], 1
-    return plain(dims)
+    first = reader is not None and reader.op_type in _CHANNELS_FIRST
+    return input_shape(dims, numbers=element in INTEGERS, channels_first=first)
+
+
+_CHANNELS_FIRST = frozenset(
+    {"Conv", "ConvTranspose", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool"}
+)

@@ -45,7 +45,7 @@ from hwmodel.layers import (
 
 __all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
 __all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "pool"]
-__all__ += ["quantized", "sliced", "sum_of", "unary", "upsample"]
+__all__ += ["quantized", "same", "sliced", "sum_of", "unary", "upsample"]
 
 
 def gemm_of_values(
@@ -99,9 +99,11 @@ def layer_norm(graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: 
     return graph.put(LayerNorm, name, [graph.seen(x, tokens(x.known))], dims, affine=affine)
 
 
-def layer_norm_of_channels(graph: Graph, name: str, x: Value, dims: Dims | None) -> Value:
+def layer_norm_of_channels(
+    graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool = True
+) -> Value:
     """Group or instance norm: as much work and as many parameters as a layer norm of axis 1."""
-    return graph.put(LayerNorm, name, [_channels_first(graph, x)], dims)
+    return graph.put(LayerNorm, name, [_channels_first(graph, x)], dims, affine=affine)
 
 
 def clipped(graph: Graph, name: str, x: Value, low: float, high: float, dims: Dims | None) -> Value:
@@ -286,6 +288,13 @@ def sliced(graph: Graph, name: str, x: Value, axis: int, start: int, dims: Dims 
         return graph.put(Slice, name, [x.layer], dims, **block)
     outer, inner = prod(x.known[:axis]), prod(x.known[axis + 1 :])
     return graph.put(Slice, name, [graph.seen(x, (outer, length, inner))], dims, **rows)
+
+
+def same(graph: Graph, x: Value, dims: Dims | None) -> Value:
+    """The same elements with other dimensions; a chain goes on where they are not."""
+    if dims != x.dims:
+        graph.settle(x)
+    return Value(dims, x.layer, x.shape, x.form if dims == x.dims else None)
 
 
 def upsample(graph: Graph, name: str, x: Value, dims: Dims, interpolation: str | None) -> Value:

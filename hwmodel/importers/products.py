@@ -170,7 +170,7 @@ def _from_scores(graph: Graph, layer: str) -> bool:
             return found is not None
         if found.kind not in ("activation", "scale", "add", "multiply", "uncounted"):
             return False
-        layer = found.inputs[0]
+        layer = graph.inputs[layer][0]
     return False
 
 

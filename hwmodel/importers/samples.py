@@ -42,6 +42,7 @@ UNARY: dict[str, Callable[[Samples], Samples]] = {
     "Log": np.log,
     "Neg": np.negative,
     "Reciprocal": np.reciprocal,
+    "Rsqrt": lambda x: 1 / np.sqrt(x),
     "Sigmoid": _sigmoid,
     "Softplus": lambda x: np.log1p(np.exp(x)),
     "Sqrt": np.sqrt,
