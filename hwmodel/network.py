@@ -285,9 +285,9 @@ def load_network(
     Raises: NameUnknown, SpecError, ShapeError.
     """
     if isinstance(what, (str, Path)) and str(what).lower().endswith(".onnx"):
-        from hwmodel.importers.onnx import from_onnx
-
-        return from_onnx(what, input_shapes)
+        importer = import_module("hwmodel.importers.onnx")  # which builds on this module
+        found: Network = importer.from_onnx(what, input_shapes)
+        return found
     if input_shapes:
         raise SpecError(f"{what}: input shapes are given for ONNX files only")
     if isinstance(what, str) and not is_path(what):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwmodel.cli.network import InputShape, chosen_network
 from hwmodel.cli.screen import console, deliver, progress, say
 from hwmodel.errors import HwmodelError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "plot", "report", "reproduce"]
 
-Network = Annotated[str, typer.Argument(help="A bundled network, or a YAML file.")]
+Network = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX file.")]
 Accounting = Annotated[str, typer.Option(help="What is counted and how: a preset, or a YAML file.")]
 Accountings = Annotated[
     str, typer.Option("--accounting", help="Presets or YAML files, separated by commas.")
@@ -63,6 +64,7 @@ def compare(
         float | None,
         typer.Option(help="Test accuracy to reach, 0 to 1.", show_default="what all traces reach"),
     ] = None,
+    input_shape: InputShape = None,
     strict: Strict = False,
     csv: Csv = "",
     out: Out = None,
@@ -73,10 +75,9 @@ def compare(
     from hwmodel.comparison import reached
     from hwmodel.evaluation import not_counted, refuse_unknown
     from hwmodel.files import load
-    from hwmodel.network import load_network
     from hwmodel.report import comparison_csv, comparison_tables, notes, reached_table
 
-    chosen, run = load_network(network), _run(training)
+    chosen, run = chosen_network(network, input_shape), _run(training)
     presets = [load(Preset, name) for name in _names(accounting, "--accounting")]
     chips, rules = _names(hardware, "--hardware"), _names(methods, "--methods")
     if strict:
@@ -121,13 +122,13 @@ def report(
     tensors: Annotated[
         bool, typer.Option("--tensors", help="List every tensor: shape, bits, bytes, each way.")
     ] = False,
+    input_shape: InputShape = None,
     strict: Strict = False,
     csv: Csv = "",
     out: Out = None,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
     from hwmodel.evaluation import evaluate, refuse_unknown
-    from hwmodel.network import load_network
     from hwmodel.report import (
         moved_tables,
         notes,
@@ -137,7 +138,7 @@ def report(
         tensor_table,
     )
 
-    chosen, run = load_network(network), _run(training)
+    chosen, run = chosen_network(network, input_shape), _run(training)
     if strict:
         refuse_unknown(chosen)
 

@@ -33,8 +33,8 @@ from hwmodel.layers import (
 )
 from hwmodel.network import INPUT, MAX_LAYERS
 
-__all__ = ["COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "combined", "function_of"]
-__all__ += ["as_value", "pair", "plain", "tokens"]
+__all__ = ["COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value", "combined"]
+__all__ += ["function_of", "pair", "plain", "tokens"]
 
 Dims = tuple[int, ...]
 LONGEST = 40  # elementary operators in a chain
