@@ -52,6 +52,7 @@ class Node(NamedTuple):
     input_terms: int  # terms of +-1 that one element of an input can be the sum of, at most
     terms: int  # the same of the output
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
+    input_bits: tuple[int | None, ...]  # what the network itself states of each input [bit]
 
     @property
     def weights(self) -> int:
@@ -126,6 +127,7 @@ class Network(NamedSpec):
             feeds[p.layer.name] = tuple(kinds)
         terms: dict[str, int] = {INPUT: 1}
         learned = {INPUT: False}
+        stated = {INPUT: None} | {p.layer.name: p.layer.bits for p in placed}
         nodes = []
         for p in placed:
             name = p.layer.name
@@ -137,7 +139,10 @@ class Network(NamedSpec):
             position = ends.get(name, "middle")
             consumers = tuple(taker.name for taker in takers.get(name, ()))
             most = max(before, default=1)
-            nodes.append(Node(*p, position, feeds[name], consumers, most, terms[name], signal_to))
+            bits = tuple(stated[i] for i in p.inputs)
+            nodes.append(
+                Node(*p, position, feeds[name], consumers, most, terms[name], signal_to, bits)
+            )
         return tuple(nodes)
 
     def _placed(self, omitted: frozenset[str]) -> list[_Placed]:

@@ -16,7 +16,7 @@ PAPER = load(Accounting, "paper")
 TENSORS = ("I", "F", "O", "dO", "dI", "dF")
 WIDTH = (
     "is no width; give 1 to 64 bit or one of full_precision, preactivation, boolean_signal, "
-    "boolean_vote, boolean_sum, border"
+    "boolean_vote, boolean_sum, border, stated"
 )
 MAC = ("mac", "mac", "mac")
 

@@ -39,7 +39,10 @@ def chosen_network(name: str, input_shape: list[str] | None) -> Network:
 @network.command("show")
 def show_(
     name: Name,
-    method: Annotated[str, typer.Option(help="Widths under this method.")] = "fp",
+    method: Annotated[
+        str,
+        typer.Option(help="Widths under this method.", show_default="the accounting's baseline"),
+    ] = "",
     accounting: Annotated[str, typer.Option(help="What is a matter of counting.")] = "paper",
     yaml: Annotated[bool, typer.Option("--yaml", help="As a network file instead.")] = False,
     csv: Annotated[
@@ -59,8 +62,9 @@ def show_(
     if yaml:
         typer.echo(network_yaml(chosen), nl=False)
         return
-    rules = load(Method, method)
-    lines = summary(chosen, rules, load(Accounting, accounting))
+    choices = load(Accounting, accounting)
+    rules = load(Method, method or choices.baseline)
+    lines = summary(chosen, rules, choices)
     if csv == "-":
         typer.echo(summary_csv(lines), nl=False)
     elif csv:

@@ -193,7 +193,10 @@ class Graph:
             return value.layer
         key = value.layer, shape
         if key not in self._views:
-            view = self.put(Reshape, f"{value.layer}.view", [value.layer], None, shape=shape)
+            seen = self.layer(value.layer)
+            bits = None if seen is None else seen.bits
+            name = f"{value.layer}.view"
+            view = self.put(Reshape, name, [value.layer], None, shape=shape, bits=bits)
             self._views[key] = view.layer
         return self._views[key]
 
