@@ -90,7 +90,10 @@ class Value:
     def known(self) -> Dims:
         """Its dimensions. Raises: ShapeError where they depend on data or on an open input."""
         if self.dims is None:
-            raise ShapeError(f"the dimensions of what {self.layer} gives are not known")
+            raise ShapeError(
+                f"dimensions of what {self.layer or 'it takes'} gives are not known: they depend "
+                "on the data, or attributes and inputs do not fit"
+            )
         return self.dims
 
 
@@ -200,10 +203,15 @@ class Graph:
             self._views[key] = view.layer
         return self._views[key]
 
-    def owner(self, weights: Constant, name: str) -> str | None:
-        """The layer that has these weights already; None where `name` is the first to."""
-        first = self._owners.setdefault(weights.key, name) if weights.key else name
-        return None if first == name else first
+    def owner(self, weights: Constant) -> str | None:
+        """The layer that has these weights already."""
+        return self._owners.get(weights.key)
+
+    def owned(self, weights: Constant, made: Value) -> Value:
+        """A layer's value, once the layer is known to have these weights."""
+        if weights.key:
+            self._owners.setdefault(weights.key, made.layer)
+        return made
 
     def uncounted(
         self, name: str, operator: str, inputs: Sequence[Operand | None], dims: Dims | None

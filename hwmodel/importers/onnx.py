@@ -91,12 +91,9 @@ def _bytes(path: Path) -> bytes:
         raise SpecError(f"{path}: {size:,} B; an ONNX file has at most {LARGEST:,}")
     if size <= SMALL:
         return path.read_bytes()
-    with (
-        path.open("rb") as stream,
-        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-        memoryview(mapped) as raw,
-    ):
-        return without_weights(raw, str(path))
+    with path.open("rb") as stream:
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    return without_weights(memoryview(mapped), str(path))
 
 
 def _inferred(model: Any, where: str, shapes: dict[str, Sequence[int]]) -> Any:
@@ -107,7 +104,7 @@ def _inferred(model: Any, where: str, shapes: dict[str, Sequence[int]]) -> Any:
     stand_ins = _stand_ins(model.graph)
     try:
         inferred = shape_inference.infer_shapes(model, data_prop=True)
-    except (RuntimeError, ValueError, TypeError) as error:
+    except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError) as error:
         raise ShapeError(f"{where}: shapes do not fit: {_first_line(error)}") from None
     for index, (operator, domain) in stand_ins.items():
         inferred.graph.node[index].op_type, inferred.graph.node[index].domain = operator, domain
@@ -174,7 +171,7 @@ def _see_closed(given: Any, where: str, symbols: Mapping[str, int]) -> None:
     if not given.type.HasField("tensor_type"):
         raise ShapeError(f"{where}: input {given.name} is no tensor, but a sequence or a map")
     tensor = given.type.tensor_type
-    known = tensor.HasField("shape")
+    known, shown = tensor.HasField("shape"), _shown(tensor.shape.dim)
     for index, dim in enumerate(tensor.shape.dim):
         if not dim.HasField("dim_value"):
             length = symbols.get(dim.dim_param, 1 if index == 0 else 0)
@@ -182,13 +179,11 @@ def _see_closed(given: Any, where: str, symbols: Mapping[str, int]) -> None:
             if length:
                 dim.dim_value = length
         elif dim.dim_value < 1:
-            raise ShapeError(
-                f"{where}: input {given.name} is {_shown(tensor.shape.dim)}; all have to be above 0"
-            )
+            raise ShapeError(f"{where}: input {given.name} is {shown}; all have to be above 0")
     if not known:
         raise ShapeError(
-            f"{where}: input {given.name} is {_shown(tensor.shape.dim)}, which leaves dimensions "
-            f"open; state them with --input-shape {given.name}=1,3,224,224"
+            f"{where}: input {given.name} is {shown}, which leaves dimensions open; "
+            f"state them with --input-shape {given.name}=1,3,224,224"
         )
 
 

@@ -151,6 +151,12 @@ def _same(call: Call) -> Operand:
     return ops.same(call.graph, call.value, call.dims[0])
 
 
+def _shape(call: Call) -> Constant:
+    """What is known before anything runs."""
+    dims = call.value.known
+    return Constant((len(dims),), call.name, values=tuple(map(float, dims)))
+
+
 def _expand(call: Call) -> Operand | None:
     """Nothing where it is as large already; what repeats elements has no model."""
     x = call.value
@@ -271,6 +277,8 @@ _TABLE: dict[str, Callable[[Call], Result | None]] = {
     "PRelu": _prelu,
     "RMSNormalization": _rms_norm,
     "Resize": _resize,
+    "Shape": _shape,
+    "Size": _shape,
     "Slice": _slice,
     "Softmax": _softmax,
     "SpaceToDepth": _shuffle,

@@ -75,7 +75,7 @@ class Reader:
             self.graph, _called(node), node.op_type, node.domain, operands,
             [self._dims(name) for name in outputs], node.attribute, self._width(node),
         )  # fmt: skip
-        results = convert(call)
+        results = self._converted(call)
         for name, result in zip(outputs, results, strict=False):
             if isinstance(result, Value):
                 result.readers = self.readers[name]
@@ -85,6 +85,20 @@ class Reader:
                 self.tensors[name] = self.graph.uncounted(
                     call.name, operator, operands, self._dims(name)
                 )
+
+    def _converted(self, call: Call) -> list[Operand]:
+        """What a node gives. Raises: ShapeError, SpecError; they name the node."""
+        try:
+            return convert(call)
+        except ShapeError as error:
+            if str(error).startswith(self.where):
+                raise
+            raise ShapeError(f"{self.where}: {call.operator} {call.name}: {error}") from None
+        except (IndexError, OverflowError, TypeError, ValueError, ZeroDivisionError):
+            raise SpecError(
+                f"{self.where}: {call.operator} {call.name}: its operands or attributes are not "
+                f"those of a {call.operator}"
+            ) from None
 
     def _operand(self, name: str, node: Any) -> Operand | None:
         """What a name stands for. Raises: SpecError where nothing before has it."""

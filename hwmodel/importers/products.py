@@ -68,14 +68,14 @@ def conv(
         "weight_bits": weights.bits,
     }
     _see_channels(graph, name, C, weights.dims[0] if transposed else weights.dims[1] * groups)
-    fields["shares"] = graph.owner(weights, name)
+    fields["shares"] = graph.owner(weights)
     if transposed and any(output_padding):
         fields["output_padding"] = pair(output_padding, 0)
     kind = ConvTranspose if transposed else Conv
     made = graph.put(kind, name, [graph.seen(x, (C, H, W))], dims, **fields)
-    if bias is None and x.readers:
+    if bias is None:
         graph.open[made.layer] = {"Add"}
-    return made
+    return graph.owned(weights, made)
 
 
 def _see_channels(graph: Graph, name: str, given: int, wanted: int) -> None:
@@ -97,7 +97,7 @@ def linear(
     """Weights (C, M) times the last axis of `x`, at each of its places."""
     C, M = features
     _see_channels(graph, name, x.known[-1] if x.known else 1, C)
-    fields = {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights, name)}
+    fields = {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights)}
     if prod(x.known) == C:
         source = graph.seen(x)
     else:
@@ -106,7 +106,7 @@ def linear(
     made = graph.put(Linear, name, [source], dims, features=M, **fields)
     if not bias:
         graph.open[made.layer] = {"Add"}
-    return made
+    return graph.owned(weights, made)
 
 
 def matmul(graph: Graph, name: str, a: Operand, b: Operand, dims: Dims | None) -> Value:
@@ -126,10 +126,9 @@ def _weights_first(graph: Graph, name: str, a: Constant, b: Value, dims: Dims | 
     places = prod(b.known) // rows
     _see_channels(graph, name, rows, a.dims[1])
     source = graph.seen(b, (rows, places, 1))
-    fields = {"weight_bits": a.bits, "shares": graph.owner(a, name)}
-    return graph.put(
-        Linear, name, [source], dims, features=a.dims[0], over="channels", **fields
-    )  # fmt: skip
+    fields = {"weight_bits": a.bits, "shares": graph.owner(a)}
+    fields |= {"features": a.dims[0], "over": "channels"}
+    return graph.owned(a, graph.put(Linear, name, [source], dims, **fields))
 
 
 def _product(graph: Graph, name: str, a: Value, b: Value, dims: Dims | None) -> Value:
@@ -194,6 +193,6 @@ def attention(
 def embedding(graph: Graph, name: str, x: Value, table: Constant, dims: Dims | None) -> Value:
     """Rows of a table by number."""
     source = graph.seen(x, (1, prod(x.known), 1))
-    shares = graph.owner(table, name)
+    shares = graph.owner(table)
     fields = {"vocabulary": table.dims[0], "features": prod(table.dims[1:]), "shares": shares}
-    return graph.put(Embedding, name, [source], dims, **fields)
+    return graph.owned(table, graph.put(Embedding, name, [source], dims, **fields))

@@ -140,7 +140,12 @@ class _Walk:
         several = isinstance(value, (tuple, list))
         dims = [self._dims(v, node.name) for v in (value if several else [value])]
         ran = Ran(self.graph, _called(node), _operator_name(node), node, self.found, dims, several)
-        results = convert(ran)
+        try:
+            results = convert(ran)
+        except ShapeError as error:
+            if str(error).startswith(self.name):
+                raise
+            raise ShapeError(f"{self.name}: {ran.name}: {error}") from None
         for result in results:
             if isinstance(result, Value):
                 result.readers = 1 if several else len(node.users)

@@ -18,6 +18,7 @@ __all__ = ["without_weights"]
 
 LONG = 1024  # B; shapes, indices and scales are shorter
 MAX_NODES = 100_000
+MAX_FIELDS = 2_000_000  # of the whole file, as far as it is gone through
 
 
 class _Message(NamedTuple):
@@ -41,12 +42,14 @@ _VARINT, _LENGTH = 0, 2
 def without_weights(raw: memoryview, where: str) -> bytes:
     """The message with long elements left out. Raises: SpecError where it is none."""
     try:
-        return b"".join(_lean(raw, "model", where, 0))
+        return b"".join(_lean(raw, "model", where, 0, [0]))
     except (IndexError, RecursionError):
         raise SpecError(f"{where}: ends in the middle of a field, or is no ONNX file") from None
 
 
-def _lean(raw: memoryview, kind: str, where: str, depth: int) -> Iterator[bytes | memoryview]:
+def _lean(
+    raw: memoryview, kind: str, where: str, depth: int, count: list[int]
+) -> Iterator[bytes | memoryview]:
     """Pieces of a message; inner messages that are long are gone through in turn."""
     if depth > 60:
         raise SpecError(f"{where}: graphs within graphs, more than 60 deep")
@@ -56,15 +59,23 @@ def _lean(raw: memoryview, kind: str, where: str, depth: int) -> Iterator[bytes 
         tag, body, at = _field(raw, at)
         field, size = tag >> 3, at - body
         nodes += kind == "graph" and field == 1
-        if nodes > MAX_NODES:
-            raise SpecError(f"{where}: more than {MAX_NODES:,} operators")
+        _see_limits(nodes, count, where)
         if size <= LONG:
             yield raw[start:at]
         elif field in message.inner:
-            inner = b"".join(_lean(raw[body:at], message.inner[field], where, depth + 1))
+            inner = b"".join(_lean(raw[body:at], message.inner[field], where, depth + 1, count))
             yield _number(tag) + _number(len(inner)) + inner
         elif field not in message.elements:
             yield raw[start:at]
+
+
+def _see_limits(nodes: int, count: list[int], where: str) -> None:
+    """Count one more field. Raises: SpecError where there are too many."""
+    count[0] += 1
+    if nodes > MAX_NODES:
+        raise SpecError(f"{where}: more than {MAX_NODES:,} operators")
+    if count[0] > MAX_FIELDS:
+        raise SpecError(f"{where}: more than {MAX_FIELDS:,} fields")
 
 
 def _field(raw: memoryview, at: int) -> tuple[int, int, int]:
@@ -77,7 +88,7 @@ def _field(raw: memoryview, at: int) -> tuple[int, int, int]:
     else:
         body = at
         end = _varint(raw, at)[1] if wire == _VARINT else at + _FIXED.get(wire, len(raw) + 1)
-    if end > len(raw):
+    if end > len(raw) or tag < 8:  # no field has the number 0
         raise IndexError
     return tag, body, end
 
