@@ -238,6 +238,20 @@ def test_transposed_convolutions_count_over_their_input(tmp_path, attributes, sh
     assert (found.output_shape, found.macs) == (shape, 48)
 
 
+def test_transposed_convolutions_in_groups(tmp_path):
+    """4 to 6 channels in 2 groups, 3 x 3 taps, on 5 x 7: 6 x 2 x 9 weights at 35 places."""
+    nodes = [node("ConvTranspose", "x w", group=2)]
+    (found,) = imported(tmp_path, nodes, {"x": [1, 4, 5, 7]}, {"w": (4, 3, 3, 3)})
+    assert (found.output_shape, found.weights, found.macs) == ((6, 7, 9), 108, 108 * 35)
+
+
+def test_a_bias_is_the_layer_s_only_if_nobody_takes_the_sum_before(tmp_path):
+    nodes = [node("MatMul", "x w", "h"), node("Add", "h b", "s"), node("Mul", "h s")]
+    found = imported(tmp_path, nodes, {"x": [1, 7, 3]}, {"w": (3, 5), "b": (5,)})
+    assert [n.layer.kind for n in found] == ["linear", "source", "add", "multiply"]
+    assert (found[0].layer.bias, found[1].other_parameters) == (False, 5)
+
+
 def test_products(tmp_path):
     """Gemm either way round, and MatMul at 128 places: 128 x 128 x 128 MACs."""
     (gemm,) = imported(
@@ -408,6 +422,16 @@ def test_quantizers_set_widths(tmp_path):
     assert top == {"I": 8, "F": 4, "O": 8}
 
 
+@pytest.mark.parametrize(("attributes", "bits"), [({}, 8), ({"output_dtype": TensorProto.INT4}, 4)])
+def test_a_quantizer_without_zero_point(tmp_path, attributes, bits):
+    nodes = [
+        node("Relu", "x", "r"), node("QuantizeLinear", "r s", "q", **attributes),
+        node("DequantizeLinear", "q s"),
+    ]  # fmt: skip
+    (found,) = imported(tmp_path, nodes, {"x": [1, 6]}, {"s": scalar(0.5)})
+    assert found.layer.bits == bits
+
+
 def test_qonnx_quantizers_set_widths(tmp_path):
     domain = "qonnx.custom_op.general"
     bits = {"two": scalar(2.0), "s": scalar(1.0), "z": scalar(0.0)}
@@ -446,6 +470,17 @@ def test_weights_and_external_data_are_not_read(tmp_path):
     tensor.external_data.add(key="location", value="there_is_no_such_file.bin")
     path.write_bytes(model.SerializeToString())
     assert from_onnx(path).nodes()[0].weights == 800_000_000
+
+
+def test_short_constants_are_kept_where_weights_are_not():
+    from hwmodel.importers.wire import without_weights
+
+    few = helper.make_tensor("few", INT64, (100,), range(100))
+    many = helper.make_tensor("many", INT64, (1000,), range(1000))
+    model = helper.make_model(helper.make_graph([node("Relu", "x")], "g", [], [], [few, many]))
+    lean = onnx.ModelProto.FromString(without_weights(memoryview(model.SerializeToString()), "m"))
+    kept, left_out = lean.graph.initializer
+    assert kept == few and left_out.dims == [1000] and not left_out.ByteSize() > 100
 
 
 def test_large_weights_within_the_file_are_passed_over(tmp_path):
@@ -568,6 +603,15 @@ def test_more_layers_than_a_network_has_end_in_a_message(tmp_path):
     path = tmp_path / "long.onnx"
     path.write_bytes(chain(90_000))
     assert limited(path).endswith("more than 10,000 layers")
+
+
+def test_long_rows_of_constants_and_of_elementary_operators(tmp_path):
+    nodes = [node("Identity", f"c{i}", f"c{i + 1}") for i in range(3000)]
+    nodes += [node("Exp", f"x{i}", f"x{i + 1}") for i in range(3000)]
+    nodes.append(node("Mul", "x3000 c3000"))
+    found = imported(tmp_path, nodes, {"x0": [1, 3]}, {"c0": (3,)})
+    assert found[-1].layer.kind == "scale" and found[-1].other_parameters == 3
+    assert {n.layer.operator for n in found[:-1]} == {"Exp"} and len(found) == 3001
 
 
 def test_two_gigabytes_of_weights_are_not_read(tmp_path):

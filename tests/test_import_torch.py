@@ -171,6 +171,23 @@ def test_a_transformer_s_block(batch):
     assert sum(n.weights + n.other_parameters for n in found) == parameters
 
 
+def test_the_last_operator_is_a_layer_too():
+    found = nodes(nn.Sequential(nn.Linear(5, 3), nn.Sigmoid()), torch.zeros(1, 5))
+    assert [getattr(n.layer, "function", n.layer.kind) for n in found] == ["linear", "sigmoid"]
+
+
+def test_functions_written_out():
+    class Written(nn.Module):
+        def forward(self, x):
+            swish = x * torch.sigmoid(x)
+            mean = swish.mean(-1, keepdim=True)
+            centred = swish - mean
+            return centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + 1e-5)
+
+    kinds = [n.layer.kind for n in nodes(Written(), torch.zeros(2, 5, 7))]
+    assert kinds == ["activation", "layer-norm"]
+
+
 def test_embeddings_of_tokens():
     module = nn.Sequential(nn.Embedding(100, 8), nn.Linear(8, 3))
     found = nodes(module, torch.zeros(2, 7, dtype=torch.long))

@@ -22,6 +22,7 @@ from hwmodel.layers import (
     Activation,
     Add,
     BaseLayer,
+    GlobalAveragePool,
     Layer,
     LayerNorm,
     Multiply,
@@ -236,7 +237,7 @@ class Graph:
         dims: Dims | None,
     ) -> Value | None:
         """The value of an elementary operator on functions of one base; None where it is none."""
-        forms = [part.form for part in parts]
+        forms = [self._open_form(part) for part in parts]
         length = 1 + sum(form.length if form else 0 for form in forms)
         if length > LONGEST:
             for part in parts:
@@ -253,6 +254,13 @@ class Graph:
         one = function if len(parts) == 1 else None
         form = _Form(base, samples, name, operator, tuple(parts), one, length)
         return Value(dims, "", base.shape, form)
+
+    def _open_form(self, part: Value) -> _Form | None:
+        """The chain that goes on at `part`; a known function that several take ends there."""
+        if part.form and part.readers > 1 and recognised(part.form.samples):
+            self.settle(part)
+            part.form = None
+        return part.form
 
     def settle(self, value: Value) -> None:
         """See that a value has a layer."""
@@ -291,6 +299,9 @@ class Graph:
 
     def _alone(self, form: _Form, dims: Dims | None) -> Value:
         before = form.parts[0]
+        dims_before = before.dims or ()
+        if form.operator == "ReduceMean" and before.shape == plain(dims_before[:3]):
+            return self.put(GlobalAveragePool, form.name, [before.layer], dims)
         with _silent():
             name = recognised(form.function(ROWS)) if form.function else None
         if name == "nothing":

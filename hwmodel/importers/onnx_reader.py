@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -19,6 +20,8 @@ from hwmodel.network import INPUT, Network
 
 __all__ = ["Reader"]
 
+DEEPEST = 20  # constants made of constants before they are read
+
 
 class Reader:
     """Walks the nodes; every tensor's name leads to a value or a constant."""
@@ -28,10 +31,11 @@ class Reader:
         self.where = where
         self.tensors: dict[str, Operand | None] = {"": None}
         self.types = {info.name: info for info in (*graph.value_info, *graph.output)}
-        self.readers = Counter(name for node in graph.node for name in node.input)
+        self.outputs = {info.name for info in graph.output}
+        self.readers = Counter(chain.from_iterable(node.input for node in graph.node))
         self.images = 1
         self.stored = {tensor.name: tensor for tensor in graph.initializer}  # read when needed
-        self.filled: set[str] = set()  # constants of one value: weights of files without weights
+        self.lazy: dict[str, tuple[Any, int]] = {}  # nodes of constants, and how many in a row
         for tensor in graph.sparse_initializer:
             name = tensor.values.name
             learned = tensor.values.data_type in FLOATS
@@ -63,8 +67,7 @@ class Reader:
     def read(self, node: Any) -> None:
         """Take one node in."""
         operator, names = node.op_type, node.input
-        if operator == "ConstantOfShape" and names and names[0] in self.stored:
-            self.filled.add(node.output[0])
+        if self._postponed(node, names):
             return
         operands = [self._operand(name, node) for name in names]
         if not any(type(operand) is Value for operand in operands):
@@ -86,6 +89,19 @@ class Reader:
                     call.name, operator, operands, self._dims(name)
                 )
 
+    def _postponed(self, node: Any, names: Sequence[str]) -> bool:
+        """Whether a node makes one constant of constants, which is read when it is needed."""
+        depth = 0
+        for name in names:
+            if name in self.lazy:
+                depth = max(depth, self.lazy[name][1])
+            elif name not in self.stored:
+                return False
+        if depth > DEEPEST or len(node.output) != 1:
+            return False
+        self.lazy[node.output[0]] = node, depth + 1
+        return True
+
     def _converted(self, call: Call) -> list[Operand]:
         """What a node gives. Raises: ShapeError, SpecError; they name the node."""
         try:
@@ -106,8 +122,10 @@ class Reader:
             return self.tensors[name]
         if name in self.stored:
             found = stored(self.stored[name], name, learned=True)
-        elif name in self.filled:
-            found = Constant(self._whole_dims(name), name, self._is_float(name))
+        elif name in self.lazy:
+            maker, _ = self.lazy[name]
+            self._fold(maker, [self._operand(given, maker) for given in maker.input])
+            return self.tensors[name]
         else:
             raise SpecError(
                 f"{self.where}: {node.op_type} {node.name!r} takes {name!r}, which no operator "
@@ -164,9 +182,9 @@ class Reader:
             self.tensors[name] = found
 
     def network(self, name: str) -> Network:
-        """What has been read. Values that nobody has asked for are outputs."""
-        for tensor in list(self.tensors.values()):
-            if isinstance(tensor, Value) and not tensor.layer and not tensor.readers:
+        """What has been read. The graph's outputs, and values that nobody takes, are computed."""
+        for key, tensor in list(self.tensors.items()):
+            if isinstance(tensor, Value) and (key in self.outputs or not tensor.readers):
                 self.graph.settle(tensor)
         if not self.graph.layers:
             raise ShapeError(f"{self.where}: nothing in it depends on its input")

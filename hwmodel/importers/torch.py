@@ -82,6 +82,8 @@ class _Walk:
                 self.found[node] = Constant((), node.name)
             elif node.op == "call_function":
                 self._operator(node)
+            else:
+                self._outputs(node)
         for found in list(self.found.values()):
             if isinstance(found, Value) and not found.layer and not found.readers:
                 self.graph.settle(found)
@@ -95,6 +97,14 @@ class _Walk:
             input=self.graph.shapes[INPUT],
             layers=tuple(self.graph.layers),
         )
+
+    def _outputs(self, node: Any) -> None:
+        """See that what the module gives is computed."""
+        for given in node.all_input_nodes:
+            found = self.found.get(given)
+            for one in found if isinstance(found, list) else [found]:
+                if isinstance(one, Value):
+                    self.graph.settle(one)
 
     def _placeholder(self, node: Any) -> Operand:
         value = node.meta.get("val")

@@ -261,10 +261,10 @@ def _mean(ran: Ran) -> Value | None:
     x, axes = ran.value, ran.argument("dim")
     rank = len(x.known)
     axes = tuple(sorted(a % rank for a in (axes if isinstance(axes, list) else [axes or 0])))
-    if axes == tuple(range(2, rank)) and rank in (3, 4):
-        return ops.global_pool(ran.graph, ran.name, x, ran.dims[0], largest=False)
     if axes == (rank - 1,) and ran.argument("keepdim", False):
         return ops.unary(ran.graph, ran.name, "ReduceMean", x, ran.dims[0])
+    if axes == tuple(range(2, rank)) and rank in (3, 4):
+        return ops.global_pool(ran.graph, ran.name, x, ran.dims[0], largest=False)
     return None
 
 
