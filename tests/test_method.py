@@ -205,7 +205,7 @@ def test_an_accounting_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, 
     with pytest.raises(SpecError) as caught:
         load(Accounting, path)
     where, problem = str(caught.value).split(": ", 1)
-    line = 1 if "missing" in sentence else path.read_text().split(new)[0].count("\n") + 1
+    line = 2 if "missing" in sentence else path.read_text().split(new)[0].count("\n") + 1
     assert where == f"{path}:{line}"
     assert problem.startswith(sentence)
 
