@@ -360,6 +360,31 @@ def test_shapes_that_only_a_computation_states(tmp_path):
     assert found.macs == 120
 
 
+def test_shapes_that_inference_does_not_follow(tmp_path):
+    """A class token repeated to the batch through Where and Equal, as exporters write expand."""
+    nodes = [
+        node("Shape", "x", "s"), node("Gather", "s zero", "n"), node("Unsqueeze", "n zeros", "n1"),
+        node("Concat", "n1 minus minus", "target", axis=0),
+        node("ConstantOfShape", "three", "ones", value=helper.make_tensor("v", INT64, [1], [1])),
+        node("Mul", "ones minus", "negative"), node("Equal", "target negative", "open"),
+        node("Where", "open ones target", "shape"), node("Expand", "token shape", "tokens"),
+        node("Concat", "tokens x", "all", axis=1), node("MatMul", "all w"),
+    ]  # fmt: skip
+    constants = {
+        "zero": ((), INT64, [0]), "zeros": ((1,), INT64, [0]), "minus": ((1,), INT64, [-1]),
+        "three": ((1,), INT64, [3]), "token": (1, 1, 6), "w": (6, 5),
+    }  # fmt: skip
+    found = imported(tmp_path, nodes, {"x": ["n", 16, 6]}, constants)
+    assert [n.layer.kind for n in found] == ["source", "concat", "linear"]
+    assert (found[0].other_parameters, found[2].macs) == (6, 17 * 30)
+
+
+def test_a_name_that_is_no_text_is_made_one(tmp_path):
+    path = save(tmp_path, [helper.make_node("Relu", ["x"], ["y"], "abcd")], {"x": [1, 3]})
+    path.write_bytes(path.read_bytes().replace(b"abcd", b"ab\xff\xfe"))
+    assert from_onnx(path).layers[0].name == "ab"
+
+
 def test_pools_joins_and_slices(tmp_path):
     nodes = [
         node("MaxPool", "x", "p", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),

@@ -171,6 +171,44 @@ def test_a_transformer_s_block(batch):
     assert sum(n.weights + n.other_parameters for n in found) == parameters
 
 
+class Vision(nn.Module):
+    """Patches, a class token, position embeddings, one block, the token's class."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch = nn.Conv2d(3, 32, 8, 8)
+        self.token = nn.Parameter(torch.rand(1, 1, 32))
+        self.place = nn.Parameter(torch.rand(1, 17, 32))
+        self.block = nn.TransformerEncoderLayer(
+            32, 4, 64, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, x):
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.place
+        return self.head(self.block(x)[:, 0])
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("way", ["module", "file"])
+def test_a_vision_transformer_by_both_ways(tmp_path, way, batch):
+    """16 patches of 8 x 8 and the token: 17 places of 32 features, 4 heads."""
+    module, x = Vision().eval(), torch.zeros(batch, 3, 32, 32)
+    if way == "module":
+        found = nodes(module, x)
+    else:
+        pytest.importorskip("onnx")
+        torch.backends.mha.set_fastpath_enabled(False)
+        torch.onnx.export(module, (x,), tmp_path / "v.onnx", dynamo=False, opset_version=17)
+        found = load_network(tmp_path / "v.onnx").nodes()
+    a_place = 4 * 32 * 32 + 2 * 17 * 32 + 2 * 32 * 64
+    assert sum(n.macs for n in found) == 16 * 192 * 32 + 17 * a_place + 320
+    parameters = sum(p.numel() for p in module.parameters())
+    assert sum(n.weights + n.other_parameters for n in found) == parameters
+    assert not [n for n in found if n.layer.kind == "uncounted"]
+
+
 def test_the_last_operator_is_a_layer_too():
     found = nodes(nn.Sequential(nn.Linear(5, 3), nn.Sigmoid()), torch.zeros(1, 5))
     assert [getattr(n.layer, "function", n.layer.kind) for n in found] == ["linear", "sigmoid"]

@@ -12,17 +12,19 @@ __all__ = ["input_shape", "of_one_image"]
 
 
 def of_one_image(dims: Sequence[int], images: int, what: str) -> Dims:
-    """Dimensions with `images` taken out of the first one, or of one that is as long.
+    """Dimensions with `images` taken out of one: the first, one as long, or one that they divide.
 
-    Raises: ShapeError where neither can be; `what` begins the message.
+    Raises: ShapeError where there is none; `what` begins the message.
     """
     if images == 1 or not dims:
         return tuple(dims)
     if dims[0] % images == 0:
         return dims[0] // images, *dims[1:]
-    if images in dims:
-        at = list(dims).index(images)
-        return (*dims[:at], 1, *dims[at + 1 :])
+    at = next((i for i, length in enumerate(dims) if length == images), None)
+    if at is None:  # heads and images in one, after the tokens
+        at = next((i for i, length in enumerate(dims) if length % images == 0), None)
+    if at is not None:
+        return (*dims[:at], dims[at] // images, *dims[at + 1 :])
     raise ShapeError(
         f"{what} is {list(dims)}, which is not made of {images} images alike; use a batch of one"
     )

@@ -35,7 +35,7 @@ from hwmodel.layers import (
 from hwmodel.network import INPUT, MAX_LAYERS
 
 __all__ = ["COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value", "combined"]
-__all__ += ["function_of", "pair", "plain", "tokens"]
+__all__ += ["function_of", "of_one", "pair", "plain", "text", "tokens"]
 
 Dims = tuple[int, ...]
 LONGEST = 40  # elementary operators in a chain
@@ -122,6 +122,7 @@ class Graph:
 
     def __init__(self, where: str) -> None:
         self.where = where
+        self.images = 1  # in every tensor of the source's graph
         self.layers: list[Any] = []
         self.shapes: dict[str, Shape] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
@@ -172,6 +173,7 @@ class Graph:
 
     def unused(self, name: str) -> str:
         """`name` in letters that a network file allows, with a number where it is taken."""
+        name = text(name)
         if not (name.isascii() and name.replace(".", "").isalnum()):
             name = sub(r"[^A-Za-z0-9_.+-]+", ".", name).strip("._+-")
         name = name[-72:].lstrip("._+-") or "layer"
@@ -311,6 +313,17 @@ class Graph:
         return self._function(name, form, before.layer, dims)
 
 
+def of_one(graph: Graph, constant: Constant) -> Constant:
+    """A constant that was repeated for every image, once."""
+    repeated = graph.images > 1 and len(constant.dims) > 1 and constant.dims[0] == graph.images
+    return constant._replace(dims=(1, *constant.dims[1:])) if repeated else constant
+
+
+def text(name: str | bytes) -> str:
+    """A name; one that is no UTF-8 comes as bytes."""
+    return name if isinstance(name, str) else name.decode("utf-8", "replace")
+
+
 def combined(
     graph: Graph, name: str, kind: type[BaseLayer], values: Sequence[Value], dims: Dims | None
 ) -> Value:
@@ -348,13 +361,13 @@ def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list
     return [shape for shape in chosen if shape is not None]
 
 
-def as_value(graph: Graph, name: str, operand: Operand) -> Value:
+def as_value(graph: Graph, name: str, operand: Operand, *, features_last: bool = False) -> Value:
     """An operand, a constant one as a tensor of its own."""
     if isinstance(operand, Value):
         return operand
-    shape, name = plain(operand.dims), f"{operand.key or name}.constant"
-    if operand.key:
-        name = operand.key
+    operand = of_one(graph, operand)
+    shape = (tokens if features_last else plain)(operand.dims)
+    name = operand.key or f"{name}.constant"
     return graph.put(Source, name, [], operand.dims, shape=shape, learned=operand.learned)
 
 

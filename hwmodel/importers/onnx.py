@@ -13,6 +13,7 @@ from typing import Any
 
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.importers.onnx_reader import Reader
+from hwmodel.importers.onnx_shapes import inferred_shapes
 from hwmodel.importers.wire import MAX_NODES, without_weights
 from hwmodel.network import Network
 
@@ -98,22 +99,12 @@ def _bytes(path: Path) -> bytes:
 
 def _inferred(model: Any, where: str, shapes: dict[str, Sequence[int]]) -> Any:
     """The message with the dimensions of every tensor that can be known. Raises: ShapeError."""
-    from onnx import shape_inference
-
     _bind_inputs(model.graph, where, shapes)
     stand_ins = _stand_ins(model.graph)
-    try:
-        inferred = shape_inference.infer_shapes(model, data_prop=True)
-    except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError) as error:
-        raise ShapeError(f"{where}: shapes do not fit: {_first_line(error)}") from None
+    inferred = inferred_shapes(model, where)
     for index, (operator, domain) in stand_ins.items():
         inferred.graph.node[index].op_type, inferred.graph.node[index].domain = operator, domain
     return inferred
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:200]
 
 
 def _stand_ins(graph: Any) -> dict[int, tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hwmodel.errors import ShapeError, SpecError
 from hwmodel.importers.batch import input_shape, of_one_image
-from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, plain
+from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, plain, text
 from hwmodel.importers.onnx_call import Call
 from hwmodel.importers.onnx_constants import FLOATS, INTEGERS, of_node, stored
 from hwmodel.importers.onnx_operators import convert
@@ -33,7 +33,6 @@ class Reader:
         self.types = {info.name: info for info in (*graph.value_info, *graph.output)}
         self.outputs = {info.name for info in graph.output}
         self.readers = Counter(chain.from_iterable(node.input for node in graph.node))
-        self.images = 1
         self.stored = {tensor.name: tensor for tensor in graph.initializer}  # read when needed
         self.lazy: dict[str, tuple[Any, int]] = {}  # nodes of constants, and how many in a row
         for tensor in graph.sparse_initializer:
@@ -49,12 +48,12 @@ class Reader:
     def _inputs(self, inputs: Sequence[Any], nodes: Sequence[Any]) -> None:
         """The network's input is the first; the others are sources."""
         first = inputs[0].type.tensor_type
-        self.images = first.shape.dim[0].dim_value if len(first.shape.dim) > 1 else 1
+        self.graph.images = first.shape.dim[0].dim_value if len(first.shape.dim) > 1 else 1
         for given in inputs:
             tensor = given.type.tensor_type
             dims = of_one_image(
                 [d.dim_value for d in tensor.shape.dim],
-                self.images,
+                self.graph.images,
                 f"{self.where}: tensor {given.name}",
             )
             shape = _input_shape(dims, tensor.elem_type, given.name, nodes)
@@ -154,7 +153,7 @@ class Reader:
             if any(d.HasField("dim_value") and d.dim_value < 1 for d in tensor.shape.dim):
                 raise ShapeError(f"{self.where}: tensor {name} is {dims}: all have to be above 0")
             return None
-        return of_one_image(dims, self.images, f"{self.where}: tensor {name}")
+        return of_one_image(dims, self.graph.images, f"{self.where}: tensor {name}")
 
     def _width(self, node: Any) -> int | None:
         """What a quantizer states [bit]; None for any other operator, or where it is not known."""
@@ -172,7 +171,7 @@ class Reader:
             bits = self._width(node)
             if bits is None:
                 bits = next((part.bits for part in parts if part.bits), None)
-            found = Constant(dims, name, self._is_float(name), bits=bits)
+            found = Constant(dims, name, self._is_float(name) and prod(dims) > 1, bits=bits)
             if node.op_type == "Constant":
                 found = of_node(node.attribute, name)
             elif len({part.key for part in parts if part.learned}) == 1:
@@ -200,7 +199,7 @@ class Reader:
 
 def _called(node: Any) -> str:
     """A node's name, for people: "/layer1/layer1.0/conv1/Conv" is layer1.0.conv1."""
-    name: str = node.name or next((output for output in node.output if output), node.op_type)
+    name = text(node.name or next((o for o in node.output if o), node.op_type))
     parts = [part for part in name.split("/") if part]
     if len(parts) > 1 and parts[-1].split("_")[0] == node.op_type:
         parts = parts[:-1] if node.op_type in _NAMED_BY_MODULE else parts

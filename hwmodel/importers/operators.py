@@ -21,6 +21,7 @@ from hwmodel.importers.graph import (
     as_value,
     combined,
     function_of,
+    of_one,
     pair,
     plain,
     tokens,
@@ -212,11 +213,12 @@ def _with_constant(
 ) -> Value:
     """A tensor of constants added or multiplied: part of the layer before where it can be."""
     graph.settle(x)
+    constant = of_one(graph, constant)
     word = {"Add": "Add", "Sub": "Add", "Mul": "Mul", "Div": "Mul"}.get(operator)
     per_channel = prod(constant.dims) == x.shape[0]
     if word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1:
         return _taken_in(graph, x, word or "", dims)
-    if word == "Mul" and per_channel:
+    if word == "Mul" and (per_channel or prod(constant.dims) == 1):
         return graph.put(Scale, name, [graph.seen(x)], dims, learned=constant.learned)
     if word == "Mul":
         other = as_value(graph, name, constant)
@@ -247,7 +249,8 @@ def concat(
     graph: Graph, name: str, operands: Sequence[Operand], axis: int, dims: Dims | None
 ) -> Value:
     """Tensors one after the other along any axis."""
-    values = [as_value(graph, name, operand) for operand in operands]
+    last = any(isinstance(x, Value) and x.shape == tokens(x.known) for x in operands)
+    values = [as_value(graph, name, operand, features_last=last) for operand in operands]
     if len(values) == 1:
         return Value(dims, graph.seen(values[0]), values[0].shape)
     names = [graph.seen(value) for value in values]

@@ -71,7 +71,7 @@ class _Walk:
         self.inputs = [n for n in self.inputs if hasattr(n.meta.get("val"), "shape")]
         if not self.inputs:
             raise ShapeError(f"{name}: takes no tensor")
-        self.images = _images(self.inputs[0])
+        self.graph.images = _images(self.inputs[0])
 
     def network(self) -> Network:
         """What has been recorded."""
@@ -132,7 +132,7 @@ class _Walk:
             return None
         if dims and min(dims) < 1:
             raise ShapeError(f"{self.name}: {name} is {dims}: all have to be above 0")
-        return of_one_image(dims, self.images, f"{self.name}: tensor {name}")
+        return of_one_image(dims, self.graph.images, f"{self.name}: tensor {name}")
 
     def _operator(self, node: Any) -> None:
         if _operator_name(node) == "getitem":
