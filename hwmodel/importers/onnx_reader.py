@@ -153,6 +153,8 @@ class Reader:
             if any(d.HasField("dim_value") and d.dim_value < 1 for d in tensor.shape.dim):
                 raise ShapeError(f"{self.where}: tensor {name} is {dims}: all have to be above 0")
             return None
+        if len(dims) == 1 and tensor.elem_type in INTEGERS:
+            return tuple(dims)  # a shape or an index
         return of_one_image(dims, self.graph.images, f"{self.where}: tensor {name}")
 
     def _width(self, node: Any) -> int | None:
