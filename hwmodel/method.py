@@ -224,9 +224,7 @@ class Method(NamedSpec):
         rule = self._resolved(node)
         assert rule.weights is not None and rule.weight_signal is not None and rule.update
         return Treatment(
-            _width_of(
-                rule.weights, 1, accounting, getattr(node.layer, "weight_bits", None)
-            ),
+            _width_of(rule.weights, 1, accounting, getattr(node.layer, "weight_bits", None)),
             _width_of(rule.weight_signal, 1, accounting),
             rule.arithmetic,
             rule.update,
