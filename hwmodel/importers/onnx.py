@@ -35,11 +35,17 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
         known; HwmodelError where the package onnx is missing.
     """
     path = Path(path)
-    model = _inferred(_model(path), str(path), dict(input_shapes or {}))
-    reader = Reader(str(path), model.graph)
-    for node in model.graph.node:
-        reader.read(node)
-    return reader.network(path.stem)
+    model, given = _model(path), dict(input_shapes or {})
+    reader = Reader(str(path), _inferred(model, str(path), given, run=False).graph)
+    try:
+        network = reader.network(path.stem)
+    except ShapeError:
+        if not reader.unknown:
+            raise
+    if reader.unknown:
+        reader = Reader(str(path), _inferred(model, str(path), given, run=True).graph)
+        network = reader.network(path.stem)
+    return network
 
 
 def input_shapes(stated: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -97,13 +103,14 @@ def _bytes(path: Path) -> bytes:
     return without_weights(memoryview(mapped), str(path))
 
 
-def _inferred(model: Any, where: str, shapes: dict[str, Sequence[int]]) -> Any:
+def _inferred(model: Any, where: str, shapes: dict[str, Sequence[int]], *, run: bool) -> Any:
     """The message with the dimensions of every tensor that can be known. Raises: ShapeError."""
     _bind_inputs(model.graph, where, shapes)
     stand_ins = _stand_ins(model.graph)
-    inferred = inferred_shapes(model, where)
+    inferred = inferred_shapes(model, where, run=run)
     for index, (operator, domain) in stand_ins.items():
-        inferred.graph.node[index].op_type, inferred.graph.node[index].domain = operator, domain
+        for graph in (model.graph, inferred.graph):
+            graph.node[index].op_type, graph.node[index].domain = operator, domain
     return inferred
 
 

@@ -28,7 +28,8 @@ class Reader:
 
     def __init__(self, where: str, graph: Any) -> None:
         self.graph = Graph(where)
-        self.where = where
+        self.where, self.nodes = where, graph.node
+        self.unknown = False  # whether the dimensions of a tensor are
         self.tensors: dict[str, Operand | None] = {"": None}
         self.types = {info.name: info for info in (*graph.value_info, *graph.output)}
         self.outputs = {info.name for info in graph.output}
@@ -63,7 +64,7 @@ class Reader:
             else:
                 self.tensors[given.name] = self.graph.put(Source, given.name, [], dims, shape=shape)
 
-    def read(self, node: Any) -> None:
+    def _read(self, node: Any) -> None:
         """Take one node in."""
         operator, names = node.op_type, node.input
         if self._postponed(node, names):
@@ -72,7 +73,9 @@ class Reader:
         if not any(type(operand) is Value for operand in operands):
             self._fold(node, operands)
             return
-        outputs = [name for name in node.output if name]
+        outputs = list(node.output)
+        while len(outputs) > 1 and not self.readers[outputs[-1]]:
+            outputs.pop()  # masks and statistics that nobody takes
         call = Call(
             self.graph, _called(node), node.op_type, node.domain, operands,
             [self._dims(name) for name in outputs], node.attribute, self._width(node),
@@ -82,7 +85,7 @@ class Reader:
             if isinstance(result, Value):
                 result.readers = self.readers[name]
             self.tensors[name] = result
-        for name in outputs[len(results) :]:  # masks and statistics that nobody counts
+        for name in outputs[len(results) :]:
             if self.readers[name]:
                 self.tensors[name] = self.graph.uncounted(
                     call.name, operator, operands, self._dims(name)
@@ -146,12 +149,14 @@ class Reader:
         """Dimensions of a tensor for one image; None where the file leaves them to the data."""
         info = self.types.get(name)
         if info is None or not info.type.tensor_type.HasField("shape"):
+            self.unknown = True
             return None
         tensor = info.type.tensor_type
         dims = [dim.dim_value for dim in tensor.shape.dim]
         if dims and min(dims) < 1:
             if any(d.HasField("dim_value") and d.dim_value < 1 for d in tensor.shape.dim):
                 raise ShapeError(f"{self.where}: tensor {name} is {dims}: all have to be above 0")
+            self.unknown = True
             return None
         if len(dims) == 1 and tensor.elem_type in INTEGERS:
             return tuple(dims)  # a shape or an index
@@ -183,7 +188,9 @@ class Reader:
             self.tensors[name] = found
 
     def network(self, name: str) -> Network:
-        """What has been read. The graph's outputs, and values that nobody takes, are computed."""
+        """What the nodes make. The graph's outputs, and values that nobody takes, are computed."""
+        for node in self.nodes:
+            self._read(node)
         for key, tensor in list(self.tensors.items()):
             if isinstance(tensor, Value) and (key in self.outputs or not tensor.readers):
                 self.graph.settle(tensor)

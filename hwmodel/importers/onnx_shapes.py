@@ -21,12 +21,17 @@ FEW = 64  # elements of a shape, of an index, of what they are made of
 SPARE = 2**30  # B that inference may take beyond what the process has
 
 
-def inferred_shapes(model: Any, where: str) -> Any:
-    """The model with the dimensions of every tensor that can be known. Raises: ShapeError."""
-    for _ in range(ROUNDS):
-        model = _inferred(model, where)
+def inferred_shapes(model: Any, where: str, *, run: bool) -> Any:
+    """The model with the dimensions of every tensor that can be known. Raises: ShapeError.
+
+    Args:
+        run: whether to run the operators on shapes, which takes its time.
+    """
+    model = _inferred(model, where)
+    for _ in range(ROUNDS * run):
         if not _run_shapes(model.graph):
             break
+        model = _inferred(model, where)
     return model
 
 
