@@ -106,6 +106,17 @@ def grouped_alexnet():
     )  # fmt: skip
 
 
+def vgg19():
+    """Simonyan and Zisserman, 2015, configuration E."""
+    count, before = (0, 0), 3
+    for channels, layers, out in (
+        (64, 2, 224), (128, 2, 112), (256, 4, 56), (512, 4, 28), (512, 4, 14)
+    ):  # fmt: skip
+        for _ in range(layers):
+            count, before = summed(count, conv(before, channels, 3, out)), channels
+    return count
+
+
 def zfnet512():
     return summed(
         conv(3, 96, 7, 109), conv(96, 256, 5, 25), conv(256, 512, 3, 12), conv(512, 512, 3, 12),
@@ -123,7 +134,7 @@ COUNTS = {
     "resnet50": (4_087_136_256, None, 25_557_032),
     "shufflenet": (*shufflenet(), None),
     "squeezenet": (*squeezenet(), 1_235_496),
-    "vgg19": (19_632_062_464 - 123_633_664, None, 143_667_240),
+    "vgg19": (*vgg19(), 143_667_240),
     "zfnet512": (*zfnet512(), None),
 }
 
