@@ -17,6 +17,8 @@ from hwmodel.errors import (
 if TYPE_CHECKING:
     from hwmodel.comparison import compare
     from hwmodel.evaluation import Report, evaluate
+    from hwmodel.importers.onnx import from_onnx
+    from hwmodel.importers.torch import from_torch
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -30,9 +32,17 @@ __all__ = [
     "TooLarge",
     "compare",
     "evaluate",
+    "from_onnx",
+    "from_torch",
 ]
 
-_HOMES = {"compare": "comparison", "evaluate": "evaluation", "Report": "evaluation"}
+_HOMES = {
+    "Report": "evaluation",
+    "compare": "comparison",
+    "evaluate": "evaluation",
+    "from_onnx": "importers.onnx",
+    "from_torch": "importers.torch",
+}
 
 
 def __getattr__(name: str) -> Any:

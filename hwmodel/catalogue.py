@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hwmodel.accounting import Accounting
 from hwmodel.files import NamedSpec, bundled, is_path, load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.network import Network, load_network, zoo
-from hwmodel.report import table
 from hwmodel.training import Training
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
 
 __all__ = ["checked", "description", "titles"]
 
@@ -44,30 +37,8 @@ def checked(word: str, what: str) -> NamedSpec:
     return spec
 
 
-def description(word: str, what: str) -> Iterator[RenderableType | str]:
-    """A network as a table of its layers, anything else as its file. Raises: HwmodelError."""
-    spec = checked(word, what)
-    if isinstance(spec, Network):
-        yield network_table(spec)
-    else:
-        path = Path(what) if is_path(what) else bundled(_FILES[word])[what]
-        yield path.read_text(encoding="utf-8").rstrip()
-
-
-def network_table(network: Network) -> Table:
-    """Layer, kind, inputs, output shape, weights and MACs of one pass over one image."""
-    C, H, W = network.input
-    listed = table(
-        f"{network.name}: {network.title}; input {C} x {H} x {W}; one image",
-        ["layer", "kind", "inputs"],
-        ["output C x H x W", "weights", "MACs"],
-    )
-    nodes = network.nodes()
-    weights = [node.layer.weights(node.input_shapes) for node in nodes]
-    macs = [node.layer.macs(node.input_shapes) for node in nodes]
-    for node, F, count in zip(nodes, weights, macs, strict=True):
-        shape = " x ".join(map(str, node.output_shape))
-        cells = (", ".join(node.inputs), shape, f"{F:,}", f"{count:,}")
-        listed.add_row(node.layer.name, node.layer.kind, *cells)
-    listed.add_row("all layers", "", "", "", f"{sum(weights):,}", f"{sum(macs):,}", style="bold")
-    return listed
+def description(word: str, what: str) -> str:
+    """A spec as its file. Raises: HwmodelError."""
+    checked(word, what)
+    path = Path(what) if is_path(what) else bundled(_FILES[word])[what]
+    return path.read_text(encoding="utf-8").rstrip()

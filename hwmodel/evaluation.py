@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "Report", "Tiler", "evaluate", "not_counted", "refuse_unknown"]
 
-VIEWS = ("reshape", "slice")  # nothing moves: no cost that could be left out
+VIEWS = ("reshape", "slice", "source")  # nothing moves: no cost that could be left out
 MAX_BATCH = 2**31
 COLUMNS = (
     "network", "hardware", "method", "accounting", "batch", "layer", "pass", "component",

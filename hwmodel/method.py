@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hwmodel.accounting import Accounting
 from hwmodel.errors import NameUnknown, SpecError
-from hwmodel.files import Name, NamedSpec, SpecModel, Text, Whole, bundled, load
+from hwmodel.files import Flag, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
 from hwmodel.layers import PASSES, Cost, Pass
 from hwmodel.measured import LayerMeasures, Measures
 from hwmodel.network import INPUT, Node
@@ -27,6 +27,7 @@ Arithmetic = Literal["mac", "int-mac", "add", "shift-add", "logic", "accumulate"
 Update = Literal["optimizer", "boolean"]
 NAMED_WIDTHS = (
     "full_precision", "preactivation", "boolean_signal", "boolean_vote", "boolean_sum", "border",
+    "stated",
 )  # fmt: skip
 
 
@@ -64,6 +65,9 @@ class Where(SpecModel):
     role: Words | None = None
     function: Words | None = None
     feeds: Words | None = Field(default=None, description="kinds of layers that take the output")
+    stated: Flag | None = Field(
+        default=None, description="whether the network states the width of its weights and input"
+    )
 
     def matches(self, node: Node) -> bool:
         """Whether the layer at `node` is meant; of what it feeds, all must be among `feeds`."""
@@ -79,7 +83,15 @@ class Where(SpecModel):
             for wanted in [getattr(self, name)]
         ):
             return False
+        if self.stated is not None and self.stated != _is_stated(node):
+            return False
         return self.feeds is None or (bool(node.feeds) and set(node.feeds) <= set(self.feeds))
+
+
+def _is_stated(node: Node) -> bool:
+    """Whether all that a product reads has a width in the network's file."""
+    weights = not node.weights or getattr(node.layer, "weight_bits", None) is not None
+    return weights and None not in node.input_bits
 
 
 class LayerRule(SpecModel):
@@ -212,7 +224,7 @@ class Method(NamedSpec):
         rule = self._resolved(node)
         assert rule.weights is not None and rule.weight_signal is not None and rule.update
         return Treatment(
-            _width_of(rule.weights, 1, accounting),
+            _width_of(rule.weights, 1, accounting, getattr(node.layer, "weight_bits", None)),
             _width_of(rule.weight_signal, 1, accounting),
             rule.arithmetic,
             rule.update,
@@ -239,15 +251,15 @@ class Method(NamedSpec):
             name, rule = node.layer.name, self._first(self.tensors, node, "tensors")
             ins = [edges[source] for source in node.inputs]
             sums = node.terms.bit_length()
-            if not node.weights and node.layer.kind != "add":
-                sums = max(edge.sum_bits for edge in ins)
+            if not node.layer.weights(node.input_shapes) and node.layer.kind != "add":
+                sums = max((edge.sum_bits for edge in ins), default=full)
             elif (own := found[name]) is not None:
                 sums = own.sum_bits or sums
-            bits = _width_of(rule.bits, sums, accounting)
+            bits = _width_of(rule.bits, sums, accounting, node.layer.bits)
             if rule.bits == AS_INPUT:
-                bits = max(edge.bits for edge in ins)
+                bits = max((edge.bits for edge in ins), default=full)
             signal = _width_of(rule.signal, sums, accounting)
-            if measured is not None and rule.signal == "boolean_signal":
+            if measured is not None and rule.signal == "boolean_signal" and ins:
                 signal = _measured_signal(node, found, ins[0]) or signal
             edges[name] = Edge(bits, signal, sums)
         return edges
@@ -290,10 +302,18 @@ class Method(NamedSpec):
         )
 
 
-def _width_of(word: int | str, sum_bits: int, accounting: Accounting) -> int:
-    """Bits that a width means [bit]; a Boolean sum's are `sum_bits` where it is counted so."""
+def _width_of(
+    word: int | str, sum_bits: int, accounting: Accounting, in_file: int | None = None
+) -> int:
+    """Bits that a width means [bit]; a Boolean sum's are `sum_bits` where it is counted so.
+
+    "stated" is what the network's file says (`in_file`), and a full-precision word where it says
+    nothing.
+    """
     if isinstance(word, int) or word == AS_INPUT:
         return int(word) if isinstance(word, int) else 0
+    if word == "stated":
+        return in_file or accounting.full_precision_bits
     stated: int | str = getattr(accounting, f"{word}_bits")
     return sum_bits if stated == "fan-in" else int(stated)
 

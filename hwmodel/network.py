@@ -1,20 +1,24 @@
 """A network: layers whose inputs are named, tensors on the edges, shapes inferred.
 
-A user's network is one flat YAML file. A bundled one is a line of `networks/zoo.yaml`: a family,
-which is a Python module that wires the layers, and its arguments.
+A user's network is one flat YAML file, or an ONNX file. A bundled one is a line of
+`networks/zoo.yaml`: a family, which is a Python module that wires the layers, and its arguments.
+In a file, `repeat: n` around a list of layers stands for the list n times over; it is the only
+construct, and it is gone once the file is read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator
 
-from hwmodel.errors import NameUnknown, ShapeError
+from hwmodel.errors import NameUnknown, ShapeError, SpecError
 from hwmodel.files import (
+    Name,
     NamedSpec,
     SpecModel,
     Text,
@@ -28,8 +32,9 @@ from hwmodel.files import (
 )
 from hwmodel.layers import INPUT, Layer, Shape
 
-__all__ = ["INPUT", "Network", "Node", "load_network", "zoo"]
+__all__ = ["BEFORE", "INPUT", "Network", "NetworkFile", "Node", "Repeat", "load_network", "zoo"]
 
+BEFORE = "before"  # what layers of a repeated list call what comes into their round
 MAX_LAYERS = 10_000
 Positive = Annotated[Whole, Field(ge=1, le=2**31)]
 
@@ -47,16 +52,17 @@ class Node(NamedTuple):
     input_terms: int  # terms of +-1 that one element of an input can be the sum of, at most
     terms: int  # the same of the output
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
+    input_bits: tuple[int | None, ...]  # what the network itself states of each input [bit]
 
     @property
     def weights(self) -> int:
-        """Elements of F."""
-        return self.layer.weights(self.input_shapes)
+        """Elements of F that are this layer's own."""
+        return 0 if self.layer.shares else self.layer.weights(self.input_shapes)
 
     @property
     def other_parameters(self) -> int:
-        """Elements of biases, scales and shifts."""
-        return self.layer.other_parameters(self.input_shapes)
+        """Elements of biases, scales and shifts that are this layer's own."""
+        return 0 if self.layer.shares else self.layer.other_parameters(self.input_shapes)
 
     @property
     def macs(self) -> int:
@@ -86,6 +92,16 @@ class Network(NamedSpec):
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
+    @field_validator("layers", mode="after")
+    @classmethod
+    def _shortest(cls, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+        """An input that is the layer before goes without saying, so that equal graphs are equal."""
+        befores = [INPUT, *(layer.name for layer in layers)]
+        return tuple(
+            layer.model_copy(update={"inputs": None}) if layer.inputs == (before,) else layer
+            for layer, before in zip(layers, befores, strict=False)
+        )
+
     def nodes(self, omitted: frozenset[str] = frozenset()) -> tuple[Node, ...]:
         """Every layer at its place; layers of the `omitted` kinds are as if not there.
 
@@ -111,6 +127,7 @@ class Network(NamedSpec):
             feeds[p.layer.name] = tuple(kinds)
         terms: dict[str, int] = {INPUT: 1}
         learned = {INPUT: False}
+        stated = {INPUT: None} | {p.layer.name: p.layer.bits for p in placed}
         nodes = []
         for p in placed:
             name = p.layer.name
@@ -121,8 +138,10 @@ class Network(NamedSpec):
             learned[name] = own > 0 or any(signal_to)
             position = ends.get(name, "middle")
             consumers = tuple(taker.name for taker in takers.get(name, ()))
+            most = max(before, default=1)
+            bits = tuple(stated[i] for i in p.inputs)
             nodes.append(
-                Node(*p, position, feeds[name], consumers, max(before), terms[name], signal_to)
+                Node(*p, position, feeds[name], consumers, most, terms[name], signal_to, bits)
             )
         return tuple(nodes)
 
@@ -137,7 +156,7 @@ class Network(NamedSpec):
                 raise ShapeError(f"{self.name}: {INPUT!r} is the network's own input, no layer")
             if layer.name in shapes:
                 raise ShapeError(f"{self.name}: two layers are called {layer.name!r}")
-            inputs = layer.inputs or (before,)
+            inputs = layer.inputs or (() if layer.kind == "source" else (before,))
             unknown = [name for name in inputs if name not in shapes]
             if unknown:
                 raise ShapeError(
@@ -152,7 +171,90 @@ class Network(NamedSpec):
             stands_for[layer.name] = found[0] if gone else layer.name
             if not gone:
                 placed.append(_Placed(layer, found, given, shapes[layer.name]))
+            if layer.shares:
+                self._check_shared(placed, layer, given)
         return placed
+
+    def _check_shared(self, placed: list[_Placed], layer: Layer, given: tuple[Shape, ...]) -> None:
+        """See that the layer whose weights are used has as many. Raises: ShapeError."""
+        owner = next((p for p in placed if p.layer.name == layer.shares), None)
+        wanted = layer.weights(given) or layer.other_parameters(given)
+        own = owner and (
+            owner.layer.weights(owner.input_shapes),
+            owner.layer.other_parameters(owner.input_shapes),
+        )
+        if not own or wanted not in own or layer.name == layer.shares:
+            raise ShapeError(
+                f"{self.name}: layer {layer.name} shares {wanted:,} weights of {layer.shares!r}, "
+                f"which is no layer before it that has as many"
+            )
+
+
+class Repeat(SpecModel):
+    """The same layers several times over.
+
+    In round k (from `first`) a layer of the list is called `<name>.<k>.<its name>`. As an input,
+    the name of a layer of the list means that of the same round, `before` what stands before the
+    round (the last layer of the round before), any other name a layer outside.
+    """
+
+    name: Name
+    repeat: Annotated[Whole, Field(ge=1, le=MAX_LAYERS)] = Field(description="how many rounds")
+    first: Annotated[Whole, Field(ge=0, le=MAX_LAYERS)] = Field(
+        default=0, description="number of the first round"
+    )
+    layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
+
+    def rounds(self, before: str) -> Iterator[Layer]:
+        """The layers one by one; `before` is the layer before the list."""
+        own = {layer.name for layer in self.layers}
+        for k in range(self.first, self.first + self.repeat):
+            known = {name: f"{self.name}.{k}.{name}" for name in own} | {BEFORE: before}
+            for layer in self.layers:
+                yield renamed(layer, known)
+            before = known[self.layers[-1].name]
+
+
+def renamed(layer: Layer, names: Mapping[str, str]) -> Layer:
+    """The same layer, its name and the names it refers to replaced where `names` knows them."""
+    new = {"name": names.get(layer.name, layer.name)}
+    inputs = layer.inputs and tuple(names.get(name, name) for name in layer.inputs)
+    shares = layer.shares and names.get(layer.shares, layer.shares)
+    return layer.model_copy(update={**new, "inputs": inputs, "shares": shares})
+
+
+def _entry(value: Any) -> str:
+    """Which of the two an entry of a network file is."""
+    repeats = "repeat" in value if isinstance(value, dict) else isinstance(value, Repeat)
+    return "repeated list" if repeats else "one layer"
+
+
+Entry = Annotated[
+    Annotated[Layer, Tag("one layer")] | Annotated[Repeat, Tag("repeated list")],
+    Discriminator(_entry),
+]
+
+
+class NetworkFile(NamedSpec):
+    """A network as a file says it."""
+
+    KIND: ClassVar[str] = Network.KIND
+    FOLDER: ClassVar[str] = Network.FOLDER
+
+    input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
+    layers: tuple[Entry, ...] = Field(min_length=1, max_length=MAX_LAYERS)
+
+    def network(self) -> Network:
+        """With every repeated list written out. Raises: SpecError where that is too long."""
+        lengths = [e.repeat * len(e.layers) if isinstance(e, Repeat) else 1 for e in self.layers]
+        if sum(lengths) > MAX_LAYERS:
+            raise SpecError(f"{self.name}: {sum(lengths):,} layers; at most {MAX_LAYERS:,}")
+        layers: list[Layer] = []
+        for entry in self.layers:
+            before = layers[-1].name if layers else INPUT
+            layers += entry.rounds(before) if isinstance(entry, Repeat) else [entry]
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return Network(**fields | {"layers": tuple(layers)})
 
 
 class _Member(SpecModel):
@@ -177,11 +279,22 @@ def zoo() -> dict[str, _Member]:
     return validate(_Zoo, read_yaml(path), path).members
 
 
-def load_network(what: str | Path | Network) -> Network:
-    """The network behind a bundled name, a path to a YAML file, or a network itself.
+def load_network(
+    what: str | Path | Network, input_shapes: Mapping[str, Sequence[int]] | None = None
+) -> Network:
+    """The network behind a bundled name, a path to a YAML or ONNX file, or a network itself.
+
+    Args:
+        input_shapes: of an ONNX file's inputs that leave dimensions open.
 
     Raises: NameUnknown, SpecError, ShapeError.
     """
+    if isinstance(what, (str, Path)) and str(what).lower().endswith(".onnx"):
+        importer = import_module("hwmodel.importers.onnx")  # which builds on this module
+        found: Network = importer.from_onnx(what, input_shapes)
+        return found
+    if input_shapes:
+        raise SpecError(f"{what}: input shapes are given for ONNX files only")
     if isinstance(what, str) and not is_path(what):
         members = zoo()
         if what not in members:
@@ -195,7 +308,9 @@ def load_network(what: str | Path | Network) -> Network:
             sources={"definition": member.source},
             **family.network(**(member.model_extra or {})),
         )
+    elif isinstance(what, Network):
+        network = what
     else:
-        network = load(Network, what)
+        network = load(NetworkFile, what).network()
     network.nodes()  # a wrong graph is refused where it is read
     return network

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["NATURE", "comparison_csv", "comparison_tables", "notes", "report_csv"]
+__all__ = ["NATURE", "comparison_csv", "comparison_tables", "csv_text", "notes", "report_csv"]
 __all__ += ["report_tables", "reproduction_tables", "run_sentence", "scale", "table"]
 __all__ += ["tensor_table", "write_text"]
 
@@ -69,7 +69,7 @@ def comparison_csv(
     if reached:
         header += Reached._fields
         rows = [[*row, *more] for row, more in zip(rows, reached, strict=True)]
-    return _csv(header, rows)
+    return csv_text(header, rows)
 
 
 def _whole_run(
@@ -97,10 +97,11 @@ def run_sentence(report: Report, run: Training) -> str:
 
 def report_csv(report: Report) -> str:
     """The tidy table, full precision."""
-    return _csv(COLUMNS, report.records)
+    return csv_text(COLUMNS, report.records)
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A header and rows as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

@@ -24,7 +24,7 @@ LADDER = [
     {"trainer"},
     {"layers", "prices"},
     {"network", "networks", "measured"},
-    {"method"},
+    {"method", "importers", "network_yaml"},
     {"rows"},
     {"accesses"},
     {"pricing", "search"},
@@ -38,7 +38,7 @@ LADDER = [
     {"evaluation"},
     {"comparison"},
     {"report"},
-    {"plot", "catalogue", "tile_report"},
+    {"plot", "catalogue", "summary", "schema", "tile_report"},
     {"cli"},
     {"__main__"},
 ]

@@ -16,7 +16,7 @@ PAPER = load(Accounting, "paper")
 TENSORS = ("I", "F", "O", "dO", "dI", "dF")
 WIDTH = (
     "is no width; give 1 to 64 bit or one of full_precision, preactivation, boolean_signal, "
-    "boolean_vote, boolean_sum, border"
+    "boolean_vote, boolean_sum, border, stated"
 )
 MAC = ("mac", "mac", "mac")
 
@@ -205,7 +205,7 @@ def test_an_accounting_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, 
     with pytest.raises(SpecError) as caught:
         load(Accounting, path)
     where, problem = str(caught.value).split(": ", 1)
-    line = 1 if "missing" in sentence else path.read_text().split(new)[0].count("\n") + 1
+    line = 2 if "missing" in sentence else path.read_text().split(new)[0].count("\n") + 1
     assert where == f"{path}:{line}"
     assert problem.startswith(sentence)
 

@@ -59,7 +59,7 @@ def test_a_branch_takes_the_layer_it_names(tmp_path):
          ":6: layers.conv1.kind 'convolution': must be one of 'conv', "),
         ("kind: conv, ", "", ":6: layers.conv1.kind is missing"),
         ("features: 10", "features: 10, channels: 3",
-         ":10: layers.fc1.channels is not a field; known: bias, features, inputs, kind, name, over, role"),
+         ":10: layers.fc1.channels is not a field; known: bias, bits, "),
         ("kernel: 2", "kernel: 2, stride: 0",
          ":8: layers.pool1.stride: 0 is not between 1 and 2147483648"),
         ("  - {name: act1", "  - act\n  - {name: act1",

@@ -12,6 +12,7 @@ import typer
 from hwmodel import __version__
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.energy import compare, plot, report, reproduce
+from hwmodel.cli.network import network, schema
 from hwmodel.cli.screen import say
 from hwmodel.cli.tile import tile
 from hwmodel.errors import HwmodelError
@@ -42,17 +43,17 @@ def _options(
     pass
 
 
-for _command in (compare, report, reproduce, tile, train, plot):
+for _command in (compare, report, reproduce, tile, train, plot, schema):
     app.command()(_command)
 
 for _word, _what in (
     ("hardware", "chips: memories and prices"),
-    ("network", "networks: layers and shapes"),
     ("method", "methods: widths and arithmetic"),
     ("accounting", "accountings: what is counted and how"),
     ("training", "training runs: epochs, images and batch"),
 ):
     app.add_typer(catalogue(_word, _what), name=_word)
+app.add_typer(network, name="network")
 
 
 def main() -> NoReturn:

@@ -6,13 +6,11 @@ from typing import Annotated
 
 import typer
 
-from hwmodel.cli.screen import show
-
 __all__ = ["catalogue"]
 
 
-def catalogue(word: str, what: str) -> typer.Typer:
-    """The commands for one kind of file."""
+def catalogue(word: str, what: str, *, plain: bool = True) -> typer.Typer:
+    """The commands for one kind of file; show and check only where they are `plain`."""
     group = typer.Typer(help=f"Bundled and own {what}.", no_args_is_help=True)
 
     @group.command("list", help=f"Bundled {word} names, one a line, with their titles.")
@@ -24,11 +22,14 @@ def catalogue(word: str, what: str) -> typer.Typer:
         for name, title in known.items():
             typer.echo(f"{name:{width}}  {title}")
 
+    if not plain:
+        return group
+
     @group.command("show", help=f"What one {word} consists of.")
     def show_(name: Annotated[str, typer.Argument(help="A bundled name, or a YAML file.")]) -> None:
         from hwmodel.catalogue import description
 
-        show(description(word, name))
+        typer.echo(description(word, name))
 
     @group.command(help=f"Whether a {word} file is right; if not, where it is wrong.")
     def check(file: Annotated[str, typer.Argument(help="A YAML file, or a name.")]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hwmodel.cli.network import InputShape, chosen_network
 from hwmodel.cli.screen import console, deliver, progress, say
 from hwmodel.errors import HwmodelError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "plot", "report", "reproduce"]
 
-Network = Annotated[str, typer.Argument(help="A bundled network, or a YAML file.")]
+Network = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX file.")]
 Accounting = Annotated[str, typer.Option(help="What is counted and how: a preset, or a YAML file.")]
 Accountings = Annotated[
     str, typer.Option("--accounting", help="Presets or YAML files, separated by commas.")
@@ -64,14 +65,14 @@ def compare(
         float | None,
         typer.Option(help="Test accuracy to reach, 0 to 1.", show_default="what all traces reach"),
     ] = None,
+    input_shape: InputShape = None,
     strict: Strict = False,
     csv: Csv = "",
     out: Out = None,
 ) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
-    from hwmodel.network import load_network
-
-    chosen, run, traces = load_network(network), _run(training), _traces(trace, accuracy)
+    chosen, run = chosen_network(network, input_shape), _run(training)
+    traces = _traces(trace, accuracy)
     asked: dict[str, Any] = {
         "hardware": _names(hardware, "--hardware"),
         "methods": _names(methods, "--methods"),
@@ -135,15 +136,15 @@ def report(
     tensors: Annotated[
         bool, typer.Option("--tensors", help="List every tensor: shape, bits, bytes, each way.")
     ] = False,
+    input_shape: InputShape = None,
     strict: Strict = False,
     csv: Csv = "",
     out: Out = None,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
-    from hwmodel.network import load_network
     from hwmodel.report import notes, report_csv, run_sentence
 
-    chosen, run = load_network(network), _run(training)
+    chosen, run = chosen_network(network, input_shape), _run(training)
     if strict:
         _refuse_unknown(chosen)
     asked: dict[str, Any] = {

@@ -26,6 +26,7 @@ from hwmodel.layers.reshaping import (
     PixelUnshuffle,
     Reshape,
     Slice,
+    Source,
     Uncounted,
     Upsample,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "Scale",
     "Shape",
     "Slice",
+    "Source",
     "Tensor",
     "Uncounted",
     "Upsample",
@@ -67,6 +69,8 @@ __all__ = [
 _Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
 _Elementwise = BatchNorm | LayerNorm | Activation | Add | Multiply | Scale | Embedding
 _Pool = MaxPool | AveragePool | GlobalAveragePool
-_View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Uncounted
+_View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape
 
-Layer = Annotated[_Product | _Elementwise | _Pool | _View, Field(discriminator="kind")]
+_Other = Source | Uncounted
+
+Layer = Annotated[_Product | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")]

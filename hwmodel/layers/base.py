@@ -17,18 +17,8 @@ from hwmodel.errors import ShapeError
 from hwmodel.files import Name, SpecModel
 from hwmodel.problem import Extents, Window
 
-__all__ = [
-    "INPUT",
-    "MAX_EXTENT",
-    "PASSES",
-    "BaseLayer",
-    "Cost",
-    "LoopNest",
-    "Pair",
-    "Pass",
-    "Positive",
-]
-__all__ += ["Shape", "Sides", "Sliding", "Tensor", "reach"]
+__all__ = ["INPUT", "MAX_EXTENT", "PASSES", "BaseLayer", "Bits", "Cost", "LoopNest", "Pair", "Pass"]
+__all__ += ["Positive", "Shape", "Sides", "Sliding", "Tensor", "reach"]
 
 Shape = tuple[int, int, int]  # C, H, W of one image [elements]
 Pass = Literal["forward", "backward_input", "backward_weight"]
@@ -108,6 +98,7 @@ def _numbers(longest: int, least: int) -> WithJsonSchema:
 Pair = Annotated[tuple[int, int], BeforeValidator(_pair), _numbers(2, 1)]
 Sides = Annotated[tuple[int, int, int, int], BeforeValidator(_sides), _numbers(4, 0)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_EXTENT)]
+Bits = Annotated[int, Field(strict=True, ge=1, le=64)]
 
 
 class BaseLayer(SpecModel):
@@ -116,6 +107,12 @@ class BaseLayer(SpecModel):
     name: Name
     inputs: tuple[Name, ...] | None = Field(default=None, min_length=1)
     role: Name | None = Field(default=None, description="a word that rules of a method can match")
+    bits: Bits | None = Field(
+        default=None, description="width of an output element that the network itself states [bit]"
+    )
+    shares: Name | None = Field(
+        default=None, description="an earlier layer whose weights it uses, stored once"
+    )
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """Shape of the output. Raises: ShapeError."""
@@ -135,7 +132,7 @@ class BaseLayer(SpecModel):
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
         """Terms of +-1 that an element of the output can be the sum of, given the inputs'."""
-        return max(before)
+        return max(before, default=1)
 
     def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
         """The products of a training iteration, by pass; empty for a layer that only moves."""
@@ -166,6 +163,17 @@ class BaseLayer(SpecModel):
                     f"layer {self.name}: its inputs differ in shape, {inputs[0]} and {shape}"
                 )
         return inputs[0]
+
+    def broadcast(self, inputs: Sequence[Shape]) -> Shape:
+        """The shape that inputs have together, of which some may be 1 long along some axes.
+
+        Raises: ShapeError where two differ and neither is 1.
+        """
+        C, H, W = (max(lengths) for lengths in zip(*inputs, strict=True))
+        for shape in inputs:
+            if any(a not in (1, b) for a, b in zip(shape, (C, H, W), strict=True)):
+                return self.alike(inputs)
+        return C, H, W
 
 
 def reach(kernel: int, dilation: int) -> int:

@@ -40,10 +40,11 @@ class LayerNorm(BaseLayer):
     """Normalisation over the channels of each place, then a scale and a shift."""
 
     kind: Literal["layer-norm"]
+    affine: Flag = True
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
         """A scale and a shift for each channel."""
-        return 2 * self.one(inputs)[0]
+        return 2 * self.one(inputs)[0] * self.affine
 
     def cost(self, inputs: Sequence[Shape]) -> Cost:
         """As batch norm; its statistics are those of the place, in inference too."""
@@ -54,7 +55,7 @@ class LayerNorm(BaseLayer):
 
 Function = Literal[
     "method", "relu", "prelu", "hardtanh", "hardsigmoid", "sigmoid", "tanh", "swish", "gelu",
-    "softmax", "sign", "threshold", "rsign", "rprelu", "dprelu",
+    "softmax", "sign", "threshold", "rsign", "rprelu", "dprelu", "leaky-relu", "elu", "hardswish",
 ]  # fmt: skip
 
 # What each function costs an element; comparisons count as additions. Those that the output
@@ -75,6 +76,9 @@ _FUNCTIONS: dict[str, Cost] = {
     "rsign": Cost(adds=2, saved_input=1, signal_adds=3),
     "rprelu": Cost(adds=3, macs=1, saved_input=1, signal_adds=3, signal_macs=2),
     "dprelu": Cost(adds=3, macs=1, saved_input=1, signal_adds=3, signal_macs=2),
+    "leaky-relu": Cost(adds=1, macs=1, saved_output=1, signal_adds=1, signal_macs=1),
+    "elu": Cost(adds=1, macs=1, specials=1, saved_output=1, signal_adds=1, signal_macs=1),
+    "hardswish": Cost(adds=2, macs=2, saved_input=1, signal_adds=2, signal_macs=2),
 }
 _LEARNED = {"prelu": 1, "rsign": 1, "rprelu": 3, "dprelu": 4}  # parameters of one channel
 
@@ -99,14 +103,17 @@ class Activation(BaseLayer):
 
 
 class Add(BaseLayer):
-    """The sum of tensors of one shape; backward, the signal goes on to each as it is."""
+    """The sum of tensors; backward, the signal goes on to each as it is.
+
+    A tensor that is 1 long along an axis is added to all places along it.
+    """
 
     kind: Literal["add"]
     inputs: tuple[str, ...] = Field(min_length=2, max_length=64)
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """That of the inputs. Raises: ShapeError."""
-        return self.alike(inputs)
+        """That of the inputs together. Raises: ShapeError."""
+        return self.broadcast(inputs)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
         """Those of all inputs."""
@@ -118,19 +125,14 @@ class Add(BaseLayer):
 
 
 class Multiply(BaseLayer):
-    """The product of two tensors; the second may be (C, 1, 1), a factor for each channel."""
+    """The product of two tensors, of which one may be 1 long along an axis: (C, 1, 1)."""
 
     kind: Literal["multiply"]
     inputs: tuple[str, ...] = Field(min_length=2, max_length=2)
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """That of the first input. Raises: ShapeError."""
-        shape, factor = self.exactly(2, inputs)
-        if factor not in (shape, (shape[0], 1, 1)):
-            raise ShapeError(
-                f"layer {self.name}: {factor} is neither the shape {shape} nor {shape[0]} x 1 x 1"
-            )
-        return shape
+        """That of the inputs together. Raises: ShapeError."""
+        return self.broadcast(self.exactly(2, inputs))
 
     def cost(self, inputs: Sequence[Shape]) -> Cost:
         """One multiplication; backward, each operand's signal needs the other operand."""
@@ -138,13 +140,14 @@ class Multiply(BaseLayer):
 
 
 class Scale(BaseLayer):
-    """A learned factor for each channel (the scaling of binary weights or of a branch)."""
+    """A factor for each channel (the scaling of binary weights or of a branch)."""
 
     kind: Literal["scale"]
+    learned: Flag = Field(default=True, description="false: a constant of the architecture")
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """A factor for each channel."""
-        return self.one(inputs)[0]
+        """A factor for each channel, if learned."""
+        return self.one(inputs)[0] * self.learned
 
     def cost(self, inputs: Sequence[Shape]) -> Cost:
         """One multiplication forward; backward, one for the signal and one for the factor."""

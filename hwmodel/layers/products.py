@@ -13,6 +13,7 @@ from hwmodel.files import Flag
 from hwmodel.layers.base import (
     PASSES,
     BaseLayer,
+    Bits,
     LoopNest,
     Pair,
     Pass,
@@ -36,6 +37,9 @@ class _Channelled(Sliding):
     dilation: Pair = (1, 1)
     groups: Positive = 1
     bias: Flag = False
+    weight_bits: Bits | None = Field(
+        default=None, description="width of a weight that the network itself states [bit]"
+    )
 
     def weights(self, inputs: Sequence[Shape]) -> int:
         """M * C/g * HF * WF."""
@@ -168,6 +172,9 @@ class Linear(BaseLayer):
     features: Positive
     over: Literal["all", "channels"] = "all"
     bias: Flag = False
+    weight_bits: Bits | None = Field(
+        default=None, description="width of a weight that the network itself states [bit]"
+    )
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """(M, 1, 1), or (M, H, W) over channels."""

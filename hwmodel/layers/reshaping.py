@@ -13,7 +13,7 @@ from hwmodel.files import Flag, Text, Whole
 from hwmodel.layers.base import BaseLayer, Cost, Pair, Positive, Shape, Sliding
 
 __all__ = ["AveragePool", "Concat", "GlobalAveragePool", "MaxPool", "PixelShuffle", "Reshape"]
-__all__ += ["Slice", "Uncounted", "Upsample"]
+__all__ += ["Slice", "Source", "Uncounted", "Upsample"]
 
 
 class _Pool(Sliding):
@@ -125,20 +125,24 @@ class Upsample(BaseLayer):
 
 
 class Concat(BaseLayer):
-    """Channels of several tensors one after the other."""
+    """Channels, or rows (tokens), of several tensors one after the other."""
 
     kind: Literal["concat"]
     inputs: tuple[str, ...] = Field(min_length=2, max_length=1024)
+    axis: Literal["channels", "rows"] = "channels"
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """(sum of C, H, W). Raises: ShapeError."""
+        """(sum of C, H, W), or (C, sum of H, W). Raises: ShapeError."""
+        along, others = (0, "rows or columns") if self.axis == "channels" else (1, "other axes")
+        sizes = list(inputs[0])
         for shape in inputs[1:]:
-            if shape[1:] != inputs[0][1:]:
+            if any(shape[axis] != sizes[axis] for axis in range(3) if axis != along):
                 raise ShapeError(
                     f"layer {self.name}: cannot join {inputs[0]} and {shape}, "
-                    "which differ in rows or columns"
+                    f"which differ in {others}"
                 )
-        return sum(shape[0] for shape in inputs), *inputs[0][1:]
+            sizes[along] += shape[along]
+        return sizes[0], sizes[1], sizes[2]
 
     def cost(self, inputs: Sequence[Shape]) -> Cost:
         """Every word is read and written; nothing is fused."""
@@ -179,6 +183,23 @@ class Reshape(BaseLayer):
                 f"{prod(self.shape):,}"
             )
         return self.shape
+
+
+class Source(BaseLayer):
+    """A tensor that no layer computes: a further input of the network, or a learned constant."""
+
+    kind: Literal["source"]
+    shape: tuple[Positive, Positive, Positive]
+    learned: Flag = Field(default=False, description="position embeddings, a class token")
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """`shape`. Raises: ShapeError where it is given inputs."""
+        self.exactly(0, inputs)
+        return self.shape
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """All of its elements, if learned."""
+        return prod(self.shape) * self.learned
 
 
 class Uncounted(BaseLayer):

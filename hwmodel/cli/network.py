@@ -1,0 +1,107 @@
+"""network show, check and import, and schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hwmodel.cli.catalogue import catalogue
+from hwmodel.cli.screen import say, show
+
+if TYPE_CHECKING:
+    from hwmodel.network import Network
+
+__all__ = ["InputShape", "chosen_network", "network", "schema"]
+
+InputShape = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input-shape",
+        help="Of an ONNX file's input that leaves dimensions open: name=1,3,224,224.",
+        show_default=False,
+    ),
+]
+Name = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX file.")]
+
+network = catalogue("network", "networks: layers and shapes", plain=False)
+
+
+def chosen_network(name: str, input_shape: list[str] | None) -> Network:
+    """The network behind a name or file."""
+    from hwmodel.importers.onnx import input_shapes
+    from hwmodel.network import load_network
+
+    return load_network(name, input_shapes(input_shape or []))
+
+
+@network.command("show")
+def show_(
+    name: Name,
+    method: Annotated[
+        str,
+        typer.Option(help="Widths under this method.", show_default="the accounting's baseline"),
+    ] = "",
+    accounting: Annotated[str, typer.Option(help="What is a matter of counting.")] = "paper",
+    yaml: Annotated[bool, typer.Option("--yaml", help="As a network file instead.")] = False,
+    csv: Annotated[
+        str, typer.Option("--csv", help="As CSV instead, to this file; '-' is standard output.")
+    ] = "",
+    input_shape: InputShape = None,
+) -> None:
+    """Every layer: shape, parameters, MACs, widths and memory; totals; MACs by width."""
+    from hwmodel.accounting import Accounting
+    from hwmodel.files import load
+    from hwmodel.method import Method
+    from hwmodel.network_yaml import network_yaml
+    from hwmodel.report import write_text
+    from hwmodel.summary import summary, summary_csv, summary_tables
+
+    chosen = chosen_network(name, input_shape)
+    if yaml:
+        typer.echo(network_yaml(chosen), nl=False)
+        return
+    choices = load(Accounting, accounting)
+    rules = load(Method, method or choices.baseline)
+    lines = summary(chosen, rules, choices)
+    if csv == "-":
+        typer.echo(summary_csv(lines), nl=False)
+    elif csv:
+        write_text(Path(csv), summary_csv(lines))
+        say(f"wrote {csv}")
+    else:
+        show(summary_tables(chosen, rules, lines))
+
+
+@network.command()
+def check(name: Name, input_shape: InputShape = None) -> None:
+    """Whether a network file is right; if not, where it is wrong."""
+    typer.echo(f"{name}: network {chosen_network(name, input_shape).name} is right")
+
+
+@network.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="An ONNX file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The network file to write.")],
+    input_shape: InputShape = None,
+) -> None:
+    """Write an ONNX file's network as YAML that can be read and changed."""
+    from hwmodel.importers.onnx import from_onnx, input_shapes
+    from hwmodel.network_yaml import network_yaml
+    from hwmodel.report import write_text
+
+    found = from_onnx(file, input_shapes(input_shape or []))
+    write_text(output, network_yaml(found))
+    unknown = sum(layer.kind == "uncounted" for layer in found.layers)
+    without = f", {unknown} of them operators without a model" if unknown else ""
+    say(f"wrote {output}: {len(found.layers)} layers{without}")
+
+
+def schema(
+    kind: Annotated[str, typer.Argument(help="hardware, network, method, accounting or training.")],
+) -> None:
+    """The JSON Schema of one kind of file, for editors."""
+    from hwmodel.schema import schema_text
+
+    typer.echo(schema_text(kind), nl=False)

@@ -1,0 +1,388 @@
+"""A network while it is read: values, constants, and the layers so far.
+
+A `Value` is a tensor of the source's graph. It knows the layer here whose output holds its
+elements; reshapes and transpositions of it only change its dimensions, and a `reshape` layer, a
+view that moves nothing, stands in the network only where a layer needs another shape. Chains of
+elementary operators stay pending until something else takes the result: see `samples`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from re import sub
+from typing import Any, NamedTuple, get_args
+
+from pydantic import ValidationError
+
+from hwmodel.errors import ShapeError
+from hwmodel.importers.samples import BINARY, ROWS, Samples, recognised
+from hwmodel.layers import (
+    Activation,
+    Add,
+    BaseLayer,
+    GlobalAveragePool,
+    Layer,
+    LayerNorm,
+    Multiply,
+    Reshape,
+    Scale,
+    Shape,
+    Source,
+    Uncounted,
+)
+from hwmodel.network import INPUT, MAX_LAYERS
+
+__all__ = ["COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value", "combined"]
+__all__ += ["function_of", "of_one", "pair", "plain", "text", "tokens"]
+
+Dims = tuple[int, ...]
+LONGEST = 40  # elementary operators in a chain
+WORDS: dict[type[BaseLayer], str] = {
+    kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
+}
+COMBINED: dict[str, type[BaseLayer]] = {"Add": Add, "Sub": Add, "Mul": Multiply}
+
+
+class Constant(NamedTuple):
+    """A tensor that does not depend on the network's inputs; its elements are rarely known."""
+
+    dims: Dims
+    key: str = ""  # one for each stored tensor
+    learned: bool = False
+    values: tuple[float, ...] | None = None  # where they are few
+    bits: int | None = None  # that a quantizer states [bit]
+
+    @property
+    def number(self) -> float | None:
+        """The value where it is a single known number."""
+        return self.values[0] if self.values and len(self.values) == 1 else None
+
+    @property
+    def whole(self) -> tuple[int, ...] | None:
+        """The values as whole numbers, where known."""
+        return None if self.values is None else tuple(int(value) for value in self.values)
+
+
+class _Form(NamedTuple):
+    """A pending value: a function of `base`, known by its samples."""
+
+    base: Value
+    samples: Samples
+    name: str  # of the layer it will become
+    operator: str  # the last one
+    parts: tuple[Value, ...]  # what the last one takes
+    function: Callable[[Samples], Samples] | None  # of the last one, where it takes one
+    length: int  # operators in the chain
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """A tensor that depends on the network's inputs."""
+
+    dims: Dims | None  # of one image, as the source's graph has them; None: not known
+    layer: str  # whose output holds the elements; "" while pending
+    shape: Shape  # of that layer's output
+    form: _Form | None = None
+    readers: int = 1
+
+    @property
+    def known(self) -> Dims:
+        """Its dimensions. Raises: ShapeError where they depend on data or on an open input."""
+        if self.dims is None:
+            raise ShapeError(
+                f"dimensions of what {self.layer or 'it takes'} gives are not known: they depend "
+                "on the data, or attributes and inputs do not fit"
+            )
+        return self.dims
+
+
+Operand = Value | Constant
+
+
+def plain(dims: Sequence[int]) -> Shape:
+    """(C, H, W) of dimensions with the channels first: all but the last two make up C."""
+    rest = tuple(dims[1:] if dims and dims[0] == 1 else dims)
+    if len(rest) > 3:
+        return prod(rest[:-2]), rest[-2], rest[-1]
+    C, H, W = (*rest, 1, 1, 1)[:3]
+    return C, H, W
+
+
+def tokens(dims: Sequence[int]) -> Shape:
+    """(C, H, W) of dimensions with the features last: (tokens, D) is (D, tokens, 1)."""
+    rest = tuple(dims[1:-1] if dims and dims[0] == 1 and len(dims) > 1 else dims[:-1])
+    D = dims[-1] if dims else 1
+    return (D, *plain((1, *rest))[:2]) if len(rest) < 3 else (D, prod(rest[:-1]), rest[-1])
+
+
+class Graph:
+    """Layers in order, each under a name of its own."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.images = 1  # in every tensor of the source's graph
+        self.layers: list[Any] = []
+        self.shapes: dict[str, Shape] = {}
+        self.inputs: dict[str, tuple[str, ...]] = {}
+        self.open: dict[str, set[str]] = {}  # layer -> operators after it that it can take in
+        self._index: dict[str, int] = {}
+        self._taken: dict[str, int] = {INPUT: 1}  # names, and how often each has been asked for
+        self._views: dict[tuple[str, Shape], str] = {}
+        self._owners: dict[str, str] = {}
+
+    def put(
+        self,
+        kind: type[BaseLayer],
+        name: str,
+        inputs: Sequence[str],
+        dims: Dims | None,
+        **fields: Any,
+    ) -> Value:
+        """Add a layer; the value it gives. Raises: ShapeError, also where `dims` disagree."""
+        name = self.unused(name)
+        last = self.layers[-1].name if self.layers else INPUT
+        if inputs and not (len(inputs) == 1 and inputs[0] == last):  # which goes without saying
+            fields["inputs"] = tuple(inputs)
+        try:
+            layer = kind(name=name, kind=WORDS[kind], **fields)  # type: ignore[call-arg]
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            raise ShapeError(f"{self.where}: {name}: {field}: {first['msg']}") from None
+        shape = layer.output_shape([self.shapes[i] for i in inputs])
+        if dims is not None and prod(shape) != prod(dims):
+            raise ShapeError(
+                f"{self.where}: {name}: gives {list(dims)} in the file, but its attributes and "
+                f"inputs make it {shape}"
+            )
+        if len(self.layers) >= MAX_LAYERS:
+            raise ShapeError(f"{self.where}: more than {MAX_LAYERS:,} layers")
+        self._index[name] = len(self.layers)
+        self.layers.append(layer)
+        self.inputs[name] = tuple(inputs)
+        self.shapes[name] = shape
+        return Value(dims, name, shape)
+
+    def undo(self, name: str) -> None:
+        """Take the last layer back."""
+        assert self.layers and self.layers[-1].name == name
+        self.layers.pop()
+        del self.shapes[name], self._index[name], self._taken[name]
+
+    def unused(self, name: str) -> str:
+        """`name` in letters that a network file allows, with a number where it is taken."""
+        name = text(name)
+        if not (name.isascii() and name.replace(".", "").isalnum()):
+            name = sub(r"[^A-Za-z0-9_.+-]+", ".", name).strip("._+-")
+        name = name[-72:].lstrip("._+-") or "layer"
+        while name in self._taken:
+            self._taken[name] += 1
+            name = f"{name}-{self._taken[name]}"
+        self._taken[name] = 1
+        return name
+
+    def change(self, name: str, **fields: Any) -> None:
+        """Replace a layer by one with other fields."""
+        at = self._index[name]
+        self.layers[at] = self.layers[at].model_copy(update=fields)
+
+    def layer(self, name: str) -> Any:
+        """A layer by name; None for the network's input."""
+        return self.layers[self._index[name]] if name in self._index else None
+
+    def seen(self, value: Value, shape: Shape | None = None) -> str:
+        """The layer whose output holds the elements of `value` in `shape`, by default its own."""
+        self.settle(value)
+        if shape is None or shape == value.shape:
+            return value.layer
+        key = value.layer, shape
+        if key not in self._views:
+            seen = self.layer(value.layer)
+            bits = None if seen is None else seen.bits
+            name = f"{value.layer}.view"
+            view = self.put(Reshape, name, [value.layer], None, shape=shape, bits=bits)
+            self._views[key] = view.layer
+        return self._views[key]
+
+    def owner(self, weights: Constant) -> str | None:
+        """The layer that has these weights already."""
+        return self._owners.get(weights.key)
+
+    def owned(self, weights: Constant, made: Value) -> Value:
+        """A layer's value, once the layer is known to have these weights."""
+        if weights.key:
+            self._owners.setdefault(weights.key, made.layer)
+        return made
+
+    def uncounted(
+        self, name: str, operator: str, inputs: Sequence[Operand | None], dims: Dims | None
+    ) -> Value:
+        """A layer that has no model; where its shape is not known either, it says so."""
+        names = [self.seen(x) for x in inputs if isinstance(x, Value)]
+        if not names:
+            return self.put(Source, name, [], dims, shape=plain(dims or ()))
+        if dims is None:
+            operator = f"{operator}, shape unknown"
+        shape = None if dims is None else plain(dims)
+        return self.put(Uncounted, name, names, dims, operator=operator, shape=shape)
+
+    # Chains of elementary operators
+
+    def pending(
+        self,
+        name: str,
+        operator: str,
+        parts: Sequence[Value],
+        function: Callable[..., Samples],
+        dims: Dims | None,
+    ) -> Value | None:
+        """The value of an elementary operator on functions of one base; None where it is none."""
+        forms = [self._open_form(part) for part in parts]
+        length = 1 + sum(form.length if form else 0 for form in forms)
+        if length > LONGEST:
+            for part in parts:
+                self.settle(part)
+            forms, length = [None] * len(parts), 1
+        bases = {
+            id(f.base if f else p): f.base if f else p for f, p in zip(forms, parts, strict=True)
+        }
+        if len(bases) > 1:
+            return None
+        base = next(iter(bases.values()))
+        with _silent():
+            samples = function(*(form.samples if form else ROWS for form in forms))
+        one = function if len(parts) == 1 else None
+        form = _Form(base, samples, name, operator, tuple(parts), one, length)
+        return Value(dims, "", base.shape, form)
+
+    def _open_form(self, part: Value) -> _Form | None:
+        """The chain that goes on at `part`; a known function that several take ends there."""
+        if part.form and part.readers > 1 and recognised(part.form.samples):
+            self.settle(part)
+            part.form = None
+        return part.form
+
+    def settle(self, value: Value) -> None:
+        """See that a value has a layer."""
+        if value.layer:
+            return
+        form = value.form
+        assert form is not None
+        name = recognised(form.samples)
+        if name is None:
+            self._settle_last(value, form)
+            return
+        base = self.seen(form.base)
+        found = form.base if name == "nothing" else self._function(name, form, base, value.dims)
+        value.layer, value.shape = found.layer, found.shape
+
+    def _function(self, function: str, form: _Form, base: str, dims: Dims | None) -> Value:
+        if function == "scale":
+            return self.put(Scale, form.name, [base], dims, learned=False)
+        if function in ("layer-norm", "rms-norm"):
+            base = self.seen(form.base, tokens(form.base.known))
+            made = self.put(LayerNorm, form.name, [base], dims, affine=False)
+            self.open[made.layer] = {"Mul", "Add"} if function == "layer-norm" else set()
+            return made
+        return self.put(Activation, form.name, [base], dims, function=function)
+
+    def _settle_last(self, value: Value, form: _Form) -> None:
+        """The last operator of a chain by itself, after whatever it takes."""
+        for part in form.parts:
+            self.settle(part)
+        kind = COMBINED.get(form.operator)
+        if form.function is None and kind:
+            found = combined(self, form.name, kind, form.parts, value.dims)
+        else:
+            found = self._alone(form, value.dims)
+        value.layer, value.shape = found.layer, found.shape
+
+    def _alone(self, form: _Form, dims: Dims | None) -> Value:
+        before = form.parts[0]
+        dims_before = before.dims or ()
+        if form.operator == "ReduceMean" and before.shape == plain(dims_before[:3]):
+            return self.put(GlobalAveragePool, form.name, [before.layer], dims)
+        with _silent():
+            name = recognised(form.function(ROWS)) if form.function else None
+        if name == "nothing":
+            return before
+        if name is None or name.endswith("norm"):
+            return self.uncounted(form.name, form.operator, form.parts, dims)
+        return self._function(name, form, before.layer, dims)
+
+
+def of_one(graph: Graph, constant: Constant) -> Constant:
+    """A constant that was repeated for every image, once."""
+    repeated = graph.images > 1 and len(constant.dims) > 1 and constant.dims[0] == graph.images
+    return constant._replace(dims=(1, *constant.dims[1:])) if repeated else constant
+
+
+def text(name: str | bytes) -> str:
+    """A name; one that is no UTF-8 comes as bytes."""
+    return name if isinstance(name, str) else name.decode("utf-8", "replace")
+
+
+def combined(
+    graph: Graph, name: str, kind: type[BaseLayer], values: Sequence[Value], dims: Dims | None
+) -> Value:
+    """A sum or product of values, brought to shapes that fit where they differ."""
+    names = [graph.seen(value) for value in values]
+    shapes = [value.shape for value in values]
+    if dims is not None and len(set(shapes)) > 1:
+        fitting = _alike(shapes, values, dims)
+        if fitting is None:
+            return graph.uncounted(name, f"{kind.__name__} of unlike shapes", values, dims)
+        names = [graph.seen(value, shape) for value, shape in zip(values, fitting, strict=True)]
+    return graph.put(kind, name, names, dims)
+
+
+def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list[Shape] | None:
+    """Shapes in which values of different dimensions can be combined to `dims`.
+
+    Axes are aligned at the end, as broadcasting has it; channels are first or last, whichever
+    leaves the largest value as it is.
+    """
+    if all(prod(shape) == prod(dims) for shape in shapes):
+        return [shapes[0]] * len(values)
+    leading = next((i for i, length in enumerate(dims) if length > 1), len(dims) - 1)
+    rests = [((1,) * len(dims) + value.known)[-len(dims) :][leading:] for value in values]
+    if any(prod(rest[:-2]) not in (1, prod(dims[leading:-2])) for rest in rests):
+        return None
+    firsts = [plain((1, *rest)) for rest in rests]
+    lasts = [tokens((1, *rest)) if len(rest) < 4 else None for rest in rests]
+    kept = [
+        last == shape
+        for last, shape in zip(lasts, shapes, strict=True)
+        if prod(shape) == prod(dims)
+    ]
+    chosen = lasts if any(kept) else firsts
+    return [shape for shape in chosen if shape is not None]
+
+
+def as_value(graph: Graph, name: str, operand: Operand, *, features_last: bool = False) -> Value:
+    """An operand, a constant one as a tensor of its own."""
+    if isinstance(operand, Value):
+        return operand
+    operand = of_one(graph, operand)
+    shape = (tokens if features_last else plain)(operand.dims)
+    name = operand.key or f"{name}.constant"
+    return graph.put(Source, name, [], operand.dims, shape=shape, learned=operand.learned)
+
+
+def pair(numbers: Sequence[int], rest: int = 1) -> tuple[int, int]:
+    """For rows and columns; of one axis, the columns are `rest`."""
+    return (numbers[0], numbers[1]) if len(numbers) > 1 else (numbers[0], rest)
+
+
+def _silent() -> Any:
+    import numpy as np
+
+    return np.errstate(all="ignore")
+
+
+def function_of(operator: str, number: float, *, first: bool) -> Callable[[Samples], Samples]:
+    """A binary operator with one operand a number; `first` where the value is the first."""
+    both = BINARY[operator]
+    return (lambda x: both(x, number)) if first else (lambda x: both(number, x))

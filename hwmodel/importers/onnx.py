@@ -1,0 +1,190 @@
+"""ONNX files -> networks.
+
+Shapes come from the `onnx` package's own inference; weights are never read. The batch that the
+file is made for (dimension 0 of its first input) is taken out: a network is of one image.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hwmodel.errors import HwmodelError, ShapeError, SpecError
+from hwmodel.importers.onnx_reader import Reader
+from hwmodel.importers.onnx_shapes import inferred_shapes
+from hwmodel.importers.wire import MAX_NODES, without_weights
+from hwmodel.network import Network
+
+__all__ = ["from_onnx", "input_shapes"]
+
+SMALL = 2**20  # B; a file up to this size is read as it is
+LARGEST = 2**31 - 1  # B; what a protocol buffer can hold
+STANDARD = ("", "ai.onnx")
+
+
+def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None = None) -> Network:
+    """The network of an ONNX file, for one image.
+
+    Args:
+        input_shapes: dimensions of inputs by name, where the file leaves them open. An open first
+            dimension is the batch, and 1.
+
+    Raises: SpecError where the file cannot be read, ShapeError where shapes do not fit or are not
+        known; HwmodelError where the package onnx is missing.
+    """
+    path = Path(path)
+    model, given = _model(path), dict(input_shapes or {})
+    reader = Reader(str(path), _inferred(model, str(path), given, run=False).graph)
+    try:
+        network = reader.network(path.stem)
+    except ShapeError:
+        if not reader.unknown:
+            raise
+    if reader.unknown:
+        reader = Reader(str(path), _inferred(model, str(path), given, run=True).graph)
+        network = reader.network(path.stem)
+    return network
+
+
+def input_shapes(stated: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Shapes from words like "images=1,3,224,224". Raises: SpecError.
+
+    >>> input_shapes(["x=1,3,224,224"])
+    {'x': (1, 3, 224, 224)}
+    """
+    shapes = {}
+    for word in stated:
+        name, _, numbers = word.rpartition("=")
+        parts = numbers.split(",")
+        if not name or not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
+            raise SpecError(f"--input-shape {word!r}: write name=1,3,224,224, all of them above 0")
+        shapes[name] = tuple(map(int, parts))
+    return shapes
+
+
+def _package() -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise HwmodelError(
+            "reading ONNX files needs the package onnx: pip install 'hwmodel[onnx]'"
+        ) from None
+    return onnx
+
+
+def _model(path: Path) -> Any:
+    """The file as a message, without large weights. Raises: SpecError."""
+    onnx = _package()
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.ModelProto.FromString(_bytes(path))
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except DecodeError:
+        raise SpecError(f"{path}: is no ONNX file that can be read, or only part of one") from None
+    if not model.graph.node:
+        raise SpecError(f"{path}: is empty, or holds no operator of an ONNX graph")
+    if len(model.graph.node) > MAX_NODES:
+        raise SpecError(f"{path}: more than {MAX_NODES:,} operators")
+    return onnx.inliner.inline_local_functions(model) if model.functions else model
+
+
+def _bytes(path: Path) -> bytes:
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise SpecError(f"{path}: {size:,} B; an ONNX file has at most {LARGEST:,}")
+    if size <= SMALL:
+        return path.read_bytes()
+    with path.open("rb") as stream:
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    return without_weights(memoryview(mapped), str(path))
+
+
+def _inferred(model: Any, where: str, shapes: dict[str, Sequence[int]], *, run: bool) -> Any:
+    """The message with the dimensions of every tensor that can be known. Raises: ShapeError."""
+    _bind_inputs(model.graph, where, shapes)
+    stand_ins = _stand_ins(model.graph)
+    inferred = inferred_shapes(model, where, run=run)
+    for index, (operator, domain) in stand_ins.items():
+        for graph in (model.graph, inferred.graph):
+            graph.node[index].op_type, graph.node[index].domain = operator, domain
+    return inferred
+
+
+def _stand_ins(graph: Any) -> dict[int, tuple[str, str]]:
+    """Operators of other domains as identities while shapes are inferred: by index, what they are.
+
+    A quantizer keeps the shape; of an operator that nobody knows it is assumed, and the operator
+    is not counted.
+    """
+    changed = {}
+    for index, node in enumerate(graph.node):
+        if node.domain not in STANDARD:
+            changed[index] = node.op_type, node.domain
+            if len(node.input) and len(node.output):
+                node.op_type, node.domain = "Identity", ""
+    return changed
+
+
+def _bind_inputs(graph: Any, where: str, shapes: dict[str, Sequence[int]]) -> None:
+    """Give every input its dimensions. Raises: ShapeError, SpecError."""
+    stored = {tensor.name for tensor in graph.initializer}
+    inputs = [given for given in graph.input if given.name not in stored]
+    unknown = [name for name in shapes if name not in {given.name for given in inputs}]
+    if unknown:
+        names = ", ".join(given.name for given in inputs)
+        raise SpecError(f"{where}: has no input {unknown[0]!r}; its inputs are {names}")
+    symbols: dict[str, int] = {}
+    for given in inputs:
+        if given.name in shapes:
+            _bind(given, where, shapes[given.name], symbols)
+    for given in inputs:
+        _see_closed(given, where, symbols)
+
+
+def _bind(given: Any, where: str, shape: Sequence[int], symbols: dict[str, int]) -> None:
+    dims = given.type.tensor_type.shape.dim
+    stated = given.type.tensor_type.HasField("shape")
+    if stated and len(dims) != len(shape):
+        raise SpecError(f"{where}: input {given.name} has {len(dims)} dimensions, not {len(shape)}")
+    if not stated:
+        for _ in shape:
+            dims.add()
+    for dim, length in zip(dims, shape, strict=True):
+        if dim.HasField("dim_value") and dim.dim_value != length:
+            raise SpecError(
+                f"{where}: input {given.name} is {_shown(dims)}; {list(shape)} differs where the "
+                "file leaves nothing open"
+            )
+        if dim.dim_param:
+            symbols[dim.dim_param] = length
+        dim.dim_value = length
+
+
+def _see_closed(given: Any, where: str, symbols: Mapping[str, int]) -> None:
+    """The batch is 1 where it is open; anything else that is open has to be stated."""
+    if not given.type.HasField("tensor_type"):
+        raise ShapeError(f"{where}: input {given.name} is no tensor, but a sequence or a map")
+    tensor = given.type.tensor_type
+    known, shown = tensor.HasField("shape"), _shown(tensor.shape.dim)
+    for index, dim in enumerate(tensor.shape.dim):
+        if not dim.HasField("dim_value"):
+            length = symbols.get(dim.dim_param, 1 if index == 0 else 0)
+            known = known and length > 0
+            if length:
+                dim.dim_value = length
+        elif dim.dim_value < 1:
+            raise ShapeError(f"{where}: input {given.name} is {shown}; all have to be above 0")
+    if not known:
+        raise ShapeError(
+            f"{where}: input {given.name} is {shown}, which leaves dimensions open; "
+            f"state them with --input-shape {given.name}=1,3,224,224"
+        )
+
+
+def _shown(dims: Any) -> str:
+    words = [str(d.dim_value) if d.HasField("dim_value") else d.dim_param or "?" for d in dims]
+    return f"[{', '.join(words)}]"

@@ -1,0 +1,100 @@
+"""A node of an ONNX graph with its operands found, as the small functions of the table take it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, as_value
+
+__all__ = ["Call", "Result", "dims_of", "window"]
+
+Result = Value | Constant | Sequence[Operand]
+
+
+class Call:
+    """One node with its operands found."""
+
+    __slots__ = ("attributes", "bits", "dims", "domain", "graph", "name", "operator", "x")
+
+    def __init__(
+        self,
+        graph: Graph,
+        name: str,
+        operator: str,
+        domain: str,
+        x: list[Operand | None],
+        dims: list[Dims | None],
+        attributes: Sequence[Any],
+        bits: int | None,
+    ) -> None:
+        self.graph, self.name, self.operator, self.domain = graph, name, operator, domain
+        self.x, self.dims, self.bits = x, dims, bits
+        self.attributes = {a.name: a for a in attributes}
+
+    @property
+    def value(self) -> Value:
+        """The first operand; a constant becomes a tensor of its own."""
+        first = self.x[0] if self.x else None
+        if isinstance(first, Value):
+            return first
+        return as_value(self.graph, self.name, first or Constant(()))
+
+    def operand(self, index: int) -> Operand | None:
+        """An operand; None where it is left out."""
+        return self.x[index] if index < len(self.x) else None
+
+    def constant(self, index: int) -> Constant | None:
+        """An operand where it is a constant."""
+        found = self.operand(index)
+        return found if isinstance(found, Constant) else None
+
+    def ints(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
+        """An attribute that is a list of whole numbers."""
+        found = self.attributes.get(name)
+        return tuple(found.ints) if found is not None and found.ints else tuple(default)
+
+    def number(self, name: str, default: int) -> int:
+        """An attribute that is a whole number."""
+        found = self.attributes.get(name)
+        return default if found is None else found.i
+
+    def text(self, name: str, default: str) -> str:
+        """An attribute that is a word."""
+        found = self.attributes.get(name)
+        return default if found is None else found.s.decode("utf-8", "replace")
+
+    def axes(self) -> tuple[int, ...]:
+        """Axes of a reduction, an attribute or the second operand; none given: all."""
+        rank = len(self.value.known)
+        second = self.constant(1)
+        stated = self.ints("axes") or (second.whole if second and second.whole else ())
+        return tuple(sorted(axis % rank for axis in stated)) if rank else ()
+
+
+def dims_of(call: Call) -> Dims:
+    """Dimensions of the first output. Raises: ShapeError where they are not known."""
+    return Value(call.dims[0], call.name, (1, 1, 1)).known
+
+
+def window(
+    call: Call, sizes: Sequence[int], outs: Sequence[int], kernel: Sequence[int]
+) -> list[int]:
+    """Padding before every axis, then after, from `pads` or `auto_pad`.
+
+    SAME: (outs - 1) stride + span - size in all, the odd one at the end (UPPER) or before (LOWER).
+    """
+    axes = len(kernel)
+    same = call.text("auto_pad", "NOTSET")
+    if not same.startswith("SAME"):
+        return list(call.ints("pads", (0,) * 2 * axes)) if same == "NOTSET" else [0] * 2 * axes
+    strides, dilations = call.ints("strides", (1,) * axes), call.ints("dilations", (1,) * axes)
+    befores, afters = [], []
+    for size, out, taps, stride, dilation in zip(
+        sizes, outs, kernel, strides, dilations, strict=True
+    ):
+        total = max((out - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
+        less = total // 2
+        befores.append(less if same == "SAME_UPPER" else total - less)
+        afters.append(total - befores[-1])
+    return befores + afters

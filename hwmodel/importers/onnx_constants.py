@@ -1,0 +1,56 @@
+"""Tensors that an ONNX file stores: dimensions, widths, and the elements of short ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from hwmodel.errors import ShapeError
+from hwmodel.importers.graph import Constant
+from hwmodel.importers.wire import LONG
+
+__all__ = ["FLOATS", "INTEGERS", "WIDTHS", "of_node", "stored"]
+
+FLOATS = (1, 10, 11, 16)  # FLOAT, FLOAT16, DOUBLE, BFLOAT16
+INTEGERS = (6, 7)  # INT32, INT64
+# Element types -> their width [bit]: INT8, UINT8, INT16 …, 8-, 4- and 2-bit types.
+WIDTHS = {2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4}
+WIDTHS |= {25: 2, 26: 2}
+FEW = 64  # elements that are read
+
+
+def stored(tensor: Any, name: str, *, learned: bool) -> Constant:
+    """A tensor of the file; the elements of short ones, if they are there."""
+    dims = tuple(tensor.dims)
+    if any(length < 0 for length in dims):
+        raise ShapeError(f"tensor {name} is {list(dims)}: none may be below 0")
+    values = _elements(tensor) if prod(dims) <= FEW else None
+    floats = tensor.data_type in FLOATS
+    single = values is not None and len(values) == 1
+    width = None if floats else WIDTHS.get(tensor.data_type)
+    return Constant(dims, name, learned and floats and not (single and not dims), values, width)
+
+
+def _elements(tensor: Any) -> tuple[float, ...] | None:
+    from onnx import numpy_helper
+
+    if tensor.data_location or tensor.external_data or tensor.ByteSize() > 4 * LONG:
+        return None
+    try:
+        return tuple(map(float, numpy_helper.to_array(tensor).reshape(-1)))
+    except (ValueError, TypeError, KeyError):
+        return None  # no elements, as in a file without its weights
+
+
+def of_node(attributes: Sequence[Any], name: str) -> Constant:
+    """What a node Constant holds."""
+    for attribute in attributes:
+        if attribute.HasField("t"):
+            return stored(attribute.t, name, learned=True)
+        if attribute.name in ("value_float", "value_int"):
+            return Constant((), name, values=(attribute.f or attribute.i,))
+        if attribute.name in ("value_floats", "value_ints"):
+            values = tuple(attribute.floats) or tuple(attribute.ints)
+            return Constant((len(values),), name, values=values)
+    return Constant((), name)

@@ -1,0 +1,294 @@
+"""ONNX operators, one small function each: a table from an operator's name to what it is here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from hwmodel.importers import operators as ops
+from hwmodel.importers import products
+from hwmodel.importers.graph import Constant, Operand, Value, plain
+from hwmodel.importers.onnx_call import Call, Result, dims_of, window
+from hwmodel.importers.onnx_products import PRODUCTS
+from hwmodel.importers.onnx_quantizers import QUANTIZERS
+from hwmodel.layers import Activation, PixelShuffle, PixelUnshuffle, Scale
+
+__all__ = ["convert"]
+
+
+def convert(call: Call) -> list[Operand]:
+    """What a node's outputs are; of an operator without a model, its first output is uncounted."""
+    key = call.operator if call.domain in ("", "ai.onnx") else f"{call.domain}:{call.operator}"
+    found: Result | None = None
+    if key in _TABLE:
+        found = _TABLE[key](call)
+    elif (call.operator, call.domain) in QUANTIZERS:
+        found = ops.quantized(call.graph, call.name, call.value, call.bits, call.dims[0])
+    if found is None:
+        found = _uncounted(call)
+    return [found] if isinstance(found, (Value, Constant)) else list(found)
+
+
+def _uncounted(call: Call) -> list[Operand]:
+    name = call.operator if call.domain in ("", "ai.onnx") else f"{call.domain}.{call.operator}"
+    return [call.graph.uncounted(call.name, name, call.x, dims) for dims in call.dims]
+
+
+# Norms and activations
+
+
+def _batch_norm(call: Call) -> Value:
+    return ops.batch_norm(call.graph, call.name, call.value, call.dims[0])
+
+
+def _layer_norm(call: Call) -> Value | None:
+    x = call.value
+    axis = call.number("axis", -1) % len(x.known)
+    affine = call.operand(1) is not None
+    if axis != len(x.known) - 1:
+        whole = prod(x.known[axis:])
+        x = Value((*x.known[:axis], whole), call.graph.seen(x), x.shape)
+    made = ops.layer_norm(call.graph, call.name, x, None, affine=affine)
+    return Value(call.dims[0], made.layer, made.shape)
+
+
+def _rms_norm(call: Call) -> Value:
+    """No shift: the factor is a layer of its own."""
+    made = ops.layer_norm(call.graph, call.name, call.value, call.dims[0], affine=False)
+    return call.graph.put(Scale, f"{call.name}.factor", [made.layer], call.dims[0])
+
+
+def _group_norm(call: Call) -> Value:
+    """Instance and group norms: statistics of each image, a factor and a shift for each channel."""
+    x = call.value
+    return ops.layer_norm_of_channels(call.graph, call.name, x, call.dims[0])
+
+
+def _function(word: str) -> Callable[[Call], Value]:
+    return lambda call: ops.activation(call.graph, call.name, call.value, word, call.dims[0])
+
+
+def _elementary(call: Call) -> Value:
+    return ops.unary(call.graph, call.name, call.operator, call.value, call.dims[0])
+
+
+def _reduce(call: Call) -> Value | None:
+    """Along the last axis part of a norm or of softmax; along rows and columns a pool."""
+    x, axes = call.value, call.axes()
+    rank, kept = len(x.known), call.number("keepdims", 1)
+    if axes == (rank - 1,) and kept and call.operator in ("ReduceMean", "ReduceSum", "ReduceMax"):
+        return ops.unary(call.graph, call.name, call.operator, x, call.dims[0])
+    spatial = axes == tuple(range(2, rank)) and rank in (3, 4)
+    if spatial and call.operator in ("ReduceMean", "ReduceMax"):
+        largest = call.operator == "ReduceMax"
+        return ops.global_pool(call.graph, call.name, x, call.dims[0], largest=largest)
+    return None
+
+
+def _binary(call: Call) -> Value:
+    a, b = call.operand(0), call.operand(1)
+    assert a is not None and b is not None
+    return ops.binary(call.graph, call.name, call.operator, a, b, call.dims[0])
+
+
+def _largest(call: Call) -> Value | None:
+    """Max and Min of two are elementary; of more they have no model."""
+    return _binary(call) if len(call.x) == 2 else None
+
+
+def _clip(call: Call) -> Value:
+    """Bounds are attributes or operands; a missing one is none."""
+    low, high = (
+        _bound(call, word, index, far)
+        for word, index, far in (("min", 1, float("-inf")), ("max", 2, float("inf")))
+    )
+    return ops.clipped(call.graph, call.name, call.value, low, high, call.dims[0])
+
+
+def _bound(call: Call, word: str, index: int, far: float) -> float:
+    attribute = call.attributes.get(word)
+    if attribute is not None:
+        return float(attribute.f)
+    constant = call.constant(index)
+    return far if constant is None or constant.number is None else constant.number
+
+
+def _hard_sigmoid(call: Call) -> Value:
+    attribute = call.attributes.get("alpha")
+    slope = 0.2 if attribute is None else attribute.f
+    return ops.hard_sigmoid(call.graph, call.name, call.value, slope, call.dims[0])
+
+
+def _prelu(call: Call) -> Value:
+    return ops.activation(call.graph, call.name, call.value, "prelu", call.dims[0])
+
+
+# Pools
+
+
+def _pool(call: Call) -> Result:
+    x, kernel = call.value, call.ints("kernel_shape")
+    axes = len(kernel)
+    return ops.pool(
+        call.graph, call.name, x, dims_of(call),
+        largest=call.operator == "MaxPool", kernel=kernel,
+        stride=call.ints("strides", (1,) * axes),
+        padding=window(call, x.known[2:], dims_of(call)[2:], kernel),
+        partial=bool(call.number("ceil_mode", 0)), dilated=set(call.ints("dilations", (1,))) != {1},
+    )  # fmt: skip
+
+
+def _global_pool(call: Call) -> Value:
+    largest = call.operator == "GlobalMaxPool"
+    return ops.global_pool(call.graph, call.name, call.value, call.dims[0], largest=largest)
+
+
+# Shapes
+
+
+def _same(call: Call) -> Operand:
+    """The same elements: reshapes, transpositions, casts, dropout."""
+    return ops.same(call.graph, call.value, call.dims[0])
+
+
+def _shape(call: Call) -> Constant:
+    """What is known before anything runs."""
+    dims = call.value.known
+    return Constant((len(dims),), call.name, values=tuple(map(float, dims)))
+
+
+def _expand(call: Call) -> Operand | None:
+    """Nothing where it is as large already; what repeats elements has no model."""
+    x = call.value
+    grows = call.dims[0] is None or prod(call.dims[0]) != prod(x.known)
+    return None if grows else _same(call)
+
+
+def _concat(call: Call) -> Value:
+    operands = [x for x in call.x if x is not None]
+    dims = dims_of(call)
+    return ops.concat(call.graph, call.name, operands, call.number("axis", 0) % len(dims), dims)
+
+
+def _sum(call: Call) -> Value:
+    operands = [x for x in call.x if x is not None]
+    if len(operands) == 1:
+        return call.value
+    return ops.sum_of(call.graph, call.name, operands, call.dims[0])
+
+
+def _slice(call: Call) -> Result | None:
+    """Along every axis that gets shorter, in turn; with steps it has no model."""
+    x, dims = call.value, dims_of(call)
+    steps = call.constant(4)
+    if (call.operand(4) is not None) and (steps is None or set(steps.whole or (0,)) != {1}):
+        return None
+    stated = call.constant(1)
+    starts = call.ints("starts") or (stated.whole if stated and stated.whole else ())
+    listed = call.constant(3)
+    axes = call.ints("axes") or (listed.whole if listed and listed.whole else range(len(starts)))
+    first = {axis % len(dims): start for axis, start in zip(axes, starts, strict=False)}
+    known = list(x.known)
+    for axis, (length, left) in enumerate(zip(x.known, dims, strict=True)):
+        if left == length:
+            continue
+        start = first.get(axis, 0)
+        start = min(max(start + length if start < 0 else start, 0), length - left)
+        known[axis] = left
+        x = ops.sliced(call.graph, call.name, x, axis, start, tuple(known))
+    return Value(dims, call.graph.seen(x), x.shape)
+
+
+def _split(call: Call) -> list[Operand]:
+    """One slice for each part."""
+    x = call.value
+    axis = call.number("axis", 0) % len(x.known)
+    start, parts = 0, []
+    for index, dims in enumerate(call.dims):
+        name = f"{call.name}.{index}" if len(call.dims) > 1 else call.name
+        parts.append(ops.sliced(call.graph, name, x, axis, start, dims))
+        start += dims[axis] if dims else 0
+    return list(parts)
+
+
+def _gather(call: Call) -> Value | None:
+    """Rows of a table of constants, or one place of a tensor."""
+    table, numbers = call.operand(0), call.operand(1)
+    if isinstance(table, Constant) and isinstance(numbers, Value):
+        return products.embedding(call.graph, call.name, numbers, table, call.dims[0])
+    if isinstance(numbers, Constant) and prod(numbers.dims) == 1 and numbers.number is not None:
+        x = call.value
+        axis = call.number("axis", 0) % len(x.known)
+        start = int(numbers.number) % x.known[axis]
+        return ops.sliced(call.graph, call.name, x, axis, start, call.dims[0])
+    return None
+
+
+def _resize(call: Call) -> Value:
+    mode = call.text("mode", "nearest")
+    word = {"nearest": "nearest", "linear": "bilinear", "bilinear": "bilinear"}.get(mode)
+    return ops.upsample(call.graph, call.name, call.value, dims_of(call), word)
+
+
+def _shuffle(call: Call) -> Value:
+    kind = PixelShuffle if call.operator == "DepthToSpace" else PixelUnshuffle
+    source = call.graph.seen(call.value, plain(call.value.known))
+    factor = call.number("blocksize", 1)
+    return call.graph.put(kind, call.name, [source], call.dims[0], factor=factor)
+
+
+def _softmax(call: Call) -> Value:
+    return call.graph.put(
+        Activation, call.name, [call.graph.seen(call.value)], call.dims[0], function="softmax"
+    )
+
+
+_SAME = (
+    "Identity", "Cast", "CastLike", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose",
+    "Dropout", "DequantizeLinear",
+)  # fmt: skip
+_ELEMENTARY = (
+    "Abs", "Erf", "Exp", "Log", "Neg", "Reciprocal", "Sigmoid", "Softplus", "Sqrt", "Tanh"
+)  # fmt: skip
+_FUNCTIONS = {
+    "Relu": "relu", "LeakyRelu": "leaky-relu", "Elu": "elu", "Selu": "elu", "Celu": "elu",
+    "Gelu": "gelu", "HardSwish": "hardswish", "Swish": "swish", "Sign": "sign",
+    "LogSoftmax": "softmax", "ThresholdedRelu": "relu", "com.microsoft:Gelu": "gelu",
+    "com.microsoft:FastGelu": "gelu", "com.microsoft:QuickGelu": "gelu",
+}  # fmt: skip
+
+_TABLE: dict[str, Callable[[Call], Result | None]] = {
+    "AveragePool": _pool,
+    "BatchNormalization": _batch_norm,
+    "Clip": _clip,
+    "Concat": _concat,
+    "DepthToSpace": _shuffle,
+    "Expand": _expand,
+    "Gather": _gather,
+    "GlobalAveragePool": _global_pool,
+    "GlobalMaxPool": _global_pool,
+    "GroupNormalization": _group_norm,
+    "HardSigmoid": _hard_sigmoid,
+    "InstanceNormalization": _group_norm,
+    "LayerNormalization": _layer_norm,
+    "Max": _largest,
+    "MaxPool": _pool,
+    "Min": _largest,
+    "PRelu": _prelu,
+    "RMSNormalization": _rms_norm,
+    "Resize": _resize,
+    "Shape": _shape,
+    "Size": _shape,
+    "Slice": _slice,
+    "Softmax": _softmax,
+    "SpaceToDepth": _shuffle,
+    "Split": _split,
+    "Sum": _sum,
+    "Upsample": _resize,
+}
+_TABLE |= dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow"), _binary)
+_TABLE |= dict.fromkeys(_ELEMENTARY, _elementary)
+_TABLE |= dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax"), _reduce)
+_TABLE |= {operator: _function(word) for operator, word in _FUNCTIONS.items()}
+_TABLE |= dict.fromkeys(_SAME, _same)
+_TABLE |= PRODUCTS

@@ -1,0 +1,138 @@
+"""ONNX operators that multiply: convolutions, matrix products, attention, and those of integers."""
+
+from __future__ import annotations
+
+from hwmodel.importers import operators as ops
+from hwmodel.importers import products
+from hwmodel.importers.graph import Constant, Operand, Value
+from hwmodel.importers.onnx_call import Call, Result, dims_of, window
+
+__all__ = ["PRODUCTS"]
+
+
+def _conv(call: Call) -> Value:
+    return _convolution(call, call.constant(1), call.operand(2))
+
+
+def _convolution(call: Call, weights: Constant | None, bias: Operand | None) -> Value:
+    x = call.value
+    if weights is None or len(weights.dims) < 3:
+        return call.graph.uncounted(
+            call.name, f"{call.operator} with computed weights", call.x, call.dims[0]
+        )
+    axes = len(weights.dims) - 2
+    return products.conv(
+        call.graph, call.name, x, weights, bias, dims_of(call),
+        stride=call.ints("strides", (1,) * axes),
+        padding=window(call, x.known[2:], dims_of(call)[2:], weights.dims[2:]),
+        dilation=call.ints("dilations", (1,) * axes),
+        groups=call.number("group", 1),
+    )  # fmt: skip
+
+
+def _conv_transpose(call: Call) -> Value:
+    x, weights = call.value, call.constant(1)
+    if weights is None or len(weights.dims) < 3:
+        return call.graph.uncounted(
+            call.name, "ConvTranspose with computed weights", call.x, call.dims[0]
+        )
+    axes = len(weights.dims) - 2
+    stride, dilation = call.ints("strides", (1,) * axes), call.ints("dilations", (1,) * axes)
+    outs, sizes, taps = dims_of(call)[2:], x.known[2:], weights.dims[2:]
+    pads = list(call.ints("pads", (0,) * 2 * axes))
+    bare = [(sizes[i] - 1) * stride[i] + (taps[i] - 1) * dilation[i] + 1 for i in range(len(sizes))]
+    extra = [
+        out - size + pads[i] + pads[i + axes]
+        for i, (out, size) in enumerate(zip(outs, bare, strict=True))
+    ]
+    if (
+        min(extra) < 0
+        or call.text("auto_pad", "NOTSET").startswith("SAME")
+        or "output_shape" in call.attributes
+    ):
+        cut = [max(size - out, 0) for size, out in zip(bare, outs, strict=True)]
+        pads = [c // 2 for c in cut] + [c - c // 2 for c in cut]
+        extra = [max(out - size, 0) for size, out in zip(bare, outs, strict=True)]
+    return products.conv(
+        call.graph, call.name, x, weights, call.operand(2), dims_of(call),
+        stride=stride, padding=pads, dilation=dilation, groups=call.number("group", 1),
+        transposed=True, output_padding=extra,
+    )  # fmt: skip
+
+
+def _gemm(call: Call) -> Result | None:
+    """A times B, of which one may be transposed; C is the bias."""
+    b = call.constant(1)
+    bias = call.operand(2)
+    if b is None or not isinstance(call.operand(0), Value) or call.number("transA", 0):
+        return ops.gemm_of_values(call.graph, call.name, call.x[:2], bias, call.dims[0],
+                                  (call.number("transA", 0), call.number("transB", 0)))  # fmt: skip
+    if len(b.dims) != 2:
+        return None
+    features = b.dims[::-1] if call.number("transB", 0) else b.dims
+    return products.linear(
+        call.graph, call.name, call.value, b, (features[0], features[1]), bias is not None,
+        call.dims[0],
+    )  # fmt: skip
+
+
+def _matmul(call: Call) -> Value:
+    a, b = call.operand(0), call.operand(1)
+    assert a is not None and b is not None
+    return products.matmul(call.graph, call.name, a, b, call.dims[0])
+
+
+# Products of integers: operands between which scales and zero points stand
+
+
+def _qlinear_conv(call: Call) -> Value:
+    made = _convolution(call, call.constant(3), call.operand(8))
+    return _as_wide(call, made, call.constant(7))
+
+
+def _qlinear_matmul(call: Call) -> Value:
+    a, b = call.operand(0), call.operand(3)
+    assert a is not None and b is not None
+    return _as_wide(
+        call, products.matmul(call.graph, call.name, a, b, call.dims[0]), call.constant(7)
+    )
+
+
+def _as_wide(call: Call, made: Value, zero_point: Constant | None) -> Value:
+    call.graph.change(made.layer, bits=zero_point.bits if zero_point and zero_point.bits else 8)
+    return made
+
+
+def _dynamic_quantize(call: Call) -> list[Operand]:
+    """The tensor 8 bits wide, its scale, its zero point."""
+    wide = ops.quantized(call.graph, call.name, call.value, 8, call.dims[0])
+    return [wide, Constant((), f"{call.name}.scale"), Constant((), f"{call.name}.zero")]
+
+
+def _attention(call: Call) -> Result | None:
+    """Queries, keys and values of (N, heads, L, D) or, with the numbers of heads, (N, L, D)."""
+    parts = [call.operand(i) for i in range(3)]
+    if not all(isinstance(part, Value) for part in parts) or len(call.dims) > 1:
+        return None
+    query, key, value = (part for part in parts if isinstance(part, Value))
+    heads = query.known[1] if len(query.known) == 4 else call.number("q_num_heads", 1)
+    same = key.known[1] == heads or (
+        len(key.known) == 3 and call.number("kv_num_heads", 1) == heads
+    )
+    if not same:
+        return None
+    return products.attention(call.graph, call.name, (query, key, value), heads, call.dims[0])
+
+
+PRODUCTS = {
+    "Attention": _attention,
+    "Conv": _conv,
+    "ConvInteger": _conv,
+    "ConvTranspose": _conv_transpose,
+    "DynamicQuantizeLinear": _dynamic_quantize,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "MatMulInteger": _matmul,
+    "QLinearConv": _qlinear_conv,
+    "QLinearMatMul": _qlinear_matmul,
+}

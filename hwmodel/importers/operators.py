@@ -1,0 +1,323 @@
+"""What operators are here: convolutions, products, norms and the rest, as layers of a `Graph`.
+
+Every function takes the graph, the name of the layer, its operands, and the dimensions that the
+source's graph states for the result, and gives the value. Axes count from the batch, which is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from hwmodel.importers.graph import (
+    COMBINED,
+    Constant,
+    Dims,
+    Graph,
+    Operand,
+    Value,
+    as_value,
+    combined,
+    function_of,
+    of_one,
+    pair,
+    plain,
+    tokens,
+)
+from hwmodel.importers.products import matmul
+from hwmodel.importers.samples import BINARY, ROWS, UNARY, recognised
+from hwmodel.layers import (
+    Activation,
+    Add,
+    AveragePool,
+    BatchNorm,
+    Concat,
+    GlobalAveragePool,
+    LayerNorm,
+    MaxPool,
+    Multiply,
+    Reshape,
+    Scale,
+    Slice,
+    Upsample,
+)
+
+__all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
+__all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "pool"]
+__all__ += ["quantized", "same", "sliced", "sum_of", "unary", "upsample"]
+
+
+def gemm_of_values(
+    graph: Graph,
+    name: str,
+    operands: Sequence[Operand | None],
+    bias: Operand | None,
+    dims: Dims | None,
+    transposed: tuple[int, int],
+) -> Value:
+    """A product of matrices of which the second is no constant, and what is added to it."""
+    a, b = (
+        _turned(operand, turn)
+        for operand, turn in zip(operands, transposed, strict=True)
+        if operand
+    )
+    made = matmul(graph, name, a, b, dims)
+    if bias is None:
+        return made
+    return binary(graph, f"{name}.bias", "Add", made, bias, dims)
+
+
+def _turned(operand: Operand, turn: int) -> Operand:
+    """A matrix transposed: only its dimensions change."""
+    if not turn:
+        return operand
+    if isinstance(operand, Constant):
+        return operand._replace(dims=operand.dims[::-1])
+    return Value(operand.known[::-1], operand.layer, operand.shape, operand.form)
+
+
+def batch_norm(
+    graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool = True
+) -> Value:
+    """Batch norm of axis 1; a factor and a shift for each channel after it are its own."""
+    made = graph.put(BatchNorm, name, [_channels_first(graph, x)], dims, affine=affine)
+    graph.open[made.layer] = {"Mul", "Add"}
+    return made
+
+
+def _channels_first(graph: Graph, x: Value) -> str:
+    """A value with axis 1 as channels."""
+    graph.settle(x)
+    dims = x.known
+    C = dims[1] if len(dims) > 1 else 1
+    return graph.seen(x) if x.shape[0] == C else graph.seen(x, plain((1, C, *dims[2:])))
+
+
+def layer_norm(graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool) -> Value:
+    """Layer norm of the last axis."""
+    return graph.put(LayerNorm, name, [graph.seen(x, tokens(x.known))], dims, affine=affine)
+
+
+def layer_norm_of_channels(
+    graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool = True
+) -> Value:
+    """Group or instance norm: as much work and as many parameters as a layer norm of axis 1."""
+    return graph.put(LayerNorm, name, [_channels_first(graph, x)], dims, affine=affine)
+
+
+def clipped(graph: Graph, name: str, x: Value, low: float, high: float, dims: Dims | None) -> Value:
+    """Elements within bounds, as part of a chain or by itself: ReLU, ReLU6, hard tanh."""
+    if low == 0 and high == float("inf"):
+        return activation(graph, name, x, "relu", dims)
+    found = graph.pending(name, "Clip", [x], lambda y: np.clip(y, low, high), dims)
+    assert found is not None  # one part has one base
+    if x.form is None and recognised(found.form.samples if found.form else ROWS) is None:
+        return activation(graph, name, x, "hardtanh", dims)  # bounds beyond the samples
+    return found
+
+
+def hard_sigmoid(graph: Graph, name: str, x: Value, slope: float, dims: Dims | None) -> Value:
+    """clip(slope x + 1/2, 0, 1)."""
+    function = lambda y: np.clip(slope * y + 0.5, 0, 1)  # noqa: E731
+    found = graph.pending(name, "HardSigmoid", [x], function, dims)
+    assert found is not None  # one part has one base
+    return found
+
+
+def activation(graph: Graph, name: str, x: Value, function: str, dims: Dims | None) -> Value:
+    """A function of each element (or of rows of elements: softmax)."""
+    source = _channels_first(graph, x) if function == "prelu" else graph.seen(x)
+    return graph.put(Activation, name, [source], dims, function=function)
+
+
+def pool(
+    graph: Graph,
+    name: str,
+    x: Value,
+    dims: Dims | None,
+    *,
+    largest: bool,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    partial: bool = False,
+    dilated: bool = False,
+) -> Value:
+    """A pool along one or two axes; what slides otherwise than here has no model.
+
+    Args:
+        padding: before each axis, then after each.
+    """
+    kind = MaxPool if largest else AveragePool
+    shape = plain(x.known[:4])
+    pads = [padding[0], 0, padding[1], 0] if len(kernel) == 1 else list(padding)
+    if len(kernel) > 2 or dilated:
+        return graph.uncounted(name, kind.__name__, [x], dims)
+    if not largest and tuple(kernel) == tuple(x.known[2:]) and not any(pads):
+        return graph.put(GlobalAveragePool, name, [graph.seen(x, shape)], dims)
+    fields = {
+        "kernel": pair(kernel), "stride": pair(stride), "padding": tuple(pads), "partial": partial
+    }  # fmt: skip
+    made = graph.put(kind, name, [graph.seen(x, shape)], None, **fields)
+    if dims is not None and prod(made.shape) != prod(dims):
+        graph.undo(made.layer)
+        return graph.uncounted(name, f"{kind.__name__} with other borders", [x], dims)
+    return Value(dims, made.layer, made.shape)
+
+
+def global_pool(graph: Graph, name: str, x: Value, dims: Dims | None, *, largest: bool) -> Value:
+    """The mean, or the largest, of each channel."""
+    shape = plain((1, *x.known[1:]))
+    if largest:
+        kernel = (shape[1], shape[2])
+        return graph.put(MaxPool, name, [graph.seen(x, shape)], dims, kernel=kernel)
+    return graph.put(GlobalAveragePool, name, [graph.seen(x, shape)], dims)
+
+
+def unary(graph: Graph, name: str, operator: str, x: Value, dims: Dims | None) -> Value:
+    """An elementary operator that may be part of a longer chain."""
+    found = graph.pending(name, operator, [x], UNARY[operator], dims)
+    assert found is not None  # one part has one base
+    return found
+
+
+def binary(
+    graph: Graph, name: str, operator: str, a: Operand, b: Operand, dims: Dims | None
+) -> Value:
+    """Add, Sub, Mul, Div, Pow … of two operands, one of which may be a constant."""
+    if isinstance(a, Value) and isinstance(b, Value):
+        return _ofpair(graph, name, operator, a, b, dims)
+    value, constant = (a, b) if isinstance(a, Value) else (b, a)
+    assert isinstance(value, Value) and isinstance(constant, Constant)
+    if constant.number is not None and not constant.learned:
+        function = function_of(operator, constant.number, first=value is a)
+        found = graph.pending(name, operator, [value], function, dims)
+        assert found is not None  # one part has one base
+        return found
+    return _with_constant(graph, name, operator, value, constant, dims)
+
+
+def _ofpair(graph: Graph, name: str, operator: str, a: Value, b: Value, dims: Dims | None) -> Value:
+    found = graph.pending(name, operator, [a, b], BINARY[operator], dims)
+    if found is not None and (a.form or b.form):
+        return found
+    if operator in COMBINED:
+        return combined(graph, name, COMBINED[operator], [a, b], dims)
+    return graph.uncounted(name, operator, [a, b], dims)
+
+
+def _with_constant(
+    graph: Graph, name: str, operator: str, x: Value, constant: Constant, dims: Dims | None
+) -> Value:
+    """A tensor of constants added or multiplied: part of the layer before where it can be."""
+    graph.settle(x)
+    constant = of_one(graph, constant)
+    word = {"Add": "Add", "Sub": "Add", "Mul": "Mul", "Div": "Mul"}.get(operator)
+    per_channel = prod(constant.dims) == x.shape[0]
+    if word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1:
+        return _taken_in(graph, x, word or "", dims)
+    if word == "Mul" and (per_channel or prod(constant.dims) == 1):
+        return graph.put(Scale, name, [graph.seen(x)], dims, learned=constant.learned)
+    if word == "Mul":
+        other = as_value(graph, name, constant)
+        return combined(graph, name, Multiply, [x, other], dims)
+    if word == "Add":
+        other = as_value(graph, name, constant)
+        return combined(graph, name, Add, [x, other], dims)
+    return graph.uncounted(name, operator, [x], dims)
+
+
+def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
+    """The layer before with a bias, or with the factor or shift of a norm."""
+    layer = graph.layer(x.layer)
+    graph.open[x.layer].discard(word)
+    if hasattr(layer, "bias"):
+        graph.change(x.layer, bias=True)
+    else:
+        graph.change(x.layer, affine=True)
+    return Value(dims, x.layer, x.shape)
+
+
+def sum_of(graph: Graph, name: str, values: Sequence[Operand], dims: Dims | None) -> Value:
+    """The sum of several tensors."""
+    return combined(graph, name, Add, [as_value(graph, name, v) for v in values], dims)
+
+
+def concat(
+    graph: Graph, name: str, operands: Sequence[Operand], axis: int, dims: Dims | None
+) -> Value:
+    """Tensors one after the other along any axis."""
+    last = any(isinstance(x, Value) and x.shape == tokens(x.known) for x in operands)
+    values = [as_value(graph, name, operand, features_last=last) for operand in operands]
+    if len(values) == 1:
+        return Value(dims, graph.seen(values[0]), values[0].shape)
+    names = [graph.seen(value) for value in values]
+    lengths = [value.known[axis] for value in values]
+    shapes = [value.shape for value in values]
+    for along, word in ((0, "channels"), (1, "rows")):
+        others = {shape[:along] + shape[along + 1 :] for shape in shapes}
+        if [shape[along] for shape in shapes] == lengths and len(others) == 1:
+            return graph.put(Concat, name, names, dims, axis=word)
+    outer, inner = prod(values[0].known[:axis]), prod(values[0].known[axis + 1 :])
+    names = [
+        graph.seen(value, (outer, length, inner) if outer > 1 else (length, inner, 1))
+        for value, length in zip(values, lengths, strict=True)
+    ]
+    return graph.put(Concat, name, names, dims, axis="rows" if outer > 1 else "channels")
+
+
+def sliced(graph: Graph, name: str, x: Value, axis: int, start: int, dims: Dims | None) -> Value:
+    """A contiguous part of one axis, from `start`; a view.
+
+    Channels or rows are cut where the axis is one of them, or an axis that channels were split by.
+    """
+    if dims is None:
+        return graph.uncounted(name, "Slice", [x], dims)
+    length, kept = x.known[axis], prod(dims) * x.known[axis] // prod(x.known)
+    if kept == length:
+        return Value(dims, graph.seen(x), x.shape)
+    graph.settle(x)
+    C, H, _ = x.shape
+    last = axis == len(x.known) - 1
+    rows = {"start": start, "stop": start + kept, "axis": "rows"}
+    if length == C and (last or length != H or (axis, len(x.known)) == (1, 4)):
+        return graph.put(Slice, name, [x.layer], dims, start=start, stop=start + kept)
+    if length == H and not last:
+        return graph.put(Slice, name, [x.layer], dims, **rows)
+    if C % length == 0 and (axis == 0 or prod(x.known[axis:]) == C):
+        block = {"start": start * C // length, "stop": (start + kept) * C // length}
+        return graph.put(Slice, name, [x.layer], dims, **block)
+    outer, inner = prod(x.known[:axis]), prod(x.known[axis + 1 :])
+    return graph.put(Slice, name, [graph.seen(x, (outer, length, inner))], dims, **rows)
+
+
+def same(graph: Graph, x: Value, dims: Dims | None) -> Value:
+    """The same elements with other dimensions; a chain goes on where they are not."""
+    if dims != x.dims:
+        graph.settle(x)
+    return Value(dims, x.layer, x.shape, x.form if dims == x.dims else None)
+
+
+def upsample(graph: Graph, name: str, x: Value, dims: Dims, interpolation: str | None) -> Value:
+    """Rows and columns to another size; None is an interpolation that has no model."""
+    if interpolation is None or len(dims) not in (3, 4) or prod(dims[:2]) != prod(x.known[:2]):
+        return graph.uncounted(name, "Resize", [x], dims)
+    shape = plain(x.known)
+    size = plain(dims)[1:]
+    source = graph.seen(x, shape)
+    return graph.put(Upsample, name, [source], dims, size=size, interpolation=interpolation)
+
+
+def quantized(graph: Graph, name: str, x: Operand, bits: int | None, dims: Dims | None) -> Operand:
+    """The same tensor, `bits` wide: its layer says so."""
+    if isinstance(x, Constant):
+        return x._replace(bits=bits if bits is not None else x.bits)
+    graph.settle(x)
+    if bits is None:
+        return Value(dims, x.layer, x.shape)
+    if graph.layer(x.layer) is None:  # the network's input has no layer to say so
+        return graph.put(Reshape, name, [x.layer], dims, shape=x.shape, bits=bits)
+    graph.change(x.layer, bits=bits)
+    return Value(dims, x.layer, x.shape)

@@ -1,0 +1,198 @@
+"""Convolutions, matrix products and tables, as layers of a `Graph`; see `operators`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from hwmodel.errors import ShapeError
+from hwmodel.importers.graph import (
+    Constant,
+    Dims,
+    Graph,
+    Operand,
+    Value,
+    as_value,
+    pair,
+    plain,
+    tokens,
+)
+from hwmodel.layers import (
+    Activation,
+    AttentionContext,
+    AttentionScores,
+    Conv,
+    ConvTranspose,
+    Embedding,
+    Linear,
+)
+
+__all__ = ["attention", "conv", "embedding", "linear", "matmul"]
+
+
+def conv(
+    graph: Graph,
+    name: str,
+    x: Value,
+    weights: Constant,
+    bias: Operand | None,
+    dims: Dims | None,
+    *,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    transposed: bool = False,
+    output_padding: Sequence[int] = (),
+) -> Value:
+    """A convolution along one or two axes, or its transpose; along three it has no model.
+
+    Args:
+        weights: (M, C/g, taps …), of a transposed one (C, M/g, taps …).
+        padding: before each axis, then after each.
+    """
+    axes = len(weights.dims) - 2
+    if axes not in (1, 2):
+        operator = f"{'ConvTranspose' if transposed else 'Conv'} along {axes} axes"
+        return graph.uncounted(name, operator, [x], dims)
+    C, H, W = plain(x.known[:4])
+    pads = [padding[0], 0, padding[1], 0] if axes == 1 else list(padding)
+    fields = {
+        "channels": weights.dims[1] * groups if transposed else weights.dims[0],
+        "kernel": pair(weights.dims[2:]),
+        "stride": pair(stride),
+        "padding": tuple(pads),
+        "dilation": pair(dilation),
+        "groups": groups,
+        "bias": bias is not None,
+        "weight_bits": weights.bits,
+    }
+    _see_channels(graph, name, C, weights.dims[0] if transposed else weights.dims[1] * groups)
+    fields["shares"] = graph.owner(weights)
+    if transposed and any(output_padding):
+        fields["output_padding"] = pair(output_padding, 0)
+    kind = ConvTranspose if transposed else Conv
+    made = graph.put(kind, name, [graph.seen(x, (C, H, W))], dims, **fields)
+    if bias is None:
+        graph.open[made.layer] = {"Add"}
+    return graph.owned(weights, made)
+
+
+def _see_channels(graph: Graph, name: str, given: int, wanted: int) -> None:
+    if given != wanted:
+        raise ShapeError(
+            f"{graph.where}: {name}: its weights are for {wanted} channels, its input has {given}"
+        )
+
+
+def linear(
+    graph: Graph,
+    name: str,
+    x: Value,
+    weights: Constant,
+    features: tuple[int, int],
+    bias: bool,
+    dims: Dims | None,
+) -> Value:
+    """Weights (C, M) times the last axis of `x`, at each of its places."""
+    C, M = features
+    _see_channels(graph, name, x.known[-1] if x.known else 1, C)
+    fields = {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights)}
+    if prod(x.known) == C:
+        source = graph.seen(x)
+    else:
+        source = graph.seen(x, tokens(x.known))
+        fields["over"] = "channels"
+    made = graph.put(Linear, name, [source], dims, features=M, **fields)
+    if not bias:
+        graph.open[made.layer] = {"Add"}
+    return graph.owned(weights, made)
+
+
+def matmul(graph: Graph, name: str, a: Operand, b: Operand, dims: Dims | None) -> Value:
+    """A matrix product, batched along all axes but the last two, of which one may be a constant."""
+    if isinstance(a, Value) and isinstance(b, Constant) and len(b.dims) <= 2:
+        M = b.dims[1] if len(b.dims) == 2 else 1
+        return linear(graph, name, a, b, (b.dims[0], M), False, dims)
+    if isinstance(b, Value) and isinstance(a, Constant) and len(a.dims) == 2:
+        return _weights_first(graph, name, a, b, dims)
+    first, second = (as_value(graph, name, operand) for operand in (a, b))
+    return _product(graph, name, first, second, dims)
+
+
+def _weights_first(graph: Graph, name: str, a: Constant, b: Value, dims: Dims | None) -> Value:
+    """W X: the rows of X are the channels, its columns the places."""
+    rows = b.known[-2] if len(b.known) > 1 else b.known[0]
+    places = prod(b.known) // rows
+    _see_channels(graph, name, rows, a.dims[1])
+    source = graph.seen(b, (rows, places, 1))
+    fields = {"weight_bits": a.bits, "shares": graph.owner(a)}
+    fields |= {"features": a.dims[0], "over": "channels"}
+    return graph.owned(a, graph.put(Linear, name, [source], dims, **fields))
+
+
+def _product(graph: Graph, name: str, a: Value, b: Value, dims: Dims | None) -> Value:
+    """Activations times activations, as the two products of attention are.
+
+    A (heads, L, C) with C the scores' S is taken for the weights of a context where it comes from
+    scores; any other product for scores. Both are the same loops.
+    """
+    left, right = _matrix(a.known, 0), _matrix(b.known, 1)
+    heads, L, C = prod(left[:-2]), left[-2], left[-1]
+    if right[-2] != C:
+        _see_channels(graph, name, C, right[-2])
+    M = right[-1]
+    if prod(right[:-2]) == 1 and heads > 1:
+        heads, L = 1, heads * L
+    if prod(right[:-2]) != heads:
+        return graph.uncounted(name, "MatMul of unlike batches", [a, b], dims)
+    graph.settle(a)
+    if a.shape == (heads, L, C) and _from_scores(graph, a.layer):
+        names = [graph.seen(a), graph.seen(b, (heads * M, C, 1))]
+        return graph.put(AttentionContext, name, names, dims, heads=heads)
+    names = [graph.seen(a, (heads * C, L, 1)), graph.seen(b, (heads * C, M, 1))]
+    return graph.put(AttentionScores, name, names, dims, heads=heads)
+
+
+def _matrix(dims: Dims, column: int) -> Dims:
+    """Dimensions of at least two axes; a vector is a row, or a column."""
+    if len(dims) > 1:
+        return dims
+    return (dims[0], 1) if column else (1, dims[0])
+
+
+def _from_scores(graph: Graph, layer: str) -> bool:
+    """Whether a tensor is made of attention scores, element by element."""
+    for _ in range(6):
+        found = graph.layer(layer)
+        if found is None or found.kind == "attention-scores":
+            return found is not None
+        if found.kind not in ("activation", "scale", "add", "multiply", "uncounted"):
+            return False
+        layer = graph.inputs[layer][0]
+    return False
+
+
+def attention(
+    graph: Graph, name: str, qkv: tuple[Value, Value, Value], heads: int, dims: Dims | None
+) -> Value:
+    """Scores, softmax and context; the mask and the constant factor are left out.
+
+    Queries, keys and values are (N, heads, L, D / heads) or (N, L, D).
+    """
+    query, key, value = qkv
+    D = prod(query.known) // query.known[-2]
+    L, S = query.known[-2], key.known[-2]
+    names = [graph.seen(query, (D, L, 1)), graph.seen(key, (D, S, 1))]
+    scores = graph.put(AttentionScores, f"{name}.scores", names, None, heads=heads)
+    weights = graph.put(Activation, f"{name}.softmax", [scores.layer], None, function="softmax")
+    names = [weights.layer, graph.seen(value, (prod(value.known) // S, S, 1))]
+    return graph.put(AttentionContext, f"{name}.context", names, dims, heads=heads)
+
+
+def embedding(graph: Graph, name: str, x: Value, table: Constant, dims: Dims | None) -> Value:
+    """Rows of a table by number."""
+    source = graph.seen(x, (1, prod(x.known), 1))
+    shares = graph.owner(table)
+    fields = {"vocabulary": table.dims[0], "features": prod(table.dims[1:]), "shares": shares}
+    return graph.owned(table, graph.put(Embedding, name, [source], dims, **fields))

@@ -1,0 +1,392 @@
+"""ATen operators, one small function each: a table from an operator's name to what it is here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+from hwmodel.errors import ShapeError
+from hwmodel.importers import operators as ops
+from hwmodel.importers import products
+from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, as_value, plain
+from hwmodel.layers import PixelShuffle, PixelUnshuffle, Scale
+
+__all__ = ["CHANNELS_FIRST", "Ran", "convert"]
+
+CHANNELS_FIRST = frozenset(
+    {
+        "avg_pool1d", "batch_norm", "conv1d", "conv_transpose1d", "convolution", "group_norm",
+        "instance_norm", "max_pool1d", "adaptive_avg_pool1d",
+    }
+)  # fmt: skip
+
+
+class Ran:
+    """One operator that ran, with its arguments found."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        name: str,
+        operator: str,
+        node: Any,
+        found: dict[Any, Any],
+        dims: list[Dims | None],
+        several: bool,
+    ) -> None:
+        self.in_place = operator.endswith("_") and not operator.startswith("_")
+        self.graph, self.name, self.node, self.several = graph, name, node, several
+        self.operator = operator.rstrip("_") if self.in_place else operator
+        self.found, self.dims = found, dims
+        self.fields = [argument.name for argument in node.target._schema.arguments]
+
+    def argument(self, name: str, default: Any = None) -> Any:
+        """An argument by name; tensors are values or constants."""
+        at = self.fields.index(name) if name in self.fields else len(self.node.args)
+        given = self.node.args[at] if at < len(self.node.args) else self.node.kwargs.get(name)
+        if given is None:
+            return default
+        if isinstance(given, (tuple, list)):
+            return [self.found.get(one, one) if hasattr(one, "users") else one for one in given]
+        return self.found.get(given, given) if hasattr(given, "users") else given
+
+    @property
+    def value(self) -> Value:
+        """The first argument; a constant becomes a tensor of its own."""
+        first = self.argument(self.fields[0])
+        if isinstance(first, Value):
+            return first
+        constant = first if isinstance(first, Constant) else Constant(())
+        return as_value(self.graph, self.name, constant)
+
+    def numbers(self, name: str, axes: int, default: int) -> tuple[int, ...]:
+        """An argument with one number for each axis, or one for all."""
+        given = self.argument(name)
+        if given is None or given == []:
+            return (default,) * axes
+        listed = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+        return listed if len(listed) == axes else (listed[0],) * axes
+
+    def known(self) -> Dims:
+        """Dimensions of the result. Raises: ShapeError where they depend on data."""
+        return Value(self.dims[0], self.name, (1, 1, 1)).known
+
+
+Result = Value | Constant | Sequence[Operand]
+
+
+def convert(ran: Ran) -> list[Operand]:
+    """What an operator gives; one without a model is uncounted."""
+    function = _TABLE.get(ran.operator)
+    found = function(ran) if function else None
+    if found is None:
+        operands = [ran.found.get(node) for node in ran.node.all_input_nodes]
+        flat = [o for one in operands for o in (one if isinstance(one, list) else [one])]
+        found = [ran.graph.uncounted(ran.name, ran.operator, flat, dims) for dims in ran.dims]
+    return [found] if isinstance(found, (Value, Constant)) else list(found)
+
+
+# Convolutions and products
+
+
+def _conv(ran: Ran) -> Value:
+    x, weights = ran.value, ran.argument("weight")
+    axes = len(weights.dims if isinstance(weights, Constant) else weights.known) - 2
+    if not isinstance(weights, Constant):
+        operator = f"{ran.operator} with computed weights"
+        return ran.graph.uncounted(ran.name, operator, [x, weights], ran.dims[0])
+    if len(x.known) == axes + 1:  # without a batch
+        x = Value((1, *x.known), ran.graph.seen(x), x.shape, readers=x.readers)
+    dilation, transposed = ran.numbers("dilation", axes, 1), "transpose" in ran.operator
+    transposed = transposed or bool(ran.argument("transposed", False))
+    return products.conv(
+        ran.graph, ran.name, x, weights, ran.argument("bias"), ran.dims[0],
+        stride=ran.numbers("stride", axes, 1),
+        padding=_padding(ran, weights.dims[2:], dilation),
+        dilation=dilation,
+        groups=ran.argument("groups", 1),
+        transposed=transposed,
+        output_padding=ran.numbers("output_padding", axes, 0) if transposed else (),
+    )  # fmt: skip
+
+
+def _padding(ran: Ran, taps: Sequence[int], dilation: Sequence[int]) -> list[int]:
+    """Before every axis, then after; "same" puts the odd one after."""
+    word = ran.argument("padding", 0)
+    if isinstance(word, str):
+        spans = [d * (k - 1) if word == "same" else 0 for k, d in zip(taps, dilation, strict=True)]
+        return [span // 2 for span in spans] + [span - span // 2 for span in spans]
+    return list(ran.numbers("padding", len(taps), 0)) * 2
+
+
+def _linear(ran: Ran) -> Value:
+    weights = ran.argument("weight")
+    if not isinstance(weights, Constant):
+        turned = Value(weights.known[::-1], weights.layer, weights.shape, weights.form)
+        return products.matmul(ran.graph, ran.name, ran.value, turned, ran.dims[0])
+    M, C = weights.dims
+    bias = ran.argument("bias") is not None
+    return products.linear(ran.graph, ran.name, ran.value, weights, (C, M), bias, ran.dims[0])
+
+
+def _matmul(ran: Ran) -> Value:
+    a, b = (ran.argument(name) for name in ran.fields[:2])
+    return products.matmul(ran.graph, ran.name, a, b, ran.dims[0])
+
+
+def _addmm(ran: Ran) -> Value:
+    made = products.matmul(
+        ran.graph, ran.name, ran.argument("mat1"), ran.argument("mat2"), ran.dims[0]
+    )
+    return ops.binary(ran.graph, f"{ran.name}.bias", "Add", made, ran.argument("self"), ran.dims[0])
+
+
+def _attention(ran: Ran) -> Value | None:
+    query, key, value = (ran.argument(name) for name in ("query", "key", "value"))
+    if not all(isinstance(part, Value) for part in (query, key, value)):
+        return None
+    heads = prod(query.known[:-2])
+    if prod(key.known[:-2]) != heads:
+        return None
+    return products.attention(ran.graph, ran.name, (query, key, value), heads, ran.dims[0])
+
+
+def _embedding(ran: Ran) -> Value | None:
+    table, numbers = ran.argument("weight"), ran.argument("indices")
+    if not (isinstance(table, Constant) and isinstance(numbers, Value)):
+        return None
+    return products.embedding(ran.graph, ran.name, numbers, table, ran.dims[0])
+
+
+# Norms and activations
+
+
+def _batch_norm(ran: Ran) -> Value:
+    affine = ran.argument("weight") is not None
+    return ops.batch_norm(ran.graph, ran.name, ran.value, ran.dims[0], affine=affine)
+
+
+def _layer_norm(ran: Ran) -> Value:
+    x, affine = ran.value, ran.argument("weight") is not None
+    axes = len(ran.argument("normalized_shape"))
+    whole = Value((*x.known[:-axes], prod(x.known[-axes:])), ran.graph.seen(x), x.shape)
+    made = ops.layer_norm(ran.graph, ran.name, whole, None, affine=affine)
+    return Value(ran.dims[0], made.layer, made.shape)
+
+
+def _rms_norm(ran: Ran) -> Value:
+    made = ops.layer_norm(ran.graph, ran.name, ran.value, ran.dims[0], affine=False)
+    if ran.argument("weight") is None:
+        return made
+    return ran.graph.put(Scale, f"{ran.name}.factor", [made.layer], ran.dims[0])
+
+
+def _group_norm(ran: Ran) -> Value:
+    return ops.layer_norm_of_channels(
+        ran.graph, ran.name, ran.value, ran.dims[0], affine=ran.argument("weight") is not None
+    )
+
+
+def _function(word: str, ran: Ran) -> Value:
+    return ops.activation(ran.graph, ran.name, ran.value, word, ran.dims[0])
+
+
+def _elementary(word: str, ran: Ran) -> Value:
+    return ops.unary(ran.graph, ran.name, word, ran.value, ran.dims[0])
+
+
+def _binary(word: str, ran: Ran) -> Value | None:
+    a, b = (_operand(ran.argument(name)) for name in ran.fields[:2])
+    if a is None or b is None or ran.argument("rounding_mode") is not None:
+        return None
+    if "rsub" in ran.operator:
+        a, b = b, a
+    return ops.binary(ran.graph, ran.name, word, a, b, ran.dims[0])
+
+
+def _operand(given: Any) -> Operand | None:
+    if isinstance(given, (Value, Constant)):
+        return given
+    number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    return Constant((), values=(float(given),)) if number else None
+
+
+def _clamp(ran: Ran) -> Value | None:
+    low, high = (ran.argument(word) for word in ("min", "max"))
+    if not all(bound is None or isinstance(bound, (int, float)) for bound in (low, high)):
+        return None
+    bounds = (float("-inf") if low is None else low, float("inf") if high is None else high)
+    return ops.clipped(ran.graph, ran.name, ran.value, *bounds, ran.dims[0])
+
+
+# Pools
+
+
+def _pool(ran: Ran) -> Result | None:
+    axes = 2 if "2d" in ran.operator else 1
+    kernel = ran.numbers("kernel_size", axes, 1)
+    stride = ran.argument("stride")
+    made = ops.pool(
+        ran.graph, ran.name, ran.value, ran.dims[0],
+        largest=ran.operator.startswith("max"), kernel=kernel,
+        stride=kernel if stride in (None, []) else ran.numbers("stride", axes, 1),
+        padding=list(ran.numbers("padding", axes, 0)) * 2,
+        partial=bool(ran.argument("ceil_mode", False)),
+        dilated=set(ran.numbers("dilation", axes, 1)) != {1},
+    )  # fmt: skip
+    return [made] if ran.several else made
+
+
+def _adaptive(ran: Ran) -> Value | None:
+    """To one place a global pool; to more, windows side by side where they divide the axes."""
+    x, largest = ran.value, "max" in ran.operator
+    ins, outs = x.known[2:], ran.known()[2:]
+    if set(outs) == {1}:
+        return ops.global_pool(ran.graph, ran.name, x, ran.dims[0], largest=largest)
+    if any(size % out for size, out in zip(ins, outs, strict=True)):
+        return None
+    kernel = [size // out for size, out in zip(ins, outs, strict=True)]
+    if set(kernel) == {1}:
+        return _same(ran)
+    return ops.pool(
+        ran.graph, ran.name, x, ran.dims[0], largest=largest, kernel=kernel, stride=kernel,
+        padding=[0] * 2 * len(kernel),
+    )  # fmt: skip
+
+
+def _mean(ran: Ran) -> Value | None:
+    """Over rows and columns a global pool; over the last axis part of a norm."""
+    x, axes = ran.value, ran.argument("dim")
+    rank = len(x.known)
+    axes = tuple(sorted(a % rank for a in (axes if isinstance(axes, list) else [axes or 0])))
+    if axes == (rank - 1,) and ran.argument("keepdim", False):
+        return ops.unary(ran.graph, ran.name, "ReduceMean", x, ran.dims[0])
+    if axes == tuple(range(2, rank)) and rank in (3, 4):
+        return ops.global_pool(ran.graph, ran.name, x, ran.dims[0], largest=False)
+    return None
+
+
+# Shapes
+
+
+def _same(ran: Ran) -> Value:
+    return ops.same(ran.graph, ran.value, ran.dims[0])
+
+
+def _expand(ran: Ran) -> Value | None:
+    grows = ran.dims[0] is None or prod(ran.dims[0]) != prod(ran.value.known)
+    return None if grows else _same(ran)
+
+
+def _cat(ran: Ran) -> Value:
+    dims, tensors = ran.known(), ran.argument("tensors")
+    axis = ran.argument("dim", 0) % len(dims)
+    if ran.operator == "stack":
+        tensors = [
+            Value((*t.known[:axis], 1, *t.known[axis:]), ran.graph.seen(t), t.shape)
+            for t in (as_value(ran.graph, ran.name, tensor) for tensor in tensors)
+        ]
+    return ops.concat(ran.graph, ran.name, tensors, axis, dims)
+
+
+def _parts(ran: Ran) -> list[Operand]:
+    """Slices side by side, one for each part."""
+    x = ran.value
+    axis = ran.argument("dim", 0) % len(x.known)
+    start, parts = 0, []
+    for index, dims in enumerate(ran.dims):
+        if dims is None:
+            raise ShapeError(f"{ran.name}: the dimensions of its parts are not known")
+        length = prod(dims) * x.known[axis] // prod(x.known)
+        parts.append(ops.sliced(ran.graph, f"{ran.name}.{index}", x, axis, start, dims))
+        start += length
+    return list(parts)
+
+
+def _slice(ran: Ran) -> Value | None:
+    x = ran.value
+    axis = ran.argument("dim", 0) % len(x.known)
+    if ran.operator == "slice" and ran.argument("step", 1) != 1:
+        return None
+    start = ran.argument("index", None)
+    start = ran.argument("start", 0) if start is None else start
+    if not isinstance(start, int):
+        return None
+    start = start + x.known[axis] if start < 0 else min(start, x.known[axis])
+    return ops.sliced(ran.graph, ran.name, x, axis, start, ran.dims[0])
+
+
+def _shuffle(kind: Any, word: str, ran: Ran) -> Value:
+    source = ran.graph.seen(ran.value, plain(ran.value.known))
+    return ran.graph.put(kind, ran.name, [source], ran.dims[0], factor=ran.argument(word))
+
+
+def _upsample(word: str | None, ran: Ran) -> Value:
+    return ops.upsample(ran.graph, ran.name, ran.value, ran.known(), word)
+
+
+_FUNCTIONS = {
+    "celu": "elu", "elu": "elu", "gelu": "gelu", "hardsigmoid": "hardsigmoid",
+    "hardswish": "hardswish", "hardtanh": "hardtanh", "leaky_relu": "leaky-relu",
+    "log_softmax": "softmax", "prelu": "prelu", "relu": "relu", "relu6": "hardtanh",
+    "selu": "elu", "sign": "sign", "silu": "swish", "softmax": "softmax",
+    "_softmax": "softmax", "rrelu": "leaky-relu",
+}  # fmt: skip
+_ELEMENTARY = {
+    "abs": "Abs", "erf": "Erf", "exp": "Exp", "log": "Log", "neg": "Neg",
+    "reciprocal": "Reciprocal", "sigmoid": "Sigmoid", "softplus": "Softplus", "sqrt": "Sqrt",
+    "rsqrt": "Rsqrt", "tanh": "Tanh",
+}  # fmt: skip
+_BINARY = {
+    "add": "Add", "sub": "Sub", "rsub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow",
+    "maximum": "Max", "minimum": "Min",
+}  # fmt: skip
+_SAME = (
+    "_to_copy", "alias", "alpha_dropout", "channel_shuffle", "clone", "contiguous", "detach",
+    "dropout", "feature_dropout", "flatten", "lift_fresh_copy", "movedim", "native_channel_shuffle",
+    "numpy_T", "permute", "reshape", "squeeze", "swapaxes", "t", "to", "transpose", "type_as",
+    "unflatten", "unsafe_view", "unsqueeze", "view", "view_as", "_unsafe_view",
+)  # fmt: skip
+
+_TABLE: dict[str, Callable[[Ran], Result | None]] = {
+    "addmm": _addmm,
+    "batch_norm": _batch_norm,
+    "bmm": _matmul,
+    "cat": _cat,
+    "chunk": _parts,
+    "clamp": _clamp,
+    "clamp_min": _clamp,
+    "embedding": _embedding,
+    "expand": _expand,
+    "group_norm": _group_norm,
+    "instance_norm": _group_norm,
+    "layer_norm": _layer_norm,
+    "linear": _linear,
+    "matmul": _matmul,
+    "mean": _mean,
+    "mm": _matmul,
+    "narrow": _slice,
+    "pixel_shuffle": partial(_shuffle, PixelShuffle, "upscale_factor"),
+    "pixel_unshuffle": partial(_shuffle, PixelUnshuffle, "downscale_factor"),
+    "rms_norm": _rms_norm,
+    "scaled_dot_product_attention": _attention,
+    "select": _slice,
+    "slice": _slice,
+    "split": _parts,
+    "split_with_sizes": _parts,
+    "stack": _cat,
+    "tensor_split": _parts,
+    "unbind": _parts,
+    "upsample_bilinear2d": partial(_upsample, "bilinear"),
+    "upsample_nearest2d": partial(_upsample, "nearest"),
+}
+_CONVS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "convolution")
+_POOLS = ("avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d", "max_pool2d_with_indices")
+_ADAPTIVE = ("adaptive_avg_pool1d", "adaptive_avg_pool2d")
+_TABLE |= dict.fromkeys(_CONVS, _conv) | dict.fromkeys(_POOLS, _pool)
+_TABLE |= dict.fromkeys(_ADAPTIVE, _adaptive) | dict.fromkeys(_SAME, _same)
+_TABLE |= {name: partial(_function, word) for name, word in _FUNCTIONS.items()}
+_TABLE |= {name: partial(_elementary, word) for name, word in _ELEMENTARY.items()}
+_TABLE |= {name: partial(_binary, word) for name, word in _BINARY.items()}

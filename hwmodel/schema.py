@@ -1,0 +1,38 @@
+"""JSON Schemas of every kind of file, for editors: they complete and check while one writes.
+
+The models that read the files give the schemas; `docs/schemas/` holds what they give.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel
+
+from hwmodel.accounting import Accounting
+from hwmodel.errors import NameUnknown
+from hwmodel.hardware import Hardware
+from hwmodel.method import Method
+from hwmodel.network import NetworkFile
+from hwmodel.training import Training
+
+__all__ = ["KINDS", "schema", "schema_text"]
+
+KINDS: dict[str, type[BaseModel]] = {
+    kind.KIND: kind for kind in (Hardware, NetworkFile, Method, Accounting, Training)
+}
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The schema of one kind of file. Raises: NameUnknown."""
+    if kind not in KINDS:
+        raise NameUnknown("kind of file", kind, KINDS)
+    found = KINDS[kind].model_json_schema(by_alias=True)
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"hwmodel {kind}"}
+    return head | {key: value for key, value in found.items() if key != "title"}
+
+
+def schema_text(kind: str) -> str:
+    """The same as the file's text. Raises: NameUnknown."""
+    return json.dumps(schema(kind), indent=1, ensure_ascii=False) + "\n"

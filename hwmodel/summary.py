@@ -1,0 +1,107 @@
+"""A network as a table: every layer with its shape, parameters, MACs, widths and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+from hwmodel.accounting import Accounting
+from hwmodel.method import Edge, Method
+from hwmodel.network import Network, Node
+from hwmodel.report import csv_text, table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["Line", "macs_by_width", "summary", "summary_csv", "summary_tables"]
+
+
+class Line(NamedTuple):
+    """One layer, for one image; the fields are the columns of the CSV."""
+
+    layer: str
+    kind: str
+    inputs: str
+    C: int  # of the output
+    H: int
+    W: int
+    weights: int
+    other_parameters: int
+    macs: int
+    weight_bits: int | None  # None: it has no weights
+    input_bits: int  # the widest it is given [bit]
+    activation_bits: int  # of an element of its output [bit]
+    parameter_bytes: int  # weights at their width, other parameters in full precision
+    activation_bytes: int
+
+
+def summary(network: Network, method: Method, accounting: Accounting) -> list[Line]:
+    """Every layer of the network under a method. Raises: SpecError where no rule holds."""
+    nodes = network.nodes(frozenset(method.omits))
+    edges = method.edges(nodes, accounting)
+    return [_line(node, edges, method, accounting) for node in nodes]
+
+
+def _line(node: Node, edges: Mapping[str, Edge], method: Method, accounting: Accounting) -> Line:
+    multiplies = bool(node.layer.loops(node.input_shapes, 1))
+    treatment = method.treatment(node, accounting) if multiplies else None
+    bits = edges[node.layer.name].bits
+    ins = [edges[name].bits for name in node.inputs]
+    F = treatment.weight_bits if treatment and node.layer.weights(node.input_shapes) else None
+    parameters = node.weights * (F or 0) + node.other_parameters * accounting.full_precision_bits
+    return Line(
+        node.layer.name, node.layer.kind, " ".join(node.inputs), *node.output_shape,
+        node.weights, node.other_parameters, node.macs, F, max(ins, default=bits), bits,
+        -(-parameters // 8), -(-prod(node.output_shape) * bits // 8),
+    )  # fmt: skip
+
+
+def macs_by_width(lines: list[Line]) -> dict[tuple[int, int], int]:
+    """MACs of one image for each pair of widths (weight, activation) [bit].
+
+    A product of two activations counts under the width of the wider one, twice.
+    """
+    counts: dict[tuple[int, int], int] = {}
+    for line in lines:
+        if line.macs:
+            pair = (line.weight_bits or line.input_bits, line.input_bits)
+            counts[pair] = counts.get(pair, 0) + line.macs
+    return counts
+
+
+def summary_csv(lines: list[Line]) -> str:
+    """One row a layer; an empty cell where there is no weight."""
+    return csv_text(Line._fields, ([("" if v is None else v) for v in line] for line in lines))
+
+
+def summary_tables(network: Network, method: Method, lines: list[Line]) -> Iterator[RenderableType]:
+    """Layers with a line of totals, then MACs for each pair of widths."""
+    C, H, W = network.input
+    listed = table(
+        f"{network.name}: {network.title}; input {C} x {H} x {W}; one image, method {method.name}",
+        ["layer", "kind", "inputs"],
+        ["output C x H x W", "parameters", "MACs", "weight bits", "activation bits",
+         "parameters, B", "activation, B"],
+    )  # fmt: skip
+    for line in lines:
+        listed.add_row(
+            line.layer, line.kind, line.inputs.replace(" ", ", "),
+            f"{line.C} x {line.H} x {line.W}",
+            f"{line.weights + line.other_parameters:,}", f"{line.macs:,}",
+            "-" if line.weight_bits is None else str(line.weight_bits), str(line.activation_bits),
+            f"{line.parameter_bytes:,}", f"{line.activation_bytes:,}",
+        )  # fmt: skip
+    totals = [
+        sum(line.weights + line.other_parameters for line in lines),
+        sum(line.macs for line in lines),
+        sum(line.parameter_bytes for line in lines),
+        sum(line.activation_bytes for line in lines),
+    ]
+    parameters, macs, stored, active = (f"{total:,}" for total in totals)
+    listed.add_row("all layers", "", "", "", parameters, macs, "", "", stored, active, style="bold")
+    yield listed
+    pairs = table("MACs of one image by width", ["weight bits x activation bits"], ["MACs", "%"])
+    for (weight, activation), count in macs_by_width(lines).items():
+        pairs.add_row(f"{weight} x {activation}", f"{count:,}", f"{100 * count / totals[1]:.1f}")
+    yield pairs

@@ -1,0 +1,700 @@
+"""ONNX files: published and hand-computed counts, every operator, files that are wrong."""
+
+import resource
+import subprocess
+import sys
+import time
+from math import prod
+from pathlib import Path
+
+import pytest
+
+from hwmodel.errors import HwmodelError, ShapeError, SpecError
+from hwmodel.evaluation import evaluate
+from hwmodel.layers import Scale
+from hwmodel.network import load_network
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper  # noqa: E402
+
+from hwmodel.importers.onnx import from_onnx, input_shapes  # noqa: E402
+
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+FLOAT, INT64, INT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT8
+
+
+def conv(C, M, kernel, out, groups=1):
+    """MACs and weights of a square convolution."""
+    weights = M * C // groups * kernel**2
+    return weights * out**2, weights
+
+
+def summed(*counts):
+    return tuple(map(sum, zip(*counts, strict=True)))
+
+
+def inception_v1():
+    """Szegedy et al., 2015, table 1; pools round down in this file: 55, 27, 13 and 6 rows."""
+    count = summed(conv(3, 64, 7, 112), conv(64, 64, 1, 55), conv(64, 192, 3, 55))
+    for C, a, b, c, d, e, f, out in (
+        (192, 64, 96, 128, 16, 32, 32, 27), (256, 128, 128, 192, 32, 96, 64, 27),
+        (480, 192, 96, 208, 16, 48, 64, 13), (512, 160, 112, 224, 24, 64, 64, 13),
+        (512, 128, 128, 256, 24, 64, 64, 13), (512, 112, 144, 288, 32, 64, 64, 13),
+        (528, 256, 160, 320, 32, 128, 128, 13), (832, 256, 160, 320, 32, 128, 128, 6),
+        (832, 384, 192, 384, 48, 128, 128, 6),
+    ):  # fmt: skip
+        count = summed(
+            count, conv(C, a, 1, out), conv(C, b, 1, out), conv(b, c, 3, out), conv(C, d, 1, out),
+            conv(d, e, 5, out), conv(C, f, 1, out),
+        )  # fmt: skip
+    return count
+
+
+def inception_v2():
+    """Ioffe and Szegedy, 2015, table of the appendix; blocks 3c and 4e halve the map."""
+    count = summed(conv(3, 64, 7, 112), conv(64, 64, 1, 56), conv(64, 192, 3, 56))
+    for C, a, b, c, d, e, f, rows in (
+        (192, 64, 64, 64, 64, 96, 32, 28), (256, 64, 64, 96, 64, 96, 64, 28),
+        (320, 0, 128, 160, 64, 96, 0, 28), (576, 224, 64, 96, 96, 128, 128, 14),
+        (576, 192, 96, 128, 96, 128, 128, 14), (576, 160, 128, 160, 128, 160, 96, 14),
+        (576, 96, 128, 192, 160, 192, 96, 14), (576, 0, 128, 192, 192, 256, 0, 14),
+        (1024, 352, 192, 320, 160, 224, 128, 7), (1024, 352, 192, 320, 192, 224, 128, 7),
+    ):  # fmt: skip
+        out = rows if a else rows // 2
+        count = summed(
+            count, conv(C, a, 1, rows), conv(C, b, 1, rows), conv(b, c, 3, out),
+            conv(C, d, 1, rows), conv(d, e, 3, rows), conv(e, e, 3, out), conv(C, f, 1, rows),
+        )  # fmt: skip
+    return count
+
+
+def squeezenet():
+    """Iandola et al., SqueezeNet 1.1: the classifier is a convolution."""
+    count = summed(conv(3, 64, 3, 111), conv(512, 1000, 1, 13))
+    for C, s, e, out in (
+        (64, 16, 64, 55), (128, 16, 64, 55), (128, 32, 128, 27), (256, 32, 128, 27),
+        (256, 48, 192, 13), (384, 48, 192, 13), (384, 64, 256, 13), (512, 64, 256, 13),
+    ):  # fmt: skip
+        count = summed(count, conv(C, s, 1, out), conv(s, e, 1, out), conv(s, e, 3, out))
+    return count
+
+
+def shufflenet():
+    """Zhang et al., 2018: four groups, stages of 136, 272 and 544 channels (half the width)."""
+    count = conv(3, 24, 3, 112)
+    before = 24
+    for channels, blocks, out in ((136, 4, 28), (272, 8, 14), (544, 4, 7)):
+        inner = channels - before
+        count = summed(
+            count, conv(before, inner, 1, 2 * out, 4), conv(inner, inner, 3, out, inner),
+            conv(inner, inner, 1, out, 4),
+        )  # fmt: skip
+        for _ in range(blocks - 1):
+            count = summed(
+                count, conv(channels, channels, 1, out, 4), conv(channels, channels, 3, out, channels),
+                conv(channels, channels, 1, out, 4),
+            )  # fmt: skip
+        before = channels
+    return count
+
+
+def grouped_alexnet():
+    """Krizhevsky et al., 2012, with two groups, on 224 x 224 without padding."""
+    return summed(
+        conv(3, 96, 11, 54), conv(96, 256, 5, 26, 2), conv(256, 384, 3, 12),
+        conv(384, 384, 3, 12, 2), conv(384, 256, 3, 12, 2),
+    )  # fmt: skip
+
+
+def vgg19():
+    """Simonyan and Zisserman, 2015, configuration E."""
+    count, before = (0, 0), 3
+    for channels, layers, out in (
+        (64, 2, 224), (128, 2, 112), (256, 4, 56), (512, 4, 28), (512, 4, 14)
+    ):  # fmt: skip
+        for _ in range(layers):
+            count, before = summed(count, conv(before, channels, 3, out)), channels
+    return count
+
+
+def zfnet512():
+    return summed(
+        conv(3, 96, 7, 109), conv(96, 256, 5, 25), conv(256, 512, 3, 12), conv(512, 512, 3, 12),
+        conv(512, 512, 3, 12),
+    )  # fmt: skip
+
+
+# MACs and weights of the convolutions, and all parameters where they are published
+COUNTS = {
+    "bvlc_alexnet": (*grouped_alexnet(), 60_965_224),
+    # its classifier is a convolution of 1,024,000 weights
+    "densenet121": (2_833_137_664 + 1_024_000, None, 7_978_856),
+    "inception_v1": (*inception_v1(), 6_998_552),
+    "inception_v2": (*inception_v2(), None),
+    "resnet50": (4_087_136_256, None, 25_557_032),
+    "shufflenet": (*shufflenet(), None),
+    "squeezenet": (*squeezenet(), 1_235_496),
+    "vgg19": (*vgg19(), 143_667_240),
+    "zfnet512": (*zfnet512(), None),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_light_models_have_the_published_counts(name):
+    network = from_onnx(LIGHT / f"light_{name}.onnx")
+    macs, weights, parameters = COUNTS[name]
+    nodes = network.nodes()
+    convs = [node for node in nodes if node.layer.kind == "conv"]
+    assert sum(node.macs for node in convs) == macs
+    assert weights in (None, sum(node.weights for node in convs))
+    assert parameters in (None, sum(node.weights + node.other_parameters for node in nodes))
+    uncounted = {layer.operator for layer in network.layers if layer.kind == "uncounted"}
+    assert uncounted <= {"LRN"}
+
+
+def test_a_light_model_is_reported_without_more_ado():
+    report = evaluate(LIGHT / "light_squeezenet.onnx", "ascend", "fp", mode="inference")
+    assert report.energy > 0
+    assert sum(row.operations for row in report.rows) == 349_151_936
+
+
+# Graphs of a few nodes
+
+
+def save(tmp_path, nodes, inputs, initializers=(), outputs=("y",), opset=21, domains=(), **extra):
+    """A file of the given nodes; initializers are dims, or dims with a type or with values."""
+    tensors = []
+    for name, given in dict(initializers).items():
+        dims, kind, values = (
+            (*given, None, None)[:3] if isinstance(given[0], tuple) else (given, None, None)
+        )
+        kind = kind or FLOAT
+        tensor = TensorProto(name=name, dims=dims, data_type=kind)
+        if values is not None:
+            tensor = helper.make_tensor(name, kind, dims, values)
+        tensors.append(tensor)
+    given = [
+        helper.make_tensor_value_info(name, *(dims if isinstance(dims, tuple) else (FLOAT, dims)))
+        for name, dims in inputs.items()
+    ]
+    results = [helper.make_tensor_value_info(name, FLOAT, None) for name in outputs]
+    graph = helper.make_graph(nodes, "g", given, results, tensors, **extra)
+    opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=opsets).SerializeToString())
+    return path
+
+
+def node(operator, inputs, outputs="y", **attributes):
+    return helper.make_node(operator, inputs.split(), outputs.split(), **attributes)
+
+
+def imported(*args, **kwargs):
+    shapes = kwargs.pop("input_shapes", None)
+    return from_onnx(save(*args, **kwargs), shapes).nodes()
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "attributes", "shape", "macs"),
+    [
+        # all lengths different primes: 5 x 7 x 9 taps x 11 x 13
+        ([1, 5, 11, 13], (7, 5, 3, 3), {"pads": [1, 1, 1, 1]}, (7, 11, 13), 45_045),
+        ([1, 3, 227, 227], (64, 3, 11, 11), {"strides": [4, 4]}, (64, 55, 55), 70_276_800),
+        ([1, 96, 27, 27], (256, 48, 5, 5), {"pads": [2] * 4, "group": 2}, (256, 27, 27),
+         223_948_800),
+        # ONNX has top, left, bottom, right
+        ([1, 1, 224, 224], (1, 1, 3, 3), {"pads": [1, 2, 0, 3]}, (1, 223, 227), 223 * 227 * 9),
+        ([1, 1, 224, 224], (1, 1, 3, 3), {"strides": [2, 1], "pads": [1] * 4}, (1, 112, 224),
+         112 * 224 * 9),
+        ([1, 1, 32, 32], (1, 1, 3, 3), {"dilations": [18, 18], "pads": [18] * 4}, (1, 32, 32),
+         32 * 32 * 9),
+        ([1, 1, 4, 4], (2, 1, 2, 2), {"auto_pad": "SAME_UPPER"}, (2, 4, 4), 128),
+        ([1, 1, 128, 128], (128, 1, 3, 3), {"auto_pad": "VALID"}, (128, 126, 126), 18_289_152),
+        ([1, 32, 128], (32, 32, 3), {"pads": [4, 4], "strides": [2]}, (32, 67, 1), 205_824),
+        ([10, 3, 224, 224], (64, 3, 7, 7), {"pads": [3] * 4, "strides": [2, 2]}, (64, 112, 112),
+         118_013_952),
+    ],
+)  # fmt: skip
+def test_convolutions(tmp_path, x, w, attributes, shape, macs):
+    (found,) = imported(tmp_path, [node("Conv", "x w", **attributes)], {"x": x}, {"w": w})
+    assert (found.output_shape, found.macs, found.weights) == (shape, macs, prod(w))
+
+
+def test_same_lower_pads_before(tmp_path):
+    (found,) = imported(
+        tmp_path,
+        [node("Conv", "x w", auto_pad="SAME_LOWER")],
+        {"x": [1, 1, 4, 4]},
+        {"w": (2, 1, 2, 2)},
+    )
+    assert found.layer.padding == (1, 1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "shape"),
+    [
+        ({"strides": [2, 2]}, (1, 4, 4)),
+        ({"strides": [2, 2], "output_padding": [1, 1]}, (1, 5, 5)),
+        ({"strides": [2, 2], "pads": [1, 0, 0, 1]}, (1, 3, 3)),
+        ({"strides": [2, 2], "output_shape": [3, 4]}, (1, 3, 4)),
+    ],
+)
+def test_transposed_convolutions_count_over_their_input(tmp_path, attributes, shape):
+    (found,) = imported(
+        tmp_path,
+        [node("ConvTranspose", "x w", **attributes)],
+        {"x": [1, 3, 2, 2]},
+        {"w": (3, 1, 2, 2)},
+    )
+    assert (found.output_shape, found.macs) == (shape, 48)
+
+
+def test_transposed_convolutions_in_groups(tmp_path):
+    """4 to 6 channels in 2 groups, 3 x 3 taps, on 5 x 7: 6 x 2 x 9 weights at 35 places."""
+    nodes = [node("ConvTranspose", "x w", group=2)]
+    (found,) = imported(tmp_path, nodes, {"x": [1, 4, 5, 7]}, {"w": (4, 3, 3, 3)})
+    assert (found.output_shape, found.weights, found.macs) == ((6, 7, 9), 108, 108 * 35)
+
+
+def test_a_bias_is_the_layer_s_only_if_nobody_takes_the_sum_before(tmp_path):
+    nodes = [node("MatMul", "x w", "h"), node("Add", "h b", "s"), node("Mul", "h s")]
+    found = imported(tmp_path, nodes, {"x": [1, 7, 3]}, {"w": (3, 5), "b": (5,)})
+    assert [n.layer.kind for n in found] == ["linear", "source", "add", "multiply"]
+    assert (found[0].layer.bias, found[1].other_parameters) == (False, 5)
+
+
+def test_products(tmp_path):
+    """Gemm either way round, and MatMul at 128 places: 128 x 128 x 128 MACs."""
+    (gemm,) = imported(
+        tmp_path, [node("Gemm", "x w b", transB=1)], {"x": [1, 512]}, {"w": (10, 512), "b": (10,)}
+    )
+    assert (gemm.weights, gemm.other_parameters, gemm.macs) == (5120, 10, 5120)
+    (matmul,) = imported(tmp_path, [node("MatMul", "x w")], {"x": [1, 128, 128]}, {"w": (128, 128)})
+    assert (matmul.macs, matmul.weights, matmul.output_shape) == (2_097_152, 16_384, (128, 128, 1))
+    nodes = [node("MatMul", "x w", "h"), node("Add", "h b")]
+    (biased,) = imported(tmp_path, nodes, {"x": [1, 7, 3]}, {"w": (3, 5), "b": (5,)})
+    assert (biased.layer.bias, biased.macs) == (True, 105)
+    *_, left = imported(tmp_path, [node("MatMul", "w x")], {"x": [1, 7, 3]}, {"w": (5, 7)})
+    assert (left.macs, left.weights) == (105, 35)
+
+
+def test_products_of_activations_have_no_weights(tmp_path):
+    nodes = [node("Transpose", "x", "t", perm=[0, 1, 3, 2]), node("MatMul", "x t")]
+    found = imported(tmp_path, nodes, {"x": [2, 3, 5, 7]})[-1]
+    assert (found.macs, found.weights, found.output_shape) == (3 * 5 * 5 * 7, 0, (3, 5, 5))
+
+
+def test_weights_stored_once_are_counted_once(tmp_path):
+    nodes = [node("MatMul", "x w", "h"), node("MatMul", "h w")]
+    first, second = imported(tmp_path, nodes, {"x": [1, 7, 3]}, {"w": (3, 3)})
+    assert (first.weights, second.weights, second.macs) == (9, 0, 63)
+    assert second.layer.shares == first.layer.name
+
+
+def scalar(value):
+    return (), FLOAT, [value]
+
+
+def test_gelu_in_pieces(tmp_path):
+    nodes = [
+        node("Div", "x r", "a"), node("Erf", "a", "b"), node("Add", "b one", "c"),
+        node("Mul", "x c", "d"), node("Mul", "d half"),
+    ]  # fmt: skip
+    constants = {"r": scalar(2**0.5), "one": scalar(1.0), "half": scalar(0.5)}
+    (found,) = imported(tmp_path, nodes, {"x": [1, 7, 3]}, constants)
+    assert (found.layer.kind, found.layer.function) == ("activation", "gelu")
+
+
+def test_layer_norm_in_pieces(tmp_path):
+    nodes = [
+        node("ReduceMean", "x axes", "m"), node("Sub", "x m", "c"), node("Pow", "c two", "s"),
+        node("ReduceMean", "s axes", "v"), node("Add", "v eps", "e"), node("Sqrt", "e", "d"),
+        node("Div", "c d", "n"), node("Mul", "n gamma", "g"), node("Add", "g beta"),
+    ]  # fmt: skip
+    constants = {
+        "axes": ((1,), INT64, [-1]), "two": scalar(2.0), "eps": scalar(1e-5), "gamma": (3,),
+        "beta": (3,),
+    }  # fmt: skip
+    (found,) = imported(tmp_path, nodes, {"x": [1, 7, 3]}, constants)
+    assert (found.layer.kind, found.other_parameters) == ("layer-norm", 6)
+
+
+def test_swish_hard_swish_and_chains_that_nobody_knows(tmp_path):
+    def only(*nodes, **constants):
+        (found,) = imported(tmp_path, list(nodes), {"x": [1, 4, 2, 2]}, constants)
+        return getattr(found.layer, "function", getattr(found.layer, "operator", found.layer.kind))
+
+    assert only(node("Sigmoid", "x", "s"), node("Mul", "x s")) == "swish"
+    assert only(node("HardSigmoid", "x", "s", alpha=1 / 6), node("Mul", "s x")) == "hardswish"
+    assert only(node("Mul", "x k"), k=scalar(0.1)) == "scale"
+    assert only(node("Clip", "x low high"), low=scalar(0.0), high=scalar(6.0)) == "hardtanh"
+    assert only(node("Exp", "x")) == "Exp"
+
+
+def test_attention_as_exporters_write_it(tmp_path):
+    """12 tokens, 8 features, 2 heads: 12 x 12 x 8 MACs in each of the two products."""
+    split = ((4,), INT64, [0, 0, 2, 4])
+    nodes = [
+        *[node("MatMul", f"x w{p}", p) for p in "qkv"],
+        *[node("Reshape", f"{p} split", f"{p}1") for p in "qkv"],
+        node("Transpose", "q1", "q2", perm=[0, 2, 1, 3]),
+        node("Transpose", "k1", "k2", perm=[0, 2, 3, 1]),
+        node("Transpose", "v1", "v2", perm=[0, 2, 1, 3]),
+        node("MatMul", "q2 k2", "s"), node("Div", "s root", "t"), node("Softmax", "t", "p", axis=-1),
+        node("MatMul", "p v2", "c"), node("Transpose", "c", "c1", perm=[0, 2, 1, 3]),
+        node("Reshape", "c1 join", "c2"), node("MatMul", "c2 wo"),
+    ]  # fmt: skip
+    constants = {f"w{p}": (8, 8) for p in "qkvo"}
+    constants |= {"split": split, "join": ((3,), INT64, [0, 0, 8]), "root": scalar(2.0)}
+    found = imported(tmp_path, nodes, {"x": ["batch", 12, 8]}, constants)
+    macs = {n.layer.kind: n.macs for n in found}
+    assert [n.layer.kind for n in found] == [
+        "linear", "linear", "linear", "attention-scores", "scale", "activation",
+        "attention-context", "linear",
+    ]  # fmt: skip
+    assert macs["attention-scores"] == macs["attention-context"] == 12 * 12 * 8
+    assert found[3].layer.heads == 2
+
+
+def test_shapes_that_only_a_computation_states(tmp_path):
+    """Shape, Gather, Concat, Reshape: how exporters flatten."""
+    nodes = [
+        node("Shape", "x", "s"), node("Gather", "s zero", "n"), node("Unsqueeze", "n zeros", "n1"),
+        node("Concat", "n1 rest", "target", axis=0), node("Reshape", "x target", "f"),
+        node("MatMul", "f w"),
+    ]  # fmt: skip
+    constants = {
+        "zero": ((), INT64, [0]), "zeros": ((1,), INT64, [0]), "rest": ((1,), INT64, [-1]),
+        "w": (24, 5),
+    }  # fmt: skip
+    (found,) = imported(tmp_path, nodes, {"x": ["n", 2, 3, 4]}, constants)
+    assert found.macs == 120
+
+
+def test_shapes_that_inference_does_not_follow(tmp_path):
+    """A class token repeated to the batch through Where and Equal, as exporters write expand."""
+    nodes = [
+        node("Shape", "x", "s"), node("Gather", "s zero", "n"), node("Unsqueeze", "n zeros", "n1"),
+        node("Concat", "n1 minus minus", "target", axis=0),
+        node("ConstantOfShape", "three", "ones", value=helper.make_tensor("v", INT64, [1], [1])),
+        node("Mul", "ones minus", "negative"), node("Equal", "target negative", "open"),
+        node("Where", "open ones target", "shape"), node("Expand", "token shape", "tokens"),
+        node("Concat", "tokens x", "all", axis=1), node("MatMul", "all w"),
+    ]  # fmt: skip
+    constants = {
+        "zero": ((), INT64, [0]), "zeros": ((1,), INT64, [0]), "minus": ((1,), INT64, [-1]),
+        "three": ((1,), INT64, [3]), "token": (1, 1, 6), "w": (6, 5),
+    }  # fmt: skip
+    found = imported(tmp_path, nodes, {"x": ["n", 16, 6]}, constants)
+    assert [n.layer.kind for n in found] == ["source", "concat", "linear"]
+    assert (found[0].other_parameters, found[2].macs) == (6, 17 * 30)
+
+
+def test_a_name_that_is_no_text_is_made_one(tmp_path):
+    path = save(tmp_path, [helper.make_node("Relu", ["x"], ["y"], "abcd")], {"x": [1, 3]})
+    path.write_bytes(path.read_bytes().replace(b"abcd", b"ab\xff\xfe"))
+    assert from_onnx(path).layers[0].name == "ab"
+
+
+def test_pools_joins_and_slices(tmp_path):
+    nodes = [
+        node("MaxPool", "x", "p", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),
+        node("GlobalAveragePool", "p", "g"), node("Mul", "p g", "m"),
+        node("Concat", "p m", "c", axis=1), node("Slice", "c start stop axis", "s"),
+        node("DepthToSpace", "s", "d", blocksize=2), node("Resize", "d   size", mode="linear"),
+    ]  # fmt: skip
+    nodes[-1] = helper.make_node("Resize", ["d", "", "", "size"], ["y"], mode="linear")
+    constants = {
+        "start": ((1,), INT64, [4]), "stop": ((1,), INT64, [12]), "axis": ((1,), INT64, [1]),
+        "size": ((4,), INT64, [1, 2, 9, 11]),
+    }  # fmt: skip
+    found = imported(tmp_path, nodes, {"x": [1, 8, 8, 8]}, constants)
+    kinds = [n.layer.kind for n in found]
+    assert kinds == [
+        "max-pool", "global-average-pool", "multiply", "concat", "slice", "pixel-shuffle", "upsample",
+    ]  # fmt: skip
+    assert [n.output_shape for n in found][-3:] == [(8, 4, 4), (2, 8, 8), (2, 9, 11)]
+
+
+def test_embedding_and_several_inputs(tmp_path):
+    nodes = [node("Gather", "table ids", "e"), node("Add", "e more")]
+    inputs = {"ids": (INT64, [1, 7]), "more": [1, 7, 5]}
+    found = imported(tmp_path, nodes, inputs, {"table": (100, 5)})
+    assert [n.layer.kind for n in found] == ["source", "embedding", "add"]
+    assert found[1].other_parameters == 500 and found[2].output_shape == (5, 7, 1)
+
+
+def test_what_has_no_model_is_passed_over_by_name(tmp_path):
+    nodes = [
+        node("LRN", "x", "h", size=5),
+        node("Foo", "h", "f", domain="my.ops"),
+        node("Relu", "f"),
+    ]
+    path = save(tmp_path, nodes, {"x": [1, 4, 5, 5]}, domains=["my.ops"])
+    report = evaluate(path, "ascend", "fp")
+    assert [line for line in report.not_counted if line.startswith(("LRN", "my.ops.Foo"))] == [
+        "LRN: 1 layers, 100 output elements an image (33.3 % of the network's)",
+        "my.ops.Foo: 1 layers, 100 output elements an image (33.3 % of the network's)",
+    ]
+
+
+# Widths
+
+
+def test_quantizers_set_widths(tmp_path):
+    zero8, zero4 = ((), INT8, [0]), ((), TensorProto.INT4, [0])
+    nodes = [
+        node("QuantizeLinear", "x s z8", "xq"), node("DequantizeLinear", "xq s z8", "xd"),
+        node("DequantizeLinear", "wq s z4", "w"), node("Conv", "xd w", "c"),
+        node("QuantizeLinear", "c s z8", "cq"), node("DequantizeLinear", "cq s z8"),
+    ]  # fmt: skip
+    constants = {"s": scalar(0.1), "z8": zero8, "z4": zero4, "wq": ((7, 5, 1, 1), TensorProto.INT4)}
+    path = save(tmp_path, nodes, {"x": [1, 5, 3, 3]}, constants)
+    view, found = from_onnx(path).nodes()
+    assert (view.layer.kind, view.layer.bits) == ("reshape", 8)
+    assert (found.layer.weight_bits, found.layer.bits, found.input_bits) == (4, 8, (8,))
+    rows = evaluate(path, "ascend", "as-stated", mode="inference").rows
+    top = {row.tensor: row.bits / row.accesses for row in rows if row.level == "L3"}
+    assert top == {"I": 8, "F": 4, "O": 8}
+
+
+@pytest.mark.parametrize(("attributes", "bits"), [({}, 8), ({"output_dtype": TensorProto.INT4}, 4)])
+def test_a_quantizer_without_zero_point(tmp_path, attributes, bits):
+    nodes = [
+        node("Relu", "x", "r"), node("QuantizeLinear", "r s", "q", **attributes),
+        node("DequantizeLinear", "q s"),
+    ]  # fmt: skip
+    (found,) = imported(tmp_path, nodes, {"x": [1, 6]}, {"s": scalar(0.5)})
+    assert found.layer.bits == bits
+
+
+def test_qonnx_quantizers_set_widths(tmp_path):
+    domain = "qonnx.custom_op.general"
+    bits = {"two": scalar(2.0), "s": scalar(1.0), "z": scalar(0.0)}
+    nodes = [
+        node("Quant", "w0 s z two", "w", domain=domain), node("MatMul", "x w", "h"),
+        node("BipolarQuant", "h s", domain=domain),
+    ]  # fmt: skip
+    (found,) = imported(tmp_path, nodes, {"x": [1, 6]}, bits | {"w0": (6, 3)}, domains=[domain])
+    assert (found.layer.weight_bits, found.layer.bits, found.weights) == (2, 1, 18)
+
+
+# Files that are wrong, open or large
+
+
+def test_open_dimensions_are_the_user_s(tmp_path):
+    path = save(tmp_path, [node("Conv", "x w")], {"x": ["n", 3, "h", "w"]}, {"w": (5, 3, 1, 1)})
+    with pytest.raises(ShapeError, match=r"input x is \[n, 3, h, w\].*--input-shape x=1,3,224,224"):
+        from_onnx(path)
+    assert load_network(path, input_shapes(["x=1,3,7,11"])).nodes()[0].macs == 15 * 77
+    for words, message in (
+        ({"z": (1,)}, "has no input 'z'; its inputs are x"),
+        ({"x": (1, 3, 7)}, "input x has 4 dimensions, not 3"),
+        ({"x": (1, 4, 7, 7)}, "differs where the file leaves nothing open"),
+    ):
+        with pytest.raises(SpecError, match=message):
+            from_onnx(path, words)
+    with pytest.raises(SpecError, match="write name=1,3,224,224"):
+        input_shapes(["x=1,0"])
+
+
+def test_weights_and_external_data_are_not_read(tmp_path):
+    path = save(tmp_path, [node("MatMul", "x w")], {"x": [1, 40_000]}, {"w": (40_000, 20_000)})
+    model = onnx.load(path, load_external_data=False)
+    tensor = model.graph.initializer[0]
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="there_is_no_such_file.bin")
+    path.write_bytes(model.SerializeToString())
+    assert from_onnx(path).nodes()[0].weights == 800_000_000
+
+
+def test_short_constants_are_kept_where_weights_are_not():
+    from hwmodel.importers.wire import without_weights
+
+    few = helper.make_tensor("few", INT64, (100,), range(100))
+    many = helper.make_tensor("many", INT64, (1000,), range(1000))
+    model = helper.make_model(helper.make_graph([node("Relu", "x")], "g", [], [], [few, many]))
+    lean = onnx.ModelProto.FromString(without_weights(memoryview(model.SerializeToString()), "m"))
+    kept, left_out = lean.graph.initializer
+    assert kept == few and left_out.dims == [1000] and not left_out.ByteSize() > 100
+
+
+def test_large_weights_within_the_file_are_passed_over(tmp_path):
+    raw = helper.make_tensor("w", FLOAT, (600, 600), b"\0" * 1_440_000, raw=True)
+    graph = helper.make_graph(
+        [node("MatMul", "x w")], "g", [helper.make_tensor_value_info("x", FLOAT, [1, 600])],
+        [helper.make_tensor_value_info("y", FLOAT, None)], [raw],
+    )  # fmt: skip
+    path = tmp_path / "large.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    from hwmodel.importers.wire import without_weights
+
+    assert len(without_weights(memoryview(path.read_bytes()), "large.onnx")) < 300
+    assert from_onnx(path).nodes()[0].weights == 360_000
+
+
+def test_a_cycle_is_named(tmp_path):
+    path = save(
+        tmp_path, [node("Add", "x b", "a"), node("Relu", "a", "b")], {"x": [1, 3]}, outputs="b"
+    )
+    with pytest.raises(SpecError, match="takes 'b', which no operator before it gives"):
+        from_onnx(path)
+
+
+@pytest.mark.parametrize("dims", [[1, 0, 4, 4], [1, -3, 4, 4]])
+def test_lengths_of_zero_and_below_are_named(tmp_path, dims):
+    path = save(tmp_path, [node("Relu", "x")], {"x": dims})
+    with pytest.raises(ShapeError, match="all have to be above 0"):
+        from_onnx(path)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "w", "message"),
+    [
+        ({"pads": [-9, -9, -9, -9]}, (2, 3, 3, 3), "attributes and inputs do not fit"),
+        ({"strides": [0, 0]}, (2, 3, 3, 3), "attributes and inputs do not fit"),
+        ({"strides": [1]}, (2, 3, 3, 3), "do not fit|not those of a Conv"),
+        ({"group": 2}, (2, 3, 3, 3), "its weights are for 6 channels, its input has 3"),
+        ({"dilations": [99, 99]}, (2, 3, 3, 3), "all have to be above 0"),
+        ({}, (2, 4, 3, 3), "its weights are for 4 channels, its input has 3"),
+        ({}, (2, 3, -3, 3), "none may be below 0"),
+        ({}, (2, 3, 9, 9), "all have to be above 0"),
+    ],
+)
+def test_attributes_that_cannot_be_end_in_a_message(tmp_path, attributes, w, message):
+    path = save(tmp_path, [node("Conv", "x w", **attributes)], {"x": [1, 3, 4, 4]}, {"w": w})
+    with pytest.raises(HwmodelError, match=message):
+        from_onnx(path)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10, 500, 2000, 15_000])
+def test_truncated_files_end_in_a_message(tmp_path, cut):
+    path = tmp_path / "cut.onnx"
+    path.write_bytes((LIGHT / "light_squeezenet.onnx").read_bytes()[:cut])
+    with pytest.raises(HwmodelError, match=r"cut\.onnx"):
+        from_onnx(path)
+
+
+def test_damaged_files_end_in_a_message_or_in_a_network(tmp_path):
+    """One byte changed at every 97th place."""
+    whole = (LIGHT / "light_bvlc_alexnet.onnx").read_bytes()
+    path = tmp_path / "damaged.onnx"
+    for at in range(0, len(whole), 97):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        try:
+            from_onnx(path).nodes()
+        except HwmodelError as error:
+            assert str(error)
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_DATA, (2**30, 2**30))
+from hwmodel.errors import HwmodelError
+from hwmodel.importers.onnx import from_onnx
+try:
+    print(len(from_onnx(sys.argv[1]).layers), "layers")
+except HwmodelError as error:
+    print(error)
+"""
+
+
+def limited(path):
+    """What importing says, in a process of its own with 1 GB."""
+    start = time.monotonic()
+    ran = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == 0, ran.stderr[-500:]
+    assert time.monotonic() - start < 20
+    return ran.stdout.strip()
+
+
+def chain(length):
+    """The bytes of a file with so many operators in a row; written as a text, for speed."""
+
+    def field(number, body):
+        size, out = len(body), bytearray([number << 3 | 2])
+        while size > 0x7F:
+            out.append(size & 0x7F | 0x80)
+            size >>= 7
+        return bytes(out) + bytes([size]) + body
+
+    nodes = b"".join(
+        field(1, field(1, b"%d" % i) + field(2, b"%d" % (i + 1)) + field(4, b"Relu"))
+        for i in range(length)
+    )
+    info = helper.make_tensor_value_info("0", FLOAT, [1, 3]).SerializeToString()
+    opset = helper.make_opsetid("", 21).SerializeToString()
+    return b"\x08\x0a" + field(7, nodes + field(11, info)) + field(8, opset)
+
+
+def test_a_million_operators_end_in_a_message(tmp_path):
+    path = tmp_path / "long.onnx"
+    path.write_bytes(chain(10**6))
+    assert limited(path).endswith("more than 100,000 operators")
+
+
+def test_more_layers_than_a_network_has_end_in_a_message(tmp_path):
+    path = tmp_path / "long.onnx"
+    path.write_bytes(chain(90_000))
+    assert limited(path).endswith("more than 10,000 layers")
+
+
+def test_long_rows_of_constants_and_of_elementary_operators(tmp_path):
+    nodes = [node("Identity", f"c{i}", f"c{i + 1}") for i in range(3000)]
+    nodes += [node("Exp", f"x{i}", f"x{i + 1}") for i in range(3000)]
+    nodes.append(node("Mul", "x3000 c3000"))
+    found = imported(tmp_path, nodes, {"x0": [1, 3]}, {"c0": (3,)})
+    assert found[-1].layer.kind == "scale" and found[-1].other_parameters == 3
+    assert {n.layer.operator for n in found[:-1]} == {"Exp"} and len(found) == 3001
+
+
+def test_two_gigabytes_of_weights_are_not_read(tmp_path):
+    """A sparse file: the weights are a hole of 2 GB in the middle of one field."""
+    head = chain(3)
+    tensor = TensorProto(name="w", dims=[1], data_type=FLOAT).SerializeToString()
+    path = tmp_path / "huge.onnx"
+    with path.open("wb") as stream:
+        stream.write(head)
+        stream.truncate(2**31 - 2)  # zeros: no field has the number 0
+    assert "huge.onnx" in limited(path)
+    with path.open("wb") as stream:
+        stream.truncate(2**31 + 5)
+    assert limited(path).endswith("an ONNX file has at most 2,147,483,647")
+    assert tensor and resource
+
+
+def test_importing_takes_no_longer_than_twice_what_shape_inference_takes(tmp_path):
+    """On a file with its weights (ResNet-18's, 47 MB); see docs/networks.md for files without."""
+    path = tmp_path / "weights.onnx"
+    nodes, tensors, before = [], [], 64
+    for i in range(16):
+        channels = 64 * 2 ** (i // 4)
+        dims = (channels, before, 3, 3)
+        raw = b"\0" * 4 * prod(dims)
+        tensors.append(helper.make_tensor(f"w{i}", FLOAT, dims, raw, raw=True))
+        nodes.append(node("Conv", f"{i} w{i}", f"c{i}", pads=[1] * 4))
+        nodes.append(node("Relu", f"c{i}", str(i + 1)))
+        before = channels
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("0", FLOAT, [1, 64, 56, 56])],
+        [helper.make_tensor_value_info("16", FLOAT, None)], tensors,
+    )  # fmt: skip
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+
+    def least(function):
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            function()
+            times.append(time.process_time() - start)
+        return min(times)
+
+    model = onnx.load(path)
+    inferring = least(lambda: onnx.shape_inference.infer_shapes(model))
+    assert least(lambda: from_onnx(path)) <= 2 * inferring
+
+
+def test_a_factor_that_is_no_parameter_costs_none():
+    assert Scale(name="s", kind="scale", learned=False).other_parameters([(7, 1, 1)]) == 0
