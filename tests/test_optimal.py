@@ -157,6 +157,11 @@ def test_reads_and_writes_have_their_own_price():
     hardware = chip((8,), [(1.0, 1.2), (1.0, 1.2)])
     priced = level_energy(asked, rates(linear(1, 1, 1, (1, 1, 1)), hardware, 0, 32))
     assert priced == pytest.approx(160)
+    sums = Traffic(0, 0, O_partial_reads=3, O_partial_writes=5, O_writes=0)
+    priced = level_energy(sums, rates(linear(1, 1, 1, (1, 1, 1)), hardware, 0, 32))
+    assert priced == pytest.approx(32 * (3 * 1.0 + 5 * 1.2))
+    wide = level_energy(sums, rates(linear(1, 1, 1, (1, 1, 48)), hardware, 0, 32))
+    assert wide == pytest.approx(48 * (3 * 1.0 + 5 * 1.2))  # never narrower than O
 
 
 def test_what_cannot_fit_is_named():
