@@ -53,6 +53,7 @@ class Options:
     ofmap_space: OfmapSpace = "held"
     limit: int = 3_000_000  # entries of any list
     nests: int = 5_000  # nests of classes met one by one; a thousand take seconds
+    examined: int = 3_000_000  # of all in all: some ten seconds
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
     prepared = space(problem, hardware, sums, options.rule, room, limits)
     _check_feasible(prepared, hardware)
     try:
-        best, bound = _best_first(prepared, _orders(prepared, options.stationary))
+        best, bound = _best_first(prepared, _orders(prepared, options.stationary), options.examined)
     except TooMany:  # not even the classes of the reduction could be listed
         best, bound = _Best(inf, None), uncut_energy(prepared)
     if best.mapping is None or best.energy > bound * (1 + ROUNDING):
@@ -105,17 +106,19 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
     return _certified(problem, hardware, options, best, bound)
 
 
-def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
+def _best_first(space: Space, orders: list[_Order], budget: int) -> tuple[_Best, float]:
     """The best tiling under any of `orders`, and what no tiling costs less than.
 
     The order with the lowest bound goes on, by one step of slack; so a good tiling is found early,
-    and most orders are never looked into.
+    and most orders are never looked into. Beyond `budget` examined, the lowest bound stands.
     """
     best, stuck = _Best(inf, None), inf
     known: dict[Level, float] = {}
     queue = [(order.settled, i, order) for i, order in enumerate(orders)]
     heapify(queue)
     while queue and queue[0][0] < best.energy * (1 - ROUNDING):
+        if best.examined > budget:
+            return best, min(stuck, queue[0][0])
         _, i, order = heappop(queue)
         before = order.settled
         try:

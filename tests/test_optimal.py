@@ -73,9 +73,9 @@ def energy_of(problem, hardware, filters):
 
 layers = st.builds(
     lambda n, m, c, size, k, step, pad: conv(n, m, c, size, k, step, min(pad, k - 1)),
-    *[st.integers(1, 24)] * 3,
-    st.integers(7, 14),
-    st.integers(1, 5),
+    *[st.integers(1, 9)] * 3,
+    st.integers(5, 9),
+    st.integers(1, 3),
     st.integers(1, 3),
     st.integers(0, 2),
 )
