@@ -20,7 +20,7 @@ from hwmodel.layers import PASSES, Conv
 from hwmodel.pricing import level_energies, memory_energy, rates
 from hwmodel.problem import Extents, Operand, Problem, Widths
 from hwmodel.report import NATURE, scale, table
-from hwmodel.tiling import Tiling, counts, footprints
+from hwmodel.tiling import Tiling, counts, footprints, touched_elements
 from hwmodel.tiling import tile as tile_of
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ class Solved:
         top, bits = self.traffic[0], self.problem.bits
         moved = top.I_reads * bits.I + top.F_reads * bits.F + top.O_writes * bits.O
         once = (
-            self.problem.I_elements * bits.I
+            touched_elements(self.problem) * bits.I
             + self.problem.F_elements * bits.F
             + self.problem.O_elements * bits.O
         )

@@ -10,10 +10,10 @@ from hwmodel.hardware import Hardware
 from hwmodel.optimal import Certificate, Options, Stationary, optimal
 from hwmodel.pricing import partial_sum_bits
 from hwmodel.problem import Extents, Operand, Problem
-from hwmodel.rows import RowRule, block_rows, most_rows
+from hwmodel.rows import TOUCHED, RowRule, block_rows, most_rows
 from hwmodel.search import level_by_level
 
-__all__ = ["Tiling", "counts", "footprints", "tile"]
+__all__ = ["Tiling", "counts", "footprints", "tile", "touched_elements"]
 
 
 class Tiling(NamedTuple):
@@ -84,3 +84,11 @@ def footprints(
         (buffer.name, sum(bits[operand] for operand in buffer.holds), buffer.capacity_bits)
         for buffer in hardware.levels[level].buffers
     ]
+
+
+def touched_elements(problem: Problem) -> int:
+    """Elements of I that some window touches: each must be moved once at least."""
+    n = problem.extent
+    rows = int(block_rows(problem.height, TOUCHED, 0, n.HO, 0, n.HF))
+    columns = int(block_rows(problem.width, TOUCHED, 0, n.WO, 0, n.WF))
+    return problem.groups * n.N * n.C * rows * columns

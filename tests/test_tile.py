@@ -77,3 +77,11 @@ def test_a_wrong_line_is_refused_in_one_sentence(hwmodel, options, sentence):
     code, out, err = hwmodel(*BASE, *options)
     assert (code, out) == (2, "")
     assert sentence in err and err.count("\n") == 1
+
+
+def test_a_stride_that_skips_rows_leaves_nothing_compulsory_in_them(hwmodel):
+    """A 1 x 1 convolution of stride 2 touches a quarter of its ifmap, and moves that once."""
+    conv = "N=1,M=8,C=8,H=8,W=8,K=1,stride=2"
+    code, out, err = hwmodel(*BASE, "--conv", conv)
+    assert code == 0 and "L3 moves 1.0000 times the compulsory traffic" in out, err
+    assert solved(hwmodel, conv=conv)["accesses"][0]["I"] == 8 * 4 * 4
