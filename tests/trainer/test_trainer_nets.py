@@ -117,7 +117,7 @@ def test_a_users_file_is_a_network(tmp_path):
     ("change", "message"),
     [
         (("kernel: 3, stride", "kernle: 3, stride"), ":9: layers.conv2.kernle is not a field; did you mean 'kernel'?"),
-        (("outputs: 9", "outputs: 0"), ":16: layers.fc4.outputs 0: Input should be greater than or equal to 1"),
+        (("outputs: 9", "outputs: 0"), ":16: layers.fc4.outputs 0: must be at least 1"),
         (("input: conv3", "input: conv4"), ":13: layers.sum: no layer above is called 'conv4'; did you mean 'conv3'?"),
         (("second: side", "second: sum"), ":13: layers.sum: no layer above is called 'sum'; known: act1, act2, conv1, conv2, conv3, side"),
         (("name: act2", "name: act1"), ":10: layers.act1: the name is used twice"),
