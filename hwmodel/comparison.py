@@ -47,7 +47,7 @@ class Comparison(NamedTuple):
     memory: float | None = None  # movement of all parts
     source_percent: float | None = None
     residual_percent: float | None = None  # of the published value: 100 (ours / source - 1)
-    reason: str | None = None  # not a column of the CSV
+    reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
 
 
 class Reached(NamedTuple):
@@ -248,4 +248,5 @@ def _line(report: Report, whole: float | None, source: float | None) -> Comparis
         memory=fsum(row.energy for row in report.rows if row.level != COMPUTE),
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
+        reason=report.unproved or None,
     )

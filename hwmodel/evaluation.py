@@ -91,6 +91,17 @@ class Report:
         return self.hardware.energy_unit
 
     @property
+    def unproved(self) -> str:
+        """What is to be said of tilings that the optimal search did not prove; "" if nothing."""
+        gaps = [t.certificate.gap for _, t in self.tilings if t.certificate and t.certificate.gap]
+        if not gaps:
+            return ""
+        return (
+            f"{len(gaps)} of {len(self.tilings)} tilings are not proved optimal: they cost at most "
+            f"{100 * max(gaps):.1f} % more than the optimum"
+        )
+
+    @property
     def records(self) -> list[tuple[object, ...]]:
         """The tidy table as plain tuples in the order of `COLUMNS`."""
         inputs = (self.network.name, self.hardware.name, self.method.name, self.accounting.name)

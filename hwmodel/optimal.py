@@ -35,6 +35,8 @@ Ints = NDArray[np.int64]
 SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
 GROWTH = (30, 10.0), (300, 4.0), (3000, 2.0), (inf, 1.4)  # of the slack, by entries listed
 CAREFUL = 1e-3  # relative slack from which it grows twofold at most
+SHORT = 112  # outputs and taps of an axis that is settled all the same
+LOOSE_NESTS = 20  # met where the bound of rows is loose: more seldom prove anything
 CHUNK = 50_000  # nests looked at together, to save memory
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
@@ -94,7 +96,7 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
         so far is returned with its gap.
     """
     sums, room = options.partial_sum_bits, options.ofmap_space
-    limits = options.limit, options.nests
+    limits = options.limit, options.nests if _tight(problem) else min(options.nests, LOOSE_NESTS)
     prepared = space(problem, hardware, sums, options.rule, room, limits)
     _check_feasible(prepared, hardware)
     try:
@@ -104,6 +106,20 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
     if best.mapping is None or best.energy > bound * (1 + ROUNDING):
         best = _fallback(prepared, hardware, best)
     return _certified(problem, hardware, options, best, bound)
+
+
+def _tight(problem: Problem) -> bool:
+    """Whether halos enter the bound of rows well enough that most searches end soon.
+
+    They do where rows are touched by outputs, and by taps, in a row; a dilation and a step undo
+    that. Axes that are short enough are settled all the same.
+    """
+    n = problem.extent
+    axes = ((problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF))
+    return all(
+        min(outs, taps) == 1 or w.step == w.dilation == 1 or max(outs, taps) <= SHORT
+        for w, outs, taps in axes
+    )
 
 
 def _best_first(space: Space, orders: list[_Order], budget: int) -> tuple[_Best, float]:

@@ -157,6 +157,7 @@ def report(
     }
     found, pieces = _report(asked, trace, tensors)
     end = notes({found.accounting.name: found.not_counted})
+    end = f"{found.unproved}.\n{end}" if found.unproved else end
     if run is not None:
         end = f"{run_sentence(found, run)}\n{end}"
     inputs = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
@@ -235,13 +236,16 @@ def plot(
 
 def _refuse_if_none(lines: list[Comparison]) -> None:
     """Stop, with nothing written, where not one line could be computed."""
-    if lines and all(line.reason for line in lines):
+    if lines and all(line.energy is None for line in lines):
         raise HwmodelError(str(lines[0].reason))
 
 
 def _partly(lines: list[Comparison]) -> None:
     """Exit with 1 where some lines could not be computed: what is there, is right."""
-    failed = [line for line in lines if line.reason]
+    for line in lines:
+        if line.reason and line.energy is not None:
+            say(f"hwmodel: {line.method} on {line.hardware}, {line.accounting}: {line.reason}")
+    failed = [line for line in lines if line.energy is None]
     for line in failed:
         say(f"hwmodel: {line.method} on {line.hardware}, {line.accounting}: {line.reason}")
     if failed:
