@@ -97,8 +97,8 @@ class Report:
         if not gaps:
             return ""
         return (
-            f"{len(gaps)} of {len(self.tilings)} tilings are not proved optimal: they cost at most "
-            f"{100 * max(gaps):.1f} % more than the optimum"
+            f"{len(gaps)} of {len(self.tilings)} tilings are not proved optimal: the largest gap "
+            f"to a lower bound is {100 * max(gaps):.1f} %"
         )
 
     @property
