@@ -13,8 +13,8 @@ from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
 from hwmodel.measured import measures
-from hwmodel.method import Edge, Method
-from hwmodel.network import Network, load_network
+from hwmodel.method import Edge, Method, Teacher
+from hwmodel.network import Network, Node, load_network
 from hwmodel.optimal import Stationary
 from hwmodel.problem import Problem
 from hwmodel.tiling import Tiling, tile
@@ -152,26 +152,47 @@ def evaluate(
     choices = load(Accounting, accounting)
     _check(batch, mode)
     tiler = tiler or Tiler(chip, choices)
-    rows: list[Row] = []
-    tilings: list[tuple[Product, Tiling]] = []
     measured = None
     if trace is not None:
         measured = measures(trace if isinstance(trace, Trace) else read_trace(Path(trace)))
     job = Job(method, choices, batch, mode, measured)
     nodes = network.nodes(frozenset(method.omits))
     edges = method.edges(nodes, choices, measured)
+    rows, tilings = _worked(nodes, edges, job, tiler)
+    if choices.teacher and method.teacher is not None and job.trains:
+        rows += _teacher_rows(method.teacher, chip, choices, batch)
+    missing = not_counted(network, choices, mode)
+    return Report(
+        network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing
+    )
+
+
+def _worked(
+    nodes: tuple[Node, ...], edges: dict[str, Edge], job: Job, tiler: Tiler
+) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
+    """Rows of all layers, and the tiling of each product."""
+    rows: list[Row] = []
+    tilings: list[tuple[Product, Tiling]] = []
     for node in nodes:
         for work in works(node, edges, job):
             if isinstance(work, Product):
                 tiling = tiler.tiling(work)
                 tilings.append((work, tiling))
-                rows += product_rows(work, tiling.mapping, chip, choices)
+                rows += product_rows(work, tiling.mapping, tiler.hardware, job.accounting)
             else:
-                rows += stream_rows(work, chip, choices)
-    missing = not_counted(network, choices, mode)
-    return Report(
-        network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing
+                rows += stream_rows(work, tiler.hardware, job.accounting)
+    return rows, tilings
+
+
+def _teacher_rows(
+    teacher: Teacher, chip: Hardware, accounting: Accounting, batch: int
+) -> list[Row]:
+    """The forward pass of a distilling method's teacher, its layers named after it."""
+    report = evaluate(
+        teacher.network, chip, teacher.method, accounting=accounting, batch=batch, mode="inference"
     )
+    name = report.network.name
+    return [row._replace(layer=f"{name}.{row.layer}") for row in report.rows]
 
 
 def _check(batch: int, mode: Mode) -> None:

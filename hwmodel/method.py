@@ -20,7 +20,16 @@ from hwmodel.layers import PASSES, Cost, Pass
 from hwmodel.measured import LayerMeasures, Measures
 from hwmodel.network import INPUT, Node
 
-__all__ = ["Arithmetic", "Edge", "ExtraWork", "LayerRule", "Method", "TensorRule", "Treatment"]
+__all__ = [
+    "Arithmetic",
+    "Edge",
+    "ExtraWork",
+    "LayerRule",
+    "Method",
+    "Teacher",
+    "TensorRule",
+    "Treatment",
+]
 __all__ += ["Update", "Where"]
 
 Arithmetic = Literal["mac", "int-mac", "add", "shift-add", "logic", "accumulate"]

@@ -336,7 +336,7 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
         return sums
 
     before, after = energies(assumed), energies(measured)
-    for name in before:
+    for name in [name for name in before if name in assumed.edges]:
         old, new = assumed.edges[name], measured.edges[name]
         one, other = fsum(before[name]), fsum(after[name])
         if (old, one) != (new, other):

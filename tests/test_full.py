@@ -159,3 +159,17 @@ def test_an_operator_without_a_model_is_listed_with_its_share_and_strict_refuses
     )
     with pytest.raises(ShapeError, match="layer odd is the operator 'FFT', which has no model"):
         refuse_unknown(found)
+
+
+def test_a_teacher_adds_its_forward_pass_where_it_is_asked_for():
+    alone = evaluate(network(), "ascend", "reactnet", accounting="full", batch=N)
+    taught = evaluate(
+        network(),
+        "ascend",
+        "reactnet",
+        accounting=FULL.model_copy(update={"teacher": True}),
+        batch=N,
+    )
+    teacher = evaluate("resnet34", "ascend", "fp", accounting="full", batch=N, mode="inference")
+    assert taught.energy == pytest.approx(alone.energy + teacher.energy, rel=1e-12)
+    assert {row.layer.split(".")[0] for row in taught.rows[len(alone.rows) :]} == {"resnet34"}
