@@ -52,7 +52,10 @@ def test_the_commands_named_for_other_kinds_exist(hwmodel):
 def test_python_blocks_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for block in blocks(path.read_text(encoding="utf-8"), "python"):
-        exec(compile(block, str(path), "exec"), {})
+        names: dict[str, object] = {}
+        exec(compile(block, str(path), "exec"), names)
+        if "report" in names:
+            assert names["report"].energy > 0
 
 
 def test_the_files_shown_as_examples_are_right_and_work_together(hwmodel, tmp_path):

@@ -184,6 +184,7 @@ def test_a_folder_in_the_place_of_the_file_is_one_sentence(tmp_path):
 def test_a_file_in_the_place_of_the_folder_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("old")
     refused_to_write(tmp_path / "file" / "new", "File exists")
+    assert (tmp_path / "file").read_text() == "old"
 
 
 def test_a_folder_that_vanishes_in_mid_write_is_one_sentence(tmp_path):
@@ -205,6 +206,7 @@ def test_a_read_only_folder_is_one_sentence(tmp_path, monkeypatch):
 
     monkeypatch.setattr("tempfile.mkstemp", refuse)  # an administrator may write everywhere
     refused_to_write(tmp_path / "file", "Permission denied")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
