@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from hwmodel.accesses import Mapping
 from hwmodel.accounting import Accounting
 from hwmodel.hardware import Buffer, Hardware
 from hwmodel.prices import OperationKind, price
-from hwmodel.pricing import level_energies, partial_sum_bits, rates
 from hwmodel.problem import OPERANDS, Problem
-from hwmodel.tiling import counts
+from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.pricing import level_energies, partial_sum_bits, rates
+from hwmodel.tiling.tile import counts
 
 __all__ = ["COMPUTE", "Component", "Operation", "Product", "Row", "Stream", "product_rows"]
 __all__ += ["stream_rows"]

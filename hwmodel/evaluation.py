@@ -15,9 +15,9 @@ from hwmodel.hardware import Hardware
 from hwmodel.measured import measures
 from hwmodel.method import Edge, Method, Teacher
 from hwmodel.network import Network, Node, load_network
-from hwmodel.optimal import Stationary
 from hwmodel.problem import Problem
-from hwmodel.tiling import Tiling, tile
+from hwmodel.tiling.optimal import Stationary
+from hwmodel.tiling.tile import Tiling, tile
 from hwmodel.trace import Trace, read_trace
 from hwmodel.workload import MODES, Job, Mode, works
 

@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from hwmodel.accesses import Cut, between, sums_moved
-from hwmodel.pricing import level_energy, rates
 from hwmodel.problem import Extents
+from hwmodel.tiling.accesses import Cut, between, sums_moved
+from hwmodel.tiling.pricing import level_energy, rates
 from tests import simulator
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hwmodel.hardware import Hardware
 from hwmodel.layers import Conv
 from hwmodel.problem import Extents, Problem, Widths, Window
-from hwmodel.rows import RowRule
+from hwmodel.tiling.rows import RowRule
 
 
 def examples(thorough):

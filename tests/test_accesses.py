@@ -4,10 +4,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hwmodel.accesses import Mapping, Traffic, paper_top, traffic
 from hwmodel.layers import Conv
 from hwmodel.problem import Extents, Problem, Widths, Window
-from hwmodel.rows import RowRule
+from hwmodel.tiling.accesses import Mapping, Traffic, paper_top, traffic
+from hwmodel.tiling.rows import RowRule
 from tests.simulator import simulate
 from tests.strategies import convolutions, dividing_tiles, problem
 

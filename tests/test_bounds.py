@@ -1,11 +1,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.accesses import axis_rows
-from hwmodel.bounds import _axis
-from hwmodel.nests import stands
 from hwmodel.problem import Window
-from hwmodel.rows import RowRule
+from hwmodel.tiling.accesses import axis_rows
+from hwmodel.tiling.bounds import _axis
+from hwmodel.tiling.nests import stands
+from hwmodel.tiling.rows import RowRule
 from tests.strategies import row_rules
 
 windows = st.builds(

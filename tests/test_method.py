@@ -4,11 +4,11 @@ import pytest
 
 from hwmodel import NameUnknown, SpecError, evaluate
 from hwmodel.accounting import Accounting
-from hwmodel.catalogue import checked
 from hwmodel.energy import Product
 from hwmodel.files import bundled, load
 from hwmodel.method import Method
 from hwmodel.network import load_network
+from hwmodel.views.catalogue import checked
 from hwmodel.workload import Job, works
 from tests.specs import ACCOUNTING, METHOD, NETWORK, written
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hwmodel.accesses import Mapping, Traffic, traffic
 from hwmodel.errors import Infeasible
-from hwmodel.optimal import Options, optimal
-from hwmodel.pricing import level_energy, memory_energy, rates
 from hwmodel.problem import Extents, Problem, Widths, Window
-from hwmodel.search import candidates
+from hwmodel.tiling.accesses import Mapping, Traffic, traffic
+from hwmodel.tiling.level_by_level import candidates
+from hwmodel.tiling.optimal import Options, optimal
+from hwmodel.tiling.pricing import level_energy, memory_energy, rates
 from tests.exhaustive import least_energy
 from tests.strategies import chip, chips, examples, row_rules, small_problems
 

@@ -15,9 +15,9 @@ from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.network import load_network, zoo
 from hwmodel.network_yaml import network_yaml
-from hwmodel.schema import KINDS, schema, schema_text
-from hwmodel.summary import macs_by_width, summary, summary_csv
 from hwmodel.training import Training
+from hwmodel.views.schema import KINDS, schema, schema_text
+from hwmodel.views.summary import macs_by_width, summary, summary_csv
 
 ROOT = Path(__file__).parent.parent
 SPECS = [

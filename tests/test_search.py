@@ -11,7 +11,7 @@ from hwmodel import Infeasible, TooLarge, evaluate
 from hwmodel.layers import Conv
 from hwmodel.network import load_network
 from hwmodel.problem import Extents, Problem, Widths, Window
-from hwmodel.search import candidates, level_by_level
+from hwmodel.tiling.level_by_level import candidates, level_by_level
 from tests.specs import NETWORK, chip, written
 from tests.strategies import convolutions, problem
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from hwmodel.accesses import Mapping, traffic
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
-from hwmodel.optimal import Options, optimal
 from hwmodel.problem import Extents, Problem, Widths, Window
-from hwmodel.rows import RowRule
+from hwmodel.tiling.accesses import Mapping, traffic
+from hwmodel.tiling.optimal import Options, optimal
+from hwmodel.tiling.rows import RowRule
 
 DATA = Path(__file__).parent / "data"
 

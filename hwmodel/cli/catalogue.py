@@ -15,7 +15,7 @@ def catalogue(word: str, what: str, *, plain: bool = True) -> typer.Typer:
 
     @group.command("list", help=f"Bundled {word} names, one a line, with their titles.")
     def list_() -> None:
-        from hwmodel.catalogue import titles
+        from hwmodel.views.catalogue import titles
 
         known = titles(word)
         width = max(map(len, known))
@@ -27,13 +27,13 @@ def catalogue(word: str, what: str, *, plain: bool = True) -> typer.Typer:
 
     @group.command("show", help=f"What one {word} consists of.")
     def show_(name: Annotated[str, typer.Argument(help="A bundled name, or a YAML file.")]) -> None:
-        from hwmodel.catalogue import description
+        from hwmodel.views.catalogue import description
 
         typer.echo(description(word, name))
 
     @group.command(help=f"Whether a {word} file is right; if not, where it is wrong.")
     def check(file: Annotated[str, typer.Argument(help="A YAML file, or a name.")]) -> None:
-        from hwmodel.catalogue import checked
+        from hwmodel.views.catalogue import checked
 
         typer.echo(f"{file}: {word} {checked(word, file).name} is right")
 

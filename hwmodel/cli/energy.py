@@ -101,7 +101,8 @@ def _compare(
     from hwmodel.comparison import reached
     from hwmodel.evaluation import not_counted
     from hwmodel.files import load
-    from hwmodel.report import comparison_csv, comparison_tables, notes, reached_table
+    from hwmodel.views.screen_tables import comparison_tables, reached_table
+    from hwmodel.views.tables import comparison_csv, notes
 
     presets = [load(Preset, name) for name in asked["accounting"]]
     total = len(asked["hardware"]) * len(asked["methods"]) * len(presets)
@@ -142,7 +143,7 @@ def report(
     out: Out = None,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
-    from hwmodel.report import notes, report_csv, run_sentence
+    from hwmodel.views.tables import notes, report_csv, run_sentence
 
     chosen, run = chosen_network(network, input_shape), _run(training)
     if strict:
@@ -170,7 +171,7 @@ def _report(
 ) -> tuple[Report, list[RenderableType | str]]:
     """The report that is asked for, and what is printed of it."""
     from hwmodel.evaluation import evaluate
-    from hwmodel.report import moved_tables, report_tables, tensor_table
+    from hwmodel.views.screen_tables import moved_tables, report_tables, tensor_table
 
     found = evaluate(**asked, trace=trace or None)
     pieces: list[RenderableType | str] = [*report_tables(found)]
@@ -193,7 +194,8 @@ def reproduce(
     """The source's energy tables, row by row: published, computed, and what does not come out."""
     from hwmodel.comparison import reproduce as reproduced
     from hwmodel.published import published_table, published_tables
-    from hwmodel.report import NATURE, comparison_csv, reproduction_tables
+    from hwmodel.views.screen_tables import reproduction_tables
+    from hwmodel.views.tables import NATURE, comparison_csv
 
     wanted = [published_table(table)] if table else list(published_tables().values())
     presets = _names(accounting, "--accounting")
@@ -225,7 +227,7 @@ def plot(
     ] = "",
 ) -> None:
     """Draw a figure from a CSV made earlier."""
-    from hwmodel.plot import draw, draw_training, read_records
+    from hwmodel.views.plot import draw, draw_training, read_records
 
     if table.suffix == ".json":
         draw_training(table, output, kind)

@@ -55,8 +55,8 @@ def show_(
     from hwmodel.files import load
     from hwmodel.method import Method
     from hwmodel.network_yaml import network_yaml
-    from hwmodel.report import write_text
-    from hwmodel.summary import summary, summary_csv, summary_tables
+    from hwmodel.views.summary import summary, summary_csv, summary_tables
+    from hwmodel.views.tables import write_text
 
     chosen = chosen_network(name, input_shape)
     if yaml:
@@ -89,7 +89,7 @@ def import_(
     """Write an ONNX file's network as YAML that can be read and changed."""
     from hwmodel.importers.onnx import from_onnx, input_shapes
     from hwmodel.network_yaml import network_yaml
-    from hwmodel.report import write_text
+    from hwmodel.views.tables import write_text
 
     found = from_onnx(file, input_shapes(input_shape or []))
     write_text(output, network_yaml(found))
@@ -102,6 +102,6 @@ def schema(
     kind: Annotated[str, typer.Argument(help="hardware, network, method, accounting or training.")],
 ) -> None:
     """The JSON Schema of one kind of file, for editors."""
-    from hwmodel.schema import schema_text
+    from hwmodel.views.schema import schema_text
 
     typer.echo(schema_text(kind), nl=False)

@@ -39,8 +39,8 @@ def deliver(
         stem: name of the files there.
         kinds: figures to draw.
     """
-    from hwmodel.plot import draw, read_records
-    from hwmodel.report import write_text
+    from hwmodel.views.plot import draw, read_records
+    from hwmodel.views.tables import write_text
 
     if csv.endswith((".yaml", ".yml", ".onnx")):
         raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")

@@ -39,8 +39,8 @@ def tile(
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
     from hwmodel.files import load
     from hwmodel.hardware import Hardware
-    from hwmodel.report import write_text
-    from hwmodel.tile_report import chosen, parsed_problem, read_mapping, solved
+    from hwmodel.views.tables import write_text
+    from hwmodel.views.tile_report import chosen, parsed_problem, read_mapping, solved
 
     chip = load(Hardware, hardware)
     problem = parsed_problem(conv, bits, pass_)

@@ -16,12 +16,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.accesses import Cut, between
 from hwmodel.hardware import Hardware
-from hwmodel.pricing import level_energy, rates
 from hwmodel.problem import OPERANDS, Operand, Problem, Window
-from hwmodel.rows import RowRule, block_rows, most_rows, products
-from hwmodel.search import candidates
+from hwmodel.tiling.accesses import Cut, between
+from hwmodel.tiling.level_by_level import candidates
+from hwmodel.tiling.pricing import level_energy, rates
+from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
 
 __all__ = [
     "Axis",

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hwmodel.accesses import Traffic
 from hwmodel.hardware import Hardware
 from hwmodel.problem import Problem
+from hwmodel.tiling.accesses import Traffic
 
 __all__ = ["level_energies", "level_energy", "memory_energy", "partial_sum_bits", "rates"]
 

@@ -18,7 +18,7 @@ from hwmodel.files import bundled, load, whole_file
 from hwmodel.method import Method
 from hwmodel.published import published_tables
 from hwmodel.quantity import ENERGY_UNITS
-from hwmodel.report import COMPARED, NATURE, scale
+from hwmodel.views.tables import COMPARED, NATURE, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.bounds import Level, Space, TooMany
+from hwmodel.tiling.bounds import Level, Space, TooMany
 
 __all__ = ["cheap_classes", "floor", "least_energy"]
 

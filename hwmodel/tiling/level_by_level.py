@@ -12,10 +12,19 @@ from math import isqrt, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.accesses import Count, Cut, Mapping, Tile, between, paper_cut, paper_extent, paper_top
 from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.hardware import Hardware
 from hwmodel.problem import Extents, Operand, Problem
+from hwmodel.tiling.accesses import (
+    Count,
+    Cut,
+    Mapping,
+    Tile,
+    between,
+    paper_cut,
+    paper_extent,
+    paper_top,
+)
 
 __all__ = ["footprint_bits", "level_by_level"]
 

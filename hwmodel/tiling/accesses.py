@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from hwmodel.problem import Extents, Operand, Problem, Window
-from hwmodel.rows import TOUCHED, RowRule, Span, cut_rows, cut_spans, products
+from hwmodel.tiling.rows import TOUCHED, RowRule, Span, cut_rows, cut_spans, products
 
 __all__ = ["Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "between", "exact_cuts"]
 __all__ += ["paper_cut", "paper_cuts", "paper_extent", "paper_top", "pieces", "sums_moved"]

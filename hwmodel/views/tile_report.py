@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from hwmodel.accesses import Mapping, Traffic
 from hwmodel.accounting import Accounting
 from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.files import SpecModel, Text, load, validate
 from hwmodel.hardware import Hardware
 from hwmodel.layers import PASSES, Conv
-from hwmodel.pricing import level_energies, memory_energy, rates
 from hwmodel.problem import Extents, Operand, Problem, Widths
-from hwmodel.report import NATURE, scale, table
-from hwmodel.tiling import Tiling, counts, footprints, touched_elements
-from hwmodel.tiling import tile as tile_of
+from hwmodel.tiling.accesses import Mapping, Traffic
+from hwmodel.tiling.pricing import level_energies, memory_energy, rates
+from hwmodel.tiling.tile import Tiling, counts, footprints, touched_elements
+from hwmodel.tiling.tile import tile as tile_of
+from hwmodel.views.screen_tables import table
+from hwmodel.views.tables import NATURE, scale
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -17,17 +17,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.accesses import Mapping, traffic
-from hwmodel.bounds import Level, OfmapSpace, Space, TooMany, level, rooms, space
-from hwmodel.chains import best_within, energy_of, uncut_energy
-from hwmodel.classes import cheap_classes, floor, least_energy
 from hwmodel.errors import Infeasible
 from hwmodel.hardware import Hardware
-from hwmodel.nests import joined, most_pieces, wasted
-from hwmodel.pricing import memory_energy
 from hwmodel.problem import OPERANDS, Extents, Operand, Problem
-from hwmodel.rows import TOUCHED, RowRule
-from hwmodel.search import candidates, level_by_level
+from hwmodel.tiling.accesses import Mapping, traffic
+from hwmodel.tiling.bounds import Level, OfmapSpace, Space, TooMany, level, rooms, space
+from hwmodel.tiling.chains import best_within, energy_of, uncut_energy
+from hwmodel.tiling.classes import cheap_classes, floor, least_energy
+from hwmodel.tiling.level_by_level import candidates, level_by_level
+from hwmodel.tiling.nests import joined, most_pieces, wasted
+from hwmodel.tiling.pricing import memory_energy
+from hwmodel.tiling.rows import TOUCHED, RowRule
 
 __all__ = ["Certificate", "Optimum", "Options", "Stationary", "optimal"]
 

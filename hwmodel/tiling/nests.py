@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.bounds import Axis, Level, Space, TooMany, all_rooms
 from hwmodel.problem import Operand
+from hwmodel.tiling.bounds import Axis, Level, Space, TooMany, all_rooms
 
 __all__ = ["joined", "most_pieces", "stands", "tile_ranges", "wasted"]
 

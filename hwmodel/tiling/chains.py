@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.accesses import Cut, Mapping, Tile, axis_rows, between, exact_cuts, pieces
-from hwmodel.bounds import Axis, Room, Space, TooMany, rooms
-from hwmodel.nests import stands, tile_ranges
-from hwmodel.pricing import level_energy
 from hwmodel.problem import Extents, Operand, Window
-from hwmodel.rows import most_rows
+from hwmodel.tiling.accesses import Cut, Mapping, Tile, axis_rows, between, exact_cuts, pieces
+from hwmodel.tiling.bounds import Axis, Room, Space, TooMany, rooms
+from hwmodel.tiling.nests import stands, tile_ranges
+from hwmodel.tiling.pricing import level_energy
+from hwmodel.tiling.rows import most_rows
 
 __all__ = ["Found", "best_within", "energy_of", "uncut_energy"]
 

@@ -1,33 +1,27 @@
-"""Rows -> tables on screen and CSV files."""
+"""Rows -> tables on screen."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import fsum, prod
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hwmodel.comparison import Comparison, Reached
 from hwmodel.energy import COMPUTE
-from hwmodel.evaluation import COLUMNS, Report
-from hwmodel.files import whole_file
+from hwmodel.evaluation import Report
 from hwmodel.layers import PASSES, Shape
 from hwmodel.network import INPUT
 from hwmodel.published import PublishedTable
-from hwmodel.training import PJ_PER_KWH, Training
+from hwmodel.training import Training
+from hwmodel.views.tables import scale, what, whole_run
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["NATURE", "comparison_csv", "comparison_tables", "csv_text", "notes", "report_csv"]
-__all__ += ["report_tables", "reproduction_tables", "run_sentence", "scale", "table"]
-__all__ += ["tensor_table", "write_text"]
+__all__ = ["comparison_tables", "moved_tables", "reached_table", "report_tables"]
+__all__ += ["reproduction_tables", "table", "tensor_table"]
 
-NATURE = "analytical, not measured"
-COMPARED = Comparison._fields[:-1]  # columns of the CSV; the reason is for the screen
 _PARTS = {  # heading -> field of `Comparison`; the first five sum to the energy, and the last two
     "forward": "forward",
     "backward input": "backward_input",
@@ -37,82 +31,6 @@ _PARTS = {  # heading -> field of `Comparison`; the first five sum to the energy
     "compute": "compute",
     "memory": "memory",
 }
-_SCALES = {
-    "pJ": ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")),
-    "MAC": ((1e12, "10¹² MAC"), (1e9, "10⁹ MAC"), (1e6, "10⁶ MAC"), (1e3, "10³ MAC"), (1.0, "MAC")),
-}
-
-
-def scale(energy: float, unit: str) -> tuple[float, str]:
-    """A divisor, and the unit it leads to, in which `energy` is at least 10 where it can be.
-
-    >>> scale(3.2e8, "pJ")
-    (1000000.0, 'µJ')
-    """
-    steps = _SCALES[unit]
-    return next((step for step in steps if energy >= 10 * step[0]), steps[-1])
-
-
-def comparison_csv(
-    lines: Sequence[Comparison], run: Training | None = None, reached: Sequence[Reached] = ()
-) -> str:
-    """One row a line, full precision; an empty cell where there is no value.
-
-    With a training run, its name, iterations and energy follow as further columns; with traces
-    the accuracy reached, the steps to the accuracy asked for, and the energy of those.
-    """
-    header, columns = list(COMPARED), len(COMPARED)
-    rows: list[list[object]] = [list(line[:columns]) for line in lines]
-    if run is not None:
-        header += ["training", "iterations", "training_energy", "training_energy_kwh"]
-        rows = [[*row, *_whole_run(line, run)] for row, line in zip(rows, lines, strict=True)]
-    if reached:
-        header += Reached._fields
-        rows = [[*row, *more] for row, more in zip(rows, reached, strict=True)]
-    return csv_text(header, rows)
-
-
-def _whole_run(
-    line: Comparison | Report, run: Training
-) -> tuple[str, int, float | None, float | None]:
-    """Name, iterations and energy of a whole run; in kWh where the unit is of energy."""
-    iterations = run.iterations(line.batch)
-    if line.energy is None:
-        return run.name, iterations, None, None
-    energy = iterations * line.energy
-    kwh = energy / PJ_PER_KWH if line.unit == "pJ" else None
-    return run.name, iterations, energy, kwh
-
-
-def run_sentence(report: Report, run: Training) -> str:
-    """The energy of a whole training run in words."""
-    name, iterations, energy, kwh = _whole_run(report, run)
-    divisor, unit = scale(energy or 0.0, report.unit)
-    in_kwh = "" if kwh is None else f", {kwh:.4g} kWh"
-    return (
-        f"Training {name}: {run.epochs:,} epochs of {run.images:,} images, {iterations:,} "
-        f"iterations of {report.batch:,}: {_scaled(energy, divisor)} {unit}{in_kwh}."
-    )
-
-
-def report_csv(report: Report) -> str:
-    """The tidy table, full precision."""
-    return csv_text(COLUMNS, report.records)
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A header and rows as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def write_text(path: Path, text: str) -> None:
-    """A whole file or none. Raises: HwmodelError."""
-    with whole_file(path) as stream:
-        stream.write(text)
 
 
 def _number(value: float | None, form: str = ".2f") -> str:
@@ -141,10 +59,10 @@ def comparison_tables(
         columns = [f"energy, {unit}", "% of baseline", "published %", "residual %", *shown]
         whole, whole_unit = scale(0.0, first.unit)
         if run is not None:
-            whole, whole_unit = scale(_least(_whole_run(x, run)[2] for x in here), first.unit)
+            whole, whole_unit = scale(_least(whole_run(x, run)[2] for x in here), first.unit)
             columns += [f"{run.name}, {whole_unit}", "kWh"]
         listed = table(
-            f"{first.network} on {hardware}: energy of one {_what(first.mode, first.batch)}, "
+            f"{first.network} on {hardware}: energy of one {what(first.mode, first.batch)}, "
             f"accounting {accounting}",
             ["method"],
             columns,
@@ -158,7 +76,7 @@ def comparison_tables(
                 *(_scaled(getattr(line, part), divisor) for part in shown.values()),
             ]
             if run is not None:
-                _, _, energy, kwh = _whole_run(line, run)
+                _, _, energy, kwh = whole_run(line, run)
                 cells += [_scaled(energy, whole), _number(kwh, ".4g")]
             listed.add_row(line.method, *cells)
         yield listed
@@ -203,7 +121,7 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
     divisor, unit = scale(report.energy, report.unit)
     head = (
         f"{report.network.name} on {report.hardware.name} under {report.method.name}: one "
-        f"{_what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
+        f"{what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
     )
     sums: dict[tuple[str, str], list[float]] = {}
     for row in rows:
@@ -249,11 +167,6 @@ def _level_table(report: Report, divisor: float, unit: str) -> Table:
             f"{share:.1f}",
         )
     return listed
-
-
-def _what(mode: str, batch: int) -> str:
-    iteration = "training iteration" if mode == "training" else "inference"
-    return f"{iteration} of {batch} image{'s' if batch > 1 else ''}"
 
 
 def table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
@@ -354,12 +267,3 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
         f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %); accumulator widths and flip "
         "rates are in the energies\n"
     )
-
-
-def notes(not_counted: Mapping[str, Sequence[str]]) -> str:
-    """How every report ends: what each accounting leaves out, and what kind of figure it gives."""
-    lines = []
-    for accounting, items in not_counted.items():
-        lines.append(f"Not counted under accounting {accounting}:")
-        lines += [f"  - {item}" for item in items]
-    return "\n".join([*lines, f"All figures are {NATURE}."])

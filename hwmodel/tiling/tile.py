@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hwmodel.accesses import Mapping, Traffic, traffic
 from hwmodel.accounting import Accounting
 from hwmodel.hardware import Hardware
-from hwmodel.optimal import Certificate, Options, Stationary, optimal
-from hwmodel.pricing import partial_sum_bits
 from hwmodel.problem import Extents, Operand, Problem
-from hwmodel.rows import TOUCHED, RowRule, block_rows, most_rows
-from hwmodel.search import level_by_level
+from hwmodel.tiling.accesses import Mapping, Traffic, traffic
+from hwmodel.tiling.level_by_level import level_by_level
+from hwmodel.tiling.optimal import Certificate, Options, Stationary, optimal
+from hwmodel.tiling.pricing import partial_sum_bits
+from hwmodel.tiling.rows import TOUCHED, RowRule, block_rows, most_rows
 
 __all__ = ["Tiling", "counts", "footprints", "tile", "touched_elements"]
 

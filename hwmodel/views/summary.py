@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hwmodel.accounting import Accounting
 from hwmodel.method import Edge, Method
 from hwmodel.network import Network, Node
-from hwmodel.report import csv_text, table
+from hwmodel.views.screen_tables import table
+from hwmodel.views.tables import csv_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -1,0 +1,1 @@
+"""What comes out: tables, CSV, figures and reports."""
