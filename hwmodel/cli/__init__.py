@@ -11,8 +11,10 @@ import typer
 
 from hwmodel import __version__
 from hwmodel.cli.catalogue import catalogue
-from hwmodel.cli.energy import compare, plot, report, reproduce
+from hwmodel.cli.compare import compare, reproduce
 from hwmodel.cli.network import network, schema
+from hwmodel.cli.plot import plot
+from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
 from hwmodel.cli.tile import tile
 from hwmodel.errors import HwmodelError

@@ -28,12 +28,17 @@ Name = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX 
 network = catalogue("network", "networks: layers and shapes", plain=False)
 
 
-def chosen_network(name: str, input_shape: list[str] | None) -> Network:
-    """The network behind a name or file."""
+def chosen_network(name: str, input_shape: list[str] | None, strict: bool = False) -> Network:
+    """The network behind a name or file; if `strict`, each of its operators has a model."""
     from hwmodel.importers.onnx import input_shapes
     from hwmodel.network import load_network
 
-    return load_network(name, input_shapes(input_shape or []))
+    chosen = load_network(name, input_shapes(input_shape or []))
+    if strict:
+        from hwmodel.evaluation import refuse_unknown
+
+        refuse_unknown(chosen)
+    return chosen
 
 
 @network.command("show")
