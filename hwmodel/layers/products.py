@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from math import prod
 from typing import Literal
@@ -238,8 +239,9 @@ class _Attention(BaseLayer):
         groups = batch * self.heads
         return {p: LoopNest(e, one, one, groups, PASSES[p]) for p, e in extents.items()}
 
+    @abstractmethod
     def _head(self, inputs: Sequence[Shape]) -> Extents:
-        raise NotImplementedError  # each of the two products has its own
+        """The product of one head."""
 
     def _split(self, channels: int, shape: Shape) -> int:
         if channels % self.heads:

@@ -7,6 +7,7 @@ optimizer finds them. Signals are derivatives of the loss by pre-activations in 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -22,7 +23,7 @@ __all__ = ["BoolConv", "BoolLinear", "Layer", "Rules", "Threshold"]
 __all__ += ["conv_scale", "linear_scale", "window_slope"]
 
 
-class Layer:
+class Layer(ABC):
     """What a network asks of its layers; a layer without weights has empty lists."""
 
     boolean: list[BoolWeights]
@@ -31,13 +32,13 @@ class Layer:
     def __init__(self) -> None:
         self.boolean, self.real = [], []
 
+    @abstractmethod
     def forward(self, x: Any) -> Any:
         """The output of a batch."""
-        raise NotImplementedError
 
+    @abstractmethod
     def backward(self, z: Any) -> Any:
         """From the loss's derivative by the output to that by the input; sets those by weights."""
-        raise NotImplementedError
 
 
 class Rules(NamedTuple):
