@@ -28,8 +28,8 @@ from pydantic import (
 
 from hwmodel.errors import HwmodelError, NameUnknown, SpecError, nearest
 
-__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
-__all__ += ["load", "read_yaml", "validate", "whole_file"]
+__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "alternatives"]
+__all__ += ["bundled", "folder", "load", "read_yaml", "validate", "whole_file"]
 
 # YAML 1.2 knows numbers, booleans and text; none of them may stand in for another.
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -278,24 +278,24 @@ def _fields_at(kind: type[SpecModel], values: Any, location: tuple[int | str, ..
     knows most of the fields that stand there.
     """
     whole = kind.model_json_schema(by_alias=True)
-    models = [*_alternatives(whole, whole)]
+    models = [*alternatives(whole, whole)]
     for step in location[:-1]:
         if isinstance(values, list) or (isinstance(values, dict) and step in values):
             values = values[step]  # type: ignore[index]
             inner = [m.get("properties", {}).get(step) or m.get("items") for m in models]
-            models = [a for schema in inner if schema for a in _alternatives(schema, whole)]
+            models = [a for schema in inner if schema for a in alternatives(schema, whole)]
     properties = [m.get("properties", {}) for m in models]
     properties = [fields for fields in properties if location[-1] not in fields]
     return list(max(properties, key=lambda fields: len(fields.keys() & set(values)), default=()))
 
 
-def _alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A schema without references; where it allows for several, each of them."""
     if "$ref" in schema:
         schema = whole["$defs"][schema["$ref"].split("/")[-1]]
     inner = schema.get("anyOf", []) + schema.get("oneOf", [])
     for alternative in inner:
-        yield from _alternatives(alternative, whole)
+        yield from alternatives(alternative, whole)
     if not inner:
         yield schema
 

@@ -25,6 +25,7 @@ LADDER = [
     {"layers", "prices"},
     {"network", "networks", "measured"},
     {"method", "importers", "network_yaml"},
+    {"paths"},
     {"tiling/rows"},
     {"tiling/accesses"},
     {"tiling/pricing", "tiling/level_by_level"},
