@@ -38,9 +38,12 @@ LADDER = [
     {"workload"},
     {"evaluation"},
     {"comparison"},
+    {"sensitivity"},
     {"views/tables"},
     {"views/screen_tables"},
     {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},
+    {"views/sensitivity_tables"},
+    {"views/tornado"},
     {"cli"},
     {"__main__"},
 ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records"]
+__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records", "write_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 _SPARE_COLOURS = ("#1f77b4", "#ff7f0e", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
@@ -100,7 +100,7 @@ def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None
     Raises: HwmodelError for an unknown kind or format, DataError where the table has not what
         the figure shows.
     """
-    ending = _ending(path)
+    _ending(path)
     compared = "method" in records[0] and "percent_of_baseline" in records[0]
     kind = kind or ("methods" if compared else "layers")
     if kind not in PLOTS:
@@ -108,10 +108,18 @@ def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None
     if (kind in _OF_COMPARISONS) != compared:
         needed = "compare" if kind in _OF_COMPARISONS else "report"
         raise DataError(f"a plot of {kind} needs a CSV of `hwmodel {needed}`")
+    write_figure(lambda: PLOTS[kind](records), path)
+
+
+def write_figure(made: Callable[[], Figure], path: Path) -> None:
+    """Make a figure in the style of all of them and write it; the ending says in which format.
+
+    Raises: HwmodelError for an unknown format, and what `made` raises.
+    """
+    ending = _ending(path)
     with _style(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
-        figure = PLOTS[kind](records)
-        _save(figure, path, ending)
+        _save(made(), path, ending)
 
 
 def _style() -> AbstractContextManager[None]:
@@ -316,11 +324,9 @@ def draw_training(trace: Path, path: Path, kind: str = "") -> None:
 
     if kind not in ("", "training"):
         raise DataError(f"{trace}: a trace is drawn as kind training, not {kind}")
-    ending = _ending(path)
+    _ending(path)
     found = read_trace(trace)
-    with _style(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _save(training_figure(found), path, ending)
+    write_figure(lambda: training_figure(found), path)
 
 
 def _ending(path: Path) -> str:

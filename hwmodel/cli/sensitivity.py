@@ -1,0 +1,107 @@
+"""sensitivity: what moves the percentages, and whether the ranking of methods survives."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hwmodel.cli.network import InputShape, chosen_network
+from hwmodel.cli.options import Accounting, Batch, Mode, Network, Strict, names
+from hwmodel.cli.screen import REPORTS, progress, say, show
+from hwmodel.errors import HwmodelError
+
+if TYPE_CHECKING:
+    from hwmodel.sensitivity import Sensitivity
+
+__all__ = ["sensitivity"]
+
+
+def sensitivity(
+    network: Network,
+    hardware: Annotated[str, typer.Option(help="Chips, by name or file, separated by commas.")],
+    methods: Annotated[str, typer.Option(help="Methods, by name or file, separated by commas.")],
+    accounting: Accounting = "paper",
+    batch: Batch = None,
+    mode: Mode = "training",
+    samples: Annotated[
+        int, typer.Option(help="Points at which constants are drawn all at once; 0 for none.")
+    ] = 100,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    ranges: Annotated[
+        Path | None,
+        typer.Option(
+            help="YAML file of what is drawn: 'dotted.path: [low, high]'.",
+            show_default="every energy, price and capacity, x 1/2 to x 2",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes.", show_default="as many as cores")
+    ] = None,
+    input_shape: InputShape = None,
+    strict: Strict = False,
+    csv: Annotated[
+        str,
+        typer.Option(
+            "--csv",
+            help="Write the CSV of moves here and no figures; '-': to standard output, and no tables.",
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for CSVs and figures.", show_default="reports")
+    ] = None,
+) -> None:
+    """Every constant of the chips and every choice of the accounting moved, one at a time."""
+    from hwmodel.sensitivity import sensitivity as moved
+
+    found = moved(
+        chosen_network(network, input_shape, strict),
+        names(hardware, "--hardware"),
+        names(methods, "--methods"),
+        accounting=accounting,
+        batch=1 if batch is None else batch,
+        mode=mode,  # type: ignore[arg-type]  # `moved` checks it
+        samples=samples,
+        seed=seed,
+        ranges=ranges,
+        jobs=jobs if jobs is not None else os.cpu_count() or 1,
+        watch=progress,
+    )
+    _deliver(found, csv, out)
+
+
+def _deliver(found: Sensitivity, csv: str, out: Path | None) -> None:
+    """Tables to the screen; the CSVs, and a figure for each chip, to a folder."""
+    from hwmodel.views.sensitivity_tables import effects_csv, sensitivity_tables, spreads_csv
+    from hwmodel.views.tables import NATURE, write_text
+    from hwmodel.views.tornado import draw_tornado
+
+    text, end = effects_csv(found.effects), f"All figures are {NATURE}."
+    if csv.endswith((".yaml", ".yml", ".onnx")):
+        raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")
+    if csv == "-":
+        sys.stdout.write(text)
+        say(end)
+    else:
+        show(sensitivity_tables(found))
+        typer.echo(end)
+    if csv not in ("", "-"):
+        write_text(Path(csv), text)
+        say(f"wrote {csv}")
+    folder = out or (None if csv else REPORTS)
+    if folder is None:
+        return
+    first = found.effects[0]
+    stem = f"sensitivity_{first.network}_{first.accounting}_{first.mode}_batch{first.batch}"
+    write_text(folder / f"{stem}.csv", text)
+    if found.sampled:
+        write_text(folder / f"{stem}_samples.csv", spreads_csv(found.sampled))
+    for chip in dict.fromkeys(effect.hardware for effect in found.effects):
+        mine = [effect for effect in found.effects if effect.hardware == chip]
+        for ending in ("png", "svg"):
+            draw_tornado(mine, folder / f"{stem}_{chip}_tornado.{ending}")
+    more = ", _samples.csv" if found.sampled else ""
+    say(f"wrote {folder / stem}.csv{more}, and a tornado of each chip as .png and .svg beside it")

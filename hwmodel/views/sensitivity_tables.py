@@ -1,0 +1,200 @@
+"""Rows of a sensitivity study -> CSV, tables and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from hwmodel.paths import Scalar
+from hwmodel.sensitivity import Effect, Reversal, Sampled, Sensitivity, Spread
+from hwmodel.views.screen_tables import table
+from hwmodel.views.tables import csv_text, what
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+__all__ = ["effects_csv", "largest", "moves_of", "sensitivity_tables", "shown", "spreads_csv"]
+
+LISTED = 10  # fields in the table of a chip
+NAMED = 3  # fields in the sentence of a method
+NOTHING = 1e-9  # points; what rounding leaves is no effect
+
+Rows = Sequence[Effect]
+
+
+def effects_csv(effects: Rows) -> str:
+    """One row for every move and method, full precision."""
+    return csv_text(Effect._fields, effects)
+
+
+def spreads_csv(found: Sequence[Sampled]) -> str:
+    """One row for every chip and method, and the share of samples in which the ranking held."""
+    header = (*Spread._fields, "ranking_held", "ranked_samples")
+    return csv_text(
+        header, [(*spread, one.ranking_held, one.complete) for one in found for spread in one.spreads]
+    )  # fmt: skip
+
+
+def moves_of(effects: Rows) -> dict[tuple[str, Scalar], Rows]:
+    """Rows of each move, by field and value moved to."""
+    found: dict[tuple[str, Scalar], list[Effect]] = {}
+    for effect in effects:
+        found.setdefault((effect.field, effect.value_to), []).append(effect)
+    return dict(found)
+
+
+def largest(effects: Rows) -> list[tuple[str, float]]:
+    """Fields and the largest change [points] that a move of them brings, the largest first.
+
+    Of what moves as part of a whole only the whole; fields without effect are not among them.
+    """
+    most: dict[str, float] = {}
+    for effect in effects:
+        if effect.change_points is not None and not effect.part_of:
+            most[effect.field] = max(most.get(effect.field, 0.0), abs(effect.change_points))
+    moved = [(field, change) for field, change in most.items() if change > NOTHING]
+    return sorted(moved, key=lambda found: -found[1])
+
+
+def shown(value: Scalar, field: str, unit: str) -> str:
+    """A value with its unit; a capacity in KiB."""
+    if not isinstance(value, (int, float)):
+        return str(value)
+    if field.endswith(".capacity"):
+        return f"{value / 8192:,.4g} KiB"
+    return f"{value:.4g} {unit}".strip()
+
+
+def sensitivity_tables(found: Sensitivity) -> Iterator[RenderableType | str]:
+    """Chip by chip: the largest effects, who is moved by what, the ranking, the samples."""
+    for chip in dict.fromkeys(effect.hardware for effect in found.effects):
+        here = [effect for effect in found.effects if effect.hardware == chip]
+        yield _largest_table(here)
+        yield from _most_moved(here)
+        yield from _ranking(here, [r for r in found.reversals if r.hardware == chip])
+        yield from _without_effect(here)
+        for one in found.sampled:
+            if one.hardware == chip:
+                yield _spread_table(one)
+                yield _held(one)
+
+
+def _methods(here: Rows) -> list[str]:
+    return list(dict.fromkeys(effect.method for effect in here))
+
+
+def _largest_table(here: Rows) -> Table:
+    """The fields of largest effect, each with the move that has it."""
+    first = here[0]
+    listed = table(
+        f"{first.network} on {first.hardware}, accounting {first.accounting}, one "
+        f"{what(first.mode, first.batch)}: change of the percentage of the baseline, in points",
+        ["field", "from", "to"],
+        _methods(here),
+    )
+    moves = moves_of(here)
+    for field, _ in largest(here)[:LISTED]:
+        rows = max((rows for (name, _), rows in moves.items() if name == field), key=_size)
+        values = [
+            shown(v, rows[0].field, rows[0].unit) for v in (rows[0].value_from, rows[0].value_to)
+        ]
+        changes = ["-" if r.change_points is None else f"{r.change_points:+.2f}" for r in rows]
+        listed.add_row(field, *values, *changes)
+    return listed
+
+
+def _size(rows: Rows) -> float:
+    """The largest change of a move [points]."""
+    return max((abs(r.change_points) for r in rows if r.change_points is not None), default=0.0)
+
+
+def _most_moved(here: Rows) -> Iterator[str]:
+    """For each method that is moved at all, the three fields that move it most."""
+    for method in _methods(here):
+        rows = [effect for effect in here if effect.method == method]
+        parts = []
+        for field, _ in largest(rows)[:NAMED]:
+            best = max((r for r in rows if r.field == field), key=lambda r: _size([r]))
+            to = shown(best.value_to, field, best.unit)
+            parts.append(f"{field} ({to}: {best.change_points:+.2f} points)")
+        if parts:
+            yield f"{method} is moved most by {', '.join(parts)}."
+
+
+def _ranking(here: Rows, reversals: Sequence[Reversal]) -> Iterator[str]:
+    """Whether the order of the methods is the same after every move."""
+    first: dict[str, tuple[int, float]] = {
+        e.method: (e.rank_before, e.percent_before)
+        for e in here
+        if e.rank_before is not None and e.percent_before is not None
+    }
+    order = sorted(first, key=lambda method: first[method][0])
+    ranked = ", ".join(f"{method} {first[method][1]:.2f} %" for method in order)
+    yield f"Ranking on {here[0].hardware}, the cheapest first: {ranked}."
+    tried = sum(any(r.percent_after is not None for r in rows) for rows in moves_of(here).values())
+    if not reversals:
+        yield f"It survives each of the {tried} moves: no flip between x 1/2 and x 2, nor by a choice."
+    for one in reversals:
+        pairs = ", ".join(f"{a} and {b}" for a, b in one.pairs)
+        old = shown(one.value_from, one.field, one.unit)
+        at = one.value_to if one.flips_at is None else one.flips_at
+        new = shown(at, one.field, one.unit)
+        how = f"at {new}" if one.flips_at is None else f"from {new} on"
+        yield f"  {one.field}, now {old}: {how}, {pairs} change places."
+    if reversals:
+        flipping = len({(one.field, one.value_to) for one in reversals})
+        yield f"It survives the other {tried - flipping} of {tried} moves: no flip between x 1/2 and x 2."
+
+
+def _without_effect(here: Rows) -> Iterator[str]:
+    """Fields that change nothing, and moves that cannot be made, with the reason."""
+    moves = moves_of(here)
+    still = [
+        field
+        for field in dict.fromkeys(field for field, _ in moves)
+        for mine in [[rows for (name, _), rows in moves.items() if name == field]]
+        if any(r.percent_after is not None for rows in mine for r in rows)
+        and all(_size(rows) <= NOTHING for rows in mine)
+    ]
+    if still:
+        yield f"No effect here: {', '.join(still)}."
+    refused: dict[str, list[str]] = {}
+    for (field, value), rows in moves.items():
+        for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+            those = [row.method for row in rows if row.reason == reason]
+            of = "" if len(those) == len(rows) else f" ({', '.join(those)})"
+            to = f" to {shown(value, field, rows[0].unit)}" if value != "" else ""
+            refused.setdefault(reason, []).append(f"{field}{to}{of}")
+    if refused:
+        yield "Not moved:"
+    for reason, those in refused.items():
+        yield f"  {', '.join(those)}: {reason}"
+    together = list(dict.fromkeys(field for field, _ in moves if " + " in field))
+    if together:
+        yield f"Moved together, as the accounting allows no other way: {'; '.join(together)}."
+
+
+def _spread_table(one: Sampled) -> Table:
+    """Percentiles of every method."""
+    listed = table(
+        f"{one.samples:,} samples on {one.hardware}: percent of the baseline",
+        ["method"],
+        ["5th percentile", "median", "95th percentile", "computed"],
+    )
+    for spread in one.spreads:
+        cuts = (spread.percentile_5, spread.percentile_50, spread.percentile_95)
+        cells = ("-" if cut is None else f"{cut:.2f}" for cut in cuts)
+        listed.add_row(spread.method, *cells, f"{spread.samples:,}")
+    return listed
+
+
+def _held(one: Sampled) -> str:
+    """In how many samples the ranking is the unmoved one."""
+    if not one.complete:
+        return "In no sample could every method be computed."
+    share = 100 * one.ranking_held / one.complete
+    of = f"the {one.complete:,} samples" + (
+        "" if one.complete == one.samples else f" (of {one.samples:,}) that every method can be computed in"
+    )  # fmt: skip
+    return f"The ranking holds in {share:.1f} % of {of}."

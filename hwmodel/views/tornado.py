@@ -1,0 +1,87 @@
+"""Tornado plots: how far each method's percentage moves with the fields that move it most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hwmodel.sensitivity import Effect
+from hwmodel.views.plot import colours, write_figure
+from hwmodel.views.sensitivity_tables import largest, shown
+from hwmodel.views.tables import NATURE, what
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_tornado"]
+
+BARS = 8  # fields of a panel
+COLUMNS = 2
+
+
+def draw_tornado(effects: Sequence[Effect], path: Path) -> None:
+    """Write the figure of one chip; the ending of `path` says in which format.
+
+    Raises: HwmodelError for an unknown format.
+    """
+    write_figure(lambda: tornado_figure(effects), path)
+
+
+def tornado_figure(effects: Sequence[Effect]) -> Figure:
+    """A panel for each method that anything moves: bars from the unmoved to the moved percentage.
+
+    The field of largest effect is on top.
+    """
+    from matplotlib.figure import Figure
+
+    methods = list(dict.fromkeys(effect.method for effect in effects))
+    mine = {name: [e for e in effects if e.method == name] for name in methods}
+    moved = [name for name in methods if largest(mine[name])]
+    colour = colours(methods)
+    lines = max(1, ceil(len(moved) / COLUMNS))
+    figure = Figure(figsize=(6.2 * min(COLUMNS, max(1, len(moved))), 0.5 + 2.7 * lines),
+                    layout="constrained")  # fmt: skip
+    for number, name in enumerate(moved, start=1):
+        axes = figure.add_subplot(lines, min(COLUMNS, len(moved)), number)
+        _panel(axes, mine[name], colour[name])
+    first = effects[0]
+    figure.suptitle(
+        f"{first.network} on {first.hardware}, {what(first.mode, first.batch)}, accounting "
+        f"{first.accounting} ({NATURE})",
+        fontsize=8,
+        color="0.3",
+    )
+    return figure
+
+
+def _panel(axes: Axes, mine: Sequence[Effect], colour: str) -> None:
+    """The bars of one method. The value moved to stands at the end of each."""
+    fields = [field for field, _ in largest(mine)[:BARS]]
+    base = next(e.percent_before for e in mine if e.percent_before is not None)
+    for row, field in enumerate(fields):
+        for effect in mine:
+            if effect.field != field or not effect.change_points:
+                continue
+            up = effect.change_points > 0
+            axes.barh(row, effect.change_points, 0.62, left=base, color=colour,
+                      alpha=0.9 if up else 0.5)  # fmt: skip
+            axes.annotate(
+                shown(effect.value_to, field, ""),
+                (base + effect.change_points, row),
+                (3 if up else -3, 0),
+                textcoords="offset points",
+                ha="left" if up else "right",
+                va="center",
+                size=6,
+            )
+    axes.axvline(base, color="k", lw=0.8)
+    names = [field.replace("accounting.", "").replace("hardware.", "") for field in fields]
+    axes.set_yticks(range(len(fields)), names, fontsize=7)
+    axes.invert_yaxis()
+    axes.margins(x=0.18)
+    axes.grid(axis="x", color="0.9")
+    axes.set_title(f"{mine[0].method}: {base:.4g} %", loc="left", fontsize=9)
+    axes.set_xlabel("energy, % of the baseline", fontsize=8)
