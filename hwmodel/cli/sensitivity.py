@@ -47,7 +47,7 @@ def sensitivity(
         str,
         typer.Option(
             "--csv",
-            help="Write the CSV of moves here and no figures; '-': to standard output, and no tables.",
+            help="Write the CSV of moves here and no figures; '-': to standard output, no tables.",
         ),
     ] = "",
     out: Annotated[
@@ -55,6 +55,8 @@ def sensitivity(
     ] = None,
 ) -> None:
     """Every constant of the chips and every choice of the accounting moved, one at a time."""
+    if csv.endswith((".yaml", ".yml", ".onnx")):
+        raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")
     from hwmodel.sensitivity import sensitivity as moved
 
     found = moved(
@@ -80,8 +82,6 @@ def _deliver(found: Sensitivity, csv: str, out: Path | None) -> None:
     from hwmodel.views.tornado import draw_tornado
 
     text, end = effects_csv(found.effects), f"All figures are {NATURE}."
-    if csv.endswith((".yaml", ".yml", ".onnx")):
-        raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")
     if csv == "-":
         sys.stdout.write(text)
         say(end)

@@ -42,6 +42,9 @@ class Sampled(NamedTuple):
     """What the samples of one chip say."""
 
     hardware: str
+    drawn: int  # constants
+    ranges: str  # where from, in words
+    seed: int
     spreads: tuple[Spread, ...]
     samples: int
     complete: int  # samples in which every method could be computed
@@ -122,8 +125,8 @@ def _value(x: Range, share: float) -> int | float:
 
 def sampled(
     inputs: Inputs, names: Sequence[str], before: Outcome, outcomes: Sequence[Outcome]
-) -> Sampled:
-    """Percentiles of each method, and in how many samples the ranking is the unmoved one."""
+) -> tuple[tuple[Spread, ...], int, int, int]:
+    """Percentiles of each method; samples, complete ones, those of them that keep the ranking."""
     import numpy as np
 
     spreads = []
@@ -137,4 +140,4 @@ def sampled(
         )
     complete = [o for o in outcomes if None not in o.percents]
     held = sum(not overtaken(before.percents, o.percents) for o in complete)
-    return Sampled(inputs.hardware.name, tuple(spreads), len(outcomes), len(complete), held)
+    return tuple(spreads), len(outcomes), len(complete), held

@@ -120,10 +120,13 @@ def sensitivity(
         draw = [(i, point) for i, r in enumerate(drawn) for point in draws(r, samples, seed)]
         found = list(watch(mapped(Costs.at, draw), len(draw), "sampling")) if draw else []
     names = [method.name for method in study.methods]
+    told = f"in the ranges of {ranges.name}" if ranges else "from half to double"
     spreads = [
-        sampled(inputs, names, before[i], found[i * samples : (i + 1) * samples])
+        Sampled(inputs.hardware.name, len(drawn[i]), told, seed,
+                *sampled(inputs, names, before[i], found[i * samples : (i + 1) * samples]))
         for i, inputs in enumerate(study.points)
-    ]
+        if samples
+    ]  # fmt: skip
     done = [
         _Done(study, i, move, before[i], there, at)
         for (i, move), there, at in zip(planned, after, flips, strict=True)
@@ -131,7 +134,7 @@ def sensitivity(
     return Sensitivity(
         tuple(row for one in done for row in _effects(one)),
         tuple(row for one in done for row in _reversal(one)),
-        tuple(spreads) if samples else (),
+        tuple(spreads),
     )
 
 
@@ -156,8 +159,11 @@ class _Done(NamedTuple):
         pairs = [(leaf.value, "" if nowhere else value)]
         pairs += [(other.value, new) for other, new in along]
         unstated = "unlimited" if leaf.unit == "bit" else "null"
-        old, new = ([_worded(value, unstated) for value in row] for row in zip(*pairs, strict=True))
-        return (" + ".join(map(str, old)), " + ".join(map(str, new))) if along else (*old, *new)
+        worded = [(_worded(old, unstated), _worded(new, unstated)) for old, new in pairs]
+        if not along:
+            return worded[0]
+        olds, news = zip(*worded, strict=True)
+        return " + ".join(map(str, olds)), " + ".join(map(str, news))
 
     @property
     def unit(self) -> str:

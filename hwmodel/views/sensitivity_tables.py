@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["effects_csv", "largest", "moves_of", "sensitivity_tables", "shown", "spreads_csv"]
+__all__ = ["effects_csv", "largest", "moves_of", "sensitivity_tables", "short", "shown"]
+__all__ += ["spreads_csv"]
 
 LISTED = 10  # fields in the table of a chip
 NAMED = 3  # fields in the sentence of a method
@@ -32,8 +33,9 @@ def spreads_csv(found: Sequence[Sampled]) -> str:
     """One row for every chip and method, and the share of samples in which the ranking held."""
     header = (*Spread._fields, "ranking_held", "ranked_samples")
     return csv_text(
-        header, [(*spread, one.ranking_held, one.complete) for one in found for spread in one.spreads]
-    )  # fmt: skip
+        header,
+        [(*spread, one.ranking_held, one.complete) for one in found for spread in one.spreads],
+    )
 
 
 def moves_of(effects: Rows) -> dict[tuple[str, Scalar], Rows]:
@@ -57,10 +59,22 @@ def largest(effects: Rows) -> list[tuple[str, float]]:
     return sorted(moved, key=lambda found: -found[1])
 
 
+def short(joined: str) -> str:
+    """A field, or a value, that stands for several: the first alone where they are many.
+
+    >>> short("accounting.rows + accounting.counting"), short("a.b + a.c + a.d")
+    ('accounting.rows + counting', 'a.b + 2 others')
+    """
+    first, *others = joined.split(" + ")
+    if len(others) > 1:
+        return f"{first} + {len(others)} others"
+    return " + ".join([first, *(other.rpartition(".")[2] for other in others)])
+
+
 def shown(value: Scalar, field: str, unit: str) -> str:
     """A value with its unit; a capacity in KiB."""
     if not isinstance(value, (int, float)):
-        return str(value)
+        return short(str(value))
     if field.endswith(".capacity"):
         return f"{value / 8192:,.4g} KiB"
     return f"{value:.4g} {unit}".strip()
@@ -85,22 +99,26 @@ def _methods(here: Rows) -> list[str]:
 
 
 def _largest_table(here: Rows) -> Table:
-    """The fields of largest effect, each with the move that has it."""
+    """The fields of largest effect, each with the move that has it; methods that anything moves."""
     first = here[0]
+    methods = [m for m in _methods(here) if largest([e for e in here if e.method == m])]
     listed = table(
         f"{first.network} on {first.hardware}, accounting {first.accounting}, one "
         f"{what(first.mode, first.batch)}: change of the percentage of the baseline, in points",
         ["field", "from", "to"],
-        _methods(here),
+        methods,
     )
     moves = moves_of(here)
     for field, _ in largest(here)[:LISTED]:
         rows = max((rows for (name, _), rows in moves.items() if name == field), key=_size)
-        values = [
-            shown(v, rows[0].field, rows[0].unit) for v in (rows[0].value_from, rows[0].value_to)
+        ends = (rows[0].value_from, rows[0].value_to)
+        values = [shown(value, field, rows[0].unit) for value in ends]
+        changes = [
+            "-" if row.change_points is None else f"{row.change_points:+.2f}"
+            for row in rows
+            if row.method in methods
         ]
-        changes = ["-" if r.change_points is None else f"{r.change_points:+.2f}" for r in rows]
-        listed.add_row(field, *values, *changes)
+        listed.add_row(short(field), *values, *changes)
     return listed
 
 
@@ -117,7 +135,7 @@ def _most_moved(here: Rows) -> Iterator[str]:
         for field, _ in largest(rows)[:NAMED]:
             best = max((r for r in rows if r.field == field), key=lambda r: _size([r]))
             to = shown(best.value_to, field, best.unit)
-            parts.append(f"{field} ({to}: {best.change_points:+.2f} points)")
+            parts.append(f"{short(field)} ({to}: {best.change_points:+.2f} points)")
         if parts:
             yield f"{method} is moved most by {', '.join(parts)}."
 
@@ -133,18 +151,24 @@ def _ranking(here: Rows, reversals: Sequence[Reversal]) -> Iterator[str]:
     ranked = ", ".join(f"{method} {first[method][1]:.2f} %" for method in order)
     yield f"Ranking on {here[0].hardware}, the cheapest first: {ranked}."
     tried = sum(any(r.percent_after is not None for r in rows) for rows in moves_of(here).values())
-    if not reversals:
-        yield f"It survives each of the {tried} moves: no flip between x 1/2 and x 2, nor by a choice."
     for one in reversals:
-        pairs = ", ".join(f"{a} and {b}" for a, b in one.pairs)
         old = shown(one.value_from, one.field, one.unit)
         at = one.value_to if one.flips_at is None else one.flips_at
         new = shown(at, one.field, one.unit)
         how = f"at {new}" if one.flips_at is None else f"from {new} on"
-        yield f"  {one.field}, now {old}: {how}, {pairs} change places."
-    if reversals:
-        flipping = len({(one.field, one.value_to) for one in reversals})
-        yield f"It survives the other {tried - flipping} of {tried} moves: no flip between x 1/2 and x 2."
+        yield f"  {short(one.field)}, now {old}: {how} {_places(one)}."
+    other = (
+        f"the other {tried - len(reversals)} of {tried}" if reversals else f"each of the {tried}"
+    )
+    yield f"It survives {other} moves: no flip between x 1/2 and x 2, nor by a choice."
+
+
+def _places(one: Reversal) -> str:
+    """Who gets cheaper than whom."""
+    beaten: dict[str, list[str]] = {}
+    for before, after in one.pairs:
+        beaten.setdefault(before, []).append(after)
+    return "; ".join(f"{name} costs more than {', '.join(x)}" for name, x in beaten.items())
 
 
 def _without_effect(here: Rows) -> Iterator[str]:
@@ -156,6 +180,7 @@ def _without_effect(here: Rows) -> Iterator[str]:
         for mine in [[rows for (name, _), rows in moves.items() if name == field]]
         if any(r.percent_after is not None for rows in mine for r in rows)
         and all(_size(rows) <= NOTHING for rows in mine)
+        and not any(_partly(rows) for rows in mine)
     ]
     if still:
         yield f"No effect here: {', '.join(still)}."
@@ -175,6 +200,11 @@ def _without_effect(here: Rows) -> Iterator[str]:
         yield f"Moved together, as the accounting allows no other way: {'; '.join(together)}."
 
 
+def _partly(rows: Rows) -> bool:
+    """Whether a move can be computed for some methods and not for others."""
+    return len({row.percent_after is None for row in rows}) > 1
+
+
 def _spread_table(one: Sampled) -> Table:
     """Percentiles of every method."""
     listed = table(
@@ -190,11 +220,13 @@ def _spread_table(one: Sampled) -> Table:
 
 
 def _held(one: Sampled) -> str:
-    """In how many samples the ranking is the unmoved one."""
+    """What was drawn, and in how many samples the ranking is the unmoved one."""
+    drawn = (
+        f"{one.drawn} constants at once, evenly on a logarithmic scale {one.ranges}, "
+        f"seed {one.seed}."
+    )
     if not one.complete:
-        return "In no sample could every method be computed."
+        return f"{drawn} In no sample could every method be computed."
     share = 100 * one.ranking_held / one.complete
-    of = f"the {one.complete:,} samples" + (
-        "" if one.complete == one.samples else f" (of {one.samples:,}) that every method can be computed in"
-    )  # fmt: skip
-    return f"The ranking holds in {share:.1f} % of {of}."
+    among = "" if one.complete == one.samples else " in which every method can be computed"
+    return f"{drawn} The ranking holds in {share:.1f} % of the {one.complete:,} samples{among}."

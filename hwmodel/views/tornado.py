@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hwmodel.sensitivity import Effect
 from hwmodel.views.plot import colours, write_figure
-from hwmodel.views.sensitivity_tables import largest, shown
+from hwmodel.views.sensitivity_tables import largest, short, shown
 from hwmodel.views.tables import NATURE, what
 
 if TYPE_CHECKING:
@@ -62,26 +62,35 @@ def _panel(axes: Axes, mine: Sequence[Effect], colour: str) -> None:
     fields = [field for field, _ in largest(mine)[:BARS]]
     base = next(e.percent_before for e in mine if e.percent_before is not None)
     for row, field in enumerate(fields):
-        for effect in mine:
-            if effect.field != field or not effect.change_points:
-                continue
-            up = effect.change_points > 0
-            axes.barh(row, effect.change_points, 0.62, left=base, color=colour,
-                      alpha=0.9 if up else 0.5)  # fmt: skip
-            axes.annotate(
-                shown(effect.value_to, field, ""),
-                (base + effect.change_points, row),
-                (3 if up else -3, 0),
-                textcoords="offset points",
-                ha="left" if up else "right",
-                va="center",
-                size=6,
-            )
+        here = [e for e in mine if e.field == field and e.change_points is not None]
+        for up in (False, True):
+            side = [e for e in here if e.change_points and (e.change_points > 0) == up]
+            _bar(axes, row, base, sorted(side, key=lambda e: -abs(e.change_points or 0)), colour)
     axes.axvline(base, color="k", lw=0.8)
-    names = [field.replace("accounting.", "").replace("hardware.", "") for field in fields]
+    names = [short(field).partition(".")[2] for field in fields]
     axes.set_yticks(range(len(fields)), names, fontsize=7)
     axes.invert_yaxis()
-    axes.margins(x=0.18)
+    axes.margins(x=0.25)
     axes.grid(axis="x", color="0.9")
     axes.set_title(f"{mine[0].method}: {base:.4g} %", loc="left", fontsize=9)
+    axes.tick_params(axis="x", labelsize=8)
     axes.set_xlabel("energy, % of the baseline", fontsize=8)
+
+
+def _bar(axes: Axes, row: int, base: float, side: Sequence[Effect], colour: str) -> None:
+    """What moves a percentage to one side, the farthest first; the values stand at the end."""
+    for effect in side:
+        change = effect.change_points or 0.0
+        axes.barh(row, change, 0.62, left=base, color=colour, alpha=0.9 if change > 0 else 0.5,
+                  ec="white", lw=0.5)  # fmt: skip
+    if side:
+        far = side[0].change_points or 0.0
+        axes.annotate(
+            ", ".join(shown(effect.value_to, effect.field, "") for effect in side),
+            (base + far, row),
+            (3 if far > 0 else -3, 0),
+            textcoords="offset points",
+            ha="left" if far > 0 else "right",
+            va="center",
+            size=6,
+        )
