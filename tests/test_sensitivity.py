@@ -263,18 +263,18 @@ def ranges_file(folder, text):
 
 
 def test_samples_of_one_price_lie_as_a_pencil_says(tmp_path):
-    """p from 10 to 90, even in its logarithm: below 31 with the share ln(3.1) / ln(9), median 30."""
-    ranges = ranges_file(tmp_path, "hardware.arithmetic.mac.32: [10 pJ, 90]\n")
+    """p from 10 to 50, even in its logarithm: below 31 with the share ln(3.1) / ln(5)."""
+    ranges = ranges_file(tmp_path, "hardware.arithmetic.mac.32: [10 pJ, 50]\n")
     (one,) = toy(samples=1000, seed=1, ranges=ranges).sampled
     assert (one.drawn, one.samples, one.complete) == (1, 1000, 1000)
-    share = log(3.1) / log(9)
+    share = log(3.1) / log(5)
     assert one.ranking_held / 1000 == pytest.approx(
         share, abs=4 * (share * (1 - share) / 1000) ** 0.5
     )
     words = next(s for s in one.spreads if s.method == "words")
 
     def percent(quantile):  # falls with p
-        return 100 * 4352 / (4352 + 128 * 10 * 9**quantile)
+        return 100 * 4352 / (4352 + 128 * 10 * 5**quantile)
 
     assert percent(0.55) < words.percentile_50 < percent(0.45)
     assert percent(0.08) < words.percentile_95 < percent(0.02)
@@ -285,6 +285,17 @@ def test_the_same_seed_draws_the_same_and_another_another():
     one, same, other = (toy(samples=20, seed=seed).sampled for seed in (7, 7, 8))
     assert one == same
     assert one != other
+
+
+def test_each_chip_has_its_own_samples():
+    other = chip((None, 3.0, 0.0), (10**6, 0.0, 0.0)).model_copy(update={"name": "other"})
+    methods, options = [load(Method, "fp"), BITS], {"samples": 3, "mode": "inference"}
+    both = sensitivity(LAYER, [TOY, other], methods, **options)
+    for number, hardware in enumerate((TOY, other)):
+        alone = sensitivity(LAYER, [hardware], methods, **options)
+        assert both.sampled[number] == alone.sampled[0]
+        assert [e for e in both.effects if e.hardware == hardware.name] == list(alone.effects)
+    assert both.sampled[0].spreads[1][4:] != both.sampled[1].spreads[1][4:]
 
 
 def test_by_default_energies_prices_and_capacities_are_drawn():

@@ -14,7 +14,7 @@ from hwmodel.errors import HwmodelError
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["REPORTS", "console", "deliver", "progress", "say", "show"]
+__all__ = ["REPORTS", "console", "deliver", "progress", "refuse_input", "say", "show", "told"]
 
 REPORTS = Path("reports")
 Item = TypeVar("Item")
@@ -42,18 +42,7 @@ def deliver(
     from hwmodel.views.plot import draw, read_records
     from hwmodel.views.tables import write_text
 
-    if csv.endswith((".yaml", ".yml", ".onnx")):
-        raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")
-    if csv == "-":
-        sys.stdout.write(text)
-        say(notes)
-    else:
-        show(tables)
-        typer.echo(notes)
-    if csv not in ("", "-"):
-        write_text(Path(csv), text)
-        say(f"wrote {csv}")
-    folder = out or (None if csv else REPORTS)
+    folder = told(tables, notes, text, csv=csv, out=out)
     if folder is None:
         return
     made = folder / f"{stem}.csv"
@@ -64,6 +53,31 @@ def deliver(
             draw(records, folder / f"{stem}_{kind}.{ending}", kind)
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(f"wrote {made}{figures}")
+
+
+def told(
+    tables: Iterable[RenderableType | str], notes: str, text: str, *, csv: str, out: Path | None
+) -> Path | None:
+    """The part of `deliver` before the folder, and the folder; None where none is wanted."""
+    from hwmodel.views.tables import write_text
+
+    refuse_input(csv)
+    if csv == "-":
+        sys.stdout.write(text)
+        say(notes)
+    else:
+        show(tables)
+        typer.echo(notes)
+    if csv not in ("", "-"):
+        write_text(Path(csv), text)
+        say(f"wrote {csv}")
+    return out or (None if csv else REPORTS)
+
+
+def refuse_input(csv: str) -> None:
+    """See that a CSV does not go where a spec or a network would be. Raises: HwmodelError."""
+    if csv.endswith((".yaml", ".yml", ".onnx")):
+        raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")
 
 
 def show(pieces: Iterable[RenderableType | str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +10,7 @@ import typer
 
 from hwmodel.cli.network import InputShape, chosen_network
 from hwmodel.cli.options import Accounting, Batch, Mode, Network, Strict, names
-from hwmodel.cli.screen import REPORTS, progress, say, show
-from hwmodel.errors import HwmodelError
+from hwmodel.cli.screen import progress, refuse_input, say, told
 
 if TYPE_CHECKING:
     from hwmodel.sensitivity import Sensitivity
@@ -55,8 +53,7 @@ def sensitivity(
     ] = None,
 ) -> None:
     """Every constant of the chips and every choice of the accounting moved, one at a time."""
-    if csv.endswith((".yaml", ".yml", ".onnx")):
-        raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")
+    refuse_input(csv)  # before the work
     from hwmodel.sensitivity import sensitivity as moved
 
     found = moved(
@@ -81,17 +78,9 @@ def _deliver(found: Sensitivity, csv: str, out: Path | None) -> None:
     from hwmodel.views.tables import NATURE, write_text
     from hwmodel.views.tornado import draw_tornado
 
-    text, end = effects_csv(found.effects), f"All figures are {NATURE}."
-    if csv == "-":
-        sys.stdout.write(text)
-        say(end)
-    else:
-        show(sensitivity_tables(found))
-        typer.echo(end)
-    if csv not in ("", "-"):
-        write_text(Path(csv), text)
-        say(f"wrote {csv}")
-    folder = out or (None if csv else REPORTS)
+    text = effects_csv(found.effects)
+    end = f"All figures are {NATURE}."
+    folder = told(sensitivity_tables(found), end, text, csv=csv, out=out)
     if folder is None:
         return
     first = found.effects[0]

@@ -58,7 +58,7 @@ def tornado_figure(effects: Sequence[Effect]) -> Figure:
 
 
 def _panel(axes: Axes, mine: Sequence[Effect], colour: str) -> None:
-    """The bars of one method. The value moved to stands at the end of each."""
+    """The bars of one method. The value moved to stands at the end of each, lines mark others."""
     fields = [field for field, _ in largest(mine)[:BARS]]
     base = next(e.percent_before for e in mine if e.percent_before is not None)
     for row, field in enumerate(fields):
@@ -71,6 +71,9 @@ def _panel(axes: Axes, mine: Sequence[Effect], colour: str) -> None:
     axes.set_yticks(range(len(fields)), names, fontsize=7)
     axes.invert_yaxis()
     axes.margins(x=0.25)
+    left, right = axes.get_xlim()
+    axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= right])
+    axes.set_xlim(left, right)
     axes.grid(axis="x", color="0.9")
     axes.set_title(f"{mine[0].method}: {base:.4g} %", loc="left", fontsize=9)
     axes.tick_params(axis="x", labelsize=8)
@@ -78,7 +81,7 @@ def _panel(axes: Axes, mine: Sequence[Effect], colour: str) -> None:
 
 
 def _bar(axes: Axes, row: int, base: float, side: Sequence[Effect], colour: str) -> None:
-    """What moves a percentage to one side, the farthest first; the values stand at the end."""
+    """What moves a percentage to one side, the farthest first; its value stands at the end."""
     for effect in side:
         change = effect.change_points or 0.0
         axes.barh(row, change, 0.62, left=base, color=colour, alpha=0.9 if change > 0 else 0.5,
@@ -86,7 +89,7 @@ def _bar(axes: Axes, row: int, base: float, side: Sequence[Effect], colour: str)
     if side:
         far = side[0].change_points or 0.0
         axes.annotate(
-            ", ".join(shown(effect.value_to, effect.field, "") for effect in side),
+            shown(side[0].value_to, side[0].field, "") + (", …" if len(side) > 1 else ""),
             (base + far, row),
             (3 if far > 0 else -3, 0),
             textcoords="offset points",
