@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.network import InputShape, chosen_network
-from hwmodel.cli.options import Accounting, Batch, Mode, Network, Strict, names
+from hwmodel.cli.options import Accounting, Batch, Csv, Mode, Network, Out, Strict, names
 from hwmodel.cli.screen import progress, refuse_input, say, told
 
 if TYPE_CHECKING:
@@ -18,39 +18,36 @@ if TYPE_CHECKING:
 __all__ = ["sensitivity"]
 
 
+Names = Annotated[str, typer.Option(help="By name or file, separated by commas.")]
+Samples = Annotated[
+    int, typer.Option(help="Points at which constants are drawn all at once; 0 for none.")
+]
+Ranges = Annotated[
+    Path | None,
+    typer.Option(
+        help="YAML file of what is drawn: 'dotted.path: [low, high]'.",
+        show_default="every energy, price and capacity, x 1/2 to x 2",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Of the draws.")]
+Jobs = Annotated[int | None, typer.Option(help="Processes.", show_default="as many as cores")]
+
+
 def sensitivity(
     network: Network,
-    hardware: Annotated[str, typer.Option(help="Chips, by name or file, separated by commas.")],
-    methods: Annotated[str, typer.Option(help="Methods, by name or file, separated by commas.")],
+    hardware: Names,
+    methods: Names,
     accounting: Accounting = "paper",
     batch: Batch = None,
     mode: Mode = "training",
-    samples: Annotated[
-        int, typer.Option(help="Points at which constants are drawn all at once; 0 for none.")
-    ] = 100,
-    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
-    ranges: Annotated[
-        Path | None,
-        typer.Option(
-            help="YAML file of what is drawn: 'dotted.path: [low, high]'.",
-            show_default="every energy, price and capacity, x 1/2 to x 2",
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes.", show_default="as many as cores")
-    ] = None,
+    samples: Samples = 100,
+    seed: Seed = 0,
+    ranges: Ranges = None,
+    jobs: Jobs = None,
     input_shape: InputShape = None,
     strict: Strict = False,
-    csv: Annotated[
-        str,
-        typer.Option(
-            "--csv",
-            help="Write the CSV of moves here and no figures; '-': to standard output, no tables.",
-        ),
-    ] = "",
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for CSVs and figures.", show_default="reports")
-    ] = None,
+    csv: Csv = "",
+    out: Out = None,
 ) -> None:
     """Every constant of the chips and every choice of the accounting moved, one at a time."""
     refuse_input(csv)  # before the work

@@ -17,7 +17,14 @@ from hwmodel.network import Network, load_network
 from hwmodel.paths import Inputs, Scalar
 from hwmodel.sensitivity.costs import Costs, Outcome, Study, overtaken, ranks
 from hwmodel.sensitivity.flips import Flip, flip
-from hwmodel.sensitivity.montecarlo import Sampled, default_ranges, draws, read_ranges, sampled
+from hwmodel.sensitivity.montecarlo import (
+    Range,
+    Sampled,
+    default_ranges,
+    draws,
+    read_ranges,
+    sampled,
+)
 from hwmodel.sensitivity.moves import Move, moves
 from hwmodel.sensitivity.parallel import Mapped, workers
 from hwmodel.workload import Mode
@@ -25,6 +32,7 @@ from hwmodel.workload import Mode
 __all__ = ["Effect", "Reversal", "Sensitivity", "sensitivity"]
 
 MAX_SAMPLES = 1_000_000
+MAX_JOBS = 256
 
 
 class Effect(NamedTuple):
@@ -99,43 +107,34 @@ def sensitivity(
     Raises: HwmodelError, as `evaluate`; also where no method can be computed unmoved.
     """
     check_run(batch, mode)
-    for name, value, most in (("samples", samples, MAX_SAMPLES), ("seed", seed, 2**63 - 1)):
-        if not 0 <= value <= most:
-            raise HwmodelError(f"{name} {value}: must be from 0 to {most:,}")
-    if jobs < 1:
-        raise HwmodelError(f"jobs {jobs}: must be at least 1")
+    _check(samples, seed, jobs)
     study = _study(load_network(network), hardware, methods, load(Accounting, accounting),
                    batch, mode)  # fmt: skip
-    drawn = [default_ranges(inputs) for inputs in study.points]
+    draw = _Draw(samples, seed, "from half to double", [*map(default_ranges, study.points)])
     if ranges is not None:
-        drawn = read_ranges(ranges, study.points)
+        told = f"in the ranges of {ranges.name}"
+        draw = _Draw(samples, seed, told, read_ranges(ranges, study.points))
     planned = [(i, move) for i, inputs in enumerate(study.points) for move in moves(inputs)]
     with workers(study, jobs) as mapped:
-        before = list(mapped(Costs.at, [(i, {}) for i in range(len(study.points))]))
-        for outcome in before:
-            if not any(percent is not None for percent in outcome.percents):
-                raise HwmodelError(outcome.reasons[0])
+        before = _unmoved(mapped, study)
         after = _moved(mapped, planned, before, watch)
         flips = _flips(mapped, planned, before, after, watch)
-        draw = [(i, point) for i, r in enumerate(drawn) for point in draws(r, samples, seed)]
-        found = list(watch(mapped(Costs.at, draw), len(draw), "sampling")) if draw else []
-    names = [method.name for method in study.methods]
-    told = f"in the ranges of {ranges.name}" if ranges else "from half to double"
-    spreads = [
-        Sampled(inputs.hardware.name, len(drawn[i]), told, seed,
-                *sampled(inputs, names, before[i], found[i * samples : (i + 1) * samples]))
-        for i, inputs in enumerate(study.points)
-        if samples
-    ]  # fmt: skip
+        spreads = _sampled(mapped, study, before, draw, watch) if samples else ()
     done = [
         _Done(study, i, move, before[i], there, at)
         for (i, move), there, at in zip(planned, after, flips, strict=True)
     ]
-    return Sensitivity(
-        tuple(row for one in done for row in _effects(one)),
-        tuple(row for one in done for row in _reversal(one)),
-        tuple(spreads),
-    )
+    effects = tuple(row for one in done for row in _effects(one))
+    return Sensitivity(effects, tuple(row for one in done for row in _reversal(one)), spreads)
+
+
+class _Draw(NamedTuple):
+    """What is drawn."""
+
+    samples: int
+    seed: int
+    told: str  # where from, in words
+    ranges: list[list[Range]]  # for each chip
 
 
 class _Done(NamedTuple):
@@ -176,6 +175,14 @@ class _Done(NamedTuple):
         return None if self.flip is None else float(self.flip.value)
 
 
+def _check(samples: int, seed: int, jobs: int) -> None:
+    for name, value, most in (("samples", samples, MAX_SAMPLES), ("seed", seed, 2**63 - 1)):
+        if not 0 <= value <= most:
+            raise HwmodelError(f"{name} {value}: must be from 0 to {most:,}")
+    if not 1 <= jobs <= MAX_JOBS:
+        raise HwmodelError(f"jobs {jobs}: must be at least 1 and at most {MAX_JOBS}")
+
+
 def _study(
     network: Network,
     hardware: Sequence[str | Path | Hardware],
@@ -195,6 +202,15 @@ def _study(
 
 
 Planned = list[tuple[int, Move]]  # number of the chip, move
+
+
+def _unmoved(mapped: Mapped, study: Study) -> list[Outcome]:
+    """The outcome of each chip as it is. Raises: HwmodelError where no method has one."""
+    before: list[Outcome] = list(mapped(Costs.at, [(i, {}) for i in range(len(study.points))]))
+    for outcome in before:
+        if all(percent is None for percent in outcome.percents):
+            raise HwmodelError(outcome.reasons[0])
+    return before
 
 
 def _moved(
@@ -231,6 +247,24 @@ def _flips(
 def _worded(value: Scalar, unstated: str) -> Scalar:
     words = {None: unstated, False: "false", True: "true"}
     return words[value] if value is None or isinstance(value, bool) else value
+
+
+def _sampled(
+    mapped: Mapped, study: Study, before: Sequence[Outcome], draw: _Draw, watch: Watch
+) -> tuple[Sampled, ...]:
+    """What the samples of each chip say."""
+    tasks = [
+        (i, point)
+        for i, ranges in enumerate(draw.ranges)
+        for point in draws(ranges, draw.samples, draw.seed)
+    ]
+    found = list(watch(mapped(Costs.at, tasks), len(tasks), "sampling"))
+    names, n = [method.name for method in study.methods], draw.samples
+    return tuple(
+        Sampled(inputs.hardware.name, len(draw.ranges[i]), draw.told, draw.seed,
+                *sampled(inputs, names, before[i], found[i * n : (i + 1) * n]))
+        for i, inputs in enumerate(study.points)
+    )  # fmt: skip
 
 
 def _effects(done: _Done) -> Iterator[Effect]:
