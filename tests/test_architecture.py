@@ -29,7 +29,7 @@ LADDER = [
     {"tiling/accesses"},
     {"tiling/pricing", "tiling/level_by_level"},
     {"tiling/bounds"},
-    {"tiling/classes", "tiling/nests"},
+    {"tiling/classes", "tiling/nests", "tiling/chain_rows"},
     {"tiling/chains"},
     {"tiling/optimal"},
     {"tiling/tile"},
