@@ -40,6 +40,8 @@ LADDER = [
     {"views/tables"},
     {"views/screen_tables"},
     {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},
+    {"views/explain_steps"},
+    {"views/explain"},
     {"cli"},
     {"__main__"},
 ]
