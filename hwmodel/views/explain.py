@@ -42,7 +42,9 @@ def explanation(report: Report, layer: str, phase: str | None = None) -> Explana
     _compare(report, layer, phase, [row for _, row in rows])
     if phase is not None and not rows:
         known = dict.fromkeys(row.phase for row in report.rows if row.layer == layer)
-        raise HwmodelError(f"{layer}: no work in pass {phase!r}; {nearest(phase, known)}")
+        raise HwmodelError(
+            f"{layer} has no work in pass {phase}, only in {', '.join(known) or 'none'}"
+        )
     total = fsum(row.energy for _, row in rows)
     sections = _sections(node, done, report) if node else ()
     title = (

@@ -167,7 +167,10 @@ def _cut(lengths: Counter[int], tile: int) -> Counter[int]:
 
 
 def row_steps(tiled: Tiled) -> Iterator[Step]:
-    """Rows and columns of I that the pieces of every level load together, and the MACs."""
+    """Rows and columns of I that the pieces of every level load together, and the MACs.
+
+    A level whose blocks are as long as those of the level above loads the same, and has no step.
+    """
     make = _exact_rows if tiled.accounting.counting == "exact" else _paper_rows
     for height, width in zip(*(make(tiled, axis) for axis in _axes(tiled.problem)), strict=True):
         if height[2:] == width[2:]:
@@ -182,14 +185,14 @@ def _exact_rows(tiled: Tiled, axis: _Axis) -> Iterator[Step]:
     whole, taps = getattr(n, axis.out), getattr(n, axis.tap)
     tiles = [(getattr(t, axis.out), getattr(t, axis.tap)) for t in tiled.mapping.tiles]
     levels = list(axis_spans(axis.window, tiled.rule, whole, taps, tiles))
-    for index in range(1, len(tiles) + 1):
+    for index in _cutting(tiled):
         rows, pairs = span_rows(axis.window, tiled.rule, *levels[index])
         blocks: Counter[int] = Counter()
         for each, number in zip(rows.flat, pairs.flat, strict=True):
             blocks[int(each)] += int(number)
         i, total = tiled.number(index), getattr(cuts[index], axis.word)
-        text = f"{axis.word} of I that the {blocks.total():,} blocks of {axis.out} and {axis.tap} "
-        text += f"at level {i} load"
+        many = "1 block" if blocks.total() == 1 else f"{blocks.total():,} blocks"
+        text = f"{axis.word} of I that {many} of {axis.out} and {axis.tap} load at level {i}"
         formula = f"{axis.word}({i}) = sum over blocks of number times {axis.word}"
         parts = [times(number, each) for each, number in sorted(blocks.items())]
         if len(parts) <= _LISTED:
@@ -210,8 +213,8 @@ def _paper_rows(tiled: Tiled, axis: _Axis) -> Iterator[Step]:
     """Rows by the source's ratios: HO / HO_i pieces of HI_i rows, for every piece of HF."""
     n, cuts = tiled.problem.extent, tiled.cuts
     whole, taps = getattr(n, axis.out), getattr(n, axis.tap)
-    for index, tile in enumerate(tiled.mapping.tiles, 1):
-        i, cut = tiled.number(index), cuts[index]
+    for index in _cutting(tiled):
+        i, cut, tile = tiled.number(index), cuts[index], tiled.tiles[index]
         out, tap = getattr(tile, axis.out), getattr(tile, axis.tap)
         under = int(paper_extent(axis.window, out, tap))
         formula, numbers = _extent(axis, out, tap)
@@ -234,6 +237,12 @@ def _paper_rows(tiled: Tiled, axis: _Axis) -> Iterator[Step]:
     )
 
 
+def _cutting(tiled: Tiled) -> list[int]:
+    """Levels whose blocks are not those of the level above, and the first below the outermost."""
+    axes = [(tile.HO, tile.HF, tile.WO, tile.WF) for tile in tiled.mapping.tiles]
+    return [i for i, loops in enumerate(axes, 1) if i == 1 or loops != axes[i - 2]]
+
+
 def _extent(axis: _Axis, out: int, tap: int) -> tuple[str, str]:
     """Formula and numbers of HI_i."""
     window = axis.window
@@ -251,7 +260,8 @@ def shown_windows(problem: Problem) -> Sequence[str]:
     shown = []
     for axis in _axes(problem):
         w = axis.window
-        place = f"{w.step} {axis.out.lower()} + {w.dilation} {axis.tap.lower()} - {w.pad}"
+        place = f"{w.step} {axis.out.lower()} + {w.dilation} {axis.tap.lower()}"
+        place += f" - {w.pad}" if w.pad > 0 else f" + {-w.pad}" if w.pad else ""
         place = f"({place}) / {w.spread} where it is whole" if w.spread > 1 else place
         shown.append(f"{axis.size.lower()} = {place}, of {w.size:,} {axis.word}")
     return shown

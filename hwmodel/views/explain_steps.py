@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -138,7 +139,8 @@ def computed(
 
     Raises: AssertionError where they differ: the explanation would not be true.
     """
-    found = _calculated(ast.parse(numbers.replace(",", "").replace(TIMES, "*"), mode="eval").body)
+    plain = re.sub(r"(?<=[0-9]),(?=[0-9]{3})", "", numbers).replace(TIMES, "*")
+    found = _calculated(ast.parse(plain, mode="eval").body)
     slack = abs(value) * (0.0 if show is count and value == int(value) else 1e-10)
     if "round(" in numbers:
         slack = 0.5 + abs(value) * 1e-10

@@ -35,16 +35,21 @@ def stream_sections(pairs: Pairs, node: Node, report: Report) -> Iterator[Sectio
             base = _base(stream, base, node, report)
             bits = _adder_bits(stream, [other for other, _ in here], node, report)
             steps += _Moved(stream, base, bits, node, report).steps(rows)
-        yield Section(_TITLES[part], text=_text(part[0], report), steps=tuple(steps))
+        text = _text(part[0], [stream for stream, _ in here], report)
+        yield Section(_TITLES[part], text=text, steps=tuple(steps))
 
 
-def _text(component: str, report: Report) -> str:
+def _text(component: str, streams: Sequence[Stream], report: Report) -> str:
     """What is counted here by the accounting's choice."""
     accounting = report.accounting
-    if component == "update":
-        return f"Accounting {accounting.name} counts the update, with optimizer " + (
-            f"{accounting.optimizer} for full-precision and latent weights."
+    if any(stream.tensor == "accumulator" for stream in streams):
+        source = "as a trace measured" if report.measured else f"accounting {accounting.name}"
+        return (
+            "A Boolean step: the vote dF is added to the accumulator, which is compared, and the "
+            f"weights that flip are written; accumulator bits and flip rate: {source}."
         )
+    if component == "update":
+        return f"A step of the optimizer, accounting {accounting.name}: {accounting.optimizer}."
     if accounting.elementwise == "streamed":
         return "A tensor passes through every level between the outermost memory and the operators."
     return (
