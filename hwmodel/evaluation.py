@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,7 +97,7 @@ class Report:
         """What is done of every layer."""
         return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """Layers of the network as the method has them, at their places."""
         return self.network.nodes(frozenset(self.method.omits))

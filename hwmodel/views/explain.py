@@ -46,12 +46,13 @@ def explanation(report: Report, layer: str, phase: str | None = None) -> Explana
             f"{layer} has no work in pass {phase}, only in {', '.join(known) or 'none'}"
         )
     total = fsum(row.energy for _, row in rows)
-    sections = _sections(node, done, report) if node else ()
+    sections = [*_sections(node, done, report)] if node else []
+    sections += _sum(rows, total, report) if rows else [_nothing(layer, report)]
     title = (
         f"{layer} of {report.network.name} on {report.hardware.name} under {report.method.name}, "
         f"accounting {report.accounting.name}: one {what(report.mode, report.batch)}"
     )
-    return Explanation(layer, title, (*sections, *_sum(rows, total, report)), total, report.unit)
+    return Explanation(layer, title, tuple(sections), total, report.unit)
 
 
 def _node(report: Report, layer: str) -> Node | None:
@@ -114,15 +115,21 @@ def _sections(node: Node, done: Sequence[Work], report: Report) -> Iterator[Sect
     yield from stream_sections(streams, node, report)
 
 
-def _sum(rows: Sequence[NumberedRow], total: float, report: Report) -> Iterator[Section]:
-    """The report's rows, their sum pass by pass, and what the sources are called in full."""
-    if not rows:
+def _nothing(layer: str, report: Report) -> Section:
+    """Why a layer has no rows, as far as it is known."""
+    (kind,) = (known.kind for known in report.network.layers if known.name == layer)
+    if all(node.layer.name != layer for node in report.nodes):
+        text = f"Method {report.method.name} does without layers of kind {kind}."
+    else:
         text = (
             f"Nothing is counted of this layer under method {report.method.name} and accounting "
             f"{report.accounting.name}: it has no rows in the report."
         )
-        yield Section("Sum", text=text, steps=(Step("energy", result="0", unit=report.unit),))
-        return
+    return Section("Sum", text=text, steps=(Step("energy", result="0", unit=report.unit),))
+
+
+def _sum(rows: Sequence[NumberedRow], total: float, report: Report) -> Iterator[Section]:
+    """The report's rows, their sum pass by pass, and what the sources are called in full."""
     header = ("row", "pass", "component", "tensor", "level", "accesses or operations",
               f"energy [{report.unit}]")  # fmt: skip
     cells = tuple(

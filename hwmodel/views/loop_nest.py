@@ -33,11 +33,11 @@ def loop_nest(
                 lines.append(f"{'  ' * depth}for {loop} in blocks of {inner}:")
         depth += 1
         full = ", ".join(
-            f"{name} {100 * used / room:.1f} % full" if room else f"{name} unlimited"
+            f"{name} {100 * used / room:.1f} %" if room else f"{name} unlimited"
             for name, used, room in footprints(problem, tile, hardware, index, accounting, held)
         )
         lines.append(f"{'  ' * depth}{hardware.levels[index].name}: {_shown(tile)}")
-        lines[-1] += f"  # {held} held; {full}"
+        lines[-1] += f"  # {held} held; {full} full"
         above = tile
     return "\n".join(lines)
 
