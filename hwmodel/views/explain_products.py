@@ -185,8 +185,8 @@ class _Boundary:
             )  # fmt: skip
         if fetched:
             yield computed(
-                f"{tensor}, unfinished sums read from {row.level}: not by the first to arrive "
-                f"after a sum has gone on, which happens T = {self.leaving:,} times",
+                f"{tensor}, unfinished sums read from {row.level}: by all arrivals but those "
+                f"that find none there, T = {self.leaving:,}, as often as a sum goes on",
                 "|O| (S - T)", again, fetched, source=_ACCESSES,
             )  # fmt: skip
         if left and self.tiled.accounting.counting == "paper" and self.index:

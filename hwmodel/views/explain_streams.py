@@ -118,13 +118,29 @@ class _Moved(NamedTuple):
     def _passes(self, verb: str, elements: int) -> Step:
         """How often a tensor is read or written, times its elements."""
         base, often = self.base, elements // self.base.elements
-        text = f"{self.stream.tensor}, elements {verb}"
+        text = f"{self.stream.tensor}, elements {verb}, {self.stream.bits} bit each"
+        text += f" ({self._width})"
         if elements % base.elements:  # not all of them: the weights that flip
             numbers = f"round({self._flip_rate!r} {TIMES} {count(base.elements)})"
             return computed(text, f"flip rate {TIMES} {base.word}", numbers, elements)
         formula, factors = (f"{often} {base.word}", [often]) if often > 1 else (base.word, [])
         numbers = times(*factors, *base.factors)
         return computed(text, formula, numbers, elements, source=_STREAMS)
+
+    @property
+    def _width(self) -> str:
+        """What sets the bits of an element."""
+        tensor, accounting = self.stream.tensor, self.report.accounting
+        if tensor == "kept sum":
+            return f"method {self.report.method.name}, kept"
+        if tensor == "accumulator":
+            or_trace = ", or measured" if self.report.measured else ""
+            return f"accounting {accounting.name}, accumulator_bits{or_trace}"
+        if tensor in ("dF", "F") and self.base.word == "weights":
+            return "as F above"
+        if tensor.removeprefix("saved ").lstrip("d")[:1] in ("I", "O"):
+            return "as above"
+        return f"accounting {accounting.name}, full_precision_bits"
 
     @property
     def _flip_rate(self) -> float:
