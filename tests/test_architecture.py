@@ -39,7 +39,13 @@ LADDER = [
     {"comparison"},
     {"views/tables"},
     {"views/screen_tables"},
+    {"views/loop_nest"},
     {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},
+    {"views/explain_steps"},
+    {"views/explain_layer", "views/explain_pieces", "views/explain_prices"},
+    {"views/explain_products"},
+    {"views/explain_streams"},
+    {"views/explain"},
     {"cli"},
     {"__main__"},
 ]
