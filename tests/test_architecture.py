@@ -20,6 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LADDER = [
     {"errors"},
     {"quantity", "files", "problem"},
+    {"provenance"},
     {"hardware", "accounting", "published", "training", "trace"},
     {"trainer"},
     {"layers", "prices"},
@@ -37,6 +38,7 @@ LADDER = [
     {"workload"},
     {"evaluation"},
     {"comparison"},
+    {"question"},
     {"views/tables"},
     {"views/screen_tables"},
     {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},

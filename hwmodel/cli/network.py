@@ -13,7 +13,7 @@ from hwmodel.cli.screen import say, show
 if TYPE_CHECKING:
     from hwmodel.network import Network
 
-__all__ = ["InputShape", "chosen_network", "network", "schema"]
+__all__ = ["InputShape", "network", "schema"]
 
 InputShape = Annotated[
     list[str] | None,
@@ -28,17 +28,12 @@ Name = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX 
 network = catalogue("network", "networks: layers and shapes", plain=False)
 
 
-def chosen_network(name: str, input_shape: list[str] | None, strict: bool = False) -> Network:
-    """The network behind a name or file; if `strict`, each of its operators has a model."""
+def _chosen(name: str, input_shape: list[str] | None) -> Network:
+    """The network behind a name or file."""
     from hwmodel.importers.onnx import input_shapes
     from hwmodel.network import load_network
 
-    chosen = load_network(name, input_shapes(input_shape or []))
-    if strict:
-        from hwmodel.evaluation import refuse_unknown
-
-        refuse_unknown(chosen)
-    return chosen
+    return load_network(name, input_shapes(input_shape or []))
 
 
 @network.command("show")
@@ -63,7 +58,7 @@ def show_(
     from hwmodel.views.summary import summary, summary_csv, summary_tables
     from hwmodel.views.tables import write_text
 
-    chosen = chosen_network(name, input_shape)
+    chosen = _chosen(name, input_shape)
     if yaml:
         typer.echo(network_yaml(chosen), nl=False)
         return
@@ -82,7 +77,7 @@ def show_(
 @network.command()
 def check(name: Name, input_shape: InputShape = None) -> None:
     """Whether a network file is right; if not, where it is wrong."""
-    typer.echo(f"{name}: network {chosen_network(name, input_shape).name} is right")
+    typer.echo(f"{name}: network {_chosen(name, input_shape).name} is right")
 
 
 @network.command("import")

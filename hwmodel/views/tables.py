@@ -6,13 +6,15 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from hwmodel.comparison import Comparison, Reached
 from hwmodel.evaluation import COLUMNS, Report
 from hwmodel.files import whole_file
+from hwmodel.provenance import Provenance
 from hwmodel.training import PJ_PER_KWH, Training
 
-__all__ = ["COMPARED", "NATURE", "comparison_csv", "csv_text", "notes", "report_csv"]
+__all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "notes", "report_table"]
 __all__ += ["run_sentence", "scale", "what", "whole_run", "write_text"]
 
 NATURE = "analytical, not measured"
@@ -33,23 +35,39 @@ def scale(energy: float, unit: str) -> tuple[float, str]:
     return next((step for step in steps if energy >= 10 * step[0]), steps[-1])
 
 
-def comparison_csv(
+class Table(NamedTuple):
+    """Tidy records: one header, rows as long as it; None where there is no value."""
+
+    header: tuple[str, ...]
+    rows: list[tuple[object, ...]]
+
+    def stamped(self, provenance: Provenance) -> Table:
+        """With where it comes from at the end of every row."""
+        header = (*self.header, *provenance.columns)
+        return Table(header, [(*row, *provenance.cells) for row in self.rows])
+
+    def csv(self) -> str:
+        """As CSV."""
+        return csv_text(self.header, self.rows)
+
+
+def comparison_table(
     lines: Sequence[Comparison], run: Training | None = None, reached: Sequence[Reached] = ()
-) -> str:
-    """One row a line, full precision; an empty cell where there is no value.
+) -> Table:
+    """One row a line.
 
     With a training run, its name, iterations and energy follow as further columns; with traces
     the accuracy reached, the steps to the accuracy asked for, and the energy of those.
     """
-    header, columns = list(COMPARED), len(COMPARED)
-    rows: list[list[object]] = [list(line[:columns]) for line in lines]
+    header: tuple[str, ...] = COMPARED
+    rows: list[tuple[object, ...]] = [tuple(line[: len(header)]) for line in lines]
     if run is not None:
-        header += ["training", "iterations", "training_energy", "training_energy_kwh"]
-        rows = [[*row, *whole_run(line, run)] for row, line in zip(rows, lines, strict=True)]
+        header += ("training", "iterations", "training_energy", "training_energy_kwh")
+        rows = [(*row, *whole_run(line, run)) for row, line in zip(rows, lines, strict=True)]
     if reached:
         header += Reached._fields
-        rows = [[*row, *more] for row, more in zip(rows, reached, strict=True)]
-    return csv_text(header, rows)
+        rows = [(*row, *more) for row, more in zip(rows, reached, strict=True)]
+    return Table(header, rows)
 
 
 def whole_run(
@@ -75,18 +93,26 @@ def run_sentence(report: Report, run: Training) -> str:
     )
 
 
-def report_csv(report: Report) -> str:
-    """The tidy table, full precision."""
-    return csv_text(COLUMNS, report.records)
+def report_table(report: Report) -> Table:
+    """One row a layer, pass, component, tensor and level."""
+    return Table(COLUMNS, report.records)
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A header and rows as CSV."""
+    """A header and rows as CSV, numbers with every digit; None is an empty cell.
+
+    Text that a spreadsheet would take for a formula is marked as text by an apostrophe.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if formula else value
 
 
 def write_text(path: Path, text: str) -> None:
