@@ -152,11 +152,10 @@ def read_command(text: str, known: Mapping[str, Sequence[str]]) -> Command:
         raise DataError(f"command {text!r}: is none of {of}")
     name, rest = words[1], words[2:]
     argument = rest.pop(0) if rest and not rest[0].startswith("-") else ""
-    options = tuple(zip(rest[::2], rest[1::2], strict=False))
-    if len(rest) % 2:
-        raise DataError(f"command {text!r}: {rest[-1]} has no value")
-    for option, _ in options:
+    for option in rest[::2]:
         if option not in known[name]:
             hint = nearest(option, known[name])
             raise DataError(f"command {text!r}: hwmodel {name} has no option {option} here; {hint}")
-    return Command(name, argument, options)
+    if len(rest) % 2:
+        raise DataError(f"command {text!r}: {rest[-1]} has no value")
+    return Command(name, argument, tuple(zip(rest[::2], rest[1::2], strict=True)))

@@ -91,6 +91,11 @@ class Question:
             mode=self.mode, traces=self.traces,
         )  # fmt: skip
 
+    def baseline_words(self) -> str:
+        """What percentages refer to."""
+        named = [self.baseline.name] if self.baseline else [x.baseline for x in self.accountings]
+        return " or ".join(dict.fromkeys(named))
+
     def ends(self, lines: list[Comparison]) -> list[Reached]:
         """What the traces say of each line; empty without traces."""
         return reached(lines, self.traces, self.accuracy) if self.traces else []
@@ -121,6 +126,11 @@ class Reproduction:
     def provenance(self, date: str | None = None) -> Provenance:
         """What outputs say of where they come from."""
         return Provenance(self.command, self.inputs(), date=date)
+
+    def baseline_words(self) -> str:
+        """What percentages refer to."""
+        wholes = (f"{x.baseline.network} under {x.baseline.method}" for x in self.tables)
+        return " or ".join(dict.fromkeys(wholes))
 
     def lines(self, table: PublishedTable) -> Iterator[Comparison]:
         """The answer for one of the tables, line by line."""

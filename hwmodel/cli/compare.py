@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,13 +12,15 @@ from hwmodel.cli.options import (
     Batch,
     Csv,
     Date,
+    Format,
     Mode,
     Network,
     Out,
+    Output,
     Run,
     Strict,
 )
-from hwmodel.cli.screen import console, deliver, progress, say
+from hwmodel.cli.screen import Destination, console, deliver, destination, progress, say
 from hwmodel.errors import HwmodelError
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def compare(
     ] = None,
     input_shape: InputShape = None,
     strict: Strict = False,
+    format: Format = "",
+    output: Output = "",
     csv: Csv = "",
     out: Out = None,
     date: Date = False,
@@ -63,16 +66,18 @@ def compare(
         "--accounting": accounting, "--batch": batch, "--mode": mode, "--training": training,
         "--trace": trace, "--accuracy": accuracy, "--input-shape": input_shape,
     }  # fmt: skip
+    to = destination(csv, format, output, out, date)
     asked = question(written("compare", network, options))
     if strict:
         refuse_unknown(asked.network)
-    _compare(asked, csv, out, date)
+    _compare(asked, to)
 
 
-def _compare(asked: Question, csv: str, out: Path | None, date: bool) -> None:
+def _compare(asked: Question, to: Destination) -> None:
     """Compute the lines of `compare` and deliver them."""
     from hwmodel.evaluation import not_counted
-    from hwmodel.provenance import now
+    from hwmodel.views.formats import Result
+    from hwmodel.views.paper import comparison_paper
     from hwmodel.views.screen_tables import comparison_tables, reached_table
     from hwmodel.views.tables import comparison_table, notes
 
@@ -84,12 +89,13 @@ def _compare(asked: Question, csv: str, out: Path | None, date: bool) -> None:
     tables += [reached_table(lines, ends)] if ends else []
     presets = asked.accountings
     missing = {preset.name: not_counted(asked.network, preset, asked.mode) for preset in presets}
-    provenance = asked.provenance(now() if date else None)
-    text = comparison_table(lines, asked.training, ends).stamped(provenance).csv()
+    provenance = asked.provenance(to.date)
+    paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
+    table = comparison_table(lines, asked.training, ends)
     names = "-".join(preset.name for preset in presets)
     stem = f"compare_{asked.network.name}_{names}_{asked.mode}_batch{asked.batch}"
-    end = f"{notes(missing)}\n{provenance}"
-    deliver(tables, end, text, csv=csv, out=out, stem=stem, kinds=["methods"])
+    result = Result(table, paper, missing, provenance)
+    deliver(tables, notes(missing), result, to, stem=stem, kinds=["methods"])
     _partly(lines)
 
 
@@ -99,17 +105,22 @@ def reproduce(
     ] = "",
     accounting: Accountings = "paper,full",
     batch: Batch = None,
+    format: Format = "",
+    output: Output = "",
     csv: Csv = "",
     out: Out = None,
     date: Date = False,
 ) -> None:
     """The source's energy tables, row by row: published, computed, and what does not come out."""
-    from hwmodel.provenance import now, written
+    from hwmodel.provenance import written
     from hwmodel.question import reproduction
+    from hwmodel.views.formats import Result
+    from hwmodel.views.paper import comparison_paper
     from hwmodel.views.screen_tables import reproduction_tables
     from hwmodel.views.tables import NATURE, comparison_table
 
     options = {"--accounting": accounting, "--batch": batch}
+    to = destination(csv, format, output, out, date)
     asked = reproduction(written("reproduce", table, options))
     lines: list[Comparison] = []
     tables: list[RenderableType] = []
@@ -121,10 +132,12 @@ def reproduce(
     _refuse_if_none(lines)
     presets = "-".join(preset.name for preset in asked.accountings)
     stem = f"reproduce_{table or 'all'}_{presets}_batch{asked.batch}"
-    provenance = asked.provenance(now() if date else None)
+    provenance = asked.provenance(to.date)
+    paper = comparison_paper(lines, None, asked.baseline_words(), provenance)
+    missing = {preset.name: preset.not_counted for preset in asked.accountings}
+    result = Result(comparison_table(lines), paper, missing, provenance)
     end = f"No constant was fitted to any row. All figures but the published are {NATURE}."
-    text = comparison_table(lines).stamped(provenance).csv()
-    deliver(tables, f"{end}\n{provenance}", text, csv=csv, out=out, stem=stem, kinds=[])
+    deliver(tables, end, result, to, stem=stem, kinds=[])
     _partly(lines)
 
 

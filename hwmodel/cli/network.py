@@ -56,7 +56,7 @@ def show_(
     from hwmodel.method import Method
     from hwmodel.network_yaml import network_yaml
     from hwmodel.views.summary import summary, summary_csv, summary_tables
-    from hwmodel.views.tables import write_text
+    from hwmodel.views.tables import write
 
     chosen = _chosen(name, input_shape)
     if yaml:
@@ -68,7 +68,7 @@ def show_(
     if csv == "-":
         typer.echo(summary_csv(lines), nl=False)
     elif csv:
-        write_text(Path(csv), summary_csv(lines))
+        write(Path(csv), summary_csv(lines))
         say(f"wrote {csv}")
     else:
         show(summary_tables(chosen, rules, lines))
@@ -89,10 +89,10 @@ def import_(
     """Write an ONNX file's network as YAML that can be read and changed."""
     from hwmodel.importers.onnx import from_onnx, input_shapes
     from hwmodel.network_yaml import network_yaml
-    from hwmodel.views.tables import write_text
+    from hwmodel.views.tables import write
 
     found = from_onnx(file, input_shapes(input_shape or []))
-    write_text(output, network_yaml(found))
+    write(output, network_yaml(found))
     unknown = sum(layer.kind == "uncounted" for layer in found.layers)
     without = f", {unknown} of them operators without a model" if unknown else ""
     say(f"wrote {output}: {len(found.layers)} layers{without}")

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Accounting", "Accountings", "Batch", "Csv", "Date", "Mode", "Network", "Out", "Run"]
-__all__ += ["Strict", "TraceFile"]
+__all__ = ["Accounting", "Accountings", "Batch", "Csv", "Date", "Format", "Mode", "Network"]
+__all__ += ["Out", "Output", "Run", "Strict", "TraceFile"]
 
 Network = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX file.")]
 Accounting = Annotated[str, typer.Option(help="What is counted and how: a preset, or a YAML file.")]
@@ -19,14 +19,32 @@ Batch = Annotated[
     int | None, typer.Option(help="Images in the iteration.", show_default="1, or the training's")
 ]
 Mode = Annotated[str, typer.Option(help="training (all passes) or inference (forward only).")]
-Csv = Annotated[
+Format = Annotated[
     str,
     typer.Option(
-        "--csv", help="Write the CSV here and no figures; '-': to standard output, and no tables."
+        "--format",
+        help="markdown or latex (tables for print), csv, json, parquet or excel (every row); only "
+        "this goes to standard output, and no figures are drawn. With -o, to that file.",
+        show_default="the ending of -o",
     ),
 ]
+Output = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", help="Write one file, .md, .tex, .csv, .json, .parquet or .xlsx, "
+        "and no figures.", show_default=False,
+    ),
+]  # fmt: skip
+Csv = Annotated[
+    str,
+    typer.Option("--csv", help="Short for --format csv -o FILE; '-' is standard output."),
+]
 Out = Annotated[
-    Path | None, typer.Option(help="Folder for the CSV and the figures.", show_default="reports")
+    Path | None,
+    typer.Option(
+        help="Folder for the CSV and the figures.",
+        show_default="reports, unless one file is asked for",
+    ),
 ]
 Run = Annotated[
     str, typer.Option("--training", help="A whole training run, too: a preset, or a YAML file.")

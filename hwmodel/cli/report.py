@@ -12,14 +12,16 @@ from hwmodel.cli.options import (
     Batch,
     Csv,
     Date,
+    Format,
     Mode,
     Network,
     Out,
+    Output,
     Run,
     Strict,
     TraceFile,
 )
-from hwmodel.cli.screen import deliver
+from hwmodel.cli.screen import deliver, destination
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,31 +46,36 @@ def report(
     ] = False,
     input_shape: InputShape = None,
     strict: Strict = False,
+    format: Format = "",
+    output: Output = "",
     csv: Csv = "",
     out: Out = None,
     date: Date = False,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
     from hwmodel.evaluation import refuse_unknown
-    from hwmodel.provenance import now, written
+    from hwmodel.provenance import written
     from hwmodel.question import question
+    from hwmodel.views.formats import Result
+    from hwmodel.views.paper import report_paper
     from hwmodel.views.tables import report_table
 
     options = {
         "--hardware": hardware, "--method": method, "--accounting": accounting, "--batch": batch,
         "--mode": mode, "--training": training, "--trace": trace, "--input-shape": input_shape,
     }  # fmt: skip
+    to = destination(csv, format, output, out, date)
     asked = question(written("report", network, options))
     if strict:
         refuse_unknown(asked.network)
     found = asked.report()
-    provenance = asked.provenance(now() if date else None)
-    end = f"{_notes(found, asked)}\n{provenance}"
-    inputs = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
-    stem = f"report_{'_'.join(inputs)}_{mode}_batch{found.batch}"
-    text = report_table(found).stamped(provenance).csv()
+    provenance = asked.provenance(to.date)
+    names = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
+    stem = f"report_{'_'.join(names)}_{mode}_batch{found.batch}"
+    missing = {found.accounting.name: found.not_counted}
+    result = Result(report_table(found), report_paper(found, provenance), missing, provenance)
     pieces = _pieces(found, asked, tensors)
-    deliver(pieces, end, text, csv=csv, out=out, stem=stem, kinds=["layers", "levels"])
+    deliver(pieces, _notes(found, asked), result, to, stem=stem, kinds=["layers", "levels"])
 
 
 def _notes(found: Report, asked: Question) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import logging
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,7 +18,7 @@ from hwmodel.method import Method
 from hwmodel.provenance import COLUMNS as PROVENANCE
 from hwmodel.published import published_tables
 from hwmodel.quantity import ENERGY_UNITS
-from hwmodel.views.tables import COMPARED, NATURE, scale
+from hwmodel.views.tables import COMPARED, NATURE, read_csv, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,25 +33,11 @@ _PART_COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377
 
 Record = dict[str, str]
 _OF_COMPARISONS = ("methods", "pareto")
-MAX_CSV_CHARACTERS = 2**28
 
 
 def read_records(path: Path) -> list[Record]:
     """Rows of a CSV that `compare` or `report` wrote. Raises: DataError."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            text = stream.read(MAX_CSV_CHARACTERS + 1)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if len(text) > MAX_CSV_CHARACTERS:
-        raise DataError(f"{path}: is longer than the {MAX_CSV_CHARACTERS:,} characters to be read")
-    try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        records, header = list(reader), tuple(reader.fieldnames or ())
-    except csv.Error as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
+    header, records = read_csv(path)
     if header[: len(COMPARED)] != COMPARED and header[: len(COLUMNS)] != COLUMNS:
         raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
     if not records:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 from pathlib import Path
 from typing import NamedTuple
 
 from hwmodel.comparison import Comparison, Reached
+from hwmodel.errors import DataError
 from hwmodel.evaluation import COLUMNS, Report
 from hwmodel.files import whole_file
+from hwmodel.layers import PASSES
 from hwmodel.provenance import Provenance
 from hwmodel.training import PJ_PER_KWH, Training
 
-__all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "notes", "report_table"]
-__all__ += ["run_sentence", "scale", "what", "whole_run", "write_text"]
+__all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "layer_sums", "notes"]
+__all__ += ["read_csv", "report_table", "run_sentence", "scale", "what", "whole_run", "write"]
 
+MAX_CSV_CHARACTERS = 2**28
 NATURE = "analytical, not measured"
 COMPARED = Comparison._fields[:-1]  # columns of the CSV; the reason is for the screen
 _SCALES = {
@@ -98,6 +102,20 @@ def report_table(report: Report) -> Table:
     return Table(COLUMNS, report.records)
 
 
+def layer_sums(report: Report) -> tuple[list[str], dict[str, list[float]]]:
+    """Passes in their order, and for each layer the energy of each pass [report's unit]."""
+    energies: dict[tuple[str, str], list[float]] = {}
+    for row in report.rows:
+        energies.setdefault((row.layer, row.phase), []).append(row.energy)
+    there = {phase for _, phase in energies}
+    passes = [p for p in dict.fromkeys((*PASSES, *(r.phase for r in report.rows))) if p in there]
+    sums = {
+        layer: [fsum(energies.get((layer, phase), ())) for phase in passes]
+        for layer in dict.fromkeys(row.layer for row in report.rows)
+    }
+    return passes, sums
+
+
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A header and rows as CSV, numbers with every digit; None is an empty cell.
 
@@ -115,10 +133,33 @@ def _cell(value: object) -> object:
     return f"'{value}" if formula else value
 
 
-def write_text(path: Path, text: str) -> None:
+def read_csv(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
+    """Header and rows of a CSV file. Raises: DataError.
+
+    A cell that a row lacks is None, cells that it has too many stand under None; the mark that
+    spreadsheets write at the beginning is passed over.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            text = stream.read(MAX_CSV_CHARACTERS + 1)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not a CSV file: {error}") from None
+    if len(text) > MAX_CSV_CHARACTERS:
+        raise DataError(f"{path}: is longer than the {MAX_CSV_CHARACTERS:,} characters to be read")
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        records, header = list(reader), tuple(reader.fieldnames or ())
+    except csv.Error as error:
+        raise DataError(f"{path}: is not a CSV file: {error}") from None
+    return header, records
+
+
+def write(path: Path, content: str | bytes) -> None:
     """A whole file or none. Raises: HwmodelError."""
-    with whole_file(path) as stream:
-        stream.write(text)
+    with whole_file(path, "w" if isinstance(content, str) else "wb") as stream:
+        stream.write(content)
 
 
 def notes(not_counted: Mapping[str, Sequence[str]]) -> str:
