@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import zipfile
+from datetime import datetime
 
 import openpyxl
 import pytest
@@ -161,6 +162,7 @@ def test_excel_has_the_rows_of_the_csv_and_a_sheet_about_them(made):
     expected, path = made("excel")
     book = openpyxl.load_workbook(path)
     assert book.sheetnames == ["rows", "about"]
+    assert {book.properties.created, book.properties.modified} == {datetime(1980, 1, 1)}
     sheet = book["rows"]
     header, *lines = sheet.iter_rows()
     assert [cell.value for cell in header] == list(expected[0])
