@@ -284,9 +284,15 @@ class Method(NamedSpec):
 
     def check_references(self) -> None:
         """See that every method named by a rule exists. Raises: NameUnknown."""
-        for rule in self.layers:
-            if rule.precision is not None:
-                _referred(rule.precision)
+        self.references()
+
+    def references(self) -> tuple[Method, ...]:
+        """Methods that its rules name, and those that theirs do. Raises: NameUnknown."""
+        named = dict.fromkeys(rule.precision for rule in self.layers if rule.precision)
+        found: list[Method] = []
+        for method in map(_referred, named):
+            found += [method, *method.references()]
+        return tuple(found)
 
     def _resolved(self, node: Node) -> LayerRule:
         """The rule for a layer with what it takes over filled in.

@@ -18,6 +18,7 @@ from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
 from hwmodel.cli.tile import tile
+from hwmodel.cli.verify import verify
 from hwmodel.errors import HwmodelError
 from hwmodel.trainer.cli import train
 
@@ -46,7 +47,7 @@ def _options(
     pass
 
 
-for _command in (compare, report, explain, reproduce, tile, train, plot, schema):
+for _command in (compare, report, explain, reproduce, tile, train, plot, schema, verify):
     app.command()(_command)
 
 for _word, _what in (

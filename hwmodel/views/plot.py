@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import logging
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from math import fsum
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.evaluation import COLUMNS
 from hwmodel.files import bundled, load, whole_file
 from hwmodel.method import Method
+from hwmodel.provenance import COLUMNS as PROVENANCE
 from hwmodel.published import published_tables
 from hwmodel.quantity import ENERGY_UNITS
-from hwmodel.views.tables import COMPARED, NATURE, scale
+from hwmodel.views.tables import COMPARED, NATURE, read_csv, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,26 +33,12 @@ _PART_COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377
 
 Record = dict[str, str]
 _OF_COMPARISONS = ("methods", "pareto")
-MAX_CSV_CHARACTERS = 2**28
 
 
 def read_records(path: Path) -> list[Record]:
     """Rows of a CSV that `compare` or `report` wrote. Raises: DataError."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            text = stream.read(MAX_CSV_CHARACTERS + 1)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if len(text) > MAX_CSV_CHARACTERS:
-        raise DataError(f"{path}: is longer than the {MAX_CSV_CHARACTERS:,} characters to be read")
-    try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        records, header = list(reader), tuple(reader.fieldnames or ())
-    except csv.Error as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if header != COLUMNS and header[: len(COMPARED)] != COMPARED:
+    header, records = read_csv(path)
+    if header[: len(COMPARED)] != COMPARED and header[: len(COLUMNS)] != COLUMNS:
         raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
     if not records:
         raise DataError(f"{path}: has no rows")
@@ -111,7 +97,9 @@ def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None
     with _style(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
         figure = PLOTS[kind](records)
-        _save(figure, path, ending)
+        made = [records[0].get(column) or "" for column in PROVENANCE]
+        _stamp(figure, *made)
+        _save(figure, path, ending, *made)
 
 
 def _style() -> AbstractContextManager[None]:
@@ -133,10 +121,28 @@ def _style() -> AbstractContextManager[None]:
     )
 
 
-def _save(figure: Figure, path: Path, ending: str) -> None:
-    undated = {"png": {"Software": "hwmodel"}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+def _stamp(figure: Figure, version: str, inputs: str, command: str) -> None:
+    """A small line at the foot of a figure: what made the table that it shows."""
+    if version and command:
+        text = f"hwmodel {version}: {command}\ninputs {inputs}"
+        width = 2.2 * figure.get_figwidth() * 12  # characters of this size in a line
+        lines = [part for line in text.split("\n") for part in wrap(line, int(width))]
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", size=4.5, color="0.45")
+
+
+def _save(
+    figure: Figure, path: Path, ending: str, version: str = "", inputs: str = "", command: str = ""
+) -> None:
+    """Write a figure with what made it among its metadata, and no date. Raises: HwmodelError."""
+    tool = f"hwmodel {version}".rstrip()
+    known: dict[str, dict[str, str | None]] = {
+        "png": {"Software": tool, "Description": command, "Inputs": inputs},
+        "svg": {"Creator": tool, "Description": command, "Identifier": inputs, "Date": None},
+        "pdf": {"Creator": tool, "Subject": command, "Keywords": inputs, "CreationDate": None},
+    }
+    metadata = {key: value for key, value in known[ending].items() if value != ""}
     with whole_file(path, "wb") as stream:
-        figure.savefig(stream, format=ending, dpi=200, metadata=undated[ending])
+        figure.savefig(stream, format=ending, dpi=200, metadata=metadata)
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
