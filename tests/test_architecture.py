@@ -37,7 +37,7 @@ LADDER = [
     {"workload"},
     {"evaluation"},
     {"comparison"},
-    {"views/tables"},
+    {"views/tables", "views/colours"},
     {"views/screen_tables"},
     {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},
     {"cli"},
