@@ -34,6 +34,8 @@ __all__ += ["Update", "Where"]
 
 Arithmetic = Literal["mac", "int-mac", "add", "shift-add", "logic", "accumulate"]
 Update = Literal["optimizer", "boolean"]
+Marker = Literal["o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*"]
+Hatch = Literal["/", "\\", ".", "x", "-", "|", "+", "o"]
 NAMED_WIDTHS = (
     "full_precision", "preactivation", "boolean_signal", "boolean_vote", "boolean_sum", "border",
     "stated",
@@ -214,6 +216,8 @@ class Method(NamedSpec):
     colour: str | None = Field(
         default=None, pattern=r"^#[0-9a-f]{6}$", description="in every figure; the source's"
     )
+    marker: Marker | None = Field(default=None, description="in figures of points, as matplotlib's")
+    hatch: Hatch | None = Field(default=None, description="of bars, as matplotlib's; none: plain")
     layers: tuple[LayerRule, ...] = Field(min_length=1)
     tensors: tuple[TensorRule, ...] = Field(min_length=1)
     omits: tuple[Name, ...] = Field(

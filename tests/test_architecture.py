@@ -40,6 +40,7 @@ LADDER = [
     {"comparison"},
     {"question"},
     {"views/tables"},
+    {"views/tables", "views/colours"},
     {"views/screen_tables"},
     {"views/loop_nest"},
     {"verification"},

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.evaluation import COLUMNS
-from hwmodel.files import bundled, load, whole_file
-from hwmodel.method import Method
+from hwmodel.files import whole_file
 from hwmodel.provenance import COLUMNS as PROVENANCE
 from hwmodel.published import published_tables
 from hwmodel.quantity import ENERGY_UNITS
+from hwmodel.views.colours import looks
 from hwmodel.views.tables import COMPARED, NATURE, read_csv, scale
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records"]
 
 FORMATS = ("png", "svg", "pdf")
-_SPARE_COLOURS = ("#1f77b4", "#ff7f0e", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 _PART_COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
 
 Record = dict[str, str]
@@ -152,15 +151,6 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def colours(methods: Sequence[str]) -> dict[str, str]:
-    """A colour for each method: the one its file states, else one of a fixed row."""
-    known = bundled(Method)
-    stated = {name: load(Method, name).colour for name in methods if name in known}
-    spare = [name for name in methods if not stated.get(name)]
-    fallback = {n: _SPARE_COLOURS[i % len(_SPARE_COLOURS)] for i, n in enumerate(spare)}
-    return {name: stated.get(name) or fallback[name] for name in methods}
-
-
 def _unique(records: Sequence[Record], field: str) -> list[str]:
     return list(dict.fromkeys(record[field] for record in records))
 
@@ -170,7 +160,7 @@ def methods_figure(records: Sequence[Record]) -> Figure:
     groups = list(dict.fromkeys((r["hardware"], r["accounting"]) for r in records))
     methods, several = _unique(records, "method"), len(_unique(records, "accounting")) > 1
     figure, axes = _figure(max(6.4, 0.55 * len(groups) * len(methods) + 1.5), 3.6)
-    colour = colours(methods)
+    colour = looks(methods)
     width = 0.84 / len(methods)
     published = None
     for i, method in enumerate(methods):
@@ -185,7 +175,7 @@ def methods_figure(records: Sequence[Record]) -> Figure:
             x = j + (i - (len(methods) - 1) / 2) * width
             percent = float(found[0]["percent_of_baseline"])
             source = float(found[0]["source_percent"] or 0)
-            bar = axes.bar(x, percent, 0.92 * width, color=colour[method])
+            bar = axes.bar(x, percent, 0.92 * width, color=colour[method].colour)
             top = (x, max(percent, source))  # the number stands above the bar and above the mark
             axes.annotate(
                 f"{percent:.3g}", top, (0, 4), textcoords="offset points", ha="center", size=7
@@ -267,7 +257,7 @@ def _of(records: Sequence[Record]) -> str:
 def pareto_figure(records: Sequence[Record]) -> Figure:
     """Accuracy against energy: as traced, where the CSV has it, else as published."""
     figure, axes = _figure(6.4, 3.8)
-    colour, found = colours(_unique(records, "method")), 0
+    colour, found = looks(_unique(records, "method")), 0
     markers = dict(zip(_unique(records, "hardware"), "osD^vPX", strict=False))
     traced = any(record.get("energy_to_accuracy") for record in records)
     energies = [float(record["energy_to_accuracy"] or 0) for record in records] if traced else []
@@ -280,7 +270,7 @@ def pareto_figure(records: Sequence[Record]) -> Figure:
         found += 1
         x, y = float(energy) / divisor, float(accuracy)
         marker = markers.get(record["hardware"], "o")
-        axes.plot(x, y, marker, color=colour[record["method"]], ms=7)
+        axes.plot(x, y, marker, color=colour[record["method"]].colour, ms=7)
         axes.annotate(f" {record['method']}", (x, y), (5, 3), textcoords="offset points", size=7)
     if not found:
         raise DataError("no row has both an energy and an accuracy, traced or published")
