@@ -12,12 +12,14 @@ import typer
 from hwmodel import __version__
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare, reproduce
+from hwmodel.cli.explain import explain
 from hwmodel.cli.network import network, schema
 from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.tile import tile
+from hwmodel.cli.verify import verify
 from hwmodel.errors import HwmodelError
 from hwmodel.trainer.cli import train
 
@@ -46,7 +48,18 @@ def _options(
     pass
 
 
-for _command in (compare, report, reproduce, sensitivity, tile, train, plot, schema):
+for _command in (
+    compare,
+    report,
+    explain,
+    sensitivity,
+    reproduce,
+    tile,
+    train,
+    plot,
+    schema,
+    verify,
+):
     app.command()(_command)
 
 for _word, _what in (

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwmodel.cli.network import InputShape, chosen_network
-from hwmodel.cli.options import Accounting, Batch, Csv, Mode, Network, Out, Strict, names
-from hwmodel.cli.screen import progress, refuse_input, say, told
+from hwmodel.cli.network import InputShape
+from hwmodel.cli.options import Accounting, Batch, Csv, Date, Mode, Network, Out, Strict
+from hwmodel.cli.screen import Destination, destination, progress, say, told
+from hwmodel.errors import HwmodelError
 
 if TYPE_CHECKING:
+    from hwmodel.provenance import Provenance
     from hwmodel.sensitivity import Sensitivity
 
 __all__ = ["sensitivity"]
@@ -48,46 +50,54 @@ def sensitivity(
     strict: Strict = False,
     csv: Csv = "",
     out: Out = None,
+    date: Date = False,
 ) -> None:
     """Every constant of the chips and every choice of the accounting moved, one at a time."""
-    refuse_input(csv)  # before the work
+    from hwmodel.evaluation import refuse_unknown
+    from hwmodel.provenance import Provenance, input_of_file, written
+    from hwmodel.question import question
     from hwmodel.sensitivity import sensitivity as moved
 
+    inputs = {"--hardware": hardware, "--methods": methods, "--accounting": accounting,
+              "--batch": batch, "--mode": mode, "--input-shape": input_shape}  # fmt: skip
+    draws: dict[str, object] = {"--samples": samples, "--seed": seed, "--ranges": ranges}
+    to = destination(csv, "", "", out, date)
+    asked = question(written("compare", network, inputs))
+    if len(asked.accountings) > 1:
+        raise HwmodelError(f"--accounting {accounting!r}: one at a time")
+    if strict:
+        refuse_unknown(asked.network)
     found = moved(
-        chosen_network(network, input_shape, strict),
-        names(hardware, "--hardware"),
-        names(methods, "--methods"),
-        accounting=accounting,
-        batch=1 if batch is None else batch,
-        mode=mode,  # type: ignore[arg-type]  # `moved` checks it
-        samples=samples,
-        seed=seed,
-        ranges=ranges,
-        jobs=jobs if jobs is not None else os.cpu_count() or 1,
-        watch=progress,
-    )
-    _deliver(found, csv, out)
+        asked.network, asked.hardware, asked.methods, accounting=asked.accountings[0],
+        batch=asked.batch, mode=asked.mode, samples=samples, seed=seed, ranges=ranges,
+        jobs=jobs if jobs is not None else os.cpu_count() or 1, watch=progress,
+    )  # fmt: skip
+    command = written("sensitivity", network, {**dict(asked.command.options), **draws})
+    files = [input_of_file("ranges", ranges)] if ranges else []
+    _deliver(found, Provenance(command, (*asked.inputs(), *files), date=to.date), to)
 
 
-def _deliver(found: Sensitivity, csv: str, out: Path | None) -> None:
+def _deliver(found: Sensitivity, provenance: Provenance, to: Destination) -> None:
     """Tables to the screen; the CSVs, and a figure for each chip, to a folder."""
-    from hwmodel.views.sensitivity_tables import effects_csv, sensitivity_tables, spreads_csv
-    from hwmodel.views.tables import NATURE, write_text
+    from hwmodel.views.sensitivity_tables import effects_table, sensitivity_tables, spreads_table
+    from hwmodel.views.tables import NATURE, write
     from hwmodel.views.tornado import draw_tornado
 
-    text = effects_csv(found.effects)
-    end = f"All figures are {NATURE}."
-    folder = told(sensitivity_tables(found), end, text, csv=csv, out=out)
+    text = effects_table(found.effects).stamped(provenance).csv()
+    notes = f"All figures are {NATURE}.\n{provenance}"
+    folder = told(sensitivity_tables(found), notes, text, to)
     if folder is None:
         return
     first = found.effects[0]
     stem = f"sensitivity_{first.network}_{first.accounting}_{first.mode}_batch{first.batch}"
-    write_text(folder / f"{stem}.csv", text)
+    write(folder / f"{stem}.csv", text)
     if found.sampled:
-        write_text(folder / f"{stem}_samples.csv", spreads_csv(found.sampled))
+        spreads = spreads_table(found.sampled).stamped(provenance)
+        write(folder / f"{stem}_samples.csv", spreads.csv())
     for chip in dict.fromkeys(effect.hardware for effect in found.effects):
         mine = [effect for effect in found.effects if effect.hardware == chip]
         for ending in ("png", "svg"):
-            draw_tornado(mine, folder / f"{stem}_{chip}_tornado.{ending}")
+            figure = folder / f"{stem}_{chip}_tornado.{ending}"
+            draw_tornado(mine, figure, provenance.cells[:3])
     more = ", _samples.csv" if found.sampled else ""
     say(f"wrote {folder / stem}.csv{more}, and a tornado of each chip as .png and .svg beside it")

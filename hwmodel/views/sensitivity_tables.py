@@ -1,4 +1,4 @@
-"""Rows of a sensitivity study -> CSV, tables and sentences."""
+"""Rows of a sensitivity study -> tidy tables, tables on screen and sentences."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from hwmodel.paths import Scalar
 from hwmodel.sensitivity import Effect, Reversal, Sampled, Sensitivity, Spread
 from hwmodel.views.screen_tables import table
-from hwmodel.views.tables import csv_text, what
+from hwmodel.views.tables import Table, what
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
+    from rich.table import Table as Listed
 
-__all__ = ["effects_csv", "largest", "moves_of", "sensitivity_tables", "short", "shown"]
-__all__ += ["spreads_csv"]
+__all__ = ["effects_table", "largest", "moves_of", "sensitivity_tables", "short", "shown"]
+__all__ += ["spreads_table"]
 
 LISTED = 10  # fields in the table of a chip
 NAMED = 3  # fields in the sentence of a method
@@ -24,18 +24,15 @@ NOTHING = 1e-9  # points; what rounding leaves is no effect
 Rows = Sequence[Effect]
 
 
-def effects_csv(effects: Rows) -> str:
-    """One row for every move and method, full precision."""
-    return csv_text(Effect._fields, effects)
+def effects_table(effects: Rows) -> Table:
+    """One row for every move and method."""
+    return Table(Effect._fields, list(effects))
 
 
-def spreads_csv(found: Sequence[Sampled]) -> str:
-    """One row for every chip and method, and the share of samples in which the ranking held."""
-    header = (*Spread._fields, "ranking_held", "ranked_samples")
-    return csv_text(
-        header,
-        [(*spread, one.ranking_held, one.complete) for one in found for spread in one.spreads],
-    )
+def spreads_table(found: Sequence[Sampled]) -> Table:
+    """One row for every chip and method, and the samples in which the ranking held."""
+    rows = [(*x, one.ranking_held, one.complete) for one in found for x in one.spreads]
+    return Table((*Spread._fields, "ranking_held", "ranked_samples"), [*rows])
 
 
 def moves_of(effects: Rows) -> dict[tuple[str, Scalar], Rows]:
@@ -98,7 +95,7 @@ def _methods(here: Rows) -> list[str]:
     return list(dict.fromkeys(effect.method for effect in here))
 
 
-def _largest_table(here: Rows) -> Table:
+def _largest_table(here: Rows) -> Listed:
     """The fields of largest effect, each with the move that has it; methods that anything moves."""
     first = here[0]
     methods = [m for m in _methods(here) if largest([e for e in here if e.method == m])]
@@ -205,7 +202,7 @@ def _partly(rows: Rows) -> bool:
     return len({row.percent_after is None for row in rows}) > 1
 
 
-def _spread_table(one: Sampled) -> Table:
+def _spread_table(one: Sampled) -> Listed:
     """Percentiles of every method."""
     listed = table(
         f"{one.samples:,} samples on {one.hardware}: percent of the baseline",

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hwmodel.sensitivity import Effect
-from hwmodel.views.plot import colours, write_figure
+from hwmodel.views.colours import looks
+from hwmodel.views.plot import write_figure
 from hwmodel.views.sensitivity_tables import largest, short, shown
 from hwmodel.views.tables import NATURE, what
 
@@ -22,12 +23,15 @@ BARS = 8  # fields of a panel
 COLUMNS = 2
 
 
-def draw_tornado(effects: Sequence[Effect], path: Path) -> None:
+def draw_tornado(effects: Sequence[Effect], path: Path, stamp: Sequence[str] = ()) -> None:
     """Write the figure of one chip; the ending of `path` says in which format.
+
+    Args:
+        stamp: version, inputs and command, for the foot of the figure.
 
     Raises: HwmodelError for an unknown format.
     """
-    write_figure(lambda: tornado_figure(effects), path)
+    write_figure(lambda: tornado_figure(effects), path, stamp)
 
 
 def tornado_figure(effects: Sequence[Effect]) -> Figure:
@@ -40,13 +44,13 @@ def tornado_figure(effects: Sequence[Effect]) -> Figure:
     methods = list(dict.fromkeys(effect.method for effect in effects))
     mine = {name: [e for e in effects if e.method == name] for name in methods}
     moved = [name for name in methods if largest(mine[name])]
-    colour = colours(methods)
+    look = looks(methods)
     lines = max(1, ceil(len(moved) / COLUMNS))
     figure = Figure(figsize=(6.2 * min(COLUMNS, max(1, len(moved))), 0.5 + 2.7 * lines),
                     layout="constrained")  # fmt: skip
     for number, name in enumerate(moved, start=1):
         axes = figure.add_subplot(lines, min(COLUMNS, len(moved)), number)
-        _panel(axes, mine[name], colour[name])
+        _panel(axes, mine[name], look[name].colour)
     first = effects[0]
     figure.suptitle(
         f"{first.network} on {first.hardware}, {what(first.mode, first.batch)}, accounting "
