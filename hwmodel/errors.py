@@ -17,7 +17,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = ["DataError", "HwmodelError", "Infeasible", "NameUnknown", "ShapeError", "SpecError"]
-__all__ += ["SpecWarning", "TooLarge", "near", "nearest"]
+__all__ += ["SpecWarning", "TooLarge", "near", "nearest", "one_line"]
+
+LONGEST = 1000  # characters of a message
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -41,6 +43,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close := near(word, names):
         return f"did you mean {close!r}?"
     return f"known: {', '.join(names)}" if names else "none is known"
+
+
+def one_line(message: str) -> str:
+    """A message without line breaks and control characters, and cut in the middle if it is long.
+
+    What a user or a file says may stand in it, and a terminal obeys control characters.
+    """
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 4 :]}"
 
 
 class HwmodelError(Exception):

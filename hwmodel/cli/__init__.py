@@ -19,7 +19,7 @@ from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
 from hwmodel.cli.tile import tile
 from hwmodel.cli.usage import Commands, UsageError, usage_sentence
-from hwmodel.errors import HwmodelError, SpecWarning
+from hwmodel.errors import HwmodelError, SpecWarning, one_line
 from hwmodel.trainer.cli import train
 
 __all__ = ["app", "main"]
@@ -73,23 +73,23 @@ def main() -> NoReturn:
             code = app(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except HwmodelError as error:
-        say(f"hwmodel: {error}")
+        say(one_line(f"hwmodel: {error}"))
     except UsageError as error:
-        say(f"hwmodel: {usage_sentence(error)}")
+        say(one_line(f"hwmodel: {usage_sentence(error)}"))
     except typer.Abort:  # Ctrl-C
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        say(f"hwmodel: {error.filename or 'standard output'}: {error.strerror or error}")
+        say(one_line(f"hwmodel: {error.filename or 'standard output'}: {error.strerror or error}"))
     sys.exit(2)
 
 
 def _warned(message: Warning | str, category: type[Warning], *place: Any) -> None:
     """A doubt about a file is one line; what libraries warn of keeps its form."""
     if issubclass(category, SpecWarning):
-        say(f"hwmodel: warning: {message}")
+        say(one_line(f"hwmodel: warning: {message}"))
     else:
         sys.stderr.write(warnings.formatwarning(message, category, *place[:2]))
 
