@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).parent.parent / "hwmodel"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 LADDER = [
     {"errors"},
+    {"mistakes"},
     {"quantity", "files", "problem"},
     {"provenance"},
     {"hardware", "accounting", "published", "training", "trace"},
