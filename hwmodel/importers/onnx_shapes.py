@@ -17,7 +17,7 @@ __all__ = ["inferred_shapes", "with_computed_shapes"]
 
 ROUNDS = 40  # of inference: each makes known what the next one needs
 FEW = 64  # elements of a shape, of an index, of what they are made of
-SPARE = 2**30  # B that inference may take beyond what the process has
+SPARE = 3 * 2**28  # B that inference may take beyond what the process has
 
 
 def inferred_shapes(model: Any, where: str, *, computed: bool) -> Any:
