@@ -37,11 +37,12 @@ def inlined(model: Any, where: str) -> Any:
             f"{where}: its functions, written out, are {size.nodes:,} operators of {size.size:,} B "
             f"in all; at most {MAX_NODES:,} and {MAX_BYTES:,} B"
         )
+    from onnx.checker import ValidationError
     from onnx.inliner import inline_local_functions
 
     try:
         return inline_local_functions(model)
-    except (RuntimeError, ValueError, TypeError) as error:
+    except (ValidationError, RuntimeError, ValueError, TypeError) as error:
         reason = (str(error).strip().splitlines() or [""])[0][:200]
         raise SpecError(f"{where}: its functions cannot be written out: {reason}") from None
 
