@@ -43,7 +43,9 @@ def _size(value: Any) -> int | None:
 
 
 def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
-    if isinstance(value, str):
+    if isinstance(value, Energy):
+        energy = value
+    elif isinstance(value, str):
         read = quantity.access_energy if kind == "access" else quantity.operation_energy
         energy = Energy(*read(value))
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -56,6 +58,8 @@ def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
 
 
 def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:
+    if isinstance(value, Energy):
+        return value
     if not isinstance(value, str):
         raise ValueError(f"{value!r} has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'")
     return Energy(quantity.efficiency(value, of=kind), "pJ")

@@ -9,6 +9,7 @@ accounting (the full-precision word, the Boolean signal) are named, not numbered
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -365,6 +366,7 @@ def _measured_signal(
     return max(sent, default=None)
 
 
+@cache
 def _referred(name: str) -> Method:
     """A bundled method; a name that looks like a path is none. Raises: NameUnknown."""
     known = bundled(Method)

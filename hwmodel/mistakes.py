@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from hwmodel.errors import near, nearest
 
-__all__ = ["Contradiction", "line_of", "sentence", "show"]
+__all__ = ["Contradiction", "alternatives", "line_of", "sentence", "show"]
 
 Location = Sequence[int | str]
 LISTED = 8  # words up to which all are told
@@ -154,24 +154,24 @@ def _fields_at(kind: type[BaseModel], values: Any, location: Location) -> list[s
     knows most of the fields that stand there.
     """
     whole = kind.model_json_schema(by_alias=True)
-    models = [*_alternatives(whole, whole)]
+    models = [*alternatives(whole, whole)]
     for step in location[:-1]:
         if isinstance(values, list) or (isinstance(values, dict) and step in values):
             values = values[step]  # type: ignore[index]
             inner = [m.get("properties", {}).get(step) or m.get("items") for m in models]
-            models = [a for schema in inner if schema for a in _alternatives(schema, whole)]
+            models = [a for schema in inner if schema for a in alternatives(schema, whole)]
     properties = [m.get("properties", {}) for m in models]
     properties = [fields for fields in properties if location[-1] not in fields]
     return list(max(properties, key=lambda fields: len(fields.keys() & set(values)), default=()))
 
 
-def _alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A schema without references; where it allows for several, each of them."""
     if "$ref" in schema:
         schema = whole["$defs"][schema["$ref"].split("/")[-1]]
     inner = schema.get("anyOf", []) + schema.get("oneOf", [])
     for alternative in inner:
-        yield from _alternatives(alternative, whole)
+        yield from alternatives(alternative, whole)
     if not inner:
         yield schema
 

@@ -12,14 +12,24 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from hwmodel import __version__
 from hwmodel.errors import DataError, nearest
 from hwmodel.files import NamedSpec, SpecModel
 
-__all__ = ["COLUMNS", "Command", "Input", "Provenance", "digest", "input_of", "now", "read_command"]
-__all__ += ["written"]
+__all__ = [
+    "COLUMNS",
+    "Command",
+    "Input",
+    "Provenance",
+    "digest",
+    "input_of",
+    "input_of_file",
+    "now",
+]
+__all__ += ["read_command", "written"]
 
 COLUMNS = ("version", "inputs_sha256", "command")  # at the end of every row of a table
 SHORT = 8  # hexadecimal digits of an input's hash in a table: enough to see a change
@@ -119,6 +129,14 @@ def digest(spec: SpecModel) -> str:
 def input_of(spec: NamedSpec) -> Input:
     """A spec as an input."""
     return Input(spec.KIND, spec.name, digest(spec))
+
+
+def input_of_file(kind: str, path: Path) -> Input:
+    """A file that is no spec, by its bytes. Raises: DataError."""
+    try:
+        return Input(kind, path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def now() -> str:

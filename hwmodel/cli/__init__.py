@@ -18,6 +18,7 @@ from hwmodel.cli.network import network, schema
 from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
+from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.tile import tile
 from hwmodel.cli.usage import Commands, UsageError, usage_sentence
 from hwmodel.cli.verify import verify
@@ -49,7 +50,18 @@ def _options(
     pass
 
 
-for _command in (compare, report, explain, reproduce, tile, train, plot, schema, verify):
+for _command in (
+    compare,
+    report,
+    explain,
+    sensitivity,
+    reproduce,
+    tile,
+    train,
+    plot,
+    schema,
+    verify,
+):
     app.command()(_command)
 
 for _word, _what in (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hwmodel.views.formats import Result, Target
 
 __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "progress", "say", "show"]
+__all__ += ["told"]
 
 REPORTS = Path("reports")
 Item = TypeVar("Item")
@@ -58,16 +59,7 @@ def deliver(
     from hwmodel.views.tables import write
 
     written = WRITERS[to.target.format](result) if to.target else ""
-    if to.target and to.target.path is None:
-        sys.stdout.write(str(written))
-        say(f"{notes}\n{result.provenance}")
-    else:
-        show(tables)
-        typer.echo(f"{notes}\n{result.provenance}")
-    if to.target and to.target.path is not None:
-        write(to.target.path, written)
-        say(f"wrote {to.target.path}")
-    folder = to.out or (None if to.target else REPORTS)
+    folder = told(tables, f"{notes}\n{result.provenance}", written, to)
     if folder is None:
         return
     made = folder / f"{stem}.csv"
@@ -78,6 +70,24 @@ def deliver(
             draw(records, folder / f"{stem}_{kind}.{ending}", kind)
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(f"wrote {made}{figures}")
+
+
+def told(
+    tables: Iterable[RenderableType | str], notes: str, written: str | bytes, to: Destination
+) -> Path | None:
+    """The part of `deliver` before the folder, and the folder; None where none is wanted."""
+    from hwmodel.views.tables import write
+
+    if to.target and to.target.path is None:
+        sys.stdout.write(str(written))
+        say(notes)
+    else:
+        show(tables)
+        typer.echo(notes)
+    if to.target and to.target.path is not None:
+        write(to.target.path, written)
+        say(f"wrote {to.target.path}")
+    return to.out or (None if to.target else REPORTS)
 
 
 def show(pieces: Iterable[RenderableType | str]) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records"]
+__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records", "write_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 _PART_COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
@@ -85,7 +85,7 @@ def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None
     Raises: HwmodelError for an unknown kind or format, DataError where the table has not what
         the figure shows.
     """
-    ending = _ending(path)
+    _ending(path)
     compared = "method" in records[0] and "percent_of_baseline" in records[0]
     kind = kind or ("methods" if compared else "layers")
     if kind not in PLOTS:
@@ -93,12 +93,25 @@ def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None
     if (kind in _OF_COMPARISONS) != compared:
         needed = "compare" if kind in _OF_COMPARISONS else "report"
         raise DataError(f"a plot of {kind} needs a CSV of `hwmodel {needed}`")
+    stamp = [records[0].get(column) or "" for column in PROVENANCE]
+    write_figure(lambda: PLOTS[kind](records), path, stamp)
+
+
+def write_figure(made: Callable[[], Figure], path: Path, stamp: Sequence[str] = ()) -> None:
+    """Make a figure in the style of all of them and write it; the ending says in which format.
+
+    Args:
+        stamp: version, inputs and command that made what it shows, or nothing.
+
+    Raises: HwmodelError for an unknown format, and what `made` raises.
+    """
+    ending = _ending(path)
     with _style(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
-        figure = PLOTS[kind](records)
-        made = [records[0].get(column) or "" for column in PROVENANCE]
-        _stamp(figure, *made)
-        _save(figure, path, ending, *made)
+        figure = made()
+        if stamp:
+            _stamp(figure, *stamp)
+        _save(figure, path, ending, *stamp)
 
 
 def _style() -> AbstractContextManager[None]:
@@ -312,11 +325,9 @@ def draw_training(trace: Path, path: Path, kind: str = "") -> None:
 
     if kind not in ("", "training"):
         raise DataError(f"{trace}: a trace is drawn as kind training, not {kind}")
-    ending = _ending(path)
+    _ending(path)
     found = read_trace(trace)
-    with _style(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _save(training_figure(found), path, ending)
+    write_figure(lambda: training_figure(found), path)
 
 
 def _ending(path: Path) -> str:
