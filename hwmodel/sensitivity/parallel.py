@@ -45,7 +45,7 @@ def workers(study: Study, jobs: int) -> Iterator[Mapped]:
 def _submitted(
     pool: ProcessPoolExecutor, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]
 ) -> Iterator[Any]:
-    """Results as they come. Processes start here, and are deaf to Ctrl-C from their first moment."""
+    """Results as they come. Processes start here, deaf to Ctrl-C from their first moment."""
     if current_thread() is not main_thread():
         return pool.map(work, tasks)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a new process takes over
