@@ -2,6 +2,8 @@
 
 import csv
 import io
+import os
+import signal
 from math import log
 
 import pytest
@@ -16,6 +18,7 @@ from hwmodel.paths import Inputs, changed, replaced_all
 from hwmodel.sensitivity import Effect, sensitivity
 from hwmodel.sensitivity.costs import Costs, Study, overtaken, ranks
 from hwmodel.sensitivity.moves import moves
+from hwmodel.sensitivity.parallel import workers
 from hwmodel.tiling.tile import tiling_inputs
 from hwmodel.views.sensitivity_tables import largest, sensitivity_tables
 from tests.specs import CHIP, NETWORK, chip, written
@@ -253,6 +256,17 @@ def test_tilings_are_shared_only_where_nothing_that_a_search_reads_has_moved():
 
 def test_the_result_does_not_hang_on_the_number_of_workers():
     assert toy(samples=5, seed=3, jobs=2) == toy(samples=5, seed=3, jobs=1)
+
+
+def killed(costs):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_ends_the_study_with_a_message():
+    study = costs(LAYER, TOY, ["fp"], FREE_LOGIC).study
+    ended = pytest.raises(HwmodelError, match="a worker process ended early")
+    with ended, workers(study, 2) as mapped:
+        list(mapped(killed, [()]))
 
 
 # Samples

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from threading import current_thread, main_thread
 from typing import Any
 
@@ -31,13 +31,20 @@ def workers(study: Study, jobs: int) -> Iterator[Mapped]:
         costs = Costs(study)
         yield lambda function, tasks: (function(costs, *task) for task in tasks)
         return
+    others = set(active_children())
     pool = ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(study,)
     )
     try:
         yield lambda function, tasks: _submitted(pool, partial(_work, function), tasks)
-    except BrokenProcessPool:
-        raise HwmodelError("a worker process ended early; with --jobs 1 there are none") from None
+    except BaseException as error:
+        for process in set(active_children()) - others:
+            process.terminate()  # what is at work is wanted by nobody, and may take minutes
+        if isinstance(error, BrokenProcessPool):
+            raise HwmodelError(
+                "a worker process ended early; with --jobs 1 there are none"
+            ) from None
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
