@@ -647,5 +647,19 @@ def test_functions_that_cannot_be_written_out(tmp_path):
         from_onnx(path)
 
 
+@pytest.mark.parametrize(("dims", "parameters"), [((1,), 0), ((1, 1, 5), 5), ((5,), 5)])
+def test_a_factor_for_each_channel_is_learned_and_one_for_all_is_none(tmp_path, dims, parameters):
+    """Exporters write the root of attention as a tensor of one element."""
+    constants = {"f": (dims, FLOAT, [0.5] * prod(dims))}
+    (found,) = imported(tmp_path, [node("Mul", "x f")], {"x": [1, 7, 5]}, constants)
+    assert (found.layer.kind, found.other_parameters) == ("scale", parameters)
+
+
+def test_a_bias_of_one_feature_is_a_bias(tmp_path):
+    nodes = [node("MatMul", "x w", "h"), node("Add", "h b")]
+    (found,) = imported(tmp_path, nodes, {"x": [1, 5]}, {"w": (5, 1), "b": ((1,), FLOAT, [0.5])})
+    assert (found.layer.bias, found.other_parameters) == (True, 1)
+
+
 def test_a_factor_that_is_no_parameter_costs_none():
     assert Scale(name="s", kind="scale", learned=False).other_parameters([(7, 1, 1)]) == 0
