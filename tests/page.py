@@ -17,8 +17,9 @@ class Element:
 
     @property
     def text(self):
-        """All text in it, in order."""
-        return "".join(part if isinstance(part, str) else part.text for part in self.words)
+        """All text in it, in order; spaces at which no line breaks are spaces."""
+        text = "".join(part if isinstance(part, str) else part.text for part in self.words)
+        return text.replace("\u00a0", " ")
 
     def all(self, *tags, **attributes):
         """Every element below it with one of the tags and all the attributes."""
