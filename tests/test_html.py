@@ -17,7 +17,7 @@ from hwmodel.views.html import derivation as derivations
 from hwmodel.views.html import page as module
 from hwmodel.views.html.page import page
 from tests.page import number, parsed, rows
-from tests.specs import CHIP
+from tests.specs import CHIP, METHOD
 from tests.specs import written as file
 
 PASSES = ("forward", "backward_input", "backward_weight", "update")
@@ -328,8 +328,20 @@ def test_a_report_is_written_with_the_derivation_of_each_layer(hwmodel, tmp_path
         "hwmodel report vgg-small-1fc --hardware ascend --method bold --accounting full "
         "--batch 1 --mode training"
     )
+
+
+def test_the_baseline_is_among_the_inputs(hwmodel, tmp_path):
+    """Of a method, too, that takes nothing over from it."""
+    own = file(
+        tmp_path,
+        METHOD,
+        ("  - {where: {position: [first, last]}, precision: fp, source: me}\n", ""),
+    )
+    assert hwmodel(*REPORT[:-1], own, "--html", "page.html")[0] == 0
+    tree = parsed((tmp_path / "page.html").read_text(encoding="utf-8"))
+    inputs = tree.one("section", **{"aria-labelledby": "inputs"})
     methods = [cells[0].text for kind, cells in rows(inputs.one("table")) if kind == "method"]
-    assert set(methods) == {"bold", "fp"}
+    assert methods == ["mine", "fp"]
 
 
 def test_the_baseline_alone_is_set_beside_nothing(hwmodel, tmp_path):
