@@ -19,7 +19,7 @@ from hwmodel.published import energy_percent, published_table
 from hwmodel.trace import Trace, steps_to
 from hwmodel.workload import Mode
 
-__all__ = ["Comparison", "Reached", "compare", "distinct", "reached", "reproduce"]
+__all__ = ["Comparison", "Reached", "compare", "distinct", "line_of", "reached", "reproduce"]
 
 
 class Comparison(NamedTuple):
@@ -48,6 +48,7 @@ class Comparison(NamedTuple):
     source_percent: float | None = None
     residual_percent: float | None = None  # of the published value: 100 (ours / source - 1)
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
+    report: Report | None = None  # what the line was taken from; not in the CSV
 
 
 class Reached(NamedTuple):
@@ -212,13 +213,19 @@ def _lines(
                 if key not in wholes:
                     wholes[key] = None
                     wholes[key] = energies(cell.baseline_network, cell.baseline).energy
-                yield _line(energies(cell.network, cell.method), wholes[key], cell.source_percent)
+                yield line_of(energies(cell.network, cell.method), wholes[key], cell.source_percent)
             except (Infeasible, TooLarge) as error:
                 names = cell.network.name, cell.method.name, chip.name, choice.name
                 yield Comparison(*names, mode, batch, None, chip.energy_unit, reason=str(error))
 
 
-def _line(report: Report, whole: float | None, source: float | None) -> Comparison:
+def line_of(report: Report, whole: float | None, source: float | None = None) -> Comparison:
+    """A report as a line of a comparison.
+
+    Args:
+        whole: energy of the baseline [the report's unit]; None or 0: there is no percentage.
+        source: the published percentage.
+    """
     percent = 100 * (report.energy / whole) if whole else None  # of itself exactly 100
 
     def total(*components: str, phase: str = "") -> float:
@@ -249,4 +256,5 @@ def _line(report: Report, whole: float | None, source: float | None) -> Comparis
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         reason=report.unproved or None,
+        report=report,
     )

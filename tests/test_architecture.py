@@ -58,6 +58,7 @@ LADDER = [
     {"views/explain_products"},
     {"views/explain_streams"},
     {"views/explain"},
+    {"views/html"},
     {"cli"},
     {"__main__"},
 ]

@@ -13,6 +13,7 @@ from hwmodel.cli.options import (
     Csv,
     Date,
     Format,
+    Html,
     Mode,
     Network,
     Out,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from hwmodel.comparison import Comparison
+    from hwmodel.provenance import Provenance
     from hwmodel.question import Question
 
 __all__ = ["compare", "reproduce"]
@@ -53,6 +55,7 @@ def compare(
     format: Format = "",
     output: Output = "",
     csv: Csv = "",
+    html: Html = "",
     out: Out = None,
     date: Date = False,
 ) -> None:
@@ -66,7 +69,7 @@ def compare(
         "--accounting": accounting, "--batch": batch, "--mode": mode, "--training": training,
         "--trace": trace, "--accuracy": accuracy, "--input-shape": input_shape,
     }  # fmt: skip
-    to = destination(csv, format, output, out, date)
+    to = destination(csv, format, output, out, date, html)
     asked = question(written("compare", network, options))
     if strict:
         refuse_unknown(asked.network)
@@ -95,8 +98,25 @@ def _compare(asked: Question, to: Destination) -> None:
     names = "-".join(preset.name for preset in presets)
     stem = f"compare_{asked.network.name}_{names}_{asked.mode}_batch{asked.batch}"
     result = Result(table, paper, missing, provenance)
-    deliver(tables, notes(missing), result, to, stem=stem, kinds=["methods"])
+    page = _page(lines, asked, provenance) if to.html else ""
+    deliver(tables, notes(missing), result, to, stem=stem, kinds=["methods"], page=page)
     _partly(lines)
+
+
+def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> str:
+    """The HTML file of a comparison."""
+    from hwmodel.views.html.page import page
+    from hwmodel.views.tables import run_sentence
+
+    run = asked.training
+    remarks = [
+        f"{line.method} on {line.hardware}, accounting {line.accounting}. "
+        f"{run_sentence(line.report, run)}"
+        for line in lines
+        if run and line.report
+    ]
+    baseline = asked.baseline.name if asked.baseline else ""
+    return page(lines, lines, provenance, baseline=baseline, remarks=remarks)
 
 
 def reproduce(

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Accounting", "Accountings", "Batch", "Csv", "Date", "Format", "Mode", "Network"]
-__all__ += ["Out", "Output", "Run", "Strict", "TraceFile"]
+__all__ = ["Accounting", "Accountings", "Batch", "Csv", "Date", "Format", "Html", "Mode"]
+__all__ += ["Network", "Out", "Output", "Run", "Strict", "TraceFile"]
 
 Network = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX file.")]
 Accounting = Annotated[str, typer.Option(help="What is counted and how: a preset, or a YAML file.")]
@@ -39,6 +39,13 @@ Csv = Annotated[
     str,
     typer.Option("--csv", help="Short for --format csv -o FILE; '-' is standard output."),
 ]
+Html = Annotated[
+    str,
+    typer.Option(
+        "--html", help="Write one HTML file that needs nothing beside it, and no figures.",
+        show_default=False,
+    ),
+]  # fmt: skip
 Out = Annotated[
     Path | None,
     typer.Option(

@@ -13,6 +13,7 @@ from hwmodel.cli.options import (
     Csv,
     Date,
     Format,
+    Html,
     Mode,
     Network,
     Out,
@@ -49,6 +50,7 @@ def report(
     format: Format = "",
     output: Output = "",
     csv: Csv = "",
+    html: Html = "",
     out: Out = None,
     date: Date = False,
 ) -> None:
@@ -64,7 +66,7 @@ def report(
         "--hardware": hardware, "--method": method, "--accounting": accounting, "--batch": batch,
         "--mode": mode, "--training": training, "--trace": trace, "--input-shape": input_shape,
     }  # fmt: skip
-    to = destination(csv, format, output, out, date)
+    to = destination(csv, format, output, out, date, html)
     asked = question(written("report", network, options))
     if strict:
         refuse_unknown(asked.network)
@@ -75,7 +77,9 @@ def report(
     missing = {found.accounting.name: found.not_counted}
     result = Result(report_table(found), report_paper(found, provenance), missing, provenance)
     pieces = _pieces(found, asked, tensors)
-    deliver(pieces, _notes(found, asked), result, to, stem=stem, kinds=["layers", "levels"])
+    page = _page(found, asked, to.date) if to.html else ""
+    kinds = ["layers", "levels"]
+    deliver(pieces, _notes(found, asked), result, to, stem=stem, kinds=kinds, page=page)
 
 
 def _notes(found: Report, asked: Question) -> str:
@@ -85,6 +89,29 @@ def _notes(found: Report, asked: Question) -> str:
     end = notes({found.accounting.name: found.not_counted})
     end = f"{found.unproved}.\n{end}" if found.unproved else end
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end
+
+
+def _page(found: Report, asked: Question, date: str | None) -> str:
+    """The HTML file of a report, beside the baseline of its accounting."""
+    from dataclasses import replace
+
+    from hwmodel.comparison import line_of
+    from hwmodel.files import load
+    from hwmodel.method import Method
+    from hwmodel.views.html.derivation import derivation
+    from hwmodel.views.html.page import page
+    from hwmodel.views.tables import run_sentence
+
+    base = load(Method, found.accounting.baseline)
+    (whole,) = replace(asked, methods=(base,), traces=()).lines()
+    mine = line_of(found, whole.energy)
+    return page(
+        [mine] if base.name == found.method.name else [whole, mine],
+        [mine],
+        replace(asked, methods=(*asked.methods, base)).provenance(date),
+        remarks=[run_sentence(found, asked.training)] if asked.training else [],
+        explained=derivation,
+    )
 
 
 def _pieces(found: Report, asked: Question, tensors: bool) -> list[RenderableType | str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
+from hwmodel.errors import HwmodelError
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -25,16 +27,22 @@ class Destination(NamedTuple):
     """Where the options of a command send its results."""
 
     target: Target | None  # one file or standard output, in one format
+    html: Path | None
     out: Path | None  # folder for the CSV and the figures; by default `REPORTS`
     date: str | None  # to be put into what is written
 
 
-def destination(csv: str, format: str, output: str, out: Path | None, date: bool) -> Destination:
+def destination(
+    csv: str, format: str, output: str, out: Path | None, date: bool, html: str = ""
+) -> Destination:
     """The same from the options. Raises: HwmodelError where they contradict one another."""
     from hwmodel.provenance import now
     from hwmodel.views.formats import target
 
-    return Destination(target(csv, format, output), out, now() if date else None)
+    if html and not html.lower().endswith((".html", ".htm")):
+        raise HwmodelError(f"--html {html}: an HTML file ends in .html or .htm")
+    page = Path(html) if html else None
+    return Destination(target(csv, format, output), page, out, now() if date else None)
 
 
 def deliver(
@@ -45,6 +53,7 @@ def deliver(
     *,
     stem: str,
     kinds: Sequence[str],
+    page: str = "",
 ) -> None:
     """Tables to the screen, the result where it is wanted, CSV and figures to a folder.
 
@@ -53,6 +62,7 @@ def deliver(
             to standard output.
         stem: name of the files in the folder.
         kinds: figures to draw there.
+        page: what the HTML file is to hold, where one is asked for.
     """
     from hwmodel.views.formats import WRITERS
     from hwmodel.views.plot import draw, read_records
@@ -60,6 +70,9 @@ def deliver(
 
     written = WRITERS[to.target.format](result) if to.target else ""
     folder = told(tables, f"{notes}\n{result.provenance}", written, to)
+    if to.html is not None:
+        write(to.html, page)
+        say(f"wrote {to.html}")
     if folder is None:
         return
     made = folder / f"{stem}.csv"
@@ -87,7 +100,7 @@ def told(
     if to.target and to.target.path is not None:
         write(to.target.path, written)
         say(f"wrote {to.target.path}")
-    return to.out or (None if to.target else REPORTS)
+    return to.out or (None if to.target or to.html else REPORTS)
 
 
 def show(pieces: Iterable[RenderableType | str]) -> None:

@@ -22,7 +22,7 @@ __all__ += ["read_csv", "report_table", "run_sentence", "scale", "what", "whole_
 
 MAX_CSV_CHARACTERS = 2**28
 NATURE = "analytical, not measured"
-COMPARED = Comparison._fields[:-1]  # columns of the CSV; the reason is for the screen
+COMPARED = Comparison._fields[:-2]  # columns of the CSV; reason and report are for other views
 _SCALES = {
     "pJ": ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")),
     "MAC": ((1e12, "10¹² MAC"), (1e9, "10⁹ MAC"), (1e6, "10⁶ MAC"), (1e3, "10³ MAC"), (1.0, "MAC")),

@@ -1,0 +1,1 @@
+"""One HTML file that holds a whole report or comparison, and needs nothing beside it."""

@@ -1,0 +1,220 @@
+"""Lines and reports -> one HTML file: everything it needs stands in it, and it asks no network.
+
+The names in it come from files of users; the template escapes every one, and the page's own
+policy lets no script run but the one below.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hwmodel.comparison import Comparison
+from hwmodel.evaluation import Report
+from hwmodel.files import NamedSpec
+from hwmodel.provenance import Provenance
+from hwmodel.views.colours import part_colours
+from hwmodel.views.html.parts import (
+    PARTS,
+    HeatMap,
+    LayerTable,
+    TilingLine,
+    groups,
+    heat_map,
+    layer_table,
+    sentence,
+    tiling_lines,
+)
+from hwmodel.views.tables import NATURE, what
+
+__all__ = ["MAX_BYTES", "page"]
+
+MAX_BYTES = 3_000_000
+MAX_CONTENT = 100_000  # characters of one input that is shown
+FOLDER = Path(__file__).parent
+FOLDED = 200  # around a derivation, at most [B]
+ASSETS = ("page.js", "page.css")
+Explained = Callable[[Report, str], Any]
+
+
+class _Detail(NamedTuple):
+    """One report as the page shows it."""
+
+    line: Comparison
+    report: Report
+    sentence: str
+    layers: LayerTable
+    heat: HeatMap
+    tilings: list[TilingLine]
+
+
+class _Source(NamedTuple):
+    """One input: what it is, its hash, where its numbers come from, what it holds."""
+
+    kind: str
+    name: str
+    sha256: str
+    title: str
+    sources: dict[str, str]
+    content: str  # JSON; "" where there is none or too much of it
+
+
+def page(
+    lines: Sequence[Comparison],
+    shown: Sequence[Comparison],
+    provenance: Provenance,
+    *,
+    baseline: str = "",
+    remarks: Sequence[str] = (),
+    explained: Explained | None = None,
+) -> str:
+    """The whole file, of at most `MAX_BYTES`.
+
+    Of a single report that is shown, the layers that cost most are derived, as many as there is
+    room for. Where even the details of reports have no room, the page says so.
+
+    Args:
+        lines: methods to be set side by side, the baseline among them.
+        shown: those of `lines` whose report is shown in detail; a single one stands open.
+        baseline: name of the method that is 100 %; by default that of each accounting.
+        remarks: further sentences below the comparison.
+        explained: HTML of the derivation of one layer; None: none is shown.
+    """
+    details = [_detail(line, line.report, baseline) for line in shown if line.report]
+    common = _common(lines, shown, provenance, baseline)
+    common |= {"remarks": remarks, "details": details, "derived": {}, "fits": True}
+    text = _rendered(common)
+    size = len(text.encode())
+    if size > MAX_BYTES:
+        return _rendered(common | {"details": [], "fits": False})
+    if explained and len(details) == 1:
+        derived = _derived(details[0], explained, MAX_BYTES - size)
+        return _rendered(common | {"derived": derived})
+    return text
+
+
+def _derived(detail: _Detail, explained: Explained, room: int) -> dict[str, Any]:
+    """Derivations of the layers that cost most, in the order of the layers.
+
+    Args:
+        room: for them [B].
+    """
+    own = {node.layer.name for node in detail.report.nodes}  # not a teacher's
+    found = {}
+    for line in sorted(detail.layers.lines, key=lambda line: -line.total):
+        if line.layer in own:
+            text = explained(detail.report, line.layer)
+            room -= len(text.encode()) + FOLDED
+            if room < 0:
+                break
+            found[line.layer] = text
+    return {line.layer: found[line.layer] for line in detail.layers.lines if line.layer in found}
+
+
+def _common(
+    lines: Sequence[Comparison], shown: Sequence[Comparison], provenance: Provenance, baseline: str
+) -> dict[str, Any]:
+    """What stands on the page however much of it is left out."""
+    from markupsafe import Markup
+
+    script, style = ((FOLDER / name).read_text(encoding="utf-8") for name in ASSETS)
+    reports = [line.report for line in lines if line.report is not None]
+    return {
+        "title": _title(lines, shown),
+        "subtitle": _subtitle(lines, shown),
+        "mode": what(lines[0].mode, lines[0].batch),
+        "nature": NATURE,
+        "summary": _summary(lines, shown, baseline),
+        "groups": groups(lines),
+        "parts": part_colours(PARTS),
+        "not_counted": {report.accounting.name: report.not_counted for report in reports},
+        "inputs": _sources(reports, provenance),
+        "provenance": provenance,
+        "script": Markup(script),
+        "style": Markup(style),
+        "script_sha256": b64encode(sha256(script.encode()).digest()).decode(),
+    }
+
+
+def _rendered(values: dict[str, Any]) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.j2").render(values)
+
+
+def _title(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
+    """What the page is about, in a line."""
+    first = lines[0]
+    if len(shown) == 1:
+        return f"{first.network} on {shown[0].hardware} under {shown[0].method}"
+    methods, chips = ({line[i] for line in lines} for i in (1, 2))
+    plural = "s" if len(chips) > 1 else ""
+    return f"{first.network}: {len(methods)} methods on {len(chips)} chip{plural}"
+
+
+def _subtitle(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
+    """The titles behind the names of a single report; of several, the network's."""
+    report = next(line.report for line in (*shown, *lines) if line.report)
+    if len(shown) != 1:
+        return report.network.title
+    return f"{report.network.title}. {report.hardware.title}. {report.method.title}"
+
+
+def _detail(line: Comparison, report: Report, baseline: str) -> _Detail:
+    return _Detail(
+        line,
+        report,
+        _sentence(line, report, baseline),
+        layer_table(report),
+        heat_map(report),
+        tiling_lines(report),
+    )
+
+
+def _sentence(line: Comparison, report: Report, baseline: str) -> str:
+    return sentence(report, line.percent_of_baseline, baseline or report.accounting.baseline)
+
+
+def _summary(lines: Sequence[Comparison], shown: Sequence[Comparison], baseline: str) -> list[str]:
+    """The sentence of the one report that is shown; of several, the cheapest of each group."""
+    if len(shown) == 1:
+        return [_sentence(x, x.report, baseline) for x in shown if x.report]
+    cheapest: dict[tuple[str, str], Comparison] = {}
+    for line in lines:
+        key = line.hardware, line.accounting
+        known = cheapest.get(key)
+        if line.energy is not None and (known is None or line.energy < (known.energy or 0.0)):
+            cheapest[key] = line
+    return [_sentence(x, x.report, baseline) for x in cheapest.values() if x.report]
+
+
+def _sources(reports: Sequence[Report], provenance: Provenance) -> list[_Source]:
+    """Every input with its hash; what the reports hold of it besides."""
+    specs: dict[tuple[str, str], NamedSpec] = {}
+    for report in reports:
+        for spec in (report.network, report.hardware, report.method, report.accounting):
+            specs[spec.KIND, spec.name] = spec
+    found = []
+    for given in provenance.inputs:
+        known = specs.get((given.kind, given.name))
+        title, sources = (known.title, known.sources) if known else ("", {})
+        found.append(_Source(*given, title, sources, _content(known) if known else ""))
+    return found
+
+
+def _content(spec: NamedSpec) -> str:
+    """What its hash is of, but for spaces; "" where it is too long to be shown."""
+    values = spec.model_dump(mode="json", exclude_defaults=True)
+    text = json.dumps(values, indent=1, ensure_ascii=False)
+    return text if len(text) <= MAX_CONTENT else ""

@@ -1,0 +1,389 @@
+"""The HTML file: what stands in it is the report, and it needs nothing and lets nothing in."""
+
+import hashlib
+import json
+import re
+from dataclasses import replace
+from math import fsum
+
+import pytest
+
+from hwmodel import evaluate
+from hwmodel.comparison import compare
+from hwmodel.network import Network
+from hwmodel.provenance import Provenance, input_of, written
+from hwmodel.views.explain import explanation, explanation_markdown
+from hwmodel.views.html import derivation as derivations
+from hwmodel.views.html import page as module
+from hwmodel.views.html.page import page
+from tests.page import number, parsed, rows
+from tests.specs import CHIP, METHOD
+from tests.specs import written as file
+
+PASSES = ("forward", "backward_input", "backward_weight", "update")
+HOSTILE = "\"onmouseover=pwned=1 x='</title></script><script>pwned = 1</script>{{ 7 * 7 }}&amp;"
+
+
+def provenance(lines):
+    specs = {}
+    for report in (line.report for line in lines if line.report):
+        for spec in (report.network, report.hardware, report.method, report.accounting):
+            specs[spec.KIND, spec.name] = input_of(spec)
+    return Provenance(written("compare", lines[0].network, {}), tuple(specs.values()))
+
+
+def compared(network="vgg-small", chips=("ascend",), methods=("fp", "bold"), **options):
+    return list(compare(network, chips, methods, **options))
+
+
+def report_page(network="vgg-small", method="bold", **options):
+    """The page of one method on one chip, and its report."""
+    lines = compared(network, methods=("fp", method), **options)
+    return page(lines, lines[1:], provenance(lines)), lines[1].report
+
+
+# The numbers
+
+
+@pytest.mark.parametrize("accounting", ["paper", "full"])
+def test_every_layer_and_pass_has_the_reports_energy(accounting):
+    text, report = report_page(accounting=accounting)
+    table = parsed(text).one("table", id="d1-layers")
+    passes = [p for p in PASSES if p in set(report.table["pass"])]
+    wanted = report.by("layer", "pass")
+    found = {}
+    for layer, cells in rows(table):
+        *energies, total, _, _ = (number(c) if c["data-v"] else c.text for c in cells[1:])
+        found |= {(layer, p): e for p, e in zip(passes, energies, strict=True) if e}
+        assert total == pytest.approx(fsum(energies), rel=1e-8)
+    assert found == {key: pytest.approx(e, rel=1e-8) for key, e in wanted.items() if e}
+    foot = [number(cell) for cell in table.one("tfoot").all("td") if cell["data-v"]]
+    assert foot[-2] == pytest.approx(report.energy, rel=1e-8)
+    assert fsum(foot[:-2]) == pytest.approx(report.energy, rel=1e-7)
+
+
+@pytest.mark.parametrize("accounting", ["paper", "full"])
+def test_the_heat_map_sums_to_the_report_and_shows_its_cells(accounting):
+    text, report = report_page(accounting=accounting)
+    table = next(parsed(text).all("table", **{"class": "heat"}))
+    *tensors, last = [th.text for th in table.one("thead").all("th")][1:]
+    assert last == "sum"
+    assert {level: cells[-1].text for level, cells in rows(table)} == {
+        level: f"{energy / 1e6:,.2f}"
+        for level, energy in {
+            **{b.name: 0.0 for level in report.hardware.levels for b in level.buffers},
+            **report.by("level"),
+        }.items()
+    }
+    table_of = report.table
+    for level, cells in rows(table):
+        for tensor, cell in zip(tensors, cells[:-1], strict=True):
+            here = table_of[table_of.level == level]
+            if tensor != "operations":
+                here = here[(here.tensor == tensor) & (here.level != "compute")]
+            elif level != "compute":
+                here = here[:0]
+            assert cell.text == (f"{fsum(here.energy) / 1e6:,.2f}" if len(here) else "")
+
+
+def test_bars_are_as_long_as_what_they_stand_for():
+    text, report = report_page(accounting="full")
+    sums = report.by("layer")
+    for layer, cells in rows(parsed(text).one("table", id="d1-layers")):
+        rects = list(cells[0].all("rect"))
+        end = 0.0
+        for rect in rects:
+            assert float(rect["x"]) == pytest.approx(end, abs=0.02)
+            end = float(rect["x"]) + float(rect["width"])
+        assert end == pytest.approx(100 * sums[layer] / sums.max(), abs=0.05)
+        energies = report.by("layer", "pass")[layer]
+        assert [r["class"] for r in rects] == [p for p in PASSES if energies.get(p)]
+
+
+def test_the_comparison_has_percentages_published_figures_and_parts():
+    lines = compared(chips=("ascend", "v100"), methods=("fp", "bold", "binarynet"))
+    tree = parsed(page(lines, lines, provenance(lines)))
+    for n, chip_name in enumerate(("ascend", "v100"), start=1):
+        here = [line for line in lines if line.hardware == chip_name]
+        table = tree.one("table", id=f"c{n}")
+        for line, (method, cells) in zip(here, rows(table), strict=True):
+            assert method == line.method
+            percent, published, residual, energy = map(number, cells[1:])
+            assert percent == pytest.approx(line.percent_of_baseline, rel=1e-8)
+            assert published == line.source_percent
+            assert energy == pytest.approx(line.energy, rel=1e-8)
+            if line.method != "fp":
+                assert residual == pytest.approx(100 * (percent / published - 1), rel=1e-6)
+        for line, (_, cells) in zip(here, rows(tree.one("table", id=f"c{n}-parts")), strict=True):
+            *parts, compute, memory = map(number, cells[1:])
+            assert fsum(parts) == pytest.approx(line.energy, rel=1e-7)
+            assert compute + memory == pytest.approx(line.energy, rel=1e-7)
+
+
+def test_the_sentence_names_share_of_the_baseline_and_the_largest_parts(tmp_path):
+    """A chip without memory energies: all goes to operations, and one pass has them all."""
+    free = file(tmp_path, CHIP, *((f"{e} pJ/B", "0 pJ/B") for e in ("50", "5", "0.5")))
+    network = load_one_layer()
+    lines = list(compare(network, [free], ["fp"], mode="inference"))
+    lead = next(parsed(page(lines, lines, provenance(lines))).all("p", **{"class": "lead"}))
+    # 4 outputs of 8 inputs: 32 MACs of 4.6 pJ
+    assert lead.text == (
+        "Under fp, one inference of 1 image of one costs 100.00 % of the baseline fp on chip: "
+        "147.20 pJ, of which operations takes 100.0 %, DRAM 0.0 % and SRAM 0.0 %. "
+        "By pass, forward takes 100.0 %; by layer, fc takes 100.0 %."
+    )
+
+
+def test_a_comparison_begins_with_the_cheapest_method_of_each_chip():
+    lines = compared(chips=("ascend", "v100"), methods=("fp", "bold", "xnor-net"))
+    leads = [p.text for p in parsed(page(lines, lines, provenance(lines))).all("p") if p["class"]]
+    leads = [text for text in leads if text.startswith("Under ")]
+    assert len(leads) == 2
+    for text, chip_name in zip(leads, ("ascend", "v100"), strict=True):
+        least = min((x for x in lines if x.hardware == chip_name), key=lambda x: x.energy)
+        whole = next(x.energy for x in lines if (x.hardware, x.method) == (chip_name, "fp"))
+        percent = f"{100 * least.energy / whole:.2f}"
+        assert f"Under {least.method}, " in text
+        assert f"costs {percent} % of the baseline fp on {chip_name}: " in text
+
+
+def load_one_layer():
+    layers = [{"name": "fc", "kind": "linear", "features": 4}]
+    return Network(version=1, name="one", title="One layer", input=(8, 1, 1), layers=layers)
+
+
+def test_tilings_are_those_of_the_report_with_what_is_proved():
+    text, report = report_page(accounting="full")
+    table = parsed(text).one("table", id="d1-tilings")
+    found = list(rows(table))
+    assert len(found) == len(report.tilings)
+    for (work, tiling), (layer, cells) in zip(report.tilings, found, strict=True):
+        phase, loops, *tiles, held, certificate = (cell.text for cell in cells)
+        assert (layer, phase.replace(" ", "_")) == (work.layer, work.phase)
+        assert loops.split(" x ")[-1] == " ".join(map(str, work.problem.extent))
+        assert certificate == ("proved" if tiling.certificate.proved else certificate)
+        assert held.split() == list(tiling.mapping.held)
+        above = work.problem.extent
+        for shown, tile in zip(tiles, tiling.mapping.tiles, strict=True):
+            assert shown == ("whole" if tile == above else " ".join(map(str, tile)))
+            above = tile
+
+
+def test_a_tiling_that_is_not_proved_says_its_gap():
+    lines = compared(accounting="full")
+    report = lines[1].report
+    (work, tiling), *rest = report.tilings
+    loose = tiling.certificate.__class__(100.0, 75.0, 0.25, False, 10, 3)
+    report = replace(report, tilings=((work, tiling._replace(certificate=loose)), *rest))
+    line = lines[1]._replace(report=report)
+    tree = parsed(page([lines[0], line], [line], provenance(lines)))
+    _, cells = next(rows(tree.one("table", id="d1-tilings")))
+    assert (cells[-1].text, number(cells[-1])) == ("gap 25.00 %", 25.0)
+    assert report.unproved in tree.text
+
+
+def test_what_is_not_counted_stands_there():
+    lines = compared(accounting=["paper", "full"])
+    tree = parsed(page(lines, lines, provenance(lines)))
+    listed = [li.text for li in tree.one("section", **{"aria-labelledby": "missing"}).all("li")]
+    wanted = {line.accounting: line.report.not_counted for line in lines}
+    assert listed == [*wanted["paper"], *wanted["full"]]
+
+
+def test_a_line_that_could_not_be_computed_says_why(tmp_path):
+    small = file(tmp_path, CHIP, ("64 KiB", "1 B"))
+    lines = list(compare("vgg-small", ["ascend", small], ["fp"]))
+    assert lines[1].energy is None
+    tree = parsed(page(lines, lines, provenance(lines)))
+    ((_, cells),) = rows(tree.one("table", id="c2"))
+    assert [cell.text for cell in cells[1:]] == ["\u2013"] * 4
+    assert lines[1].reason in tree.text
+
+
+def test_inputs_are_shown_with_the_hash_of_their_content():
+    lines = compared()
+    stated = provenance(lines)
+    section = parsed(page(lines, lines, stated)).one("section", **{"aria-labelledby": "inputs"})
+    hashes = {(kind, cells[0].text): cells[2].text for kind, cells in rows(section.one("table"))}
+    assert hashes == {(x.kind, x.name): x.sha256 for x in stated.inputs}
+    assert {kind for kind, _ in hashes} == {"network", "hardware", "method", "accounting"}
+    contents = [json.loads(d.one("pre").text) for d in section.all("details")]
+    for content, digest in zip(contents, hashes.values(), strict=True):
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        assert hashlib.sha256(canonical.encode()).hexdigest() == digest
+    assert str(stated.command) in section.text
+
+
+# The file
+
+
+def test_the_same_question_gives_the_same_bytes():
+    assert report_page()[0] == report_page()[0]
+
+
+def test_the_page_is_whole_and_asks_for_nothing():
+    lines = compared(chips=("ascend", "v100"), accounting="full")
+    text = page(lines, lines, provenance(lines))
+    tree = parsed(text)
+    for element in tree.all():
+        for name in ("src", "href", "action", "data", "poster", "srcset"):
+            assert (element[name] or "#").startswith(("#", "data:,"))
+        assert not any(name.startswith("on") for name in element.attributes)
+    assert not any(word in tree.one("style").text for word in ("url(", "@import"))
+    targets = {e["id"] for e in tree.all() if e["id"]}
+    assert all(a["href"][1:] in targets for a in tree.all("a"))
+    assert len(targets) == len([e for e in tree.all() if e["id"]])
+
+
+def test_the_page_can_be_read_without_seeing_it():
+    lines = compared(accounting="full")
+    tree = parsed(page(lines, lines, provenance(lines)))
+    assert tree.one("html")["lang"] == "en"
+    assert "width=device-width" in tree.one("meta", name="viewport")["content"]
+    for landmark in ("header", "nav", "main", "footer", "h1"):
+        assert tree.one(landmark).text.strip()
+    depth = 0
+    for heading in tree.all("h1", "h2", "h3", "h4", "h5"):
+        assert int(heading.tag[1]) <= depth + 1, heading.text
+        depth = int(heading.tag[1])
+    for table in tree.all("table"):
+        assert table.one("caption").text.strip()
+        for head in table.all("th"):
+            assert head["scope"] in ("col", "row")
+    for field in tree.all("input"):
+        assert tree.one("label", **{"for": field["id"]}).text
+
+
+def hostile(line):
+    """A line whose layers, titles and sources are called what no file may call them."""
+    report = line.report
+    rows_ = tuple(row._replace(layer=HOSTILE, tensor=HOSTILE) for row in report.rows)
+    tilings = tuple((replace(work, layer=HOSTILE), tiling) for work, tiling in report.tilings)
+    network = report.network.model_copy(update={"title": HOSTILE, "sources": {"x": HOSTILE}})
+    changes = {"rows": rows_, "tilings": tilings, "network": network, "not_counted": (HOSTILE,)}
+    return line._replace(method=HOSTILE, reason=HOSTILE, report=replace(report, **changes))
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_names_are_text_and_nothing_else(single):
+    lines = [hostile(line) for line in compared(accounting="full")]
+    text = page(lines, lines[1:] if single else lines, provenance(lines))
+    tree = parsed(text)
+    assert len(list(tree.all("script"))) == 1
+    assert not any(name.startswith("on") for e in tree.all() for name in e.attributes)
+    ((layer, cells),) = rows(tree.one("table", id="d1-layers"))
+    assert layer == HOSTILE
+    assert next(cells[0].all("title")).text.startswith(HOSTILE)
+    (missing,) = tree.one("section", **{"aria-labelledby": "missing"}).all("li")
+    assert missing.text == HOSTILE
+    assert tree.one("main").text.count(HOSTILE) > 10
+
+
+def test_a_page_that_would_be_too_large_derives_the_dearest_layers(monkeypatch):
+    lines = compared()
+    totals = lines[1].report.by("layer").sort_values(ascending=False)
+
+    def made(limit):
+        """Layers derived, whether the command for others stands there, whether details do."""
+        monkeypatch.setattr(module, "MAX_BYTES", limit)
+        text = page(lines, lines[1:], provenance(lines), explained=lambda _, layer: 10_000 * "x")
+        assert len(text.encode()) <= limit
+        main = parsed(text).one("main")
+        folded = [d.parent.one("summary").text for d in main.all("div", **{"class": "explained"})]
+        detailed = bool([*main.all("table", id="d1-layers")])
+        assert ("left out" in main.text) != detailed
+        return folded, "hwmodel explain vgg-small --layer NAME" in main.text, detailed
+
+    plain = len(page(lines, lines[1:], provenance(lines)).encode())
+    every = [*lines[1].report.by("layer").index]
+    assert made(3_000_000) == (every, False, True)
+    assert made(plain + 41_000) == ([x for x in every if x in totals.index[:4]], True, True)
+    assert made(plain) == ([], True, True)
+    assert made(plain - 1) == ([], False, False)
+
+
+# From the command line
+
+REPORT = ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "bold")
+COMPARE = ("compare", "vgg-small-1fc", "--hardware", "ascend,v100", "--methods", "fp,bold")
+
+
+def test_a_report_is_written_with_the_derivation_of_each_layer(hwmodel, tmp_path):
+    code, _, err = hwmodel(*REPORT, "--accounting", "full", "--html", "out/page.html")
+    assert (code, err) == (0, "wrote out/page.html\n")
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["page.html"]
+    tree = parsed((tmp_path / "out" / "page.html").read_text(encoding="utf-8"))
+    report = evaluate("vgg-small-1fc", "ascend", "bold", accounting="full")
+    folded = {d.one("summary").text: d.one("div", **{"class": "explained"})
+              for d in tree.one("section", **{"aria-labelledby": "detail"}).all("details")}  # fmt: skip
+    assert list(folded) == list(report.by("layer").index)
+    for layer, shown in folded.items():
+        markdown = explanation_markdown(explanation(report, layer))
+        without_nest = re.sub(r"^```.*?^```", "", markdown, flags=re.DOTALL | re.MULTILINE)
+        codes = [c.text for c in shown.all("code") if c.parent.tag != "pre"]
+        assert codes == re.findall(r"`([^`\n]+)`", without_nest)
+    assert [method for method, _ in rows(tree.one("table", id="c1"))] == ["fp", "bold"]
+    inputs = tree.one("section", **{"aria-labelledby": "inputs"})
+    assert inputs.one("pre", **{"class": "command"}).text == (
+        "hwmodel report vgg-small-1fc --hardware ascend --method bold --accounting full "
+        "--batch 1 --mode training"
+    )
+
+
+def test_the_baseline_is_among_the_inputs(hwmodel, tmp_path):
+    """Of a method, too, that takes nothing over from it."""
+    own = file(
+        tmp_path,
+        METHOD,
+        ("  - {where: {position: [first, last]}, precision: fp, source: me}\n", ""),
+    )
+    assert hwmodel(*REPORT[:-1], own, "--html", "page.html")[0] == 0
+    tree = parsed((tmp_path / "page.html").read_text(encoding="utf-8"))
+    inputs = tree.one("section", **{"aria-labelledby": "inputs"})
+    methods = [cells[0].text for kind, cells in rows(inputs.one("table")) if kind == "method"]
+    assert methods == ["mine", "fp"]
+
+
+def test_the_baseline_alone_is_set_beside_nothing(hwmodel, tmp_path):
+    assert hwmodel(*REPORT[:-1], "fp", "--html", "page.html")[0] == 0
+    tree = parsed((tmp_path / "page.html").read_text(encoding="utf-8"))
+    ((method, cells),) = rows(tree.one("table", id="c1"))
+    assert (method, number(cells[1])) == ("fp", 100.0)
+
+
+def test_where_it_is_written_changes_no_byte(hwmodel, tmp_path):
+    assert hwmodel(*COMPARE, "--html", "a.html")[0] == 0
+    assert hwmodel(*COMPARE, "--html", "b/c.html", "--csv", "d.csv")[0] == 0
+    made = (tmp_path / "a.html").read_bytes()
+    assert (tmp_path / "b" / "c.html").read_bytes() == made
+    assert (tmp_path / "d.csv").exists() and not (tmp_path / "reports").exists()
+
+
+def test_a_training_run_is_said(hwmodel, tmp_path):
+    asked = ("--training", "cifar10-300", "--html", "page.html")
+    out = hwmodel(*REPORT, *asked)[1]
+    said = next(line for line in out.splitlines() if line.startswith("Training cifar10-300: "))
+    assert said in parsed((tmp_path / "page.html").read_text(encoding="utf-8")).one("main").text
+    assert hwmodel(*COMPARE, *asked)[0] == 0
+    text = parsed((tmp_path / "page.html").read_text(encoding="utf-8")).one("main").text
+    assert f"bold on ascend, accounting paper. {said}" in text
+
+
+@pytest.mark.parametrize("command", [REPORT, COMPARE])
+def test_what_is_no_html_file_is_refused_and_nothing_is_written(hwmodel, tmp_path, command):
+    code, out, err = hwmodel(*command, "--html", "page.csv")
+    assert (code, out) == (2, "")
+    assert err == "hwmodel: --html page.csv: an HTML file ends in .html or .htm\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_explanation_that_looks_like_html_stays_text(monkeypatch):
+    text = "# title\n\n## <b>part</b>\n\n| <i>a</i> |\n| --- |\n| <script>x</script> |\n"
+    monkeypatch.setattr(derivations, "explanation", lambda report, layer: None)
+    monkeypatch.setattr(derivations, "explanation_markdown", lambda explained: text)
+    tree = parsed(str(derivations.derivation(None, "layer")))
+    assert [e.tag for e in tree.all()] == [
+        "h4", "div", "table", "caption", "span", "thead", "tr", "th", "tbody", "tr", "td"
+    ]  # fmt: skip
+    assert tree.one("h4").text == tree.one("caption").text == "<b>part</b>"
+    assert tree.one("td").text == "<script>x</script>"
