@@ -38,7 +38,7 @@ LADDER = [
     {"evaluation"},
     {"comparison"},
     {"views/tables", "views/colours"},
-    {"views/screen_tables"},
+    {"views/screen_tables", "views/figures"},
     {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},
     {"cli"},
     {"__main__"},

@@ -60,8 +60,7 @@ def deliver(
     write_text(made, text)
     records = read_records(made) if kinds else []
     for kind in kinds:
-        for ending in ("png", "svg"):
-            draw(records, folder / f"{stem}_{kind}.{ending}", kind)
+        draw(records, *(folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")), kind=kind)
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(f"wrote {made}{figures}")
 
