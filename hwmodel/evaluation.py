@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from hwmodel.energy import Product, Row, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
-from hwmodel.measured import measures
+from hwmodel.measured import Measures, measures
 from hwmodel.method import Edge, Method, Teacher
 from hwmodel.network import Network, Node, load_network
 from hwmodel.problem import Problem
@@ -74,6 +75,7 @@ class Report:
     tilings: tuple[tuple[Product, Tiling], ...]
     edges: dict[str, Edge]  # width of every tensor, by the layer it comes from
     not_counted: tuple[str, ...]
+    measured: Measures | None = None  # of a trace, if the report took one
 
     def __repr__(self) -> str:
         inputs = (self.network, self.hardware, self.method, self.accounting)
@@ -89,6 +91,16 @@ class Report:
     def unit(self) -> str:
         """Unit of every energy: "pJ", or "MAC" on a chip whose costs are normalised."""
         return self.hardware.energy_unit
+
+    @property
+    def job(self) -> Job:
+        """What is done of every layer."""
+        return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Layers of the network as the method has them, at their places."""
+        return self.network.nodes(frozenset(self.method.omits))
 
     @property
     def unproved(self) -> str:
@@ -163,8 +175,9 @@ def evaluate(
         rows += _teacher_rows(method.teacher, chip, choices, batch)
     missing = not_counted(network, choices, mode)
     return Report(
-        network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing
-    )
+        network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing,
+        measured,
+    )  # fmt: skip
 
 
 def _worked(

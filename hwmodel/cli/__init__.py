@@ -12,6 +12,7 @@ import typer
 from hwmodel import __version__
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare, reproduce
+from hwmodel.cli.explain import explain
 from hwmodel.cli.network import network, schema
 from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
@@ -45,7 +46,7 @@ def _options(
     pass
 
 
-for _command in (compare, report, reproduce, tile, train, plot, schema):
+for _command in (compare, report, explain, reproduce, tile, train, plot, schema):
     app.command()(_command)
 
 for _word, _what in (
