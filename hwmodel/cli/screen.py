@@ -37,9 +37,9 @@ def deliver(
         csv: "" for none, "-" for standard output (the notes then go to standard error), a path.
         out: folder for the CSV and the figures; by default `REPORTS` unless `csv` is given.
         stem: name of the files there.
-        kinds: figures to draw.
+        kinds: figures to draw where no folder is asked for; in `out` all that fit are drawn.
     """
-    from hwmodel.views.plot import draw, read_records
+    from hwmodel.views.plot import draw, fitting, read_records
     from hwmodel.views.tables import write_text
 
     if csv.endswith((".yaml", ".yml", ".onnx")):
@@ -59,6 +59,8 @@ def deliver(
     made = folder / f"{stem}.csv"
     write_text(made, text)
     records = read_records(made) if kinds else []
+    if records and out:
+        kinds = fitting(records)
     for kind in kinds:
         draw(records, *(folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")), kind=kind)
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""

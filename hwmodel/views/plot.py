@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError, HwmodelError, nearest
-from hwmodel.files import whole_file
+from hwmodel.files import bundled, whole_file
+from hwmodel.hardware import Hardware
+from hwmodel.network import zoo
 from hwmodel.views.figures.bars import (
     layers_figure,
     levels_figure,
@@ -18,14 +20,14 @@ from hwmodel.views.figures.bars import (
 )
 from hwmodel.views.figures.canvas import STYLES, Style, settings
 from hwmodel.views.figures.heat import level_tensor_figure
-from hwmodel.views.figures.pareto import pareto_figure
+from hwmodel.views.figures.pareto import accuracy, pareto_figure
 from hwmodel.views.figures.records import Page, Record, Table, read_records, table_of
 from hwmodel.views.figures.roofline import roofline_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records"]
+__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records"]
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -39,6 +41,16 @@ PLOTS: dict[str, dict[Table, Callable[[Page], Figure]]] = {
     "pareto": {"compare": pareto_figure},
     "roofline": {"report": roofline_figure},
 }
+
+
+def fitting(records: Sequence[Record]) -> list[str]:
+    """Kinds of figures that can be drawn of a table, with nothing else at hand."""
+    kinds = [kind for kind, tables in PLOTS.items() if table_of(records) in tables]
+    own = records[0]["network"] not in zoo() or records[0]["hardware"] not in bundled(Hardware)
+    without = {"roofline"} if own else set()
+    if all(accuracy(record) is None for record in records if "percent_of_baseline" in record):
+        without.add("pareto")
+    return [kind for kind in kinds if kind not in without]
 
 
 def draw(

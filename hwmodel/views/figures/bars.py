@@ -223,11 +223,12 @@ def _standing(page: Page, stacks: list[Stack]) -> Figure:
     figure, axes = panels(style, len(stacks), style.height, columns=1)
     drawn: dict[str, Look] = part_looks(part for stack in stacks for part in stack.heights)
     for one, stack in zip(axes, stacks, strict=True):
-        numbers = range(1, len(stack.places) + 1)
+        edges = [number + 0.5 for number in range(len(stack.places) + 1)]
         low = [0.0] * len(stack.places)
         for part, heights in stack.heights.items():
-            one.bar(numbers, heights, 1.0, low, color=drawn[part].colour, linewidth=0)
-            low = [start + height for start, height in zip(low, heights, strict=True)]
+            high = [start + height for start, height in zip(low, heights, strict=True)]
+            one.stairs(high, edges, baseline=low, fill=True, color=drawn[part].colour, lw=0)
+            low = high
         _name_largest(one, page, stack)
         one.set_xlim(0.5, len(stack.places) + 0.5)
         below(one, style, "number of the layer, in the order of the table")

@@ -52,7 +52,8 @@ def settings(style: Style) -> AbstractContextManager[None]:
             "svg.hashsalt": "hwmodel",  # the same table gives the same bytes
             "svg.fonttype": "none",  # text stays text
             "pdf.fonttype": 42,  # fonts are embedded as outlines that can be searched
-            "font.family": ["DejaVu Sans"],
+            "font.family": ["sans-serif"],
+            "font.sans-serif": ["DejaVu Sans", "Verdana"],  # of equal widths, where text is text
             "font.size": style.size,
             "axes.titlesize": style.size,
             "axes.labelsize": style.size,
@@ -157,9 +158,14 @@ def bar(
 ) -> None:
     """A horizontal bar, or a piece of one, in the look of what it shows."""
     axes.barh(
-        y, width, high, left, color=look.colour, hatch=3 * look.hatch,
+        y, width, high, left, color=look.colour, hatch=_dense(look.hatch),
         edgecolor=shade_on(look.colour), linewidth=0,
     )  # fmt: skip
+
+
+def _dense(hatch: str) -> str:
+    """A hatch that shows on narrow bars; of dots fewer, for each is a path of its own."""
+    return (2 if hatch in {".", "o"} else 3) * hatch
 
 
 def _swatch(look: Look, style: Style) -> Artist:
@@ -167,7 +173,7 @@ def _swatch(look: Look, style: Style) -> Artist:
     from matplotlib.patches import Patch
 
     edge = shade_on(look.colour)
-    return Patch(facecolor=look.colour, hatch=3 * look.hatch, edgecolor=edge, linewidth=0)
+    return Patch(facecolor=look.colour, hatch=_dense(look.hatch), edgecolor=edge, linewidth=0)
 
 
 def marker(look: Look, style: Style) -> dict[str, Any]:
