@@ -40,7 +40,7 @@ _PARTS = {
     "dI": Look("#9ccbe6", "", ""),
     "F": Look("#a8483a", "", "/"),
     "dF": Look("#eab04d", "", "/"),
-    "O": Look("#2f6b4f", "", "."),
+    "O": Look("#4f9a7a", "", "."),
     "dO": Look("#a8d5a2", "", "."),
 }
 _SPARE_PARTS = (

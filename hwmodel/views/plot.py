@@ -18,7 +18,7 @@ from hwmodel.views.figures.bars import (
     methods_figure,
     passes_figure,
 )
-from hwmodel.views.figures.canvas import STYLES, Style, settings
+from hwmodel.views.figures.canvas import STYLES, Style, settings, settle
 from hwmodel.views.figures.heat import level_tensor_figure
 from hwmodel.views.figures.pareto import accuracy, pareto_figure
 from hwmodel.views.figures.records import Page, Record, Table, read_records, table_of
@@ -87,6 +87,7 @@ def draw(
     with settings(page.style), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
         figure = PLOTS[kind][table](page)
+        settle(figure)
         for path, ending in zip(paths, endings, strict=True):
             _save(figure, path, ending, page.style.dpi)
 

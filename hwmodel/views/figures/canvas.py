@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hwmodel.views.colours import Look, shade_on
 
@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["GREY", "STYLES", "Style", "bar", "below", "beside", "broken", "caption", "heading"]
-__all__ += ["in_order", "legend", "marker", "panels", "plain_ticks", "settings", "width_of"]
+__all__ += [
+    "in_order",
+    "legend",
+    "marker",
+    "panels",
+    "plain_ticks",
+    "settings",
+    "settle",
+    "width_of",
+]
 
 GREY = "0.35"
 
@@ -127,12 +136,17 @@ def caption(figure: Figure, style: Style, text: str) -> None:
     """What the figure is of, above it; the figure grows by its height."""
     lines = broken(text, 0.96 * style.width, style.small)
     figure.suptitle(lines, x=0.02, ha="left", size=style.small, color=GREY)
-    _grow(figure, len(lines.split("\n")), style)
+    _grow(figure, _high(lines, style.small) + 0.6 * style.small / 72)
 
 
 def heading(axes: Axes, style: Style, text: str) -> None:
-    """The name of a panel, above it on the left."""
-    axes.set_title(broken(text, 0.58 * style.width / beside(axes), style.size), loc="left")
+    """The name of a panel, above it on the left; the figure grows for lines beyond the first."""
+    lines = broken(text, 0.58 * style.width / beside(axes), style.size)
+    index = axes.figure.axes.index(axes)
+    row = axes.figure.axes[index - index % beside(axes) : index]
+    room = max(_high(one.get_title(loc="left") or "one line", style.size) for one in [axes, *row])
+    axes.set_title(lines, loc="left")
+    _grow(cast("Figure", axes.figure), max(0.0, _high(lines, style.size) - room))
 
 
 def below(axes: Axes, style: Style, text: str, *, once: bool = False) -> None:
@@ -149,8 +163,22 @@ def beside(axes: Axes) -> int:
     return int(place.get_gridspec().ncols)
 
 
-def _grow(figure: Figure, lines: float, style: Style) -> None:
-    figure.set_figheight(figure.get_figheight() + (1.25 * lines + 0.6) * style.small / 72)
+def _high(text: str, size: float) -> float:
+    """Height of lines in type of `size` points [inch]."""
+    return 1.25 * len(text.split("\n")) * size / 72
+
+
+def _grow(figure: Figure, inches: float) -> None:
+    figure.set_figheight(figure.get_figheight() + inches)
+
+
+def settle(figure: Figure) -> None:
+    """Lay the figure out, once: every format that it is written in has the same places."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
 
 
 def bar(
@@ -205,8 +233,10 @@ def legend(figure: Figure, style: Style, looks: Mapping[str, Look], *, marks: bo
         loc="outside lower center", ncols=columns, frameon=False, handlelength=1.4,
         columnspacing=1.2, handletextpad=0.5, borderpad=0.1, labelspacing=0.3,
     )  # fmt: skip
-    lines = sum(len(name.split("\n")) for name in names) / columns
-    _grow(figure, 1.1 * max(lines, -(-len(names) // columns)), style)
+    rows = -(-len(names) // columns)
+    stacked = ("\n".join(names[start : start + rows]) for start in range(0, len(names), rows))
+    high = max(_high(lines, style.small) for lines in stacked)
+    _grow(figure, 1.1 * high + 0.6 * style.small / 72)
 
 
 def plain_ticks(axis: Axis, subs: Sequence[float] = (1.0, 2.0, 5.0)) -> None:

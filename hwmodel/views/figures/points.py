@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hwmodel.views.colours import look
-from hwmodel.views.figures.canvas import GREY, Style, broken, marker, width_of
+from hwmodel.views.figures.canvas import GREY, Style, broken, marker, settle, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,8 +53,7 @@ def name_points(
 
     The layout is settled first and then stays: places are sought in pixels.
     """
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    settle(figure)
     size = style.small * figure.dpi / 72
     for one, points in zip(axes, series, strict=True):
         frame = Box(*one.get_window_extent().extents)
