@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, prod
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hwmodel.accounting import Accounting
-from hwmodel.energy import Product, Row, product_rows, stream_rows
+from hwmodel.energy import Product, Row, Stream, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
@@ -25,7 +26,8 @@ from hwmodel.workload import MODES, Job, Mode, works
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "Tiler", "evaluate", "not_counted", "refuse_unknown"]
+__all__ = ["COLUMNS", "Found", "Report", "Tiler", "check_run", "evaluate", "not_counted"]
+__all__ += ["priced", "refuse_unknown", "workload"]
 
 VIEWS = ("reshape", "slice", "source")  # nothing moves: no cost that could be left out
 MAX_BATCH = 2**31
@@ -35,12 +37,18 @@ COLUMNS = (
 )  # fmt: skip
 
 
+Found = dict[tuple[Problem, Stationary | None], Tiling]
+
+
 class Tiler:
     """The tiling of each problem on one chip under one accounting; equal ones are found once."""
 
-    def __init__(self, hardware: Hardware, accounting: Accounting) -> None:
+    def __init__(
+        self, hardware: Hardware, accounting: Accounting, found: Found | None = None
+    ) -> None:
+        """With tilings that are `found` already, for equal `tiling.tile.tiling_inputs`."""
         self.hardware, self.accounting = hardware, accounting
-        self._found: dict[tuple[Problem, Stationary | None], Tiling] = {}
+        self._found = {} if found is None else found
 
     def tiling(self, work: Product) -> Tiling:
         """The tiling for `work`. Raises: Infeasible, TooLarge; they name the layer."""
@@ -162,17 +170,14 @@ def evaluate(
     chip = load(Hardware, hardware)
     method = load(Method, method)
     choices = load(Accounting, accounting)
-    _check(batch, mode)
+    check_run(batch, mode)
     tiler = tiler or Tiler(chip, choices)
     measured = None
     if trace is not None:
         measured = measures(trace if isinstance(trace, Trace) else read_trace(Path(trace)))
     job = Job(method, choices, batch, mode, measured)
-    nodes = network.nodes(frozenset(method.omits))
-    edges = method.edges(nodes, choices, measured)
-    rows, tilings = _worked(nodes, edges, job, tiler)
-    if choices.teacher and method.teacher is not None and job.trains:
-        rows += _teacher_rows(method.teacher, chip, choices, batch)
+    work, edges = workload(network, job)
+    rows, tilings = priced(work, job, tiler)
     missing = not_counted(network, choices, mode)
     return Report(
         network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing,
@@ -180,20 +185,31 @@ def evaluate(
     )  # fmt: skip
 
 
-def _worked(
-    nodes: tuple[Node, ...], edges: dict[str, Edge], job: Job, tiler: Tiler
+def workload(network: Network, job: Job) -> tuple[list[Product | Stream], dict[str, Edge]]:
+    """What all layers have to do, and the width of every tensor. No chip and no price is asked."""
+    nodes = network.nodes(frozenset(job.method.omits))
+    edges = job.method.edges(nodes, job.accounting, job.measured)
+    return [work for node in nodes for work in works(node, edges, job)], edges
+
+
+def priced(
+    work: Iterable[Product | Stream], job: Job, tiler: Tiler
 ) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
-    """Rows of all layers, and the tiling of each product."""
+    """Rows of a workload on the tiler's chip, and the tiling of each product.
+
+    Raises: Infeasible, TooLarge, SpecError where an operation has no price.
+    """
     rows: list[Row] = []
     tilings: list[tuple[Product, Tiling]] = []
-    for node in nodes:
-        for work in works(node, edges, job):
-            if isinstance(work, Product):
-                tiling = tiler.tiling(work)
-                tilings.append((work, tiling))
-                rows += product_rows(work, tiling.mapping, tiler.hardware, job.accounting)
-            else:
-                rows += stream_rows(work, tiler.hardware, job.accounting)
+    for one in work:
+        if isinstance(one, Product):
+            tiling = tiler.tiling(one)
+            tilings.append((one, tiling))
+            rows += product_rows(one, tiling.mapping, tiler.hardware, tiler.accounting)
+        else:
+            rows += stream_rows(one, tiler.hardware, tiler.accounting)
+    if tiler.accounting.teacher and job.method.teacher is not None and job.trains:
+        rows += _teacher_rows(job.method.teacher, tiler.hardware, tiler.accounting, job.batch)
     return rows, tilings
 
 
@@ -208,7 +224,8 @@ def _teacher_rows(
     return [row._replace(layer=f"{name}.{row.layer}") for row in report.rows]
 
 
-def _check(batch: int, mode: Mode) -> None:
+def check_run(batch: int, mode: Mode) -> None:
+    """See that there are such a batch and such a mode. Raises: HwmodelError."""
     if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH:
         raise HwmodelError(f"batch {batch!r}: must be a whole number from 1 to {MAX_BATCH}")
     if mode not in MODES:

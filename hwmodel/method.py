@@ -9,6 +9,7 @@ accounting (the full-precision word, the Boolean signal) are named, not numbered
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -135,6 +136,10 @@ class TensorRule(SpecModel):
     where: Where = Where()
     bits: TensorWidth
     signal: Width
+    format: Literal["integer", "floating"] = Field(
+        default="integer",
+        description="of words narrower than full precision, in which operators add",
+    )
     source: Text
 
 
@@ -191,6 +196,7 @@ class Edge(NamedTuple):
     bits: int  # of an element going forward [bit]
     signal_bits: int  # of an element of the signal that comes back [bit]
     sum_bits: int  # of the +-1 sum that it is or was taken from [bit]
+    floating: bool = False  # whether words narrower than full precision are floating-point
 
 
 class Treatment(NamedTuple):
@@ -274,7 +280,7 @@ class Method(NamedSpec):
             signal = _width_of(rule.signal, sums, accounting)
             if measured is not None and rule.signal == "boolean_signal" and ins:
                 signal = _measured_signal(node, found, ins[0]) or signal
-            edges[name] = Edge(bits, signal, sums)
+            edges[name] = Edge(bits, signal, sums, rule.format == "floating")
         return edges
 
     def kept_bits(self, node: Node, edges: Mapping[str, Edge], accounting: Accounting) -> int:
@@ -288,9 +294,15 @@ class Method(NamedSpec):
 
     def check_references(self) -> None:
         """See that every method named by a rule exists. Raises: NameUnknown."""
-        for rule in self.layers:
-            if rule.precision is not None:
-                _referred(rule.precision)
+        self.references()
+
+    def references(self) -> tuple[Method, ...]:
+        """Methods that its rules name, and those that theirs do. Raises: NameUnknown."""
+        named = dict.fromkeys(rule.precision for rule in self.layers if rule.precision)
+        found: list[Method] = []
+        for method in map(_referred, named):
+            found += [method, *method.references()]
+        return tuple(found)
 
     def _resolved(self, node: Node) -> LayerRule:
         """The rule for a layer with what it takes over filled in.
@@ -354,6 +366,7 @@ def _measured_signal(
     return max(sent, default=None)
 
 
+@cache
 def _referred(name: str) -> Method:
     """A bundled method; a name that looks like a path is none. Raises: NameUnknown."""
     known = bundled(Method)

@@ -313,7 +313,7 @@ DRAWN = [
     (company, table, kind, style)
     for company, kinds in ((c, [(t, k) for k, ts in PLOTS.items() for t in ts]) for c in PAGES)
     for table, kind in kinds
-    for style in STYLES
+    for style in ("paper", "slides")
     if kind != "roofline" and not (kind == "pareto" and company == "long")
 ]
 
@@ -373,6 +373,15 @@ def test_type_of_a_paper_is_of_seven_to_eight_points_in_a_column_of_three_and_a_
     assert slides.small >= 12
 
 
+def test_a_draft_says_at_its_foot_what_made_it_and_a_paper_does_not(tmp_path):
+    records = read_records(EXAMPLE)
+    made = (records[0]["command"], records[0]["inputs_sha256"])
+    for style, there in (("draft", True), ("paper", False), ("slides", False)):
+        draw(records, tmp_path / "f.svg", style=style)
+        texts = re.findall(r"<text[^>]*>([^<]*)<", (tmp_path / "f.svg").read_text())
+        assert all((word in " ".join(texts)) == there for word in made)
+
+
 def test_lines_are_as_short_as_asked_for_and_lose_nothing():
     for text in (LONG, "one two three four five six seven", "W" * 50):
         lines = broken(text, 1.0, 7.0)
@@ -384,7 +393,7 @@ def test_lines_are_as_short_as_asked_for_and_lose_nothing():
 def test_a_figure_is_the_same_to_the_byte_and_undated(tmp_path, ending):
     records = read_records(EXAMPLE)
     draw(records, tmp_path / f"one.{ending}", kind="pareto")
-    draw(records, tmp_path / f"two.{ending}", kind="pareto", style="paper")
+    draw(records, tmp_path / "other.png", tmp_path / f"two.{ending}", kind="pareto")
     one = (tmp_path / f"one.{ending}").read_bytes()
     assert one == (tmp_path / f"two.{ending}").read_bytes()
     assert not re.search(rb"CreationDate|<dc:date>", one)
@@ -451,7 +460,7 @@ def test_a_published_table_of_many_networks_is_one_figure(hwmodel, tmp_path):
 
 def test_the_picture_of_the_readme_is_what_the_tool_draws(tmp_path):
     committed = (ROOT / "docs" / "comparison.svg").read_text(encoding="utf-8")
-    draw(read_records(EXAMPLE), tmp_path / "comparison.svg")
+    draw(read_records(EXAMPLE), tmp_path / "comparison.svg", style="paper")
     drawn = (tmp_path / "comparison.svg").read_text(encoding="utf-8")
     assert len(committed.encode()) < 150_000
     assert "docs/comparison.svg" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import signal
 import sys
-from typing import Annotated, NoReturn
+import warnings
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -17,8 +18,11 @@ from hwmodel.cli.network import network, schema
 from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
+from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.tile import tile
-from hwmodel.errors import HwmodelError
+from hwmodel.cli.usage import Commands, UsageError, usage_sentence
+from hwmodel.cli.verify import verify
+from hwmodel.errors import HwmodelError, SpecWarning, one_line
 from hwmodel.trainer.cli import train
 
 __all__ = ["app", "main"]
@@ -26,7 +30,7 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="hwmodel",
     help="What energy does this network cost on this chip, trained or run with this arithmetic?",
-    no_args_is_help=True,
+    cls=Commands,
     pretty_exceptions_enable=False,
 )
 
@@ -46,7 +50,18 @@ def _options(
     pass
 
 
-for _command in (compare, report, explain, reproduce, tile, train, plot, schema):
+for _command in (
+    compare,
+    report,
+    explain,
+    sensitivity,
+    reproduce,
+    tile,
+    train,
+    plot,
+    schema,
+    verify,
+):
     app.command()(_command)
 
 for _word, _what in (
@@ -66,15 +81,31 @@ def main() -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without a letter shows a mark
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", SpecWarning)
+            warnings.showwarning = _warned  # type: ignore[assignment]
+            code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except HwmodelError as error:
-        say(f"hwmodel: {error}")
+        say(one_line(f"hwmodel: {error}"))
+    except UsageError as error:
+        say(one_line(f"hwmodel: {usage_sentence(error)}"))
+    except typer.Abort:  # Ctrl-C
+        sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        say(f"hwmodel: {error.filename or 'standard output'}: {error.strerror or error}")
+        say(one_line(f"hwmodel: {error.filename or 'standard output'}: {error.strerror or error}"))
     sys.exit(2)
+
+
+def _warned(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    """A doubt about a file is one line; what libraries warn of keeps its form."""
+    if issubclass(category, SpecWarning):
+        say(one_line(f"hwmodel: warning: {message}"))
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, *place[:2]))
 
 
 def _terminated(number: int, frame: object) -> NoReturn:

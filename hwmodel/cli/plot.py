@@ -27,8 +27,9 @@ def plot(
         ),
     ] = "",
     style: Annotated[
-        str, typer.Option(help="paper (one column, 3.5 inches wide) or slides.")
-    ] = "paper",
+        str,
+        typer.Option(help="draft (what made it at the foot), paper (3.5 inches wide) or slides."),
+    ] = "draft",
     network: Annotated[
         str, typer.Option(help="File of the network, for a roofline of one that is not bundled.")
     ] = "",

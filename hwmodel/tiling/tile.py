@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from hwmodel.accounting import Accounting
@@ -13,7 +14,8 @@ from hwmodel.tiling.optimal import Certificate, Options, Stationary, optimal
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, block_rows, most_rows
 
-__all__ = ["Tiling", "counts", "footprints", "tile", "tile_rows", "touched_elements"]
+__all__ = ["Tiling", "counts", "footprints", "tile", "tile_rows", "tiling_inputs"]
+__all__ += ["touched_elements"]
 
 
 class Tiling(NamedTuple):
@@ -44,6 +46,33 @@ def tile(
         rule=RowRule(accounting.rows, accounting.padding),
     )
     return Tiling(*optimal(problem, hardware, options))
+
+
+def tiling_inputs(hardware: Hardware, accounting: Accounting) -> Hashable:
+    """All that `tile` reads of a chip and an accounting: where equal, so is every tiling.
+
+    The optimum weighs every energy of every memory. The level-by-level rule compares, for each
+    level, the reads of I from the level above with those of F from the level itself, and asks only
+    what I and F take of it: no write, no memory for sums, no choice of the accounting enters.
+    No price of arithmetic enters either: all tilings of a problem have the same operations.
+    """
+    levels = hardware.levels
+    if accounting.search == "level-by-level":
+        upper, lower = range(len(levels) - 1), range(1, len(levels))
+        holders = [(hardware.holder(i, "I"), hardware.holder(i, "F")) for i in lower]
+        return (
+            accounting.search,
+            tuple(hardware.holder(i, "I").read_energy_per_bit for i in upper),
+            tuple((F.read_energy_per_bit, F.capacity_bits) for _, F in holders),
+            tuple((I.capacity_bits, I is F) for I, F in holders),  # noqa: E741
+        )
+    memories = tuple(
+        (index, b.holds, b.capacity_bits, b.read_energy_per_bit, b.write_energy_per_bit)
+        for index, level in enumerate(levels)
+        for b in level.buffers
+    )
+    choices = ("search", "partial_sum_bits", "stationary", "rows", "padding", "weight_gradient")
+    return memories, *(getattr(accounting, choice) for choice in choices)
 
 
 def counts(problem: Problem, mapping: Mapping, accounting: Accounting) -> list[Traffic]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.files import bundled, whole_file
 from hwmodel.hardware import Hardware
 from hwmodel.network import zoo
+from hwmodel.provenance import COLUMNS as PROVENANCE
 from hwmodel.views.figures.bars import (
     layers_figure,
     levels_figure,
@@ -18,16 +19,16 @@ from hwmodel.views.figures.bars import (
     methods_figure,
     passes_figure,
 )
-from hwmodel.views.figures.canvas import STYLES, Style, settings, settle
+from hwmodel.views.figures.canvas import DRAFT, STYLES, Style, foot, settings, settle
 from hwmodel.views.figures.heat import level_tensor_figure
 from hwmodel.views.figures.pareto import accuracy, pareto_figure
-from hwmodel.views.figures.records import Page, Record, Table, read_records, table_of
+from hwmodel.views.figures.records import Page, Record, Table, read_records, table_of, unique
 from hwmodel.views.figures.roofline import roofline_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records"]
+__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records", "write_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -57,7 +58,7 @@ def draw(
     records: Sequence[Record],
     *paths: Path,
     kind: str = "",
-    style: str = "paper",
+    style: str = DRAFT,
     network: str = "",
     hardware: Sequence[str] = (),
 ) -> None:
@@ -72,7 +73,8 @@ def draw(
     Raises: HwmodelError for an unknown kind, style or format, DataError where the table has not
         what the figure shows.
     """
-    endings = [_ending(path) for path in paths]
+    for path in paths:
+        _ending(path)
     table = table_of(records)
     kind = kind or next(kind for kind, tables in PLOTS.items() if table in tables)
     if kind not in PLOTS:
@@ -83,44 +85,76 @@ def draw(
             f"a plot of {kind} needs a CSV of `hwmodel {' or '.join(PLOTS[kind])}`; "
             f"of `{table}` there are {fitting}"
         )
-    page = Page(records, _style(style), network, hardware)
-    with settings(page.style), warnings.catch_warnings():
+    page = Page(records, sizes(style), network, hardware)
+    stamp = ["; ".join(unique(records, column)) for column in PROVENANCE if column in records[0]]
+    write_figure(lambda: PLOTS[kind][table](page), *paths, stamp=stamp, style=style)
+
+
+def write_figure(
+    made: Callable[[], Figure], *paths: Path, stamp: Sequence[str] = (), style: str = DRAFT
+) -> None:
+    """Make a figure in one of the styles and write it; the endings say in which formats.
+
+    Args:
+        stamp: version, inputs and command that made what it shows, or nothing.
+
+    Raises: HwmodelError for an unknown format or style, and what `made` raises.
+    """
+    endings = [_ending(path) for path in paths]
+    of_style = sizes(style)
+    with settings(of_style), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
-        figure = PLOTS[kind][table](page)
+        figure = made()
+        if stamp and of_style.stamped:
+            foot(figure, *stamp)
         settle(figure)
         for path, ending in zip(paths, endings, strict=True):
-            _save(figure, path, ending, page.style.dpi)
+            _save(figure, path, ending, of_style.dpi, *stamp)
 
 
-def _save(figure: Figure, path: Path, ending: str, dpi: int) -> None:
-    undated: Mapping[str, dict[str, str | None]] = {
-        "png": {"Software": "hwmodel"}, "svg": {"Date": None}, "pdf": {"CreationDate": None},
-    }  # fmt: skip
+def _save(
+    figure: Figure,
+    path: Path,
+    ending: str,
+    dpi: int,
+    version: str = "",
+    inputs: str = "",
+    command: str = "",
+) -> None:
+    """Write a figure with what made it among its metadata, and no date. Raises: HwmodelError."""
+    tool = f"hwmodel {version}".rstrip()
+    known: dict[str, dict[str, str | None]] = {
+        "png": {"Software": tool, "Description": command, "Inputs": inputs},
+        "svg": {"Creator": tool, "Description": command, "Identifier": inputs, "Date": None},
+        "pdf": {"Creator": tool, "Subject": command, "Keywords": inputs, "CreationDate": None},
+    }
+    metadata = {key: value for key, value in known[ending].items() if value != ""}
     with whole_file(path, "wb") as stream:
-        figure.savefig(stream, format=ending, dpi=dpi, metadata=undated[ending])
+        figure.savefig(stream, format=ending, dpi=dpi, metadata=metadata)
 
 
-def draw_training(trace: Path, path: Path, kind: str = "", style: str = "paper") -> None:
+def draw_training(trace: Path, path: Path, kind: str = "", style: str = DRAFT) -> None:
     """Loss, accuracy and flip rates of a trace over its epochs. Raises: HwmodelError."""
     from hwmodel.trace import read_trace
     from hwmodel.trainer.plot import training_figure
 
     if kind not in ("", "training"):
         raise DataError(f"{trace}: a trace is drawn as kind training, not {kind}")
-    ending = _ending(path)
-    found, sizes = read_trace(trace), _style(style)
-    with settings(sizes), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        upright = sizes.columns < 3
-        height = (0.8 if upright else 1) * sizes.height
-        figure = training_figure(found, sizes.width, height, upright=upright)
-        _save(figure, path, ending, sizes.dpi)
+    _ending(path)
+    of_style = sizes(style)
+    upright = of_style.columns < 3
+    height = (0.8 if upright else 1) * of_style.height
+    found = read_trace(trace)
+    write_figure(
+        lambda: training_figure(found, of_style.width, height, upright=upright), path, style=style
+    )
 
 
-def _style(name: str) -> Style:
-    if name not in STYLES:
-        raise HwmodelError(f"no style of plots is called {name!r}: {nearest(name, STYLES)}")
-    return STYLES[name]
+def sizes(style: str) -> Style:
+    """A style by its name. Raises: HwmodelError."""
+    if style not in STYLES:
+        raise HwmodelError(f"no style of plots is called {style!r}: {nearest(style, STYLES)}")
+    return STYLES[style]
 
 
 def _ending(path: Path) -> str:

@@ -16,17 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["GREY", "STYLES", "Style", "bar", "below", "beside", "broken", "caption", "heading"]
-__all__ += [
-    "in_order",
-    "legend",
-    "marker",
-    "panels",
-    "plain_ticks",
-    "settings",
-    "settle",
-    "width_of",
-]
+__all__ = ["DRAFT", "GREY", "STYLES", "Style", "bar", "below", "beside", "broken", "caption"]
+__all__ += ["foot", "heading", "in_order", "legend", "marker", "panels", "plain_ticks", "settings"]
+__all__ += ["settle", "width_of"]
 
 GREY = "0.35"
 
@@ -41,10 +33,14 @@ class Style(NamedTuple):
     small: float  # of numbers within the drawing, and of the caption [point]
     columns: int  # panels side by side, at most
     dpi: int  # of a PNG
+    stamped: bool = False  # whether what made the figure stands at its foot, too
 
 
+DRAFT = "draft"
+_PAPER = Style(3.5, 2.1, 0.145, 7.5, 7.0, 2, 300)  # one column of a two-column page
 STYLES = {
-    "paper": Style(3.5, 2.1, 0.145, 7.5, 7.0, 2, 300),  # one column of a two-column page
+    DRAFT: _PAPER._replace(stamped=True),
+    "paper": _PAPER,
     "slides": Style(10.0, 4.4, 0.36, 16.0, 13.0, 3, 150),
 }
 
@@ -122,13 +118,13 @@ def width_of(text: str, size: float) -> float:
     return max(widths) / 72
 
 
-def broken(text: str, inches: float, size: float) -> str:
-    """A text in lines that are no wider than that, cut between words or at hyphens if it can be."""
+def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> str:
+    """A text in lines no wider than that, cut between words or, if it may, at hyphens."""
     characters = len(text)
     lines = text
     while characters > 1 and width_of(lines, size) > inches:
         characters = min(characters - 1, int(characters * inches / width_of(lines, size)) + 1)
-        lines = "\n".join(wrap(text, characters)) or text
+        lines = "\n".join(wrap(text, characters, break_on_hyphens=hyphens)) or text
     return lines
 
 
@@ -137,6 +133,16 @@ def caption(figure: Figure, style: Style, text: str) -> None:
     lines = broken(text, 0.96 * style.width, style.small)
     figure.suptitle(lines, x=0.02, ha="left", size=style.small, color=GREY)
     _grow(figure, _high(lines, style.small) + 0.6 * style.small / 72)
+
+
+def foot(figure: Figure, version: str, inputs: str, command: str) -> None:
+    """What made the table that a figure shows, in small type below it; the figure grows."""
+    small = 4.5
+    width = 0.97 * figure.get_figwidth()
+    made = (f"hwmodel {version}: {command}", f"inputs {inputs}")
+    lines = "\n".join(broken(line, width, small, hyphens=False) for line in made)
+    figure.supxlabel(lines, x=0.01, ha="left", size=small, color="0.45")
+    _grow(figure, _high(lines, small))
 
 
 def heading(axes: Axes, style: Style, text: str) -> None:

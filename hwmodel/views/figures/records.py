@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from math import fsum
 from pathlib import Path
@@ -14,7 +12,7 @@ from hwmodel.evaluation import COLUMNS
 from hwmodel.published import published_tables
 from hwmodel.quantity import ENERGY_UNITS
 from hwmodel.views.figures.canvas import Style
-from hwmodel.views.tables import COMPARED, NATURE
+from hwmodel.views.tables import COMPARED, NATURE, read_csv
 
 __all__ = [
     "PARTS",
@@ -31,7 +29,6 @@ __all__ = [
 
 Record = dict[str, str]
 Table = Literal["compare", "report"]
-MAX_CSV_CHARACTERS = 2**28
 PARTS = ("forward", "backward_input", "backward_weight", "update", "elementwise")
 _NUMBERS = {
     **dict.fromkeys(("energy", "percent_of_baseline", "source_percent", *PARTS), "energy"),
@@ -90,21 +87,8 @@ def read_records(*paths: Path) -> list[Record]:
 
 
 def _read(path: Path) -> list[Record]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            text = stream.read(MAX_CSV_CHARACTERS + 1)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if len(text) > MAX_CSV_CHARACTERS:
-        raise DataError(f"{path}: is longer than the {MAX_CSV_CHARACTERS:,} characters to be read")
-    try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        records, header = list(reader), tuple(reader.fieldnames or ())
-    except csv.Error as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if header != COLUMNS and header[: len(COMPARED)] != COMPARED:
+    header, records = read_csv(path)
+    if header[: len(COLUMNS)] != COLUMNS and header[: len(COMPARED)] != COMPARED:
         raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
     if not records:
         raise DataError(f"{path}: has no rows")
