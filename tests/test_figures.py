@@ -21,6 +21,7 @@ from hwmodel.views.figures.records import Page
 from hwmodel.views.figures.roofline import roof, roofline_figure, roofline_points
 from hwmodel.views.plot import PLOTS, draw, fitting, read_records
 from tests.specs import CHIP, NETWORK, written
+from tests.specs import chip as made_chip
 from tests.test_architecture import PACKAGE
 
 ROOT = PACKAGE.parent
@@ -84,10 +85,14 @@ def shown(figure):
 
 
 def bars(axes):
-    """Widths of the bars, and pieces of bars, by the place that they stand at."""
+    """Widths of the bars, and of pieces of bars, by the place that they stand at.
+
+    The pieces of a bar follow one another from zero, with no gap and none on another.
+    """
     found = {}
     for patch in axes.patches:
         y = round(patch.get_y() + patch.get_height() / 2)
+        assert patch.get_x() == pytest.approx(fsum(found.get(y, ())))
         found.setdefault(y, []).append(patch.get_width())
     return found
 
@@ -213,6 +218,20 @@ def test_points_stand_at_their_energy_and_published_accuracy():
     assert [text.get_text() for text in axes.texts] == ["fp", "bold"]
 
 
+@pytest.mark.parametrize("style", ["paper", "slides"])
+def test_names_of_points_cover_neither_points_nor_names(style):
+    figure = figure_of(read_records(EXAMPLE), "pareto", style)
+    matplotlib.backends.backend_agg.FigureCanvasAgg(figure).draw()
+    for axes in shown(figure):
+        boxes = [text.get_window_extent() for text in axes.texts]
+        assert len(boxes) == 6
+        for one, other in combinations(boxes, 2):
+            assert not one.overlaps(other)
+        marks = [line.get_xydata()[0] for line in axes.lines if line.get_marker() != "None"]
+        for x, y in axes.transData.transform(marks):
+            assert not any(box.contains(x, y) for box in boxes)
+
+
 def test_traced_accuracy_and_energy_go_before_published_ones():
     records = compared("fp", "bold", chips=("ascend",))
     for record, accuracy, energy in zip(records, ("97.5", "96"), ("4e12", "2e10"), strict=True):
@@ -235,6 +254,8 @@ def test_a_roof_is_made_of_the_chip_s_prices(tmp_path):
     top = roof(load(Hardware, written(tmp_path, CHIP)))
     assert (top.mac, top.bits, top.byte, top.level, top.unit) == (4.6, 32, 50, "DRAM", "pJ")
     assert top.energy(10) == pytest.approx(4.6 + 5)
+    dearer_to_write = made_chip((None, 3.0, 5.0), (800, 1.0, 1.0))  # energies per bit
+    assert roof(dearer_to_write).byte == 8 * 3.0
     assert roof(load(Hardware, "v100")).byte == pytest.approx(50)  # 200 MAC a word of 4 bytes
 
 
@@ -264,6 +285,31 @@ def test_no_layer_lies_below_the_roof_that_its_arithmetic_has(hwmodel, tmp_path,
     assert len(points) == 9
     for x, y in points:
         assert y >= (top.energy(x) if method == "fp" else top.byte / x) * (1 - 1e-9)
+
+
+def test_macs_are_those_of_the_whole_batch(hwmodel, tmp_path):
+    """In full precision every MAC is an operation of the table."""
+    hwmodel(
+        "report",
+        "vgg-small",
+        "--hardware",
+        "v100",
+        "--method",
+        "fp",
+        "--batch",
+        "3",
+        "--csv",
+        "r.csv",
+    )
+    records = read_records(tmp_path / "r.csv")
+    with settings(STYLES["paper"]):
+        (axes,) = shown(roofline_figure(Page(records, STYLES["paper"])))
+    points = [xy for line in axes.lines if line.get_marker() != "None" for xy in line.get_xydata()]
+    layers = dict.fromkeys(record["layer"] for record in records)
+    for layer, (_, y) in zip(layers, points, strict=True):
+        mine = [record for record in records if record["layer"] == layer]
+        macs = sum(int(record["operations"]) for record in mine)
+        assert y == pytest.approx(fsum(float(record["energy"]) for record in mine) / macs)
 
 
 def test_a_roofline_of_things_of_one_s_own_takes_their_files(hwmodel, tmp_path):
@@ -392,8 +438,8 @@ def test_lines_are_as_short_as_asked_for_and_lose_nothing():
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
 def test_a_figure_is_the_same_to_the_byte_and_undated(tmp_path, ending):
     records = read_records(EXAMPLE)
-    draw(records, tmp_path / f"one.{ending}", kind="pareto")
-    draw(records, tmp_path / "other.png", tmp_path / f"two.{ending}", kind="pareto")
+    draw(records, tmp_path / f"one.{ending}", kind="passes")
+    draw(records, tmp_path / "other.png", tmp_path / f"two.{ending}", kind="passes")
     one = (tmp_path / f"one.{ending}").read_bytes()
     assert one == (tmp_path / f"two.{ending}").read_bytes()
     assert not re.search(rb"CreationDate|<dc:date>", one)
