@@ -44,7 +44,7 @@ LADDER = [
     {"question"},
     {"views/tables"},
     {"views/tables", "views/colours"},
-    {"views/screen_tables"},
+    {"views/screen_tables", "views/figures"},
     {"views/loop_nest"},
     {"verification"},
     {"views/screen_tables", "views/paper"},

@@ -95,10 +95,14 @@ def test_a_comparison_on_screen_has_percent_energy_unit_published_and_residual(h
 def test_files_go_to_the_folder_that_is_named_or_to_reports(hwmodel, tmp_path):
     stem = "compare_vgg-small-1fc_paper_training_batch1"
     three = [f"{stem}.csv", f"{stem}_methods.png", f"{stem}_methods.svg"]
+    more = [f"{stem}_passes.png", f"{stem}_passes.svg"]  # no accuracy is published: no pareto
     _, _, err = hwmodel(*COMPARE)
     assert err == f"wrote reports/{stem}.csv, and methods as .png and .svg beside it\n"
-    hwmodel(*COMPARE, "--out", "mine/deep")
-    assert files(tmp_path) == [*(f"mine/deep/{x}" for x in three), *(f"reports/{x}" for x in three)]
+    _, _, err = hwmodel(*COMPARE, "--out", "mine/deep")
+    assert err.endswith("methods, passes as .png and .svg beside it\n")
+    assert files(tmp_path) == [
+        *(f"mine/deep/{x}" for x in (*three, *more)), *(f"reports/{x}" for x in three)
+    ]  # fmt: skip
 
 
 def test_a_csv_that_is_named_is_the_only_file(hwmodel, tmp_path):
@@ -113,7 +117,8 @@ def test_a_report_is_by_layer_pass_tensor_and_level(hwmodel, tmp_path):
     assert code == 0
     assert ending(out)[0] == NATURE
     stem = "report_vgg-small-1fc_ascend_bold_paper_training_batch1"
-    endings = (".csv", "_layers.png", "_layers.svg", "_levels.png", "_levels.svg")
+    kinds = ("layers", "level-tensor", "levels", "passes", "roofline")
+    endings = [".csv", *(f"_{kind}.{ending}" for kind in kinds for ending in ("png", "svg"))]
     assert files(tmp_path) == [f"o/{stem}{ending}" for ending in endings]
     text = (tmp_path / "o" / f"{stem}.csv").read_text()
     assert text.splitlines()[0] == REPORT_COLUMNS
@@ -293,7 +298,8 @@ def test_a_place_that_cannot_be_written_is_one_message(hwmodel, tmp_path):
     [
         (None, ("-o", "x.bmp"), "x.bmp: a figure ends in .png, .svg, .pdf"),
         (None, ("-o", "x"), "x: a figure ends in .png, .svg, .pdf"),
-        (None, ("-o", "x.png", "--kind", "levels"), "a plot of levels needs a CSV of `hwmodel report`"),
+        (None, ("-o", "x.png", "--kind", "levels"), "a plot of levels needs a CSV of `hwmodel report`; of `compare` there are methods, passes, "
+         "pareto"),
         (None, ("-o", "x.png", "--kind", "method"),
          "no plot is called 'method': did you mean 'methods'?"),
         (lambda text: text.replace("energy", "enrgy"), ("-o", "x.png"),
@@ -328,7 +334,8 @@ def test_a_table_that_is_not_ours_is_not_drawn(hwmodel, tmp_path, change, argume
 def test_a_comparison_cannot_be_drawn_from_a_report(hwmodel):
     hwmodel(*REPORT, "--csv", "r.csv")
     assert hwmodel("plot", "r.csv", "--kind", "methods", "-o", "x.png") == (
-        2, "", "hwmodel: a plot of methods needs a CSV of `hwmodel compare`\n"
+        2, "", "hwmodel: a plot of methods needs a CSV of `hwmodel compare`; of `report` there are layers, "
+        "levels, passes, level-tensor, roofline\n"
     )  # fmt: skip
 
 

@@ -8,7 +8,15 @@ import pytest
 from hwmodel.files import bundled, load
 from hwmodel.method import Method
 from hwmodel.published import published_tables
-from hwmodel.views.colours import ink_on, lightness, look, looks, part_colours
+from hwmodel.views.colours import (
+    depth_looks,
+    ink_on,
+    lightness,
+    look,
+    looks,
+    part_looks,
+    shade_on,
+)
 
 MAIN = ("fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn")
 
@@ -119,11 +127,34 @@ def test_ink_can_be_read():
         assert (light + 0.05) / (dark + 0.05) >= 4.5, colour
 
 
-def test_a_part_of_a_stack_has_its_colour_whatever_stands_beside_it():
-    assert part_colours(["update", "forward"])["forward"] == part_colours(["forward"])["forward"]
-    passes = part_colours(["forward", "backward_input", "backward_weight", "update"])
-    tensors = part_colours(["I", "F", "O", "dI", "dF", "dO", "mac", "saved I"])
-    for stack in (passes, tensors):
-        for eyes in EYES:
-            for first, second in combinations(stack.values(), 2):
-                assert apart(first, second, eyes) > 9, (first, second, eyes)
+PASSES = ("forward", "backward_input", "backward_weight", "update")
+TENSORS = ("I", "F", "O", "dI", "dF", "dO", "mac", "saved I")
+
+
+@pytest.mark.parametrize("stack", [PASSES, TENSORS], ids=["passes", "tensors"])
+def test_parts_of_a_stack_are_told_apart_by_any_eyes_and_in_grey(stack):
+    for first, second in combinations(part_looks(stack).values(), 2):
+        assert all(apart(first.colour, second.colour, eyes) > 9 for eyes in EYES), (first, second)
+        grey = abs(lightness(first.colour) - lightness(second.colour))
+        assert grey > 10 or first.hatch != second.hatch, (first, second)
+
+
+def test_a_part_has_its_look_whatever_stands_beside_it():
+    assert part_looks(["update", "forward"])["forward"] == part_looks(["forward"])["forward"]
+    spare = part_looks(["latent F", "I", "kept sum"])
+    assert spare["latent F"] != spare["kept sum"]
+
+
+def test_levels_go_from_dark_to_light_and_operations_are_apart():
+    drawn = depth_looks(["DRAM", "L2", "compute", "L1", "L0-A", "L0-B"], "compute")
+    operations = drawn.pop("compute")
+    shades = [lightness(drawn_as.colour) for drawn_as in drawn.values()]
+    assert shades == sorted(shades)
+    assert len(set(drawn.values())) == len(drawn)
+    for memory in drawn.values():
+        assert all(apart(memory.colour, operations.colour, eyes) > 25 for eyes in EYES)
+
+
+@pytest.mark.parametrize("colour", ["#000000", "#ffffff", "#17becf", "#d62728"])
+def test_a_hatch_shows_on_its_colour(colour):
+    assert abs(lightness(shade_on(colour)) - lightness(colour)) > 20

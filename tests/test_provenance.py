@@ -189,7 +189,11 @@ def test_a_figure_says_what_made_it_in_its_metadata_and_at_its_foot(hwmodel, tmp
     png = chunks((tmp_path / "c.png").read_bytes())
     assert png == {"Software": tool, "Description": COMMAND, "Inputs": inputs}
     svg = (tmp_path / "c.svg").read_text()
-    assert svg.count(COMMAND) == 2  # metadata and foot
+    assert svg.count(COMMAND) == 1  # metadata
+    words = " ".join(re.findall(r"<text[^>]*>([^<]*)<", svg))
+    assert f"{tool}: {COMMAND} inputs {inputs}" in words  # foot
+    hwmodel("plot", "c.csv", "--style", "paper", "-o", "paper.svg")
+    assert (tmp_path / "paper.svg").read_text().count(COMMAND) == 1  # nothing in small type
     assert f"<dc:identifier>{inputs}</dc:identifier>" in svg
     assert "<dc:date>" not in svg
     pdf = (tmp_path / "c.pdf").read_bytes()

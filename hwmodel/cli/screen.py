@@ -61,11 +61,11 @@ def deliver(
         notes: end what is on the screen; they go to standard error where the result itself goes
             to standard output.
         stem: name of the files in the folder.
-        kinds: figures to draw there.
+        kinds: figures to draw where no folder is named; in one that is, all that fit are drawn.
         page: what the HTML file is to hold, where one is asked for.
     """
     from hwmodel.views.formats import WRITERS
-    from hwmodel.views.plot import draw, read_records
+    from hwmodel.views.plot import draw, fitting, read_records
     from hwmodel.views.tables import write
 
     written = WRITERS[to.target.format](result) if to.target else ""
@@ -78,9 +78,10 @@ def deliver(
     made = folder / f"{stem}.csv"
     write(made, WRITERS["csv"](result))
     records = read_records(made) if kinds else []
+    if records and to.out:
+        kinds = fitting(records)
     for kind in kinds:
-        for ending in ("png", "svg"):
-            draw(records, folder / f"{stem}_{kind}.{ending}", kind)
+        draw(records, *(folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")), kind=kind)
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(f"wrote {made}{figures}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from hwmodel.trace import Trace
@@ -13,22 +14,29 @@ if TYPE_CHECKING:
 __all__ = ["training_figure"]
 
 
-def training_figure(trace: Trace) -> Figure:
+def training_figure(
+    trace: Trace, width: float = 11.1, height: float = 3.2, *, upright: bool = False
+) -> Figure:
     """Loss, accuracy, and the flip rate of every layer, over the steps of a run.
 
     The flip rate is left out where no weight is Boolean.
+
+    Args:
+        width: of the figure [inch].
+        height: of a panel [inch].
+        upright: whether panels stand below one another.
     """
     from matplotlib.figure import Figure
 
     flipping = any(layer.flip_rate is not None for e in trace.epochs for layer in e.layers)
     panels = 3 if flipping else 2
-    figure = Figure(figsize=(3.7 * panels, 3.2), layout="constrained")
-    axes = figure.subplots(1, panels)
+    rows, columns = (panels, 1) if upright else (1, panels)
+    figure = Figure(figsize=(width, rows * height), layout="constrained")
+    axes = figure.subplots(rows, columns)
     run = trace.run
     control = ", Boolean weights frozen" if run.frozen else ""
-    figure.suptitle(
-        f"{run.network} on {run.dataset}: {run.method}, seed {run.seed}{control}", fontsize=10
-    )
+    title = f"{run.network} on {run.dataset}: {run.method}, seed {run.seed}{control}"
+    figure.suptitle(fill(title, int(14 * width)), fontsize="medium")
     steps = [epoch.steps for epoch in trace.epochs]
     _losses(axes[0], trace, steps)
     _accuracies(axes[1], trace, steps)
@@ -54,7 +62,7 @@ def _accuracies(axes: Axes, trace: Trace, steps: list[int]) -> None:
     ):
         axes.plot(steps, [100 * v for v in values], style, marker=".", color="#1b3a5c", label=label)
     axes.set_ylabel("accuracy [%]")
-    axes.legend(fontsize=8, frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="lower right")
 
 
 def _flips(axes: Axes, trace: Trace, steps: list[int]) -> None:
@@ -68,4 +76,4 @@ def _flips(axes: Axes, trace: Trace, steps: list[int]) -> None:
     if axes.lines:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
-        axes.legend(fontsize=8, frameon=False)
+        axes.legend(frameon=False)

@@ -6,7 +6,7 @@ name alone, so that it stays the same in other company. Nothing here needs matpl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import cycle
 from typing import NamedTuple, get_args
@@ -15,33 +15,57 @@ from zlib import crc32
 from hwmodel.files import bundled, load
 from hwmodel.method import Hatch, Marker, Method
 
-__all__ = ["PART_COLOURS", "Look", "ink_on", "lightness", "look", "looks", "part_colours"]
+__all__ = ["Look", "depth_looks", "ink_on", "lightness", "look", "looks", "part_looks", "shade_on"]
 
 # For methods whose file states no colour: of middle lightness, apart from those of the main ones.
 _SPARE_COLOURS = ("#4c72b0", "#8a6bbd", "#a0522d", "#d1772e", "#5b8c3e", "#6b7a8f", "#c2528b")
 
-# Parts of a stack. A loss signal is the light shade of the tensor that it belongs to.
-PART_COLOURS = {
-    "forward": "#1b4f8a",
-    "backward_input": "#e8a33d",
-    "backward_weight": "#7a3b1d",
-    "update": "#9ccbe6",
-    "I": "#1b4f8a",
-    "dI": "#9ccbe6",
-    "F": "#7a3b1d",
-    "dF": "#e8a33d",
-    "O": "#2f6b4f",
-    "dO": "#a8d5a2",
-}
-_SPARE_PARTS = ("#6f6f6f", "#b48fd9", "#8e3a6d", "#c8c8c8", "#4a3f7a", "#f2c6cf", "#3f3f3f")
-
 
 class Look(NamedTuple):
-    """How a method is drawn; `marker` and `hatch` are matplotlib's characters."""
+    """How a method, or a part, is drawn; `marker` and `hatch` are matplotlib's characters."""
 
     colour: str  # "#rrggbb"
     marker: str
     hatch: str  # "" is plain
+
+
+# Parts of a stack. Signals are the light shade of the tensor they belong to, with its hatch.
+_PARTS = {
+    "forward": Look("#173f6f", "", ""),
+    "backward_input": Look("#eab04d", "", ""),
+    "backward_weight": Look("#a8483a", "", "/"),
+    "update": Look("#b9dcef", "", ""),
+    "elementwise": Look("#7d7d7d", "", "."),
+    "I": Look("#173f6f", "", ""),
+    "dI": Look("#9ccbe6", "", ""),
+    "F": Look("#a8483a", "", "/"),
+    "dF": Look("#eab04d", "", "/"),
+    "O": Look("#4f9a7a", "", "."),
+    "dO": Look("#a8d5a2", "", "."),
+}
+_SPARE_PARTS = (
+    Look("#6f6f6f", "", ""),
+    Look("#b48fd9", "", "x"),
+    Look("#5d2a6e", "", "-"),
+    Look("#d9d9d9", "", ""),
+    Look("#d98fae", "", "|"),
+    Look("#333333", "", "+"),
+    Look("#f3e3b3", "", "o"),
+)
+
+_DEPTHS = (
+    Look("#08305f", "", ""),
+    Look("#2b6cab", "", ""),
+    Look("#7fb2d9", "", ""),
+    Look("#bcd6ea", "", "/"),
+    Look("#bcd6ea", "", "x"),
+    Look("#bcd6ea", "", "."),
+    Look("#dfe9f2", "", ""),
+    Look("#dfe9f2", "", "/"),
+    Look("#dfe9f2", "", "x"),
+    Look("#dfe9f2", "", "."),
+)
+_OPERATIONS = Look("#eab04d", "", "|")
 
 
 @cache
@@ -69,13 +93,20 @@ def looks(methods: Iterable[str]) -> dict[str, Look]:
     return {method: look(method) for method in methods}
 
 
-def part_colours(parts: Iterable[str]) -> dict[str, str]:
-    """A colour for each part of a stack: its own, or, where it has none, a spare one in turn.
+def part_looks(parts: Iterable[str]) -> dict[str, Look]:
+    """The look of each part of a stack: its own, or, where it has none, a spare one in turn.
 
-    Beyond the seventh spare, colours come again.
+    Beyond the seventh spare, looks come again.
     """
     spares = cycle(_SPARE_PARTS)
-    return {part: PART_COLOURS.get(part) or next(spares) for part in dict.fromkeys(parts)}
+    return {part: _PARTS.get(part) or next(spares) for part in dict.fromkeys(parts)}
+
+
+def depth_looks(levels: Sequence[str], operations: str) -> dict[str, Look]:
+    """The look of each level: memories from dark (outermost) to light, `operations` apart."""
+    memories = [level for level in levels if level != operations]
+    shades = dict(zip(memories, cycle(_DEPTHS)))
+    return {level: shades.get(level, _OPERATIONS) for level in levels}
 
 
 def lightness(colour: str) -> float:
@@ -93,3 +124,9 @@ def lightness(colour: str) -> float:
 def ink_on(colour: str) -> str:
     """Black or white: the one of more contrast on `colour`, at least 4.5 to 1."""
     return "#000000" if lightness(colour) > 49.5 else "#ffffff"
+
+
+def shade_on(colour: str) -> str:
+    """Of a hatch on `colour`: the colour itself, half-way to `ink_on` it."""
+    channels = zip((colour[i : i + 2] for i in (1, 3, 5)), [ink_on(colour)[1:3]] * 3, strict=True)
+    return "#" + "".join(f"{(int(own, 16) + int(ink, 16)) // 2:02x}" for own, ink in channels)

@@ -31,7 +31,7 @@ def draw_tornado(effects: Sequence[Effect], path: Path, stamp: Sequence[str] = (
 
     Raises: HwmodelError for an unknown format.
     """
-    write_figure(lambda: tornado_figure(effects), path, stamp)
+    write_figure(lambda: tornado_figure(effects), path, stamp=stamp)
 
 
 def tornado_figure(effects: Sequence[Effect]) -> Figure:

@@ -1,0 +1,258 @@
+"""Bars: methods in percent of the baseline, and one run by pass, by level, by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum
+from typing import TYPE_CHECKING, NamedTuple
+
+from hwmodel.energy import COMPUTE
+from hwmodel.errors import DataError
+from hwmodel.views.colours import Look, depth_looks, look, part_looks
+from hwmodel.views.figures.canvas import (
+    GREY,
+    Style,
+    bar,
+    below,
+    beside,
+    broken,
+    caption,
+    heading,
+    in_order,
+    legend,
+    panels,
+)
+from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums, unique
+from hwmodel.views.tables import scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["layers_figure", "levels_figure", "method_passes_figure", "methods_figure"]
+__all__ += ["passes_figure"]
+
+PERCENT = "energy, % of baseline"
+MOST_INCHES = 6.0  # of lying bars, each with a name; more layers stand upright, by number
+MOST_PARTS = 8  # tensors in a stack; the lightest are put together
+OTHERS = "other"
+
+
+class Stack(NamedTuple):
+    """Bars of one panel, cut into parts."""
+
+    title: str
+    places: list[str]  # a bar each
+    heights: dict[str, list[float]]  # of each part, one a place
+    unit: str
+
+    @property
+    def totals(self) -> list[float]:
+        """Of each place, over all parts."""
+        return [fsum(column) for column in zip(*self.heights.values(), strict=True)]
+
+
+def methods_figure(page: Page) -> Figure:
+    """Percent of the baseline: a panel per chip, a bar per method, published figures as marks."""
+    style, records = page.style, page.records
+    names = list(dict.fromkeys(label(record, records) for record in records))
+    figure, axes = panels(
+        style, len(page.groups), _height(names, style), columns=page.columns, share_y=True
+    )
+    marked = False
+    for one, group in zip(axes, page.groups, strict=True):
+        for record in group:
+            marked |= _method_bar(one, names.index(label(record, records)), record, page)
+        _prepare(one, style, names, page.name(group), PERCENT)
+    caption(figure, style, headline(records) + ("; | as published" if marked else ""))
+    return figure
+
+
+def _method_bar(axes: Axes, y: int, record: Record, page: Page) -> bool:
+    """A bar with its number, and the published figure; whether there is one."""
+    percent, source = record["percent_of_baseline"], float(record["source_percent"] or 0)
+    small = page.style.small
+    if not percent:
+        axes.annotate(" no energy", (0, y), va="center", size=small, color=GREY, style="italic")
+        return False
+    bar(axes, y, float(percent), look(record["method"]))
+    if source:
+        axes.plot([source, source], [y - 0.45, y + 0.45], color="k", lw=0.16 * small)
+    axes.annotate(
+        f"{float(percent):.3g}", (max(float(percent), source), y), (0.4 * small, 0),
+        textcoords="offset points", va="center", size=small,
+    )  # fmt: skip
+    return bool(source)
+
+
+def _lines(names: Sequence[str], style: Style) -> list[str]:
+    return [broken(name.replace("_", " "), 0.35 * style.width, style.small) for name in names]
+
+
+def _height(names: Sequence[str], style: Style) -> float:
+    """Of bars with these names, which may take several lines [inch]."""
+    most = max(len(name.split("\n")) for name in _lines(names, style))
+    return len(names) * max(style.bar, most * 1.25 * style.small / 72)
+
+
+def _prepare(axes: Axes, style: Style, names: Sequence[str], title: str, xlabel: str) -> None:
+    """Names on the left, the first on top; a heading; the quantity below."""
+    axes.set_yticks(range(len(names)), _lines(names, style))
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(names) - 0.45, -0.55)
+    axes.set_xlim(left=0)
+    axes.grid(axis="x")
+    axes.locator_params(axis="x", nbins=5 if beside(axes) == 1 else 3)
+    heading(axes, style, title)
+    below(axes, style, xlabel, once=xlabel == PERCENT)
+
+
+def method_passes_figure(page: Page) -> Figure:
+    """Percent of the baseline, cut by pass: a panel per chip, a bar per method."""
+    names = list(dict.fromkeys(label(record, page.records) for record in page.records))
+    parts = [part for part in PARTS if any(float(r[part] or 0) for r in page.records)]
+    if not parts:
+        raise DataError("the table has no energy in any pass")
+    stacks = []
+    for group in page.groups:
+        lines = {label(record, page.records): record for record in group}
+        shares = {part: [_percent(lines.get(name), part) for name in names] for part in parts}
+        stacks.append(Stack(page.name(group), names, shares, PERCENT))
+    return _lying(page, stacks, columns=page.columns)
+
+
+def _percent(record: Record | None, part: str) -> float:
+    """A part of a line, in percent of the baseline."""
+    if record is None or not float(record["energy"] or 0):
+        return 0.0
+    return float(record["percent_of_baseline"] or 0) * float(record[part]) / float(record["energy"])
+
+
+def passes_figure(page: Page) -> Figure:
+    """Energy of each pass of one run, cut by level."""
+    stacks = [_stack(page, group, "pass", "level") for group in page.groups]
+    levels = dict.fromkeys(level for stack in stacks for level in stack.heights)
+    return _lying(page, stacks, depth_looks(list(levels), COMPUTE))
+
+
+def levels_figure(page: Page) -> Figure:
+    """Energy at each level, cut by tensor; operations by their kind."""
+    return _lying(page, [_stack(page, group, "level", "tensor") for group in page.groups])
+
+
+def layers_figure(page: Page) -> Figure:
+    """Energy of each layer, cut by pass; where the names take too long a page, by number."""
+    stacks = [_stack(page, group, "layer", "pass") for group in page.groups]
+    if max(_height(stack.places, page.style) for stack in stacks) <= MOST_INCHES:
+        return _lying(page, stacks)
+    return _standing(page, stacks)
+
+
+def _in_turn(names: list[str]) -> list[str]:
+    """Passes in the order of an iteration; anything else as it stands in the table."""
+    return sorted(names, key=PARTS.index) if set(names) <= set(PARTS) else names
+
+
+def _stack(page: Page, group: Sequence[Record], along: str, across: str) -> Stack:
+    """A group's energy in a unit that suits it, summed by two columns of the table."""
+    places, parts = _in_turn(unique(group, along)), _in_turn(unique(group, across))
+    found = sums(group, lambda record: (record[across], record[along]))
+    kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), MOST_PARTS)
+    whole = fsum(found.values())
+    total, in_total = scale(whole, group[0]["unit"])
+    divisor, unit = scale(
+        max(fsum(found.get((p, x), 0) for p in parts) for x in places), group[0]["unit"]
+    )
+    heights = {p: [found.get((p, x), 0) / divisor for x in places] for p in kept}
+    others = [p for p in parts if p not in kept]
+    if others:
+        rest = [fsum(found.get((p, x), 0) for p in others) / divisor for x in places]
+        heights[f"{len(others)} {OTHERS}"] = rest
+    title = f"{page.name(group)}: {whole / total:,.4g} {in_total}"
+    return Stack(title, places, heights, f"energy, {unit}")
+
+
+def _lying(
+    page: Page,
+    stacks: list[Stack],
+    drawn: dict[str, Look] | None = None,
+    *,
+    columns: int = 0,
+) -> Figure:
+    """Horizontal bars, a panel each stack, with every bar's share of the whole at its end.
+
+    Args:
+        columns: panels of the same bars side by side; by default each has its own.
+    """
+    style = page.style
+    figure, axes = panels(
+        style, len(stacks), max(_height(stack.places, style) for stack in stacks),
+        columns=columns or style.columns - 1, share_y=bool(columns),
+    )  # fmt: skip
+    drawn = drawn or part_looks(part for stack in stacks for part in stack.heights)
+    for one, stack in zip(axes, stacks, strict=True):
+        left = [0.0] * len(stack.places)
+        for part, widths in stack.heights.items():
+            for y, width in enumerate(widths):
+                if width:
+                    bar(one, y, width, drawn[part], left=left[y])
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+        _numbers(one, page, stack)
+        _prepare(one, style, stack.places, stack.title, stack.unit)
+    caption(figure, style, headline(page.records))
+    legend(figure, style, drawn)
+    return figure
+
+
+def _numbers(axes: Axes, page: Page, stack: Stack) -> None:
+    """At the end of each bar: its percent of the baseline, or of the whole run."""
+    totals = stack.totals
+    whole = 100.0 if stack.unit == PERCENT else fsum(totals)
+    for y, total in enumerate(totals):
+        text = f"{100 * total / whole:.3g}" if whole else "0"
+        percent = "" if stack.unit == PERCENT else " %"
+        axes.annotate(
+            f"{text}{percent}", (total, y), (0.4 * page.style.small, 0),
+            textcoords="offset points", va="center", size=page.style.small,
+        )  # fmt: skip
+
+
+def _standing(page: Page, stacks: list[Stack]) -> Figure:
+    """Layers as a profile from the first to the last; the largest are named."""
+    style = page.style
+    figure, axes = panels(style, len(stacks), style.height, columns=1)
+    drawn: dict[str, Look] = part_looks(part for stack in stacks for part in stack.heights)
+    for one, stack in zip(axes, stacks, strict=True):
+        edges = [number + 0.5 for number in range(len(stack.places) + 1)]
+        low = [0.0] * len(stack.places)
+        for part, heights in stack.heights.items():
+            high = [start + height for start, height in zip(low, heights, strict=True)]
+            one.stairs(high, edges, baseline=low, fill=True, color=drawn[part].colour, lw=0)
+            low = high
+        _name_largest(one, page, stack)
+        one.set_xlim(0.5, len(stack.places) + 0.5)
+        below(one, style, "number of the layer, in the order of the table")
+        one.set_ylabel(stack.unit)
+        heading(one, style, stack.title)
+        one.grid(axis="y")
+    caption(figure, style, headline(page.records))
+    legend(figure, style, drawn)
+    return figure
+
+
+def _name_largest(axes: Axes, page: Page, stack: Stack) -> None:
+    """Names on up to three of the highest bars, as far apart as their names are long."""
+    totals, count = stack.totals, len(stack.places)
+    named: list[int] = []
+    for index in sorted(range(count), key=lambda i: -totals[i]):
+        if all(abs(index - other) > count / 3.2 for other in named) and len(named) < 3:
+            named.append(index)
+    style = page.style
+    for index in named:
+        text = broken(f"{index + 1} {stack.places[index]}", 0.33 * style.width, style.small)
+        side = "left" if index < count / 3 else "right" if index > 2 * count / 3 else "center"
+        axes.annotate(
+            text, (index + 1, totals[index]), (0, 2), textcoords="offset points",
+            ha=side, va="bottom", size=style.small,
+        )  # fmt: skip
+    axes.set_ylim(top=1.3 * max(totals) or 1.0)  # room for the names

@@ -1,0 +1,103 @@
+"""Accuracy against energy, a point each method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hwmodel.errors import DataError
+from hwmodel.published import published_tables
+from hwmodel.views.figures.canvas import Style, below, caption, heading, panels, plain_ticks
+from hwmodel.views.figures.points import Point, name_points, scatter
+from hwmodel.views.figures.records import Page, Record, headline, label
+from hwmodel.views.tables import scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["accuracy", "front", "pareto_figure"]
+
+
+def accuracy(record: Record) -> float | None:
+    """Test accuracy of a line [percent]: as traced, else as published; None if neither is known."""
+    if traced := record.get("trace_accuracy_percent"):
+        return float(traced)
+    for published in published_tables().values():
+        for figure in published.figures:
+            if (figure.network, figure.method) == (record["network"], record["method"]):
+                return figure.accuracy_percent
+    return None
+
+
+def pareto_figure(page: Page) -> Figure:
+    """Accuracy against energy, a panel a chip; the line joins what nothing else beats in both.
+
+    Raises: DataError where no line has both.
+    """
+    traced = any(record.get("energy_to_accuracy") for record in page.records)
+    series = [_points(group, page, traced) for group in page.groups]
+    if not any(points for points, _ in series):
+        raise DataError("no row has both an energy and an accuracy, traced or published")
+    style = page.style
+    few = len(series) <= 2
+    figure, axes = panels(
+        style, len(series), (1 if few else 0.65) * style.height,
+        columns=style.columns - 1 if few else page.columns,
+    )  # fmt: skip
+    for one, group, (points, unit) in zip(axes, page.groups, series, strict=True):
+        scatter(one, points, style)
+        _frame(one, points, style)
+        what = f"energy to the accuracy asked for, {unit}" if traced else unit
+        below(one, style, what, once=not traced)
+        one.set_ylabel("test accuracy, %")
+        heading(one, style, page.name(group))
+    source = "as traced" if traced else "as published"
+    caption(figure, style, f"{headline(page.records)}; accuracy {source}")
+    name_points(figure, axes, [points for points, _ in series], style)
+    return figure
+
+
+def _points(group: Sequence[Record], page: Page, traced: bool) -> tuple[list[Point], str]:
+    """Points of one chip and the unit of their energy."""
+    field = "energy_to_accuracy" if traced else "percent_of_baseline"
+    known = [(r, percent) for r in group if r[field] and (percent := accuracy(r)) is not None]
+    largest = max((float(r[field]) for r, _ in known), default=1.0)
+    divisor, unit = scale(largest, group[0]["unit"]) if traced else (1.0, "energy, % of baseline")
+    points = [
+        Point(float(r[field]) / divisor, percent, label(r, page.records), r["method"])
+        for r, percent in known
+        if float(r[field])  # a logarithm has no place for zero
+    ]
+    return points, unit
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """Points that are more accurate than any other of at most their energy, by energy.
+
+    >>> [p.text for p in front([Point(1, 5, "a", ""), Point(2, 4, "b", ""), Point(3, 6, "c", "")])]
+    ['a', 'c']
+    """
+    best: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.x, -p.y)):
+        if not best or point.y > best[-1].y:
+            best.append(point)
+    return best
+
+
+def _frame(axes: Axes, points: Sequence[Point], style: Style) -> None:
+    """The front, limits with room for names, few round numbers on the logarithmic axis."""
+    axes.set_xscale("log")
+    if points:
+        low, high = min(p.x for p in points), max(p.x for p in points)
+        axes.set_xlim(low / 1.6, high * 1.6)
+        least, most = min(p.y for p in points), max(p.y for p in points)
+        room = 0.12 * (most - least) or 1.0
+        axes.set_ylim(least - room, most + room)
+    best = front(points)
+    axes.plot(
+        [p.x for p in best], [p.y for p in best], drawstyle="steps-post", color="0.75",
+        lw=0.12 * style.size, zorder=1,
+    )  # fmt: skip
+    plain_ticks(axes.xaxis)
+    axes.grid()

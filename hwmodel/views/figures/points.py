@@ -1,0 +1,100 @@
+"""Points in the looks of their methods, and names beside them, none on another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hwmodel.views.colours import look
+from hwmodel.views.figures.canvas import GREY, Style, broken, marker, settle, width_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Point", "name_points", "scatter"]
+
+
+class Point(NamedTuple):
+    """A place in a figure, with what it is called there and whose look it has."""
+
+    x: float
+    y: float
+    text: str  # "" has no name in the figure
+    method: str
+
+
+def scatter(axes: Axes, points: Sequence[Point], style: Style) -> None:
+    """Every point in the look of its method."""
+    for method in dict.fromkeys(point.method for point in points):
+        mine = [point for point in points if point.method == method]
+        axes.plot([p.x for p in mine], [p.y for p in mine], zorder=3, **marker(look(method), style))
+
+
+class Box(NamedTuple):
+    """A rectangle in a figure [pixel]."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def shared(self, other: Box) -> float:
+        """Area that lies in both [pixel²]."""
+        across = min(self.right, other.right) - max(self.left, other.left)
+        up = min(self.top, other.top) - max(self.bottom, other.bottom)
+        return max(0.0, across) * max(0.0, up)
+
+
+def name_points(
+    figure: Figure, axes: Sequence[Axes], series: Sequence[Sequence[Point]], style: Style
+) -> None:
+    """A name beside each point that has one, where it covers least of points and other names.
+
+    The layout is settled first and then stays: places are sought in pixels.
+    """
+    settle(figure)
+    size = style.small * figure.dpi / 72
+    for one, points in zip(axes, series, strict=True):
+        frame = Box(*one.get_window_extent().extents)
+        places = [one.transData.transform((point.x, point.y)) for point in points]
+        half = 0.5 * size
+        taken = [Box(x - half, y - half, x + half, y + half) for x, y in places]
+        for point, (x, y) in zip(points, places, strict=True):
+            if not point.text:
+                continue
+            lines = broken(point.text, style.width / 3, style.small)
+            extent = width_of(lines, style.small) * figure.dpi, 1.2 * size * len(lines.split("\n"))
+            box = min(
+                _around(x, y, extent, size, frame),
+                key=lambda box: sum(box.shared(other) for other in taken),
+            )
+            taken.append(box)
+            middle = (box.left + box.right) / 2, (box.bottom + box.top) / 2
+            across, up = figure.transFigure.inverted().transform(middle)
+            one.annotate(
+                lines, (point.x, point.y), (across, up),
+                textcoords="figure fraction", ha="center", va="center", size=style.small, zorder=4,
+                arrowprops=_leader(box, x, y, size),
+            )  # fmt: skip
+
+
+def _leader(box: Box, x: float, y: float, size: float) -> dict[str, Any] | None:
+    """A thin line from a name to its point, where it stands away from it."""
+    near = Box(x - size, y - size, x + size, y + size).shared(box)
+    width = size / 100
+    return None if near else {"arrowstyle": "-", "color": GREY, "lw": width, "shrinkA": 0}
+
+
+def _around(x: float, y: float, extent: tuple[float, float], size: float, frame: Box) -> list[Box]:
+    """Boxes for a name beside, above and below a point, the best first, all inside the frame."""
+    width, height = extent
+    boxes = []
+    for up in (0, 1, -1, 2, -2, 3, -3):
+        for across in (1, -1, 0) if up else (1, -1):
+            left = x + 0.8 * size * across + (across - 1) / 2 * width
+            bottom = y + up * (0.4 * size + height / 2) - height / 2
+            left = min(max(left, frame.left + 2), frame.right - width - 2)
+            bottom = min(max(bottom, frame.bottom + 2), frame.top - height - 2)
+            boxes.append(Box(left, bottom, left + width, bottom + height))
+    return boxes

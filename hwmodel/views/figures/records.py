@@ -1,0 +1,191 @@
+"""CSV that `compare` or `report` wrote -> records, checked, and what figures ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import fsum
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from hwmodel.errors import DataError
+from hwmodel.evaluation import COLUMNS
+from hwmodel.published import published_tables
+from hwmodel.quantity import ENERGY_UNITS
+from hwmodel.views.figures.canvas import Style
+from hwmodel.views.tables import COMPARED, NATURE, read_csv
+
+__all__ = [
+    "PARTS",
+    "Page",
+    "Record",
+    "Table",
+    "headline",
+    "label",
+    "read_records",
+    "sums",
+    "table_of",
+    "unique",
+]
+
+Record = dict[str, str]
+Table = Literal["compare", "report"]
+PARTS = ("forward", "backward_input", "backward_weight", "update", "elementwise")
+_NUMBERS = {
+    **dict.fromkeys(("energy", "percent_of_baseline", "source_percent", *PARTS), "energy"),
+    "energy_to_accuracy": "energy",
+    "trace_accuracy_percent": "accuracy",
+    "bits": "number of bits",
+}
+
+
+class Page(NamedTuple):
+    """What a figure is made of."""
+
+    records: Sequence[Record]
+    style: Style
+    network: str = ""  # the file of a network that is not bundled, where a figure needs it
+    hardware: Sequence[str] = ()  # files of chips that are not bundled
+
+    @property
+    def groups(self) -> list[list[Record]]:
+        """Records that belong into one panel: of a chip under an accounting; in reports, also
+        of a method.
+        """
+        of_report = table_of(self.records) == "report"
+        fields = ("hardware", "accounting", *(("method",) if of_report else ()))
+        found: dict[tuple[str, ...], list[Record]] = {}
+        for record in self.records:
+            found.setdefault(tuple(record[field] for field in fields), []).append(record)
+        return list(found.values())
+
+    @property
+    def columns(self) -> int:
+        """Panels side by side: a row a chip where there are several accountings."""
+        accountings = len(unique(self.records, "accounting"))
+        return accountings if 1 < accountings <= self.style.columns else self.style.columns
+
+    def name(self, group: Sequence[Record]) -> str:
+        """The heading of a panel: what sets it apart from the others."""
+        first = group[0]
+        of_report = table_of(self.records) == "report"
+        chip = f"{first['method']} on {first['hardware']}" if of_report else first["hardware"]
+        several = len(unique(self.records, "accounting")) > 1
+        return f"{chip}, {first['accounting']}" if several else chip
+
+
+def read_records(*paths: Path) -> list[Record]:
+    """Rows of a CSV that `compare` or `report` wrote, or of several of `report`.
+
+    Raises: DataError.
+    """
+    tables = [_read(path) for path in paths]
+    for path, records in zip(paths, tables, strict=True):
+        _check_together(records, path)
+    if len(tables) > 1:
+        _check_beside(paths, tables)
+    return [record for records in tables for record in records]
+
+
+def _read(path: Path) -> list[Record]:
+    header, records = read_csv(path)
+    if header[: len(COLUMNS)] != COLUMNS and header[: len(COMPARED)] != COMPARED:
+        raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
+    if not records:
+        raise DataError(f"{path}: has no rows")
+    for line, record in enumerate(records, start=2):
+        _check(record, f"{path}:{line}")
+    return records
+
+
+def _check(record: Record, where: str) -> None:
+    """Every cell is there, the numbers are finite and the unit is known."""
+    if None in record or None in record.values():
+        raise DataError(f"{where}: has not as many cells as the header")
+    if record["unit"] not in ENERGY_UNITS:
+        raise DataError(f"{where}: unit {record['unit']!r} is none of {', '.join(ENERGY_UNITS)}")
+    for field, what in _NUMBERS.items():
+        text = record.get(field, "")
+        try:
+            value = float(text or 0)
+        except ValueError:
+            value = float("nan")
+        if not 0 <= value < float("inf"):
+            raise DataError(f"{where}: {field} {text!r} is no {what}")
+
+
+def _check_together(records: Sequence[Record], path: Path) -> None:
+    """The rows are of one run: nothing that must not be added up or set side by side."""
+    compared = table_of(records) == "compare"
+    alike = ["batch"] if compared else ["batch", "hardware", "method", "accounting", "unit"]
+    if not (compared and _of_one_table(records)):
+        alike.insert(0, "network")
+    for field in alike:
+        if len(several := unique(records, field)) > 1:
+            raise DataError(f"{path}: has rows of more than one {field}: {', '.join(several[:3])}")
+    parts = ("network", "method", "hardware", "accounting", "mode")
+    lines = {tuple(record.get(part, "") for part in parts) for record in records}
+    if compared and len(lines) < len(records):
+        raise DataError(f"{path}: has two rows of one method, chip, accounting and mode")
+
+
+def _of_one_table(records: Sequence[Record]) -> bool:
+    """Whether networks differ but have their baseline in common: that of a published table."""
+    pairs = {(record["network"], record["method"]) for record in records}
+    tables = published_tables().values()
+    return any(pairs <= {(f.network, f.method) for f in table.figures} for table in tables)
+
+
+def _check_beside(paths: Sequence[Path], tables: Sequence[Sequence[Record]]) -> None:
+    """Several tables are reports of one network and batch, each of another run."""
+    seen: dict[tuple[str, ...], Path] = {}
+    for path, records in zip(paths, tables, strict=True):
+        first = records[0]
+        if table_of(records) == "compare":
+            raise DataError(f"{path}: of `compare` one table is drawn at a time")
+        for field in ("network", "batch"):
+            if first[field] != tables[0][0][field]:
+                raise DataError(
+                    f"{path}: is of {field} {first[field]}, and {paths[0]} of "
+                    f"{tables[0][0][field]}: not to be set side by side"
+                )
+        run = first["method"], first["hardware"], first["accounting"]
+        if run in seen:
+            raise DataError(f"{path}: is of {' on '.join(run[:2])}, {run[2]}, as is {seen[run]}")
+        seen[run] = path
+
+
+def table_of(records: Sequence[Record]) -> Table:
+    """The command that wrote the records."""
+    return "compare" if "percent_of_baseline" in records[0] else "report"
+
+
+def unique(records: Sequence[Record], field: str) -> list[str]:
+    """Values of a column in order of appearance."""
+    return list(dict.fromkeys(record[field] for record in records))
+
+
+def label(record: Record, records: Sequence[Record]) -> str:
+    """The method of a line, with the network where the table has the method on several."""
+    networks = {other["network"] for other in records if other["method"] == record["method"]}
+    several = len(networks) > 1
+    return f"{record['method']} ({record['network']})" if several else record["method"]
+
+
+def sums(
+    records: Sequence[Record], key: Callable[[Record], tuple[str, str]]
+) -> dict[tuple[str, str], float]:
+    """Energy summed over all records of a key [their unit]."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        found.setdefault(key(record), []).append(float(record["energy"] or 0))
+    return {pair: fsum(energies) for pair, energies in found.items()}
+
+
+def headline(records: Sequence[Record]) -> str:
+    """What all panels are of, and what kind of figure it is."""
+    first = records[0]
+    mode = f"{first['mode']}, " if "mode" in first else ""
+    networks = unique(records, "network")
+    what = networks[0] if len(networks) == 1 else f"{len(networks)} networks"
+    accountings = ", ".join(unique(records, "accounting"))
+    return f"{what}, {mode}batch {first['batch']}, accounting {accountings} ({NATURE})"

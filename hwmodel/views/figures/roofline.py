@@ -1,0 +1,180 @@
+"""An energy roofline: what a MAC costs against how often a byte of the outermost level is used.
+
+A chip whose MAC costs e_mac and whose outermost level costs e_byte a byte cannot do a MAC for
+less than e_mac + e_byte / intensity, with the intensity in MACs for each byte that crosses that
+level; the inner levels come on top. Left of the balance e_byte / e_mac the outermost memory is
+the larger part, right of it arithmetic. Source: Choi, Bedard, Fowler, Vuduc, A Roofline Model of
+Energy, IPDPS 2013, its model of energy without the constant power.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import fsum
+from typing import TYPE_CHECKING, NamedTuple
+
+from hwmodel.errors import DataError
+from hwmodel.files import bundled, load
+from hwmodel.hardware import Hardware
+from hwmodel.network import load_network, zoo
+from hwmodel.views.colours import looks
+from hwmodel.views.figures.canvas import GREY, Style, caption, heading, legend, panels, plain_ticks
+from hwmodel.views.figures.points import Point, name_points, scatter
+from hwmodel.views.figures.records import Page, Record, headline, unique
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Roof", "roof", "roofline_figure", "roofline_points"]
+
+PRODUCTS = ("memory", "compute")  # components whose operations are the network's MACs
+NAMED = 6  # points with a name, over all methods of a panel
+
+
+class Roof(NamedTuple):
+    """What a chip takes at least, in its own unit."""
+
+    mac: float  # energy of a MAC of `bits`
+    bits: int
+    byte: float  # energy of a byte read or written, the cheaper, at the outermost level
+    level: str
+    names: frozenset[str]  # memories of that level
+    unit: str
+
+    def energy(self, intensity: float) -> float:
+        """Least energy of a MAC at so many MACs a byte."""
+        return self.mac + self.byte / intensity
+
+
+def roof(chip: Hardware) -> Roof:
+    """The roof of a chip, for its widest MAC."""
+    mac = max((p for p in chip.arithmetic if p.operation == "mac"), key=lambda p: p.bits)
+    outermost = chip.levels[0]
+    bit = min(
+        min(memory.read_energy_per_bit, memory.write_energy_per_bit) for memory in outermost.buffers
+    )
+    names = frozenset(memory.name for memory in outermost.buffers)
+    return Roof(
+        mac.energy_per_operation, mac.bits, 8 * bit, outermost.name, names, chip.energy_unit
+    )
+
+
+def roofline_figure(page: Page) -> Figure:
+    """Energy per MAC against MACs per byte: a panel a chip, a point a layer."""
+    macs = _macs(page)
+    groups = _by_chip(page)
+    roofs = [roof(_chip(group[0]["hardware"], page)) for group in groups]
+    series = [
+        _named(roofline_points(group, top, macs)) for group, top in zip(groups, roofs, strict=True)
+    ]
+    style = page.style
+    figure, axes = panels(style, len(groups), 1.1 * style.height, columns=style.columns - 1)
+    for one, group, top, points in zip(axes, groups, roofs, series, strict=True):
+        scatter(one, points, style)
+        _lines(one, points, top, style)
+        several = len(unique(page.records, "accounting")) > 1
+        name = [group[0]["hardware"], *([group[0]["accounting"]] if several else [])]
+        heading(one, style, ", ".join(name))
+    caption(figure, style, headline(page.records) + "; a point a layer, all passes")
+    legend(figure, style, looks(unique(page.records, "method")), marks=True)
+    name_points(figure, axes, series, style)
+    return figure
+
+
+def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int]) -> list[Point]:
+    """A point for each layer with products, over its passes: MACs per byte, energy per MAC.
+
+    Args:
+        macs: of each layer in one pass over the batch.
+
+    Raises: DataError where the table has layers that the network has not.
+    """
+    layers: dict[tuple[str, str], list[Record]] = {}
+    for record in group:
+        if record["component"] in PRODUCTS:
+            layers.setdefault((record["method"], record["layer"]), []).append(record)
+    points = []
+    for (method, layer), records in layers.items():
+        count = len(unique(records, "pass")) * macs.get(layer, 0)
+        moved = sum(int(r["bits"]) for r in records if r["level"] in top.names) / 8
+        if not count or not moved:
+            what = f"moves nothing at {top.level}" if count else "is none of the network's"
+            raise DataError(f"layer {layer} of the table {what}: it was made of other files")
+        energy = fsum(float(record["energy"]) for record in records)
+        points.append(Point(count / moved, energy / count, layer, method))
+    return points
+
+
+def _named(points: list[Point]) -> list[Point]:
+    """The points, of which only those keep their name whose MACs are dearest, a few a method."""
+    methods = dict.fromkeys(point.method for point in points)
+    each = max(1, NAMED // max(1, len(methods)))
+    kept = {
+        point
+        for method in methods
+        for point in sorted((p for p in points if p.method == method), key=lambda p: -p.y)[:each]
+    }
+    return [point if point in kept else point._replace(text="") for point in points]
+
+
+def _by_chip(page: Page) -> list[list[Record]]:
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in page.records:
+        groups.setdefault((record["hardware"], record["accounting"]), []).append(record)
+    return list(groups.values())
+
+
+def _chip(name: str, page: Page) -> Hardware:
+    """The chip of a table: one of the files given, else the bundled one. Raises: DataError."""
+    given = [chip for chip in (load(Hardware, file) for file in page.hardware) if chip.name == name]
+    if not given and name not in bundled(Hardware):
+        raise DataError(f"no hardware is bundled as {name!r}: give its file, --hardware FILE.yaml")
+    return given[0] if given else load(Hardware, name)
+
+
+def _macs(page: Page) -> dict[str, int]:
+    """MACs of each layer in one pass over the batch, layers of a teacher by their long name.
+
+    Raises: DataError where the network is neither bundled nor given.
+    """
+    name, batch = page.records[0]["network"], int(page.records[0]["batch"])
+    if not page.network and name not in zoo():
+        raise DataError(f"no network is bundled as {name!r}: give its file, --network FILE")
+    network = load_network(page.network or name)
+    found = {node.layer.name: batch * node.macs for node in network.nodes()}
+    teachers = {layer.split(".")[0] for layer in unique(page.records, "layer")} & set(zoo())
+    for teacher in teachers - {name}:
+        for node in load_network(teacher).nodes():
+            found.setdefault(f"{teacher}.{node.layer.name}", batch * node.macs)
+    return found
+
+
+def _lines(axes: Axes, points: Sequence[Point], top: Roof, style: Style) -> None:
+    """The floor, the slope and their sum, each with what it is, where no point can lie."""
+    low, high = min(p.x for p in points) / 2.5, max(p.x for p in points) * 2.5
+    span = [low * (high / low) ** (i / 100) for i in range(101)]
+    least = min(*(p.y for p in points), top.mac) / 2
+    most = max(*(p.y for p in points), top.energy(low)) * 1.3
+    width = 0.1 * style.size
+    axes.plot(span, [top.energy(x) for x in span], color="k", lw=1.5 * width, zorder=2)
+    axes.plot(span, [top.byte / x for x in span], color=GREY, lw=width, ls="--", zorder=2)
+    axes.axhline(top.mac, color=GREY, lw=width, ls=":", zorder=2)
+    axes.annotate(
+        f"{top.bits}-bit MAC {top.mac:.3g} {top.unit}", (low, top.mac), (2, -2),
+        textcoords="offset points", ha="left", va="top", size=style.small, color=GREY,
+    )  # fmt: skip
+    foot = 1.6 * least
+    axes.annotate(
+        f"{top.level} {top.byte:.3g} {top.unit}/byte", (top.byte / foot, foot), (-4, 0),
+        textcoords="offset points", ha="right", va="center", size=style.small, color=GREY,
+    )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(low, high)
+    axes.set_ylim(least, most)
+    plain_ticks(axes.xaxis, (1.0,) if high / low > 100 else (1.0, 2.0, 5.0))
+    plain_ticks(axes.yaxis, (1.0,) if most / least > 100 else (1.0, 2.0, 5.0))
+    axes.set_xlabel(f"MACs per byte of {top.level}")
+    axes.set_ylabel(f"energy per MAC, {top.unit}")
+    axes.grid()

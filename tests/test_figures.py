@@ -1,0 +1,522 @@
+"""Figures show what the table says, all of it, in type that lies inside the page."""
+
+import csv
+import re
+from itertools import combinations
+from math import fsum
+
+import matplotlib
+import pytest
+from matplotlib.colors import to_hex
+
+from hwmodel.errors import DataError
+from hwmodel.files import bundled, load
+from hwmodel.hardware import Hardware
+from hwmodel.method import Method
+from hwmodel.views.colours import look
+from hwmodel.views.figures.canvas import STYLES, broken, settings, settle, width_of
+from hwmodel.views.figures.pareto import front
+from hwmodel.views.figures.points import Point
+from hwmodel.views.figures.records import Page
+from hwmodel.views.figures.roofline import roof, roofline_figure, roofline_points
+from hwmodel.views.plot import PLOTS, draw, fitting, read_records
+from tests.specs import CHIP, NETWORK, written
+from tests.specs import chip as made_chip
+from tests.test_architecture import PACKAGE
+
+ROOT = PACKAGE.parent
+EXAMPLE = ROOT / "reports" / "example" / "compare_vgg-small_paper_training_batch1.csv"
+COMPARED = (
+    "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"
+    "backward_input,backward_weight,update,elementwise,compute,memory,source_percent,residual_percent"
+)
+REPORTED = (
+    "network,hardware,method,accounting,batch,layer,pass,component,tensor,level,accesses,bits,"
+    "operations,energy,unit"
+)
+UNITS = {"µJ": 1e6, "nJ": 1e3, "pJ": 1, "10⁶ MAC": 1e6, "10³ MAC": 1e3, "MAC": 1}
+
+
+def compared(*methods, chips=("ascend", "v100"), unit="pJ", network="vgg-small"):
+    """Lines of a comparison, each 10 percent less than the one before."""
+    return [
+        dict(
+            zip(
+                COMPARED.split(","),
+                f"{network},{method},{chip},paper,training,1,{1e9 - 1e8 * i},{unit},{100 - 10 * i},"
+                f"{5e8 - 1e8 * i},3e8,1e8,1e8,0,4e8,{6e8 - 1e8 * i},{95 - 10 * i},".split(","),
+                strict=True,
+            )
+        )
+        for chip in chips
+        for i, method in enumerate(methods)
+    ]
+
+
+def reported(*layers, method="bold", chip="ascend", unit="pJ", network="vgg-small"):
+    """Rows of a report whose energies are all different."""
+    rows, cells = [], []
+    for phase in ("forward", "backward_weight", "backward_input", "update"):
+        cells += [(phase, "memory", t, level) for t in "IFO" for level in ("DRAM", "L1")]
+        cells.append((phase, "compute", "mac", "compute"))
+    for i, layer in enumerate(layers):
+        for j, (phase, component, tensor, level) in enumerate(cells):
+            rows.append(
+                {
+                    "network": network, "hardware": chip, "method": method, "accounting": "paper",
+                    "batch": "1", "layer": layer, "pass": phase, "component": component,
+                    "tensor": tensor, "level": level, "accesses": "8", "bits": "8",
+                    "operations": "8", "energy": str(1000 * (i + 1) + 7 * j), "unit": unit,
+                }
+            )  # fmt: skip
+    return rows
+
+
+def figure_of(records, kind, style="paper"):
+    table = "compare" if "percent_of_baseline" in records[0] else "report"
+    with settings(STYLES[style]):
+        figure = PLOTS[kind][table](Page(records, STYLES[style]))
+        settle(figure)
+        return figure
+
+
+def shown(figure):
+    return [axes for axes in figure.axes if axes.get_visible()]
+
+
+def bars(axes):
+    """Widths of the bars, and of pieces of bars, by the place that they stand at.
+
+    The pieces of a bar follow one another from zero, with no gap and none on another.
+    """
+    found = {}
+    for patch in axes.patches:
+        y = round(patch.get_y() + patch.get_height() / 2)
+        assert patch.get_x() == pytest.approx(fsum(found.get(y, ())))
+        found.setdefault(y, []).append(patch.get_width())
+    return found
+
+
+# What is drawn
+
+
+def test_bars_of_methods_are_as_long_as_their_percentages_and_marks_stand_at_the_published():
+    records = compared("fp", "binarynet", "bold")
+    figure = figure_of(records, "methods")
+    assert [axes.get_title(loc="left") for axes in shown(figure)] == ["ascend", "v100"]
+    for axes in shown(figure):
+        assert bars(axes) == {0: [100], 1: [90], 2: [80]}
+        assert [line.get_xdata()[0] for line in axes.lines] == [95, 85, 75]
+        assert {text.get_text() for text in axes.texts} == {"100", "90", "80"}
+    names = [text.get_text() for text in shown(figure)[0].get_yticklabels()]
+    assert names == ["fp", "binarynet", "bold"]
+
+
+def test_a_method_has_its_colour_and_hatch_in_any_company_and_order():
+    for methods in (["fp", "bold", "binarynet"], ["binarynet", "fp"], ["mine", "binarynet"]):
+        figure = figure_of(compared(*methods), "methods")
+        for axes in shown(figure):
+            for patch, method in zip(axes.patches, methods, strict=True):
+                assert to_hex(patch.get_facecolor()) == look(method).colour
+                assert set(patch.get_hatch() or "") == set(look(method).hatch)
+
+
+def test_a_method_without_energy_has_a_word_and_no_bar():
+    records = compared("fp", "bold", chips=("ascend",))
+    records[1] |= dict.fromkeys(("energy", "percent_of_baseline", "forward"), "")
+    (axes,) = shown(figure_of(records, "methods"))
+    assert list(bars(axes)) == [0]
+    assert " no energy" in [text.get_text() for text in axes.texts]
+    (axes,) = shown(figure_of(records, "passes"))
+    assert list(bars(axes)) == [0]
+
+
+def test_passes_of_methods_add_up_to_their_percentages():
+    figure = figure_of(compared("fp", "binarynet", "bold"), "passes")
+    for axes in shown(figure):
+        sums = {place: sum(widths) for place, widths in bars(axes).items()}
+        assert sums == pytest.approx({0: 100, 1: 90, 2: 80})
+        assert bars(axes)[0] == pytest.approx([50, 30, 10, 10])  # of 1e9: 5e8, 3e8, 1e8, 1e8
+
+
+@pytest.mark.parametrize(
+    ("kind", "along"), [("layers", "layer"), ("levels", "level"), ("passes", "pass")]
+)
+@pytest.mark.parametrize("unit", ["pJ", "MAC"])
+def test_stacks_add_up_to_the_energy_of_the_table(kind, along, unit):
+    records = reported("conv1", "conv2", "fc1", unit=unit)
+    (axes,) = shown(figure_of(records, kind))
+    divisor = UNITS[axes.get_xlabel().removeprefix("energy, ")]
+    names = [text.get_text().replace(" ", "_") for text in axes.get_yticklabels()]
+    for place, widths in bars(axes).items():
+        energies = [float(r["energy"]) for r in records if r[along] == names[place]]
+        assert divisor * fsum(widths) == pytest.approx(fsum(energies))
+    assert sorted(names) == sorted({record[along] for record in records})
+    percents = [float(text.get_text().removesuffix(" %")) for text in axes.texts]
+    assert sum(percents) == pytest.approx(100, abs=0.5)
+    whole = fsum(float(record["energy"]) for record in records)
+    value, in_unit = re.fullmatch(
+        r"bold on ascend: ([\d.,]+) (.+)", axes.get_title(loc="left")
+    ).groups()
+    assert float(value.replace(",", "")) * UNITS[in_unit] == pytest.approx(whole, rel=1e-3)
+
+
+def test_many_layers_stand_as_a_profile_of_the_same_energy():
+    layers = [f"stage{i // 10}.conv{i}" for i in range(130)]
+    records = reported(*layers)
+    (axes,) = shown(figure_of(records, "layers"))
+    divisor = UNITS[axes.get_ylabel().removeprefix("energy, ")]
+    heights = axes.patches[-1].get_data().values  # the uppermost part ends where the bars do
+    for layer, height in zip(layers, heights, strict=True):
+        energies = [float(record["energy"]) for record in records if record["layer"] == layer]
+        assert divisor * height == pytest.approx(fsum(energies))
+    names = " ".join(text.get_text().replace("\n", "") for text in axes.texts)
+    assert "130 stage12.conv129" in names  # the largest
+
+
+def test_tensors_beyond_the_eighth_are_one_part_and_nothing_is_lost():
+    records = reported("conv1")
+    for i, record in enumerate(records):
+        record["tensor"] = f"tensor {i % 12}"
+    figure = figure_of(records, "levels")
+    (axes,) = shown(figure)
+    divisor = UNITS[axes.get_xlabel().removeprefix("energy, ")]
+    everything = fsum(float(record["energy"]) for record in records)
+    assert divisor * fsum(fsum(w) for w in bars(axes).values()) == pytest.approx(everything)
+    assert "4 other" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_cells_are_the_shares_of_tensors_at_levels_and_a_pair_without_rows_is_blank():
+    records = [r | {"energy": "1"} for r in reported("conv1") if r["pass"] == "forward"]
+    records[0]["energy"] = "3"  # of I at DRAM; 3 + 6 x 1 = 9 in all
+    (axes,) = shown(figure_of(records, "level-tensor"))
+    tensors = [text.get_text() for text in axes.get_yticklabels()]
+    levels = [text.get_text() for text in axes.get_xticklabels()]
+    cells = {
+        (tensors[int(text.get_position()[1])], levels[int(text.get_position()[0])]): text.get_text()
+        for text in axes.texts
+    }
+    wanted = {(t, level): "11.1" for t in "IFO" for level in ("DRAM", "L1")}
+    assert cells == wanted | {("I", "DRAM"): "33.3", ("mac", "compute"): "11.1"}
+
+
+def test_several_reports_stand_side_by_side():
+    records = reported("conv1") + reported("conv1", method="fp")
+    for kind in ("layers", "levels", "passes", "level-tensor"):
+        titles = [axes.get_title(loc="left") for axes in shown(figure_of(records, kind))]
+        assert [title.split(":")[0] for title in titles] == ["bold on ascend", "fp on ascend"]
+
+
+# Accuracy against energy
+
+
+def test_points_stand_at_their_energy_and_published_accuracy():
+    """Accuracies of the table 'Results with VGG-SMALL on CIFAR10' of the source."""
+    (axes,) = shown(figure_of(compared("fp", "bold", "mine", chips=("ascend",)), "pareto"))
+    points = {tuple(line.get_xydata()[0]) for line in axes.lines if line.get_marker() != "None"}
+    assert points == {(100, 93.8), (90, 90.29)}
+    assert [text.get_text() for text in axes.texts] == ["fp", "bold"]
+
+
+@pytest.mark.parametrize("style", ["paper", "slides"])
+def test_names_of_points_cover_neither_points_nor_names(style):
+    figure = figure_of(read_records(EXAMPLE), "pareto", style)
+    matplotlib.backends.backend_agg.FigureCanvasAgg(figure).draw()
+    for axes in shown(figure):
+        boxes = [text.get_window_extent() for text in axes.texts]
+        assert len(boxes) == 6
+        for one, other in combinations(boxes, 2):
+            assert not one.overlaps(other)
+        marks = [line.get_xydata()[0] for line in axes.lines if line.get_marker() != "None"]
+        for x, y in axes.transData.transform(marks):
+            assert not any(box.contains(x, y) for box in boxes)
+
+
+def test_traced_accuracy_and_energy_go_before_published_ones():
+    records = compared("fp", "bold", chips=("ascend",))
+    for record, accuracy, energy in zip(records, ("97.5", "96"), ("4e12", "2e10"), strict=True):
+        record |= {"trace_accuracy_percent": accuracy, "energy_to_accuracy": energy}
+    (axes,) = shown(figure_of(records, "pareto"))
+    points = {tuple(line.get_xydata()[0]) for line in axes.lines if line.get_marker() != "None"}
+    assert axes.get_xlabel().replace("\n", " ").endswith("mJ")
+    assert points == {(4000, 97.5), (20, 96)}  # 1 mJ is 1e9 pJ
+
+
+def test_the_front_is_what_nothing_beats():
+    points = [Point(*at, "", "") for at in ((3, 5), (1, 1), (2, 4), (2, 3), (4, 5), (5, 6))]
+    assert [(p.x, p.y) for p in front(points)] == [(1, 1), (2, 4), (3, 5), (5, 6)]
+
+
+# The roofline
+
+
+def test_a_roof_is_made_of_the_chip_s_prices(tmp_path):
+    top = roof(load(Hardware, written(tmp_path, CHIP)))
+    assert (top.mac, top.bits, top.byte, top.level, top.unit) == (4.6, 32, 50, "DRAM", "pJ")
+    assert top.energy(10) == pytest.approx(4.6 + 5)
+    dearer_to_write = made_chip((None, 3.0, 5.0), (800, 1.0, 1.0))  # energies per bit
+    assert roof(dearer_to_write).byte == 8 * 3.0
+    assert roof(load(Hardware, "v100")).byte == pytest.approx(50)  # 200 MAC a word of 4 bytes
+
+
+def test_a_layer_s_point_is_its_energy_per_mac_over_its_macs_per_byte(tmp_path):
+    top = roof(load(Hardware, written(tmp_path, CHIP)))
+    records = [
+        record | {"bits": "800", "energy": "50"}
+        for record in reported("conv1", method="mine")
+        if record["pass"] in ("forward", "backward_input")
+    ]
+    records += [r | {"component": "update", "energy": "1e9"} for r in records[:1]]  # no product
+    (point,) = roofline_points(records, top, {"conv1": 1000})
+    # each pass: 1000 MACs; I, F and O cross DRAM with 100 bytes each; 7 rows of 50 pJ
+    assert point == Point(1000 / 300, 7 * 50 / 1000, "conv1", "mine")
+
+
+@pytest.mark.parametrize(
+    ("chip", "method"), [("ascend", "fp"), ("eyeriss", "fp"), ("v100", "bold")]
+)
+def test_no_layer_lies_below_the_roof_that_its_arithmetic_has(hwmodel, tmp_path, chip, method):
+    hwmodel("report", "vgg-small", "--hardware", chip, "--method", method, "--csv", "r.csv")
+    page = Page(read_records(tmp_path / "r.csv"), STYLES["paper"])
+    with settings(page.style):
+        (axes,) = shown(roofline_figure(page))
+    top = roof(load(Hardware, chip))
+    points = [xy for line in axes.lines if line.get_marker() != "None" for xy in line.get_xydata()]
+    assert len(points) == 9
+    for x, y in points:
+        assert y >= (top.energy(x) if method == "fp" else top.byte / x) * (1 - 1e-9)
+
+
+def test_macs_are_those_of_the_whole_batch(hwmodel, tmp_path):
+    """In full precision every MAC is an operation of the table."""
+    hwmodel(
+        "report",
+        "vgg-small",
+        "--hardware",
+        "v100",
+        "--method",
+        "fp",
+        "--batch",
+        "3",
+        "--csv",
+        "r.csv",
+    )
+    records = read_records(tmp_path / "r.csv")
+    with settings(STYLES["paper"]):
+        (axes,) = shown(roofline_figure(Page(records, STYLES["paper"])))
+    points = [xy for line in axes.lines if line.get_marker() != "None" for xy in line.get_xydata()]
+    layers = dict.fromkeys(record["layer"] for record in records)
+    for layer, (_, y) in zip(layers, points, strict=True):
+        mine = [record for record in records if record["layer"] == layer]
+        macs = sum(int(record["operations"]) for record in mine)
+        assert y == pytest.approx(fsum(float(record["energy"]) for record in mine) / macs)
+
+
+def test_a_roofline_of_things_of_one_s_own_takes_their_files(hwmodel, tmp_path):
+    net, chip = (
+        written(tmp_path, text, name=name)
+        for text, name in ((NETWORK, "net.yaml"), (CHIP, "chip.yaml"))
+    )
+    hwmodel("report", net, "--hardware", chip, "--method", "fp", "--csv", "r.csv")
+    roofline = ("plot", "r.csv", "--kind", "roofline", "-o", "r.svg")
+    assert hwmodel(*roofline) == (
+        2, "", "hwmodel: no network is bundled as 'net': give its file, --network FILE\n"
+    )  # fmt: skip
+    assert hwmodel(*roofline, "--network", "net.yaml") == (
+        2, "", "hwmodel: no hardware is bundled as 'chip': give its file, --hardware FILE.yaml\n"
+    )  # fmt: skip
+    code, _, err = hwmodel(*roofline, "--network", "net.yaml", "--hardware", "chip.yaml")
+    assert (code, err) == (0, "wrote r.svg\n")
+    assert ">32-bit MAC 4.6 pJ<" in (tmp_path / "r.svg").read_text()
+    code, _, err = hwmodel(*roofline, "--network", "vgg-small", "--hardware", "chip.yaml")
+    assert code == 0 or "is none of the network's" in err
+    assert fitting(read_records(tmp_path / "r.csv")) == [
+        "layers",
+        "levels",
+        "passes",
+        "level-tensor",
+    ]
+
+
+# The page
+
+
+LONG = "an-unusually-long-name-of-a-thing-that-somebody-has-tried-WWWWWWWWWWWWWWWWWWWWWWWW"
+EVERY = tuple(bundled(Method))
+PAGES = {
+    "one": (compared("fp", chips=("ascend",)), reported("conv1")),
+    "long": (
+        compared(LONG, "fp", LONG + "2", chips=(LONG, "ascend"), network=LONG),
+        reported(LONG, "conv1", f"{LONG}.conv2", method=LONG, chip=LONG, network=LONG),
+    ),
+    "many": (
+        compared(*EVERY[:9], chips=("ascend", "v100", "eyeriss"), unit="MAC")
+        + [r | {"percent_of_baseline": "0.0123"} for r in compared(*EVERY[9:], chips=("ascend",), unit="MAC")],
+        [row for name in "abc" for row in reported(*(f"layer{i}" for i in range(120)), method=name, unit="MAC")],
+    ),
+}  # fmt: skip
+DRAWN = [
+    (company, table, kind, style)
+    for company, kinds in ((c, [(t, k) for k, ts in PLOTS.items() for t in ts]) for c in PAGES)
+    for table, kind in kinds
+    for style in ("paper", "slides")
+    if kind != "roofline" and not (kind == "pareto" and company == "long")
+]
+
+
+def drawn_texts(figure):
+    """Boxes of all texts that are seen, in inches; a tick beyond its axis is not."""
+    beyond = {
+        label
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
+        if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+        for label in (tick.label1, tick.label2)
+    }
+    for text in set(figure.findobj(matplotlib.text.Text)) - beyond:
+        seen = text.axes is None or text.axes.get_visible()
+        if seen and text.get_visible() and text.get_text().strip():
+            yield text, [edge / figure.dpi for edge in text.get_window_extent().extents]
+
+
+@pytest.mark.parametrize(("company", "table", "kind", "style"), DRAWN)
+def test_every_text_lies_inside_the_page_in_type_of_its_style(company, table, kind, style):
+    records = PAGES[company][table == "report"]
+    sizes = STYLES[style]
+    with settings(sizes):
+        figure = PLOTS[kind][table](Page(records, sizes))
+        settle(figure)
+        matplotlib.backends.backend_agg.FigureCanvasAgg(figure).draw()
+        width, height = figure.get_size_inches()
+        assert width == sizes.width
+        count = 0
+        for text, (left, bottom, right, top) in drawn_texts(figure):
+            count += 1
+            inside = (
+                left >= -0.01 and right <= width + 0.01 and bottom >= -0.01 and top <= height + 0.01
+            )
+            assert inside, (text.get_text(), left, right, width, bottom, top, height)
+            assert text.get_size() in (sizes.size, sizes.small)
+        assert count > 4
+        for axes in shown(figure):
+            labels = [
+                t
+                for t in axes.get_yticklabels()
+                if t.get_text() and axes.yaxis.get_tick_params()["labelleft"]
+            ]
+            boxes = [label.get_window_extent() for label in labels]
+            for one, other in combinations(boxes, 2):
+                shared = min(one.y1, other.y1) - max(one.y0, other.y0)
+                assert shared < 0.25 * min(one.height, other.height)
+
+
+def test_type_of_a_paper_is_of_seven_to_eight_points_in_a_column_of_three_and_a_half_inches():
+    paper, slides = STYLES["paper"], STYLES["slides"]
+    assert paper.width == 3.5
+    assert 7 <= paper.small <= paper.size <= 8
+    assert slides.small / slides.width > 0.6 * paper.small / paper.width
+    assert slides.small >= 12
+
+
+def test_a_draft_says_at_its_foot_what_made_it_and_a_paper_does_not(tmp_path):
+    records = read_records(EXAMPLE)
+    made = (records[0]["command"], records[0]["inputs_sha256"])
+    for style, there in (("draft", True), ("paper", False), ("slides", False)):
+        draw(records, tmp_path / "f.svg", style=style)
+        texts = re.findall(r"<text[^>]*>([^<]*)<", (tmp_path / "f.svg").read_text())
+        assert all((word in " ".join(texts)) == there for word in made)
+
+
+def test_lines_are_as_short_as_asked_for_and_lose_nothing():
+    for text in (LONG, "one two three four five six seven", "W" * 50):
+        lines = broken(text, 1.0, 7.0)
+        assert width_of(lines, 7.0) <= 1.0
+        assert re.sub(r"\s", "", lines) == re.sub(r"\s", "", text)
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_a_figure_is_the_same_to_the_byte_and_undated(tmp_path, ending):
+    records = read_records(EXAMPLE)
+    draw(records, tmp_path / f"one.{ending}", kind="passes")
+    draw(records, tmp_path / "other.png", tmp_path / f"two.{ending}", kind="passes")
+    one = (tmp_path / f"one.{ending}").read_bytes()
+    assert one == (tmp_path / f"two.{ending}").read_bytes()
+    assert not re.search(rb"CreationDate|<dc:date>", one)
+
+
+def test_text_is_text_and_its_fonts_are_in_the_file(tmp_path):
+    records = read_records(EXAMPLE)
+    draw(records, tmp_path / "f.svg", tmp_path / "f.pdf")
+    svg, pdf = (tmp_path / "f.svg").read_text(), (tmp_path / "f.pdf").read_bytes()
+    assert ">binaryconnect</text>" in svg
+    assert b"/FontFile2" in pdf  # a TrueType font, embedded
+    assert b"/Type3" not in pdf
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("c.csv", "--style", "papers"), "no style of plots is called 'papers': did you mean 'paper'?"),
+        (("c.csv", "c.csv"), "c.csv: of `compare` one table is drawn at a time"),
+        (("r.csv", "c.csv"), "c.csv: of `compare` one table is drawn at a time"),
+        (("r.csv", "r.csv"), "r.csv: is of bold on ascend, paper, as is r.csv"),
+        (("r.csv", "n.csv"),
+         "n.csv: is of network alexnet, and r.csv of vgg-small: not to be set side by side"),
+        (("m.csv",), "m.csv: has rows of more than one hardware: ascend, v100"),
+        (("o.csv",), "o.csv: has rows of more than one network: vgg-small, alexnet"),
+        (("u.csv", "--kind", "pareto"), "no row has both an energy and an accuracy, traced or published"),
+        (("b.csv", "--kind", "roofline"), "b.csv:3: bits '-8' is no number of bits"),
+        (("r.csv", "--kind", "roofline"), "layer conv0 of the table is none of the network's: it was made of other files"),
+    ],
+)  # fmt: skip
+def test_tables_that_do_not_fit_are_one_message(hwmodel, tmp_path, arguments, sentence):
+    tables = {
+        "c": compared("fp"), "r": reported("conv0"), "n": reported("conv0", network="alexnet"),
+        "m": reported("a") + reported("b", chip="v100"), "u": compared("mine"),
+        "o": compared("fp") + compared("fp", network="alexnet"), "b": reported("conv1"),
+    }  # fmt: skip
+    tables["b"][1]["bits"] = "-8"
+    for name, records in tables.items():
+        with (tmp_path / f"{name}.csv").open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, records[0])
+            writer.writeheader()
+            writer.writerows(records)
+    before = sorted(tmp_path.iterdir())
+    assert hwmodel("plot", *arguments, "-o", "x.svg") == (2, "", f"hwmodel: {sentence}\n")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_published_table_of_many_networks_is_one_figure(hwmodel, tmp_path):
+    hwmodel("reproduce", "imagenet_resnet18", "--accounting", "paper", "--csv", "p.csv")
+    records = read_records(tmp_path / "p.csv")
+    assert len({record["network"] for record in records}) > 10
+    (axes, _) = shown(figure_of(records, "pareto"))
+    points = [xy for line in axes.lines if line.get_marker() != "None" for xy in line.get_xydata()]
+    assert len(points) == 14  # rows of the source's table, all of which have an accuracy
+    names = [text.get_text().replace("\n", "") for text in axes.texts]
+    assert len(set(names)) == 14 and "bnext" in names
+
+
+# The picture of the README
+
+
+def test_the_picture_of_the_readme_is_what_the_tool_draws(tmp_path):
+    committed = (ROOT / "docs" / "comparison.svg").read_text(encoding="utf-8")
+    draw(read_records(EXAMPLE), tmp_path / "comparison.svg", style="paper")
+    drawn = (tmp_path / "comparison.svg").read_text(encoding="utf-8")
+    assert len(committed.encode()) < 150_000
+    assert "docs/comparison.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
+    words = re.compile(r"<text[^>]*>([^<]*)</text>")
+    assert words.findall(committed) == words.findall(drawn)
+    if f"Matplotlib v{matplotlib.__version__}," in committed:
+        assert committed == drawn
+
+
+def test_nothing_to_draw_is_said():
+    records = [record | {"energy": "0"} for record in reported("conv1")]
+    with pytest.raises(DataError, match="the table has no energy"):
+        figure_of(records, "level-tensor")
