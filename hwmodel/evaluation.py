@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hwmodel.accounting import Accounting
-from hwmodel.energy import Product, Row, product_rows, stream_rows
+from hwmodel.energy import Product, Row, Stream, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
 from hwmodel.measured import measures
-from hwmodel.method import Edge, Method, Teacher
-from hwmodel.network import Network, Node, load_network
+from hwmodel.method import Edge, Method
+from hwmodel.network import Network, load_network
 from hwmodel.problem import Problem
 from hwmodel.tiling.optimal import Stationary
 from hwmodel.tiling.tile import Tiling, tile
@@ -24,7 +24,8 @@ from hwmodel.workload import MODES, Job, Mode, works
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "Tiler", "evaluate", "not_counted", "refuse_unknown"]
+__all__ = ["COLUMNS", "Report", "Tiler", "check_batch", "evaluate", "iteration", "not_counted"]
+__all__ += ["place", "refuse_unknown", "stationary", "teacher_works"]
 
 VIEWS = ("reshape", "slice", "source")  # nothing moves: no cost that could be left out
 MAX_BATCH = 2**31
@@ -43,21 +44,26 @@ class Tiler:
 
     def tiling(self, work: Product) -> Tiling:
         """The tiling for `work`. Raises: Infeasible, TooLarge; they name the layer."""
-        stationary = self._stationary(work)
-        key = work.problem, stationary
+        key = work.problem, stationary(work, self.accounting)
         if key not in self._found:
             try:
-                self._found[key] = tile(work.problem, self.hardware, self.accounting, stationary)
+                self._found[key] = tile(work.problem, self.hardware, self.accounting, key[1])
             except (Infeasible, TooLarge) as error:
-                error.where = f"{work.layer}, {work.phase} on {self.hardware.name}"
+                error.where = place(work, self.hardware)
                 raise
         return self._found[key]
 
-    def _stationary(self, work: Product) -> Stationary | None:
-        """In backward_weight either operand may have the filters' role; else as accounted."""
-        free = self.accounting.weight_gradient == "best-of-two-roles"
-        held_only = self.accounting.stationary == "filter"
-        return "either" if free and held_only and work.phase == "backward_weight" else None
+
+def stationary(work: Product, accounting: Accounting) -> Stationary | None:
+    """What may be held where it is not as accounted: in backward_weight either operand may."""
+    free = accounting.weight_gradient == "best-of-two-roles"
+    held_only = accounting.stationary == "filter"
+    return "either" if free and held_only and work.phase == "backward_weight" else None
+
+
+def place(work: Product, hardware: Hardware) -> str:
+    """How messages name a product on a chip."""
+    return f"{work.layer}, {work.phase} on {hardware.name}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,52 +156,56 @@ def evaluate(
     chip = load(Hardware, hardware)
     method = load(Method, method)
     choices = load(Accounting, accounting)
-    _check(batch, mode)
+    check_batch(batch, mode)
     tiler = tiler or Tiler(chip, choices)
     measured = None
     if trace is not None:
         measured = measures(trace if isinstance(trace, Trace) else read_trace(Path(trace)))
     job = Job(method, choices, batch, mode, measured)
-    nodes = network.nodes(frozenset(method.omits))
-    edges = method.edges(nodes, choices, measured)
-    rows, tilings = _worked(nodes, edges, job, tiler)
-    if choices.teacher and method.teacher is not None and job.trains:
-        rows += _teacher_rows(method.teacher, chip, choices, batch)
+    works, edges = iteration(network, job)
+    rows, tilings = _priced(works, tiler, choices)
+    rows += _priced(teacher_works(job), tiler, choices)[0]
     missing = not_counted(network, choices, mode)
     return Report(
         network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing
     )
 
 
-def _worked(
-    nodes: tuple[Node, ...], edges: dict[str, Edge], job: Job, tiler: Tiler
+def iteration(network: Network, job: Job) -> tuple[list[Product | Stream], dict[str, Edge]]:
+    """All that the layers have to do, whatever the chip; and the width of every tensor."""
+    nodes = network.nodes(frozenset(job.method.omits))
+    edges = job.method.edges(nodes, job.accounting, job.measured)
+    return [work for node in nodes for work in works(node, edges, job)], edges
+
+
+def teacher_works(job: Job) -> list[Product | Stream]:
+    """The forward pass of a distilling method's teacher, its layers named after it."""
+    teacher = job.method.teacher
+    if not (job.accounting.teacher and teacher and job.trains):
+        return []
+    network, method = load_network(teacher.network), load(Method, teacher.method)
+    found, _ = iteration(network, Job(method, job.accounting, job.batch, "inference"))
+    return [replace(work, layer=f"{network.name}.{work.layer}") for work in found]
+
+
+def _priced(
+    works: list[Product | Stream], tiler: Tiler, accounting: Accounting
 ) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
-    """Rows of all layers, and the tiling of each product."""
+    """Rows of all works, and the tiling of each product."""
     rows: list[Row] = []
     tilings: list[tuple[Product, Tiling]] = []
-    for node in nodes:
-        for work in works(node, edges, job):
-            if isinstance(work, Product):
-                tiling = tiler.tiling(work)
-                tilings.append((work, tiling))
-                rows += product_rows(work, tiling.mapping, tiler.hardware, job.accounting)
-            else:
-                rows += stream_rows(work, tiler.hardware, job.accounting)
+    for work in works:
+        if isinstance(work, Product):
+            tiling = tiler.tiling(work)
+            tilings.append((work, tiling))
+            rows += product_rows(work, tiling.mapping, tiler.hardware, accounting)
+        else:
+            rows += stream_rows(work, tiler.hardware, accounting)
     return rows, tilings
 
 
-def _teacher_rows(
-    teacher: Teacher, chip: Hardware, accounting: Accounting, batch: int
-) -> list[Row]:
-    """The forward pass of a distilling method's teacher, its layers named after it."""
-    report = evaluate(
-        teacher.network, chip, teacher.method, accounting=accounting, batch=batch, mode="inference"
-    )
-    name = report.network.name
-    return [row._replace(layer=f"{name}.{row.layer}") for row in report.rows]
-
-
-def _check(batch: int, mode: Mode) -> None:
+def check_batch(batch: int, mode: Mode) -> None:
+    """See that both can be evaluated. Raises: HwmodelError."""
     if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH:
         raise HwmodelError(f"batch {batch!r}: must be a whole number from 1 to {MAX_BATCH}")
     if mode not in MODES:

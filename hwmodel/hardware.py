@@ -7,7 +7,8 @@ here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
@@ -15,7 +16,45 @@ from hwmodel import quantity
 from hwmodel.files import Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.problem import OPERANDS, Operand
 
-__all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
+__all__ = ["Buffer", "Hardware", "Level", "Price", "Priced", "PricedMemory", "PricedOperation"]
+__all__ += ["SplitLevel"]
+
+
+class PricedMemory(Protocol):
+    """What pricing asks of a memory; energies are numbers, or arrays for chips side by side."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def read_energy_per_bit(self) -> Any: ...  # noqa: D102
+
+    @property
+    def write_energy_per_bit(self) -> Any: ...  # noqa: D102
+
+
+class PricedOperation(Protocol):
+    """What pricing asks of a stated price."""
+
+    @property
+    def operations(self) -> Any: ...  # noqa: D102
+
+    @property
+    def energy_per_operation(self) -> Any: ...  # noqa: D102
+
+
+class Priced(Protocol):
+    """What pricing asks of a chip, or of several chips with the same memories side by side."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def levels(self) -> Sequence[object]: ...  # noqa: D102
+
+    def holder(self, level: int, operand: Operand) -> PricedMemory: ...  # noqa: D102
+
+    def price(self, operation: str, bits: int) -> PricedOperation | None: ...  # noqa: D102
 
 
 class Energy(NamedTuple):
