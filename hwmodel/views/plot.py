@@ -16,7 +16,7 @@ from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.evaluation import COLUMNS
 from hwmodel.files import bundled, load, whole_file
 from hwmodel.method import Method
-from hwmodel.published import published_tables
+from hwmodel.published import accuracy_percent
 from hwmodel.quantity import ENERGY_UNITS
 from hwmodel.views.tables import COMPARED, NATURE, scale
 
@@ -267,7 +267,9 @@ def pareto_figure(records: Sequence[Record]) -> Figure:
     energies = [float(record["energy_to_accuracy"] or 0) for record in records] if traced else []
     divisor, unit = scale(max(energies), records[0]["unit"]) if traced else (1.0, "")
     for record in records:
-        accuracy = record.get("trace_accuracy_percent") or published_accuracy(record)
+        accuracy = record.get("trace_accuracy_percent") or accuracy_percent(
+            record["network"], record["method"]
+        )
         energy = record["energy_to_accuracy"] if traced else record["percent_of_baseline"]
         if not accuracy or not energy:
             continue
@@ -298,15 +300,6 @@ def plain_ticks(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
-
-
-def published_accuracy(record: Record) -> str:
-    """The accuracy that a publication states for a row's network and method; "" if none does."""
-    for published in published_tables().values():
-        for figure in published.figures:
-            if (figure.network, figure.method) == (record["network"], record["method"]):
-                return str(figure.accuracy_percent or "")
-    return ""
 
 
 def draw_training(trace: Path, path: Path, kind: str = "") -> None:

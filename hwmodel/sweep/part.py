@@ -1,0 +1,196 @@
+"""A part of a sweep: some points in order, as lines of the table of results.
+
+What is needed of a point is made from the plan where it is needed, and remembered: a part is sent
+to a worker as the plan and its points' numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from hwmodel.energy import Product, Stream
+from hwmodel.errors import HwmodelError
+from hwmodel.evaluation import iteration, teacher_works
+from hwmodel.hardware import Hardware
+from hwmodel.method import Method
+from hwmodel.paths import Inputs, changed, replaced_all
+from hwmodel.published import accuracy_percent
+from hwmodel.sweep.block import PARTS, Chip, Energies, energies
+from hwmodel.sweep.chips import memories_of
+from hwmodel.sweep.plan import NAMES, Digits, Plan
+from hwmodel.sweep.tilings import Found, Key, Tilings
+from hwmodel.workload import Job
+
+__all__ = ["Memo", "PartResult", "Workload", "blocks", "chip_at", "columns", "run_part", "workload"]
+
+_TILINGS = Tilings()  # of this process
+WORKLOADS = 64  # workloads that a process remembers
+CHIPS = 4096  # chips that a process remembers; some ten kilobytes each
+
+
+class Workload(NamedTuple):
+    """What is done at a point, whatever the chip; or why it cannot be done."""
+
+    job: Job | None = None
+    works: tuple[Product | Stream, ...] = ()
+    reason: str = ""
+
+
+class PartResult(NamedTuple):
+    """Lines of the table, without its header; points that have no energy; tilings not proved."""
+
+    text: str
+    failed: int
+    first_reason: str
+    unproved: int
+
+
+def columns(plan: Plan) -> tuple[str, ...]:
+    """The header of the results."""
+    percent = ("percent_of_baseline",) if plan.baseline else ()
+    named = ("point", *NAMES, *plan.paths, "energy", "unit", *percent, *PARTS, "compute", "memory")
+    return (*named, "capacity_bits", "published_accuracy_percent", "unproved_tilings", "reason")
+
+
+def blocks(plan: Plan, points: Sequence[int]) -> Iterator[tuple[Digits, list[tuple[int, Digits]]]]:
+    """Points in order, those that share their work together: its digits, and (point, digits)."""
+    numbered = ((point, plan.digits(point)) for point in points)
+    for outer, several in groupby(numbered, key=lambda pair: pair[1][: plan.inner]):
+        yield outer, list(several)
+
+
+class Memo(NamedTuple):
+    """A plan as a key of what is remembered: plans are equal if their hashes are."""
+
+    plan: Plan
+
+    def __hash__(self) -> int:
+        return hash(self.plan.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Memo) and self.plan.digest == other.plan.digest
+
+
+@lru_cache(maxsize=WORKLOADS)
+def workload(memo: Memo, outer: Digits, method: Method | None = None) -> Workload:
+    """The work of all points that begin with some digits; under another method, if one is given."""
+    plan = memo.plan
+    roots = [root for root in NAMES if root != "hardware"]
+    fields = {s.path: s.value for root in roots if root != "mode"
+              for s in plan.settings(root, outer)}  # fmt: skip
+    chosen = {root: plan.specs[root][plan.which(root, outer)] for root in roots}
+    mode = chosen.pop("mode")
+    try:
+        inputs = changed(Inputs(hardware=plan.specs["hardware"][0], **chosen), fields)
+        job = Job(method or inputs.method, inputs.accounting, inputs.batch, mode)
+        works = (*iteration(inputs.network, job)[0], *teacher_works(job))
+    except HwmodelError as error:
+        return Workload(reason=str(error))
+    return Workload(job, works)
+
+
+@lru_cache(maxsize=CHIPS)
+def _chip(memo: Memo, which: int, settings: tuple[tuple[str, Any], ...]) -> Chip | str:
+    """A chip with some fields set; or why there is none."""
+    fields = {path.partition(".")[2]: value for path, value in settings}
+    base: Hardware = memo.plan.specs["hardware"][which]
+    try:
+        chip = replaced_all(base, fields) if fields else base
+    except HwmodelError as error:
+        return str(error)
+    return Chip(chip, memories_of(chip))
+
+
+def chip_at(memo: Memo, digits: Digits) -> Chip | str:
+    """The chip of a point; or why there is none."""
+    settings = memo.plan.settings("hardware", digits)
+    which = memo.plan.which("hardware", digits)
+    return _chip(memo, which, tuple((s.path, s.value) for s in settings))
+
+
+def run_part(plan: Plan, points: Sequence[int], found: dict[Key, Found]) -> PartResult:
+    """The lines of some points.
+
+    Args:
+        found: tilings that are known already; others are searched here.
+    """
+    _TILINGS.add(found)
+    memo, stream = Memo(plan), io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    failed, first, unproved = 0, "", 0
+    for outer, several in blocks(plan, points):
+        chips = [chip_at(memo, digits) for _, digits in several]
+        ours = _energies(workload(memo, outer), chips)
+        whole: list[Energies] | list[None] = [None] * len(ours)
+        if plan.baseline:
+            whole = _energies(workload(memo, outer, plan.baseline), chips)
+        for (point, digits), chip, got, base in zip(several, chips, ours, whole, strict=True):
+            writer.writerow(_line(plan, point, digits, chip, got, base))
+            failed += bool(got.reason)
+            first = first or got.reason
+            unproved += got.unproved
+    return PartResult(stream.getvalue(), failed, first, unproved)
+
+
+def _energies(work: Workload, chips: Sequence[Chip | str]) -> list[Energies]:
+    """What a workload costs on each chip, or why it has no cost."""
+    there = [i for i, chip in enumerate(chips) if isinstance(chip, Chip)]
+    results = [Energies(reason=work.reason or str(chip)) for chip in chips]
+    if work.job is not None:
+        good = [chip for chip in chips if isinstance(chip, Chip)]
+        priced = energies(work.works, good, work.job.accounting, _TILINGS)
+        for i, one in zip(there, priced, strict=True):
+            results[i] = one
+    return results
+
+
+def _line(
+    plan: Plan, point: int, digits: Digits, chip: Chip | str, got: Energies, base: Energies | None
+) -> list[object]:
+    """One line, in the order of `columns`."""
+    shown = plan.shown(digits)
+    hardware: Hardware = plan.specs["hardware"][plan.which("hardware", digits)]
+    capacity = None
+    if isinstance(chip, Chip):
+        hardware = chip.hardware
+        sizes = [b.capacity_bits for level in hardware.levels for b in level.buffers]
+        capacity = sum(size for size in sizes if size is not None)
+    of_base = ()
+    if base is not None:
+        there = got.energy is not None and base.energy
+        of_base = (100 * (got.energy / base.energy) if there else None,)  # type: ignore[operator, assignment]
+    cells = [
+        point,
+        *(shown.get(name) for name in (*NAMES, *plan.paths)),
+        got.energy,
+        hardware.energy_unit,
+        *of_base,
+        *(got.parts or (None,) * len(PARTS)),
+        got.compute,
+        got.memory,
+        capacity,
+        _accuracy(plan, digits),
+        None if got.reason else got.unproved,
+        got.reason or None,
+    ]
+    return [_cell(cell) for cell in cells]
+
+
+def _accuracy(plan: Plan, digits: Digits) -> float | None:
+    """What is published for the network and method as they are bundled; their fields not moved."""
+    if any(path.startswith(("network.", "method.")) for path in plan.paths):
+        return None
+    names = (plan.specs[root][plan.which(root, digits)].name for root in ("network", "method"))
+    return accuracy_percent(*names)
+
+
+def _cell(value: Any) -> object:
+    """As it stands in a table: yes and no as in a file, lists as text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(list(value)) if isinstance(value, tuple) else value
