@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
@@ -144,7 +145,7 @@ class Buffer(SpecModel):
         """Capacity [bit]; None is unlimited."""
         return self.capacity
 
-    @property
+    @cached_property
     def energies(self) -> tuple[Energy, Energy]:
         """Energy of reading and of writing one bit."""
         both = self.access_energy or self.efficiency
@@ -268,7 +269,12 @@ class Hardware(NamedSpec):
 
     def holder(self, level: int, operand: Operand) -> Buffer:
         """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""
-        return next(b for b in self.levels[level].buffers if operand in b.holds)
+        return self.holders[level][operand]
+
+    @cached_property
+    def holders(self) -> tuple[dict[Operand, Buffer], ...]:
+        """The memories of every level by what they hold."""
+        return tuple({x: b for b in level.buffers for x in b.holds} for level in self.levels)
 
     def price(self, operation: str, bits: int) -> Price | None:
         """The stated price of an operation at a width, if the file has one."""

@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Any, NamedTuple
 
 from hwmodel.energy import Product, Stream
@@ -139,14 +139,11 @@ def run_part(plan: Plan, points: Sequence[int], found: dict[Key, Found]) -> Part
 
 def _energies(work: Workload, chips: Sequence[Chip | str]) -> list[Energies]:
     """What a workload costs on each chip, or why it has no cost."""
-    there = [i for i, chip in enumerate(chips) if isinstance(chip, Chip)]
-    results = [Energies(reason=work.reason or str(chip)) for chip in chips]
+    good = [chip for chip in chips if isinstance(chip, Chip)]
+    priced: Iterator[Energies] = repeat(Energies(reason=work.reason))
     if work.job is not None:
-        good = [chip for chip in chips if isinstance(chip, Chip)]
-        priced = energies(work.works, good, work.job.accounting, _TILINGS)
-        for i, one in zip(there, priced, strict=True):
-            results[i] = one
-    return results
+        priced = iter(energies(work.works, good, work.job.accounting, _TILINGS))
+    return [next(priced) if isinstance(chip, Chip) else Energies(reason=chip) for chip in chips]
 
 
 def _line(

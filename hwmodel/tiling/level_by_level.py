@@ -72,12 +72,15 @@ def _step(
 ) -> Step:
     """The step that settles `levels[level]`, given the tile above."""
     I, F = hardware.holder(level, "I"), hardware.holder(level, "F")  # noqa: E741
-    capacity_I, capacity_F = (
-        inf if bits is None else float(bits) for bits in (I.capacity_bits, F.capacity_bits)
-    )
-    read_I = hardware.holder(level - 1, "I").read_energy_per_bit
     return Step(
-        problem, above, above_tile, capacity_I, capacity_F, I is F, read_I, F.read_energy_per_bit
+        problem=problem,
+        above=above,
+        above_tile=above_tile,
+        capacity_I=inf if I.capacity_bits is None else float(I.capacity_bits),
+        capacity_F=inf if F.capacity_bits is None else float(F.capacity_bits),
+        shared=I is F,
+        read_I=hardware.holder(level - 1, "I").read_energy_per_bit,
+        read_F=F.read_energy_per_bit,
     )
 
 
@@ -133,6 +136,7 @@ def _reductions(above_tile: Extents) -> Iterator[Extents]:
             yield above_tile
 
 
+@lru_cache(maxsize=1024)
 def candidates(extent: int) -> NDArray[np.int64]:
     """Distinct values of ceil(extent / k), k = 1 ... extent, the largest first.
 
@@ -141,7 +145,9 @@ def candidates(extent: int) -> NDArray[np.int64]:
     """
     k = np.arange(1, isqrt(extent) + 1)
     quotients = (extent - 1) // k  # ceil(D / k) = floor((D - 1) / k) + 1
-    return np.unique(np.concatenate([quotients, np.arange(quotients[-1] + 1)]))[::-1] + 1
+    found = np.unique(np.concatenate([quotients, np.arange(quotients[-1] + 1)]))[::-1] + 1
+    found.flags.writeable = False  # every caller gets the same
+    return found
 
 
 def _fitting(step: Step, whole: Extents) -> Tile:
