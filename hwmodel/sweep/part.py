@@ -26,7 +26,7 @@ from hwmodel.sweep.plan import NAMES, Digits, Plan
 from hwmodel.sweep.tilings import Found, Key, Tilings
 from hwmodel.workload import Job
 
-__all__ = ["Memo", "PartResult", "Workload", "blocks", "chip_at", "columns", "run_part", "workload"]
+__all__ = ["Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "workload"]
 
 _TILINGS = Tilings()  # of this process
 WORKLOADS = 64  # workloads that a process remembers
@@ -41,20 +41,34 @@ class Workload(NamedTuple):
     reason: str = ""
 
 
-class PartResult(NamedTuple):
-    """Lines of the table, without its header; points that have no energy; tilings not proved."""
+def columns(plan: Plan) -> dict[str, type]:
+    """The columns of the results, and what stands in them."""
+    percent = {"percent_of_baseline": float} if plan.baseline else {}
+    energies = dict.fromkeys((*PARTS, "compute", "memory"), float)
+    fields = {path: _type(plan.values(path)) for path in plan.paths}
+    ends = {"capacity_bits": int, "published_accuracy_percent": float, "unproved_tilings": int}
+    return {
+        "point": int,
+        **dict.fromkeys(NAMES, str),
+        "batch": int,
+        **fields,
+        "energy": float,
+        "unit": str,
+        **percent,
+        **energies,
+        **ends,
+        "reason": str,
+    }
 
-    text: str
-    failed: int
-    first_reason: str
-    unproved: int
 
-
-def columns(plan: Plan) -> tuple[str, ...]:
-    """The header of the results."""
-    percent = ("percent_of_baseline",) if plan.baseline else ()
-    named = ("point", *NAMES, *plan.paths, "energy", "unit", *percent, *PARTS, "compute", "memory")
-    return (*named, "capacity_bits", "published_accuracy_percent", "unproved_tilings", "reason")
+def _type(values: Sequence[Any]) -> type:
+    """What all values of a column are, as they stand in a table; None does not count."""
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds == {int} and max(map(abs, filter(None, values)), default=0) >= 2**63:
+        return float  # beyond what Parquet holds
+    if kinds == {int, float}:
+        return float
+    return next(iter(kinds)) if kinds in ({bool}, {int}, {float}) else str
 
 
 def blocks(plan: Plan, points: Sequence[int]) -> Iterator[tuple[Digits, list[tuple[int, Digits]]]]:
@@ -113,8 +127,8 @@ def chip_at(memo: Memo, digits: Digits) -> Chip | str:
     return _chip(memo, which, tuple((s.path, s.value) for s in settings))
 
 
-def run_part(plan: Plan, points: Sequence[int], found: dict[Key, Found]) -> PartResult:
-    """The lines of some points.
+def run_part(plan: Plan, points: Sequence[int], found: dict[Key, Found]) -> str:
+    """The lines of some points: CSV without a header.
 
     Args:
         found: tilings that are known already; others are searched here.
@@ -122,7 +136,6 @@ def run_part(plan: Plan, points: Sequence[int], found: dict[Key, Found]) -> Part
     _TILINGS.add(found)
     memo, stream = Memo(plan), io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    failed, first, unproved = 0, "", 0
     for outer, several in blocks(plan, points):
         chips = [chip_at(memo, digits) for _, digits in several]
         ours = _energies(workload(memo, outer), chips)
@@ -131,10 +144,7 @@ def run_part(plan: Plan, points: Sequence[int], found: dict[Key, Found]) -> Part
             whole = _energies(workload(memo, outer, plan.baseline), chips)
         for (point, digits), chip, got, base in zip(several, chips, ours, whole, strict=True):
             writer.writerow(_line(plan, point, digits, chip, got, base))
-            failed += bool(got.reason)
-            first = first or got.reason
-            unproved += got.unproved
-    return PartResult(stream.getvalue(), failed, first, unproved)
+    return stream.getvalue()
 
 
 def _energies(work: Workload, chips: Sequence[Chip | str]) -> list[Energies]:
@@ -157,10 +167,9 @@ def _line(
         hardware = chip.hardware
         sizes = [b.capacity_bits for level in hardware.levels for b in level.buffers]
         capacity = sum(size for size in sizes if size is not None)
-    of_base = ()
-    if base is not None:
-        there = got.energy is not None and base.energy
-        of_base = (100 * (got.energy / base.energy) if there else None,)  # type: ignore[operator, assignment]
+    of_base: list[float | None] = [] if base is None else [None]
+    if base is not None and base.energy and got.energy is not None:
+        of_base = [100 * (got.energy / base.energy)]
     cells = [
         point,
         *(shown.get(name) for name in (*NAMES, *plan.paths)),

@@ -89,6 +89,11 @@ class Plan:
         stated = [path for axis in self.file.axes for path in axis] + list(self.file.derived)
         return tuple(path for path in stated if path != "batch")
 
+    def values(self, path: str) -> list[Any]:
+        """All that a field is set to."""
+        options = (o for axis in self.axes for several in axis.settings.values() for o in several)
+        return [s.shown for option in options for s in option if s.path == path]
+
     def digits(self, point: int) -> Digits:
         """The option of every axis at a point."""
         found = []
