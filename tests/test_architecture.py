@@ -38,6 +38,7 @@ LADDER = [
     {"workload"},
     {"evaluation"},
     {"comparison"},
+    {"sweep"},
     {"views/tables"},
     {"views/screen_tables"},
     {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},

@@ -16,6 +16,7 @@ from hwmodel.cli.network import network, schema
 from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
+from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
 from hwmodel.errors import HwmodelError
 from hwmodel.trainer.cli import train
@@ -45,7 +46,7 @@ def _options(
     pass
 
 
-for _command in (compare, report, reproduce, tile, train, plot, schema):
+for _command in (compare, report, reproduce, tile, sweep, train, plot, schema):
     app.command()(_command)
 
 for _word, _what in (

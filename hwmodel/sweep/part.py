@@ -17,7 +17,6 @@ from hwmodel.energy import Product, Stream
 from hwmodel.errors import HwmodelError
 from hwmodel.evaluation import iteration, teacher_works
 from hwmodel.hardware import Hardware
-from hwmodel.method import Method
 from hwmodel.paths import Inputs, changed, replaced_all
 from hwmodel.published import accuracy_percent
 from hwmodel.sweep.block import PARTS, Chip, Energies, energies
@@ -91,8 +90,8 @@ class Memo(NamedTuple):
 
 
 @lru_cache(maxsize=WORKLOADS)
-def workload(memo: Memo, outer: Digits, method: Method | None = None) -> Workload:
-    """The work of all points that begin with some digits; under another method, if one is given."""
+def workload(memo: Memo, outer: Digits, as_baseline: bool = False) -> Workload:
+    """The work of all points that begin with some digits, or what their baseline has to do."""
     plan = memo.plan
     roots = [root for root in NAMES if root != "hardware"]
     fields = {s.path: s.value for root in roots if root != "mode"
@@ -101,7 +100,8 @@ def workload(memo: Memo, outer: Digits, method: Method | None = None) -> Workloa
     mode = chosen.pop("mode")
     try:
         inputs = changed(Inputs(hardware=plan.specs["hardware"][0], **chosen), fields)
-        job = Job(method or inputs.method, inputs.accounting, inputs.batch, mode)
+        method = plan.baseline if as_baseline and plan.baseline else inputs.method
+        job = Job(method, inputs.accounting, inputs.batch, mode)
         works = (*iteration(inputs.network, job)[0], *teacher_works(job))
     except HwmodelError as error:
         return Workload(reason=str(error))
@@ -141,7 +141,7 @@ def run_part(plan: Plan, points: Sequence[int], found: dict[Key, Found]) -> str:
         ours = _energies(workload(memo, outer), chips)
         whole: list[Energies] | list[None] = [None] * len(ours)
         if plan.baseline:
-            whole = _energies(workload(memo, outer, plan.baseline), chips)
+            whole = _energies(workload(memo, outer, as_baseline=True), chips)
         for (point, digits), chip, got, base in zip(several, chips, ours, whole, strict=True):
             writer.writerow(_line(plan, point, digits, chip, got, base))
     return stream.getvalue()

@@ -105,9 +105,10 @@ def opened(out: Path, digest: str, *, resume: bool) -> Folder:
     """
     folder = Folder(out.with_name(f"{out.name}.parts"), out)
     manifest = folder.path / MANIFEST
-    if not manifest.exists():
-        if folder.path.exists() and any(folder.path.glob("[!.]*")):
-            raise HwmodelError(f"{folder.path}: is in the way: it holds no parts of a sweep")
+    inside = {path.name for path in folder.path.glob("[!.]*")}
+    if inside and MANIFEST not in inside:
+        raise HwmodelError(f"{folder.path}: is in the way: it holds no parts of a sweep")
+    if inside <= {MANIFEST}:  # nothing is done yet
         with whole_file(manifest) as stream:
             stream.write(json.dumps({"inputs_sha256": digest}, indent=1) + "\n")
         return folder

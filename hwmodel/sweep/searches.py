@@ -41,7 +41,7 @@ def needed(plan: Plan, points: Sequence[int]) -> list[Needed]:
     of_chip: dict[tuple[Choices, Memories], tuple[Chip, list[int]]] = {}
     for outer, several in blocks(plan, points):
         works = [workload(memo, outer)]
-        works += [workload(memo, outer, plan.baseline)] if plan.baseline else []
+        works += [workload(memo, outer, as_baseline=True)] if plan.baseline else []
         if works[0].job is None:
             continue
         accounting = works[0].job.accounting
