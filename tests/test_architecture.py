@@ -42,6 +42,7 @@ LADDER = [
     {"views/tables"},
     {"views/screen_tables"},
     {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},
+    {"views/sweep_tables", "views/sweep_figures"},
     {"cli"},
     {"__main__"},
 ]

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from hwmodel import __version__
+from hwmodel.cli.best import best
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare, reproduce
 from hwmodel.cli.network import network, schema
@@ -46,7 +47,7 @@ def _options(
     pass
 
 
-for _command in (compare, report, reproduce, tile, sweep, train, plot, schema):
+for _command in (compare, report, reproduce, tile, sweep, best, train, plot, schema):
     app.command()(_command)
 
 for _word, _what in (

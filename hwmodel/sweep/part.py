@@ -53,6 +53,7 @@ def columns(plan: Plan) -> dict[str, type]:
         **fields,
         "energy": float,
         "unit": str,
+        "energy_per_image": float,
         **percent,
         **energies,
         **ends,
@@ -175,6 +176,7 @@ def _line(
         *(shown.get(name) for name in (*NAMES, *plan.paths)),
         got.energy,
         hardware.energy_unit,
+        None if got.energy is None else got.energy / shown["batch"],
         *of_base,
         *(got.parts or (None,) * len(PARTS)),
         got.compute,
@@ -199,4 +201,4 @@ def _cell(value: Any) -> object:
     """As it stands in a table: yes and no as in a file, lists as text."""
     if isinstance(value, bool):
         return str(value).lower()
-    return str(list(value)) if isinstance(value, tuple) else value
+    return str(value) if isinstance(value, list) else value

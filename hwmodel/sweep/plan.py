@@ -247,13 +247,17 @@ def _axis(number: int, axis: Mapping[str, Any], specs: Mapping[str, tuple[Any, .
                 raise SpecError(f"axes.{number}: {root} {spec.name} has no {' and no '.join(mine)}")
             options = []
             for i in range(length):
-                raw = {path: listed[path][i] for path in known}
+                raw = {path: _as_in_a_file(listed[path][i]) for path in known}
                 for path in known:
                     if isinstance(axis[path], Times):
                         raw[path] = _multiple(path, _stated(path, spec), listed[path][i])
-                options.append(_tried(root, spec, raw, specs))
+                options.append(_tried(f"axes.{number}", root, spec, raw, specs))
             found[root, index] = tuple(options)
     return Axis(", ".join(axis), length, found)
+
+
+def _as_in_a_file(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _with_derived(
@@ -282,7 +286,7 @@ def _with_derived(
             of = own.get(derived.of, _stated(derived.of, spec)[0])
             value = _multiple(path, (of, _stated(path, spec)[1]), derived.times)
             raw = {s.path: s.value for s in settings} | {path: value}
-            options.append(_tried(root, spec, raw, specs))
+            options.append(_tried(f"derived.{path}", root, spec, raw, specs))
         new[root, i] = tuple(options)
     return [a._replace(settings=new) if a is old else a for a in varied]
 
@@ -338,12 +342,15 @@ def _multiple(path: str, stated: tuple[Any, bool], factor: float) -> Any:
 
 
 def _tried(
-    root: str, spec: Any, raw: Mapping[str, Any], specs: Mapping[str, tuple[Any, ...]]
+    where: str, root: str, spec: Any, raw: Mapping[str, Any], specs: Mapping[str, tuple[Any, ...]]
 ) -> tuple[Setting, ...]:
     """Settings of one option, put into the spec to see that they can stand. Raises: SpecError."""
-    inputs = changed(_inputs(root, spec, specs), raw)
-    if root == "batch":
+    try:
+        inputs = changed(_inputs(root, spec, specs), raw)
         check_batch(inputs.batch, "training")
+    except HwmodelError as error:
+        raise SpecError(f"{where}: {error}") from None
+    if root == "batch":
         return tuple(Setting(path, value, value) for path, value in raw.items())
     wanted = {path.partition(".")[2] for path in raw}
     now = {f"{root}.{leaf.path}": leaf.value for leaf in leaves(getattr(inputs, root))
