@@ -311,7 +311,7 @@ def test_a_grid_that_is_too_large_is_refused_unless_drawn_from():
         {"accounting.border_bits": (1, 2)},
     )
     swept = planned(axes=axes)
-    with pytest.raises(HwmodelError, match="11,520,000 points; at most 10,000,000"):
+    with pytest.raises(HwmodelError, match="46,080,000 points; at most 10,000,000"):
         swept.points()
     assert len(planned(axes=axes, sample={"points": 9, "seed": 0}).points()) == 9
 
