@@ -19,7 +19,7 @@ from hwmodel.published import energy_percent, published_table
 from hwmodel.trace import Trace, steps_to
 from hwmodel.workload import Mode
 
-__all__ = ["Comparison", "Reached", "compare", "reached", "reproduce"]
+__all__ = ["Comparison", "Reached", "compare", "distinct", "reached", "reproduce"]
 
 
 class Comparison(NamedTuple):
@@ -98,7 +98,7 @@ def compare(
     several = cast(Sequence[str | Path | Accounting], [accounting] if single else accounting)
     choices = [load(Accounting, choice) for choice in several]
     for specs in (chips, rules, choices):
-        _distinct(specs)
+        distinct(specs)
     references = [load(Method, baseline or choice.baseline) for choice in choices]
     plan = [
         (chip, choice, [_cell(network, m, chip, reference, batch, mode) for m in rules])
@@ -155,7 +155,7 @@ def _bundled(network: Network, *specs: NamedSpec) -> bool:
     return own and all(s.name in bundled(type(s)) and s == load(type(s), s.name) for s in specs)
 
 
-def _distinct(specs: Sequence[NamedSpec]) -> None:
+def distinct(specs: Sequence[NamedSpec]) -> None:
     """See that lines can be told apart by name. Raises: HwmodelError."""
     names = [spec.name for spec in specs]
     for spec in specs:

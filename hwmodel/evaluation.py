@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +14,9 @@ from hwmodel.energy import Product, Row, Stream, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
-from hwmodel.measured import measures
+from hwmodel.measured import Measures, measures
 from hwmodel.method import Edge, Method
-from hwmodel.network import Network, load_network
+from hwmodel.network import Network, Node, load_network
 from hwmodel.problem import Problem
 from hwmodel.tiling.optimal import Stationary
 from hwmodel.tiling.tile import Tiling, tile
@@ -24,8 +26,8 @@ from hwmodel.workload import MODES, Job, Mode, works
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "Tiler", "check_batch", "evaluate", "iteration", "not_counted"]
-__all__ += ["place", "refuse_unknown", "stationary", "teacher_works"]
+__all__ = ["COLUMNS", "Found", "Report", "Tiler", "check_run", "evaluate", "not_counted"]
+__all__ += ["place", "priced", "refuse_unknown", "stationary", "teacher_works", "workload"]
 
 VIEWS = ("reshape", "slice", "source")  # nothing moves: no cost that could be left out
 MAX_BATCH = 2**31
@@ -35,12 +37,18 @@ COLUMNS = (
 )  # fmt: skip
 
 
+Found = dict[tuple[Problem, Stationary | None], Tiling]
+
+
 class Tiler:
     """The tiling of each problem on one chip under one accounting; equal ones are found once."""
 
-    def __init__(self, hardware: Hardware, accounting: Accounting) -> None:
+    def __init__(
+        self, hardware: Hardware, accounting: Accounting, found: Found | None = None
+    ) -> None:
+        """With tilings that are `found` already, for equal `tiling.tile.tiling_inputs`."""
         self.hardware, self.accounting = hardware, accounting
-        self._found: dict[tuple[Problem, Stationary | None], Tiling] = {}
+        self._found = {} if found is None else found
 
     def tiling(self, work: Product) -> Tiling:
         """The tiling for `work`. Raises: Infeasible, TooLarge; they name the layer."""
@@ -80,6 +88,7 @@ class Report:
     tilings: tuple[tuple[Product, Tiling], ...]
     edges: dict[str, Edge]  # width of every tensor, by the layer it comes from
     not_counted: tuple[str, ...]
+    measured: Measures | None = None  # of a trace, if the report took one
 
     def __repr__(self) -> str:
         inputs = (self.network, self.hardware, self.method, self.accounting)
@@ -95,6 +104,16 @@ class Report:
     def unit(self) -> str:
         """Unit of every energy: "pJ", or "MAC" on a chip whose costs are normalised."""
         return self.hardware.energy_unit
+
+    @property
+    def job(self) -> Job:
+        """What is done of every layer."""
+        return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Layers of the network as the method has them, at their places."""
+        return self.network.nodes(frozenset(self.method.omits))
 
     @property
     def unproved(self) -> str:
@@ -156,26 +175,52 @@ def evaluate(
     chip = load(Hardware, hardware)
     method = load(Method, method)
     choices = load(Accounting, accounting)
-    check_batch(batch, mode)
+    check_run(batch, mode)
     tiler = tiler or Tiler(chip, choices)
     measured = None
     if trace is not None:
         measured = measures(trace if isinstance(trace, Trace) else read_trace(Path(trace)))
     job = Job(method, choices, batch, mode, measured)
-    works, edges = iteration(network, job)
-    rows, tilings = _priced(works, tiler, choices)
-    rows += _priced(teacher_works(job), tiler, choices)[0]
+    work, edges = workload(network, job)
+    rows, tilings = priced(work, job, tiler)
     missing = not_counted(network, choices, mode)
     return Report(
-        network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing
-    )
+        network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing,
+        measured,
+    )  # fmt: skip
 
 
-def iteration(network: Network, job: Job) -> tuple[list[Product | Stream], dict[str, Edge]]:
-    """All that the layers have to do, whatever the chip; and the width of every tensor."""
+def workload(network: Network, job: Job) -> tuple[list[Product | Stream], dict[str, Edge]]:
+    """What all layers have to do, and the width of every tensor. No chip and no price is asked."""
     nodes = network.nodes(frozenset(job.method.omits))
     edges = job.method.edges(nodes, job.accounting, job.measured)
     return [work for node in nodes for work in works(node, edges, job)], edges
+
+
+def priced(
+    work: Iterable[Product | Stream], job: Job, tiler: Tiler
+) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
+    """Rows of a workload on the tiler's chip, and the tiling of each product.
+
+    Raises: Infeasible, TooLarge, SpecError where an operation has no price.
+    """
+    rows, tilings = _rows(work, tiler)
+    return rows + _rows(teacher_works(job), tiler)[0], tilings
+
+
+def _rows(
+    work: Iterable[Product | Stream], tiler: Tiler
+) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
+    rows: list[Row] = []
+    tilings: list[tuple[Product, Tiling]] = []
+    for one in work:
+        if isinstance(one, Product):
+            tiling = tiler.tiling(one)
+            tilings.append((one, tiling))
+            rows += product_rows(one, tiling.mapping, tiler.hardware, tiler.accounting)
+        else:
+            rows += stream_rows(one, tiler.hardware, tiler.accounting)
+    return rows, tilings
 
 
 def teacher_works(job: Job) -> list[Product | Stream]:
@@ -184,28 +229,12 @@ def teacher_works(job: Job) -> list[Product | Stream]:
     if not (job.accounting.teacher and teacher and job.trains):
         return []
     network, method = load_network(teacher.network), load(Method, teacher.method)
-    found, _ = iteration(network, Job(method, job.accounting, job.batch, "inference"))
+    found, _ = workload(network, Job(method, job.accounting, job.batch, "inference"))
     return [replace(work, layer=f"{network.name}.{work.layer}") for work in found]
 
 
-def _priced(
-    works: list[Product | Stream], tiler: Tiler, accounting: Accounting
-) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
-    """Rows of all works, and the tiling of each product."""
-    rows: list[Row] = []
-    tilings: list[tuple[Product, Tiling]] = []
-    for work in works:
-        if isinstance(work, Product):
-            tiling = tiler.tiling(work)
-            tilings.append((work, tiling))
-            rows += product_rows(work, tiling.mapping, tiler.hardware, accounting)
-        else:
-            rows += stream_rows(work, tiler.hardware, accounting)
-    return rows, tilings
-
-
-def check_batch(batch: int, mode: Mode) -> None:
-    """See that both can be evaluated. Raises: HwmodelError."""
+def check_run(batch: int, mode: Mode) -> None:
+    """See that there are such a batch and such a mode. Raises: HwmodelError."""
     if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH:
         raise HwmodelError(f"batch {batch!r}: must be a whole number from 1 to {MAX_BATCH}")
     if mode not in MODES:

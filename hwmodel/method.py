@@ -9,6 +9,7 @@ accounting (the full-precision word, the Boolean signal) are named, not numbered
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -34,6 +35,8 @@ __all__ += ["Update", "Where"]
 
 Arithmetic = Literal["mac", "int-mac", "add", "shift-add", "logic", "accumulate"]
 Update = Literal["optimizer", "boolean"]
+Marker = Literal["o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*"]
+Hatch = Literal["/", "\\", ".", "x", "-", "|", "+", "o"]
 NAMED_WIDTHS = (
     "full_precision", "preactivation", "boolean_signal", "boolean_vote", "boolean_sum", "border",
     "stated",
@@ -214,6 +217,8 @@ class Method(NamedSpec):
     colour: str | None = Field(
         default=None, pattern=r"^#[0-9a-f]{6}$", description="in every figure; the source's"
     )
+    marker: Marker | None = Field(default=None, description="in figures of points, as matplotlib's")
+    hatch: Hatch | None = Field(default=None, description="of bars, as matplotlib's; none: plain")
     layers: tuple[LayerRule, ...] = Field(min_length=1)
     tensors: tuple[TensorRule, ...] = Field(min_length=1)
     omits: tuple[Name, ...] = Field(
@@ -284,9 +289,15 @@ class Method(NamedSpec):
 
     def check_references(self) -> None:
         """See that every method named by a rule exists. Raises: NameUnknown."""
-        for rule in self.layers:
-            if rule.precision is not None:
-                _referred(rule.precision)
+        self.references()
+
+    def references(self) -> tuple[Method, ...]:
+        """Methods that its rules name, and those that theirs do. Raises: NameUnknown."""
+        named = dict.fromkeys(rule.precision for rule in self.layers if rule.precision)
+        found: list[Method] = []
+        for method in map(_referred, named):
+            found += [method, *method.references()]
+        return tuple(found)
 
     def _resolved(self, node: Node) -> LayerRule:
         """The rule for a layer with what it takes over filled in.
@@ -350,6 +361,7 @@ def _measured_signal(
     return max(sent, default=None)
 
 
+@cache
 def _referred(name: str) -> Method:
     """A bundled method; a name that looks like a path is none. Raises: NameUnknown."""
     known = bundled(Method)

@@ -9,6 +9,7 @@ from math import fsum
 
 import pytest
 
+import hwmodel as hwmodel_package
 from hwmodel import evaluate
 from hwmodel.files import bundled
 from hwmodel.hardware import Hardware
@@ -18,17 +19,25 @@ COMPARE = ("compare", "vgg-small-1fc", "--hardware", "ascend,v100", "--methods",
 REPORT = ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "bold")
 COMPARE_COLUMNS = (
     "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"
-    "backward_input,backward_weight,update,elementwise,compute,memory,source_percent,residual_percent"
+    "backward_input,backward_weight,update,elementwise,compute,memory,source_percent,residual_percent,version,"
+    "inputs_sha256,command"
 )
 REPORT_COLUMNS = (
     "network,hardware,method,accounting,batch,layer,pass,component,tensor,level,accesses,bits,"
-    "operations,energy,unit"
+    "operations,energy,unit,version,inputs_sha256,command"
 )
-NATURE = "All figures are analytical, not measured.\n"
+NATURE = "All figures are analytical, not measured."
 
 
 def table(text):
     return list(csv.DictReader(io.StringIO(text)))
+
+
+def ending(said):
+    """The last two lines: what kind of figures they are, and what made them."""
+    nature, made = said.splitlines()[-2:]
+    assert made.startswith(f"hwmodel {hwmodel_package.__version__}, inputs ")
+    return nature, made
 
 
 def files(folder):
@@ -47,7 +56,7 @@ def test_csv_to_standard_output_is_only_csv(hwmodel, tmp_path):
         ["fp", "ascend"], ["bold", "ascend"], ["fp", "v100"], ["bold", "v100"]
     ]  # fmt: skip
     assert err.startswith("Not counted under accounting paper:\n  - ")
-    assert err.endswith(NATURE)
+    assert ending(err)[0] == NATURE
     assert files(tmp_path) == []
 
 
@@ -80,7 +89,7 @@ def test_a_comparison_on_screen_has_percent_energy_unit_published_and_residual(h
         assert heading in out or heading.replace("mJ", "µJ") in out
     bold = next(line.split() for line in out.splitlines() if line.split()[:1] == ["bold"])
     assert "3.64" in bold
-    assert out.endswith(NATURE)
+    assert ending(out)[0] == NATURE
 
 
 def test_files_go_to_the_folder_that_is_named_or_to_reports(hwmodel, tmp_path):
@@ -102,7 +111,7 @@ def test_a_csv_that_is_named_is_the_only_file(hwmodel, tmp_path):
 def test_a_report_is_by_layer_pass_tensor_and_level(hwmodel, tmp_path):
     code, out, _ = hwmodel(*REPORT, "--out", "o")
     assert code == 0
-    assert out.endswith(NATURE)
+    assert ending(out)[0] == NATURE
     stem = "report_vgg-small-1fc_ascend_bold_paper_training_batch1"
     endings = (".csv", "_layers.png", "_layers.svg", "_levels.png", "_levels.svg")
     assert files(tmp_path) == [f"o/{stem}{ending}" for ending in endings]
@@ -292,7 +301,7 @@ def test_a_place_that_cannot_be_written_is_one_message(hwmodel, tmp_path):
         (lambda text: "", ("-o", "x.png"),
          "c.csv:1: has not the columns of a `compare` or a `report` CSV"),
         (lambda text: text.splitlines()[0], ("-o", "x.png"), "c.csv: has no rows"),
-        (lambda text: text.rsplit(",", 2)[0], ("-o", "x.png"),
+        (lambda text: text.rsplit(',"hwmodel', 1)[0], ("-o", "x.png"),
          "c.csv:5: has not as many cells as the header"),
         (lambda text: text.replace("\n", ",1\n").replace(",1\n", "\n", 1), ("-o", "x.png"),
          "c.csv:2: has not as many cells as the header"),

@@ -165,9 +165,9 @@ def test_every_method_has_a_colour_of_its_own():
     assert len(set(colours)) == len(METHODS)
 
 
-def test_colours_are_the_sources_where_it_has_one():
+def test_colours_are_the_sources_where_it_has_one_but_for_one_that_red_green_blind_eyes_confuse():
     source = {
-        "binarynet": "#bcbd22", "binaryconnect": "#17becf", "xnor-net": "#2ca02c",
+        "binarynet": "#bcbd22", "binaryconnect": "#17becf",
         "bi-realnet": "#e377c2", "real2binary": "#8c564b", "reactnet": "#9467bd",
         "meliusnet": "#7f7f7f", "bnext": "#ff7f0e", "pokebnn": "#1f77b4", "bold": "#d62728",
         "fp": "#000000",

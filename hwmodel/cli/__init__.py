@@ -13,12 +13,15 @@ from hwmodel import __version__
 from hwmodel.cli.best import best
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare, reproduce
+from hwmodel.cli.explain import explain
 from hwmodel.cli.network import network, schema
 from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
+from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
+from hwmodel.cli.verify import verify
 from hwmodel.errors import HwmodelError
 from hwmodel.trainer.cli import train
 
@@ -47,7 +50,20 @@ def _options(
     pass
 
 
-for _command in (compare, report, reproduce, tile, sweep, best, train, plot, schema):
+for _command in (
+    compare,
+    report,
+    explain,
+    sensitivity,
+    reproduce,
+    tile,
+    sweep,
+    best,
+    train,
+    plot,
+    schema,
+    verify,
+):
     app.command()(_command)
 
 for _word, _what in (

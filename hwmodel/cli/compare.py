@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwmodel.cli.network import InputShape, chosen_network
+from hwmodel.cli.network import InputShape
 from hwmodel.cli.options import (
     Accountings,
     Batch,
     Csv,
+    Date,
+    Format,
     Mode,
     Network,
     Out,
+    Output,
     Run,
     Strict,
-    images,
-    names,
-    traces_of,
-    training_run,
 )
-from hwmodel.cli.screen import console, deliver, progress, say
+from hwmodel.cli.screen import Destination, console, deliver, destination, progress, say
 from hwmodel.errors import HwmodelError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from hwmodel.comparison import Comparison
-    from hwmodel.network import Network as Net
-    from hwmodel.training import Training
+    from hwmodel.question import Question
 
 __all__ = ["compare", "reproduce"]
 
@@ -53,53 +50,52 @@ def compare(
     ] = None,
     input_shape: InputShape = None,
     strict: Strict = False,
+    format: Format = "",
+    output: Output = "",
     csv: Csv = "",
     out: Out = None,
+    date: Date = False,
 ) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
-    chosen, run = chosen_network(network, input_shape, strict), training_run(training)
-    traces = traces_of(trace, accuracy)
-    asked: dict[str, Any] = {
-        "hardware": names(hardware, "--hardware"),
-        "methods": names(methods, "--methods"),
-        "accounting": names(accounting, "--accounting"),
-        "batch": traces[0].run.batch if traces and batch is None else images(batch, run),
-        "baseline": baseline or None,
-        "traces": traces,
-        "mode": mode,
-    }
-    _compare(chosen, asked, run, accuracy, csv, out)
+    from hwmodel.evaluation import refuse_unknown
+    from hwmodel.provenance import written
+    from hwmodel.question import question
+
+    options = {
+        "--hardware": hardware, "--methods": methods, "--baseline": baseline,
+        "--accounting": accounting, "--batch": batch, "--mode": mode, "--training": training,
+        "--trace": trace, "--accuracy": accuracy, "--input-shape": input_shape,
+    }  # fmt: skip
+    to = destination(csv, format, output, out, date)
+    asked = question(written("compare", network, options))
+    if strict:
+        refuse_unknown(asked.network)
+    _compare(asked, to)
 
 
-def _compare(
-    network: Net,
-    asked: dict[str, Any],
-    run: Training | None,
-    accuracy: float | None,
-    csv: str,
-    out: Path | None,
-) -> None:
+def _compare(asked: Question, to: Destination) -> None:
     """Compute the lines of `compare` and deliver them."""
-    from hwmodel.accounting import Accounting as Preset
-    from hwmodel.comparison import compare as compared
-    from hwmodel.comparison import reached
     from hwmodel.evaluation import not_counted
-    from hwmodel.files import load
+    from hwmodel.views.formats import Result
+    from hwmodel.views.paper import comparison_paper
     from hwmodel.views.screen_tables import comparison_tables, reached_table
-    from hwmodel.views.tables import comparison_csv, notes
+    from hwmodel.views.tables import comparison_table, notes
 
-    presets = [load(Preset, name) for name in asked["accounting"]]
-    total = len(asked["hardware"]) * len(asked["methods"]) * len(presets)
-    lines = progress(compared(network, **asked), total, "comparing")
+    total = len(asked.hardware) * len(asked.methods) * len(asked.accountings)
+    lines = progress(asked.lines(), total, "comparing")
     _refuse_if_none(lines)
-    ends = reached(lines, asked["traces"], accuracy) if asked["traces"] else []
-    tables = [*comparison_tables(lines, run, parts=console().width >= 150)]
+    ends = asked.ends(lines)
+    tables = [*comparison_tables(lines, asked.training, parts=console().width >= 150)]
     tables += [reached_table(lines, ends)] if ends else []
-    missing = {preset.name: not_counted(network, preset, asked["mode"]) for preset in presets}
-    text = comparison_csv(lines, run, ends)
+    presets = asked.accountings
+    missing = {preset.name: not_counted(asked.network, preset, asked.mode) for preset in presets}
+    provenance = asked.provenance(to.date)
+    paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
+    table = comparison_table(lines, asked.training, ends)
     names = "-".join(preset.name for preset in presets)
-    stem = f"compare_{network.name}_{names}_{asked['mode']}_batch{asked['batch']}"
-    deliver(tables, notes(missing), text, csv=csv, out=out, stem=stem, kinds=["methods"])
+    stem = f"compare_{asked.network.name}_{names}_{asked.mode}_batch{asked.batch}"
+    result = Result(table, paper, missing, provenance)
+    deliver(tables, notes(missing), result, to, stem=stem, kinds=["methods"])
     _partly(lines)
 
 
@@ -109,31 +105,39 @@ def reproduce(
     ] = "",
     accounting: Accountings = "paper,full",
     batch: Batch = None,
+    format: Format = "",
+    output: Output = "",
     csv: Csv = "",
     out: Out = None,
+    date: Date = False,
 ) -> None:
     """The source's energy tables, row by row: published, computed, and what does not come out."""
-    from hwmodel.comparison import reproduce as reproduced
-    from hwmodel.published import published_table, published_tables
+    from hwmodel.provenance import written
+    from hwmodel.question import reproduction
+    from hwmodel.views.formats import Result
+    from hwmodel.views.paper import comparison_paper
     from hwmodel.views.screen_tables import reproduction_tables
-    from hwmodel.views.tables import NATURE, comparison_csv
+    from hwmodel.views.tables import NATURE, comparison_table
 
-    wanted = [published_table(table)] if table else list(published_tables().values())
-    presets = names(accounting, "--accounting")
-    count = images(batch, None)
+    options = {"--accounting": accounting, "--batch": batch}
+    to = destination(csv, format, output, out, date)
+    asked = reproduction(written("reproduce", table, options))
     lines: list[Comparison] = []
     tables: list[RenderableType] = []
-    for published in wanted:
-        total = len(published.figures) * len(published.chips) * len(presets)
-        some = reproduced(published.name, accounting=presets, batch=count)
-        mine = progress(some, total, published.name)
+    for published in asked.tables:
+        total = len(published.figures) * len(published.chips) * len(asked.accountings)
+        mine = progress(asked.lines(published), total, published.name)
         lines += mine
         tables += reproduction_tables(published, mine)
     _refuse_if_none(lines)
+    presets = "-".join(preset.name for preset in asked.accountings)
+    stem = f"reproduce_{table or 'all'}_{presets}_batch{asked.batch}"
+    provenance = asked.provenance(to.date)
+    paper = comparison_paper(lines, None, asked.baseline_words(), provenance)
+    missing = {preset.name: preset.not_counted for preset in asked.accountings}
+    result = Result(comparison_table(lines), paper, missing, provenance)
     end = f"No constant was fitted to any row. All figures but the published are {NATURE}."
-    stem = f"reproduce_{table or 'all'}_{'-'.join(presets)}_batch{count}"
-    text = comparison_csv(lines, None)
-    deliver(tables, end, text, csv=csv, out=out, stem=stem, kinds=[])
+    deliver(tables, end, result, to, stem=stem, kinds=[])
     _partly(lines)
 
 

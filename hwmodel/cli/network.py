@@ -13,7 +13,7 @@ from hwmodel.cli.screen import say, show
 if TYPE_CHECKING:
     from hwmodel.network import Network
 
-__all__ = ["InputShape", "chosen_network", "network", "schema"]
+__all__ = ["InputShape", "network", "schema"]
 
 InputShape = Annotated[
     list[str] | None,
@@ -28,17 +28,12 @@ Name = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX 
 network = catalogue("network", "networks: layers and shapes", plain=False)
 
 
-def chosen_network(name: str, input_shape: list[str] | None, strict: bool = False) -> Network:
-    """The network behind a name or file; if `strict`, each of its operators has a model."""
+def _chosen(name: str, input_shape: list[str] | None) -> Network:
+    """The network behind a name or file."""
     from hwmodel.importers.onnx import input_shapes
     from hwmodel.network import load_network
 
-    chosen = load_network(name, input_shapes(input_shape or []))
-    if strict:
-        from hwmodel.evaluation import refuse_unknown
-
-        refuse_unknown(chosen)
-    return chosen
+    return load_network(name, input_shapes(input_shape or []))
 
 
 @network.command("show")
@@ -61,9 +56,9 @@ def show_(
     from hwmodel.method import Method
     from hwmodel.network_yaml import network_yaml
     from hwmodel.views.summary import summary, summary_csv, summary_tables
-    from hwmodel.views.tables import write_text
+    from hwmodel.views.tables import write
 
-    chosen = chosen_network(name, input_shape)
+    chosen = _chosen(name, input_shape)
     if yaml:
         typer.echo(network_yaml(chosen), nl=False)
         return
@@ -73,7 +68,7 @@ def show_(
     if csv == "-":
         typer.echo(summary_csv(lines), nl=False)
     elif csv:
-        write_text(Path(csv), summary_csv(lines))
+        write(Path(csv), summary_csv(lines))
         say(f"wrote {csv}")
     else:
         show(summary_tables(chosen, rules, lines))
@@ -82,7 +77,7 @@ def show_(
 @network.command()
 def check(name: Name, input_shape: InputShape = None) -> None:
     """Whether a network file is right; if not, where it is wrong."""
-    typer.echo(f"{name}: network {chosen_network(name, input_shape).name} is right")
+    typer.echo(f"{name}: network {_chosen(name, input_shape).name} is right")
 
 
 @network.command("import")
@@ -94,10 +89,10 @@ def import_(
     """Write an ONNX file's network as YAML that can be read and changed."""
     from hwmodel.importers.onnx import from_onnx, input_shapes
     from hwmodel.network_yaml import network_yaml
-    from hwmodel.views.tables import write_text
+    from hwmodel.views.tables import write
 
     found = from_onnx(file, input_shapes(input_shape or []))
-    write_text(output, network_yaml(found))
+    write(output, network_yaml(found))
     unknown = sum(layer.kind == "uncounted" for layer in found.layers)
     without = f", {unknown} of them operators without a model" if unknown else ""
     say(f"wrote {output}: {len(found.layers)} layers{without}")

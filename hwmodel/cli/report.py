@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwmodel.cli.network import InputShape, chosen_network
+from hwmodel.cli.network import InputShape
 from hwmodel.cli.options import (
     Accounting,
     Batch,
     Csv,
+    Date,
+    Format,
     Mode,
     Network,
     Out,
+    Output,
     Run,
     Strict,
     TraceFile,
-    images,
-    training_run,
 )
-from hwmodel.cli.screen import deliver
+from hwmodel.cli.screen import deliver, destination
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from hwmodel.evaluation import Report
+    from hwmodel.question import Question
 
 __all__ = ["report"]
 
@@ -44,42 +46,54 @@ def report(
     ] = False,
     input_shape: InputShape = None,
     strict: Strict = False,
+    format: Format = "",
+    output: Output = "",
     csv: Csv = "",
     out: Out = None,
+    date: Date = False,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
-    from hwmodel.views.tables import notes, report_csv, run_sentence
+    from hwmodel.evaluation import refuse_unknown
+    from hwmodel.provenance import written
+    from hwmodel.question import question
+    from hwmodel.views.formats import Result
+    from hwmodel.views.paper import report_paper
+    from hwmodel.views.tables import report_table
 
-    chosen, run = chosen_network(network, input_shape, strict), training_run(training)
-    asked: dict[str, Any] = {
-        "network": chosen,
-        "hardware": hardware,
-        "method": method,
-        "accounting": accounting,
-        "batch": images(batch, run),
-        "mode": mode,
-    }
-    found, pieces = _report(asked, trace, tensors)
+    options = {
+        "--hardware": hardware, "--method": method, "--accounting": accounting, "--batch": batch,
+        "--mode": mode, "--training": training, "--trace": trace, "--input-shape": input_shape,
+    }  # fmt: skip
+    to = destination(csv, format, output, out, date)
+    asked = question(written("report", network, options))
+    if strict:
+        refuse_unknown(asked.network)
+    found = asked.report()
+    provenance = asked.provenance(to.date)
+    names = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
+    stem = f"report_{'_'.join(names)}_{mode}_batch{found.batch}"
+    missing = {found.accounting.name: found.not_counted}
+    result = Result(report_table(found), report_paper(found, provenance), missing, provenance)
+    pieces = _pieces(found, asked, tensors)
+    deliver(pieces, _notes(found, asked), result, to, stem=stem, kinds=["layers", "levels"])
+
+
+def _notes(found: Report, asked: Question) -> str:
+    """What is said below the tables."""
+    from hwmodel.views.tables import notes, run_sentence
+
     end = notes({found.accounting.name: found.not_counted})
     end = f"{found.unproved}.\n{end}" if found.unproved else end
-    if run is not None:
-        end = f"{run_sentence(found, run)}\n{end}"
-    inputs = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
-    stem = f"report_{'_'.join(inputs)}_{mode}_batch{found.batch}"
-    deliver(pieces, end, report_csv(found), csv=csv, out=out, stem=stem, kinds=["layers", "levels"])
+    return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end
 
 
-def _report(
-    asked: dict[str, Any], trace: str, tensors: bool
-) -> tuple[Report, list[RenderableType | str]]:
-    """The report that is asked for, and what is printed of it."""
-    from hwmodel.evaluation import evaluate
+def _pieces(found: Report, asked: Question, tensors: bool) -> list[RenderableType | str]:
+    """What is printed of a report."""
     from hwmodel.views.screen_tables import moved_tables, report_tables, tensor_table
 
-    found = evaluate(**asked, trace=trace or None)
     pieces: list[RenderableType | str] = [*report_tables(found)]
-    if trace:
-        pieces += moved_tables(evaluate(**asked), found)
+    if asked.traces:
+        pieces += moved_tables(asked.report(traced=False), found)
     if tensors:
         pieces.append(tensor_table(found))
-    return found, pieces
+    return pieces

@@ -5,65 +5,89 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
-
-from hwmodel.errors import HwmodelError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["REPORTS", "console", "deliver", "progress", "say", "show"]
+    from hwmodel.views.formats import Result, Target
+
+__all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "progress", "say", "show"]
+__all__ += ["told"]
 
 REPORTS = Path("reports")
 Item = TypeVar("Item")
 
 
+class Destination(NamedTuple):
+    """Where the options of a command send its results."""
+
+    target: Target | None  # one file or standard output, in one format
+    out: Path | None  # folder for the CSV and the figures; by default `REPORTS`
+    date: str | None  # to be put into what is written
+
+
+def destination(csv: str, format: str, output: str, out: Path | None, date: bool) -> Destination:
+    """The same from the options. Raises: HwmodelError where they contradict one another."""
+    from hwmodel.provenance import now
+    from hwmodel.views.formats import target
+
+    return Destination(target(csv, format, output), out, now() if date else None)
+
+
 def deliver(
     tables: Iterable[RenderableType | str],
     notes: str,
-    text: str,
+    result: Result,
+    to: Destination,
     *,
-    csv: str,
-    out: Path | None,
     stem: str,
     kinds: Sequence[str],
 ) -> None:
-    """Tables to the screen, the CSV where it is wanted, figures beside the CSV in a folder.
+    """Tables to the screen, the result where it is wanted, CSV and figures to a folder.
 
     Args:
-        text: the CSV.
-        csv: "" for none, "-" for standard output (the notes then go to standard error), a path.
-        out: folder for the CSV and the figures; by default `REPORTS` unless `csv` is given.
-        stem: name of the files there.
-        kinds: figures to draw.
+        notes: end what is on the screen; they go to standard error where the result itself goes
+            to standard output.
+        stem: name of the files in the folder.
+        kinds: figures to draw there.
     """
+    from hwmodel.views.formats import WRITERS
     from hwmodel.views.plot import draw, read_records
-    from hwmodel.views.tables import write_text
+    from hwmodel.views.tables import write
 
-    if csv.endswith((".yaml", ".yml", ".onnx")):
-        raise HwmodelError(f"--csv {csv}: would write a CSV over what looks like an input")
-    if csv == "-":
-        sys.stdout.write(text)
-        say(notes)
-    else:
-        show(tables)
-        typer.echo(notes)
-    if csv not in ("", "-"):
-        write_text(Path(csv), text)
-        say(f"wrote {csv}")
-    folder = out or (None if csv else REPORTS)
+    written = WRITERS[to.target.format](result) if to.target else ""
+    folder = told(tables, f"{notes}\n{result.provenance}", written, to)
     if folder is None:
         return
     made = folder / f"{stem}.csv"
-    write_text(made, text)
+    write(made, WRITERS["csv"](result))
     records = read_records(made) if kinds else []
     for kind in kinds:
         for ending in ("png", "svg"):
             draw(records, folder / f"{stem}_{kind}.{ending}", kind)
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(f"wrote {made}{figures}")
+
+
+def told(
+    tables: Iterable[RenderableType | str], notes: str, written: str | bytes, to: Destination
+) -> Path | None:
+    """The part of `deliver` before the folder, and the folder; None where none is wanted."""
+    from hwmodel.views.tables import write
+
+    if to.target and to.target.path is None:
+        sys.stdout.write(str(written))
+        say(notes)
+    else:
+        show(tables)
+        typer.echo(notes)
+    if to.target and to.target.path is not None:
+        write(to.target.path, written)
+        say(f"wrote {to.target.path}")
+    return to.out or (None if to.target else REPORTS)
 
 
 def show(pieces: Iterable[RenderableType | str]) -> None:

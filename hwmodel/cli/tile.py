@@ -39,7 +39,7 @@ def tile(
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
     from hwmodel.files import load
     from hwmodel.hardware import Hardware
-    from hwmodel.views.tables import write_text
+    from hwmodel.views.tables import write
     from hwmodel.views.tile_report import chosen, parsed_problem, read_mapping, solved
 
     chip = load(Hardware, hardware)
@@ -50,7 +50,7 @@ def tile(
     if save is not None:
         if save.suffix.lower() != ".json":
             raise HwmodelError(f"--save {save}: a tiling is written to a .json file")
-        write_text(save, result.json())
+        write(save, result.json())
         say(f"wrote {save}")
     if json:
         typer.echo(result.json(), nl=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from re import sub
+from re import compile, sub
 from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
@@ -38,10 +38,12 @@ __all__ = ["COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_valu
 __all__ += ["function_of", "of_one", "pair", "plain", "text", "tokens"]
 
 Dims = tuple[int, ...]
+Elements = tuple[float, ...] | None
 LONGEST = 40  # elementary operators in a chain
 WORDS: dict[type[BaseLayer], str] = {
     kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
 }
+_PROPER = compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.+-]{0,70}[A-Za-z0-9])?")
 COMBINED: dict[str, type[BaseLayer]] = {"Add": Add, "Sub": Add, "Mul": Multiply}
 
 
@@ -51,18 +53,25 @@ class Constant(NamedTuple):
     dims: Dims
     key: str = ""  # one for each stored tensor
     learned: bool = False
-    values: tuple[float, ...] | None = None  # where they are few
+    elements: Elements | Callable[[], Elements] = None  # where they are few, or what reads them
     bits: int | None = None  # that a quantizer states [bit]
+
+    @property
+    def values(self) -> Elements:
+        """The elements, where known."""
+        return self.elements() if callable(self.elements) else self.elements
 
     @property
     def number(self) -> float | None:
         """The value where it is a single known number."""
-        return self.values[0] if self.values and len(self.values) == 1 else None
+        values = self.values
+        return values[0] if values and len(values) == 1 else None
 
     @property
     def whole(self) -> tuple[int, ...] | None:
         """The values as whole numbers, where known."""
-        return None if self.values is None else tuple(int(value) for value in self.values)
+        values = self.values
+        return None if values is None else tuple(int(value) for value in values)
 
 
 class _Form(NamedTuple):
@@ -174,9 +183,9 @@ class Graph:
     def unused(self, name: str) -> str:
         """`name` in letters that a network file allows, with a number where it is taken."""
         name = text(name)
-        if not (name.isascii() and name.replace(".", "").isalnum()):
+        if not _PROPER.fullmatch(name):
             name = sub(r"[^A-Za-z0-9_.+-]+", ".", name).strip("._+-")
-        name = name[-72:].lstrip("._+-") or "layer"
+            name = name[-72:].lstrip("._+-") or "layer"
         while name in self._taken:
             self._taken[name] += 1
             name = f"{name}-{self._taken[name]}"

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
+from hwmodel.importers.onnx_contents import Node, contents_of
 from hwmodel.importers.onnx_reader import Reader
-from hwmodel.importers.onnx_shapes import inferred_shapes
+from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
 from hwmodel.importers.wire import MAX_NODES, without_weights
 from hwmodel.network import Network
 
@@ -34,17 +35,23 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
     Raises: SpecError where the file cannot be read, ShapeError where shapes do not fit or are not
         known; HwmodelError where the package onnx is missing.
     """
-    path = Path(path)
-    model, given = _model(path), dict(input_shapes or {})
-    reader = Reader(str(path), _inferred(model, str(path), given, run=False).graph)
+    path, where = Path(path), str(path)
+    model = _model(path)
+    contents = contents_of(model.graph)
+    _bind_inputs(contents.inputs, where, dict(input_shapes or {}))
+    _stand_in(contents.nodes)
+    computed = any(node.operator == "Shape" for node in contents.nodes)
+    model = inferred_shapes(model, where, computed=computed)
+    reader = Reader(where, contents, model.graph)
     try:
         network = reader.network(path.stem)
     except ShapeError:
         if not reader.unknown:
             raise
     if reader.unknown:
-        reader = Reader(str(path), _inferred(model, str(path), given, run=True).graph)
-        network = reader.network(path.stem)
+        completed = with_computed_shapes(model, where).graph
+        nodes = _as_they_were(contents_of(completed).nodes, contents.nodes)
+        network = Reader(where, contents._replace(nodes=nodes), completed).network(path.stem)
     return network
 
 
@@ -103,40 +110,32 @@ def _bytes(path: Path) -> bytes:
     return without_weights(memoryview(mapped), str(path))
 
 
-def _inferred(model: Any, where: str, shapes: dict[str, Sequence[int]], *, run: bool) -> Any:
-    """The message with the dimensions of every tensor that can be known. Raises: ShapeError."""
-    _bind_inputs(model.graph, where, shapes)
-    stand_ins = _stand_ins(model.graph)
-    inferred = inferred_shapes(model, where, run=run)
-    for index, (operator, domain) in stand_ins.items():
-        for graph in (model.graph, inferred.graph):
-            graph.node[index].op_type, graph.node[index].domain = operator, domain
-    return inferred
-
-
-def _stand_ins(graph: Any) -> dict[int, tuple[str, str]]:
-    """Operators of other domains as identities while shapes are inferred: by index, what they are.
+def _stand_in(nodes: Sequence[Node]) -> None:
+    """Make identities of operators of other domains, while shapes are inferred.
 
     A quantizer keeps the shape; of an operator that nobody knows it is assumed, and the operator
     is not counted.
     """
-    changed = {}
-    for index, node in enumerate(graph.node):
-        if node.domain not in STANDARD:
-            changed[index] = node.op_type, node.domain
-            if len(node.input) and len(node.output):
-                node.op_type, node.domain = "Identity", ""
-    return changed
+    for node in nodes:
+        if node.domain not in STANDARD and node.inputs and node.outputs:
+            node.message.op_type, node.message.domain = "Identity", ""
 
 
-def _bind_inputs(graph: Any, where: str, shapes: dict[str, Sequence[int]]) -> None:
+def _as_they_were(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
+    """Nodes without the identities that stood in for others; constants are what they became."""
+    return [
+        old if old.domain not in STANDARD and new.operator != "Constant" else new
+        for new, old in zip(nodes, before, strict=True)
+    ]
+
+
+def _bind_inputs(inputs: Sequence[Any], where: str, shapes: dict[str, Sequence[int]]) -> None:
     """Give every input its dimensions. Raises: ShapeError, SpecError."""
-    stored = {tensor.name for tensor in graph.initializer}
-    inputs = [given for given in graph.input if given.name not in stored]
-    unknown = [name for name in shapes if name not in {given.name for given in inputs}]
+    names = {given.name for given in inputs}
+    unknown = [name for name in shapes if name not in names]
     if unknown:
-        names = ", ".join(given.name for given in inputs)
-        raise SpecError(f"{where}: has no input {unknown[0]!r}; its inputs are {names}")
+        listed = ", ".join(given.name for given in inputs)
+        raise SpecError(f"{where}: has no input {unknown[0]!r}; its inputs are {listed}")
     symbols: dict[str, int] = {}
     for given in inputs:
         if given.name in shapes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, as_value
@@ -15,8 +16,6 @@ Result = Value | Constant | Sequence[Operand]
 class Call:
     """One node with its operands found."""
 
-    __slots__ = ("attributes", "bits", "dims", "domain", "graph", "name", "operator", "x")
-
     def __init__(
         self,
         graph: Graph,
@@ -25,12 +24,17 @@ class Call:
         domain: str,
         x: list[Operand | None],
         dims: list[Dims | None],
-        attributes: Sequence[Any],
+        attributes: Iterable[Any],
         bits: int | None,
     ) -> None:
         self.graph, self.name, self.operator, self.domain = graph, name, operator, domain
         self.x, self.dims, self.bits = x, dims, bits
-        self.attributes = {a.name: a for a in attributes}
+        self._listed = attributes  # names cost time, and most operators are not asked for any
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """Attributes by name."""
+        return {a.name: a for a in self._listed}
 
     @property
     def value(self) -> Value:
@@ -74,7 +78,8 @@ class Call:
 
 def dims_of(call: Call) -> Dims:
     """Dimensions of the first output. Raises: ShapeError where they are not known."""
-    return Value(call.dims[0], call.name, (1, 1, 1)).known
+    dims = call.dims[0]
+    return Value(None, call.name, (1, 1, 1)).known if dims is None else dims
 
 
 def window(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 from hwmodel.errors import ShapeError
-from hwmodel.importers.graph import Constant
+from hwmodel.importers.graph import Constant, Elements
 from hwmodel.importers.wire import LONG
 
 __all__ = ["FLOATS", "INTEGERS", "WIDTHS", "of_node", "stored"]
@@ -25,14 +26,15 @@ def stored(tensor: Any, name: str, *, learned: bool) -> Constant:
     dims = tuple(tensor.dims)
     if any(length < 0 for length in dims):
         raise ShapeError(f"tensor {name} is {list(dims)}: none may be below 0")
-    values = _elements(tensor) if prod(dims) <= FEW else None
-    floats = tensor.data_type in FLOATS
-    single = values is not None and len(values) == 1
-    width = None if floats else WIDTHS.get(tensor.data_type)
-    return Constant(dims, name, learned and floats and not (single and not dims), values, width)
+    elements = partial(_elements, tensor) if prod(dims) <= FEW else None
+    width = WIDTHS.get(tensor.data_type)
+    learned = learned and tensor.data_type in FLOATS
+    if learned and not dims and elements is not None:  # a number of the formula, if it is there
+        learned = elements() is None
+    return Constant(dims, name, learned, elements, width)
 
 
-def _elements(tensor: Any) -> tuple[float, ...] | None:
+def _elements(tensor: Any) -> Elements:
     from onnx import numpy_helper
 
     if tensor.data_location or tensor.external_data or tensor.ByteSize() > 4 * LONG:
@@ -49,8 +51,8 @@ def of_node(attributes: Sequence[Any], name: str) -> Constant:
         if attribute.HasField("t"):
             return stored(attribute.t, name, learned=True)
         if attribute.name in ("value_float", "value_int"):
-            return Constant((), name, values=(attribute.f or attribute.i,))
+            return Constant((), name, elements=(attribute.f or attribute.i,))
         if attribute.name in ("value_floats", "value_ints"):
             values = tuple(attribute.floats) or tuple(attribute.ints)
-            return Constant((len(values),), name, values=values)
+            return Constant((len(values),), name, elements=values)
     return Constant((), name)

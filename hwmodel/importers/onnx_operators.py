@@ -154,7 +154,7 @@ def _same(call: Call) -> Operand:
 def _shape(call: Call) -> Constant:
     """What is known before anything runs."""
     dims = call.value.known
-    return Constant((len(dims),), call.name, values=tuple(map(float, dims)))
+    return Constant((len(dims),), call.name, elements=tuple(map(float, dims)))
 
 
 def _expand(call: Call) -> Operand | None:

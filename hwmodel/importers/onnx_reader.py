@@ -13,6 +13,7 @@ from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, plain, text
 from hwmodel.importers.onnx_call import Call
 from hwmodel.importers.onnx_constants import FLOATS, INTEGERS, of_node, stored
+from hwmodel.importers.onnx_contents import Contents, Node
 from hwmodel.importers.onnx_operators import convert
 from hwmodel.importers.onnx_quantizers import IN_PLACE, QUANTIZERS
 from hwmodel.layers import Shape, Source
@@ -26,28 +27,26 @@ DEEPEST = 20  # constants made of constants before they are read
 class Reader:
     """Walks the nodes; every tensor's name leads to a value or a constant."""
 
-    def __init__(self, where: str, graph: Any) -> None:
+    def __init__(self, where: str, contents: Contents, inferred: Any) -> None:
         self.graph = Graph(where)
-        self.where, self.nodes = where, graph.node
+        self.where, self.nodes, self.stored = where, contents.nodes, contents.stored
         self.unknown = False  # whether the dimensions of a tensor are
         self.tensors: dict[str, Operand | None] = {"": None}
-        self.types = {info.name: info for info in (*graph.value_info, *graph.output)}
-        self.outputs = {info.name for info in graph.output}
-        self.readers = Counter(chain.from_iterable(node.input for node in graph.node))
-        self.stored = {tensor.name: tensor for tensor in graph.initializer}  # read when needed
-        self.lazy: dict[str, tuple[Any, int]] = {}  # nodes of constants, and how many in a row
-        for tensor in graph.sparse_initializer:
+        self.types = {i.name: i.type.tensor_type for i in (*inferred.value_info, *inferred.output)}
+        self.outputs = {info.name for info in inferred.output}
+        self.readers = Counter(chain.from_iterable(node.inputs for node in self.nodes))
+        self.lazy: dict[str, tuple[Node, int]] = {}  # nodes of constants, and how many in a row
+        for tensor in contents.sparse:
             name = tensor.values.name
             learned = tensor.values.data_type in FLOATS
             self.tensors[name] = Constant(tuple(tensor.dims), name, learned)
-        known = self.tensors.keys() | self.stored.keys()
-        inputs = [given for given in graph.input if given.name not in known]
-        if not inputs:
+        if not contents.inputs:
             raise ShapeError(f"{where}: has no input; everything in it is a constant")
-        self._inputs(inputs, graph.node)
+        self._inputs(contents.inputs)
 
-    def _inputs(self, inputs: Sequence[Any], nodes: Sequence[Any]) -> None:
+    def _inputs(self, inputs: Sequence[Any]) -> None:
         """The network's input is the first; the others are sources."""
+        first_readers = _first_readers(self.nodes, {given.name for given in inputs})
         first = inputs[0].type.tensor_type
         self.graph.images = first.shape.dim[0].dim_value if len(first.shape.dim) > 1 else 1
         for given in inputs:
@@ -57,28 +56,28 @@ class Reader:
                 self.graph.images,
                 f"{self.where}: tensor {given.name}",
             )
-            shape = _input_shape(dims, tensor.elem_type, given.name, nodes)
+            shape = _input_shape(dims, tensor.elem_type, first_readers.get(given.name))
             if given is inputs[0]:
                 self.graph.shapes[INPUT] = shape
                 self.tensors[given.name] = Value(dims, INPUT, shape)
             else:
                 self.tensors[given.name] = self.graph.put(Source, given.name, [], dims, shape=shape)
 
-    def _read(self, node: Any) -> None:
+    def _read(self, node: Node) -> None:
         """Take one node in."""
-        operator, names = node.op_type, node.input
-        if self._postponed(node, names):
+        if self._postponed(node):
             return
-        operands = [self._operand(name, node) for name in names]
-        if not any(type(operand) is Value for operand in operands):
+        operands = [self._operand(name, node) for name in node.inputs]
+        if Value not in map(type, operands):
             self._fold(node, operands)
             return
-        outputs = list(node.output)
+        outputs = list(node.outputs)
         while len(outputs) > 1 and not self.readers[outputs[-1]]:
             outputs.pop()  # masks and statistics that nobody takes
         call = Call(
-            self.graph, _called(node), node.op_type, node.domain, operands,
-            [self._dims(name) for name in outputs], node.attribute, self._width(node),
+            self.graph, _called(node), node.operator, node.domain, operands,
+            [self._dims(name) for name in outputs], node.message.attribute,
+            self._width(node, operands),
         )  # fmt: skip
         results = self._converted(call)
         for name, result in zip(outputs, results, strict=False):
@@ -88,20 +87,20 @@ class Reader:
         for name in outputs[len(results) :]:
             if self.readers[name]:
                 self.tensors[name] = self.graph.uncounted(
-                    call.name, operator, operands, self._dims(name)
+                    call.name, node.operator, operands, self._dims(name)
                 )
 
-    def _postponed(self, node: Any, names: Sequence[str]) -> bool:
+    def _postponed(self, node: Node) -> bool:
         """Whether a node makes one constant of constants, which is read when it is needed."""
         depth = 0
-        for name in names:
+        for name in node.inputs:
             if name in self.lazy:
                 depth = max(depth, self.lazy[name][1])
             elif name not in self.stored:
                 return False
-        if depth > DEEPEST or len(node.output) != 1:
+        if depth > DEEPEST or len(node.outputs) != 1:
             return False
-        self.lazy[node.output[0]] = node, depth + 1
+        self.lazy[node.outputs[0]] = node, depth + 1
         return True
 
     def _converted(self, call: Call) -> list[Operand]:
@@ -118,7 +117,7 @@ class Reader:
                 f"those of a {call.operator}"
             ) from None
 
-    def _operand(self, name: str, node: Any) -> Operand | None:
+    def _operand(self, name: str, node: Node) -> Operand | None:
         """What a name stands for. Raises: SpecError where nothing before has it."""
         if name in self.tensors:
             return self.tensors[name]
@@ -126,66 +125,60 @@ class Reader:
             found = stored(self.stored[name], name, learned=True)
         elif name in self.lazy:
             maker, _ = self.lazy[name]
-            self._fold(maker, [self._operand(given, maker) for given in maker.input])
+            of_elements = maker.inputs[: _OF_ELEMENTS.get(maker.operator)]
+            self._fold(maker, [self._operand(given, maker) for given in of_elements])
             return self.tensors[name]
         else:
             raise SpecError(
-                f"{self.where}: {node.op_type} {node.name!r} takes {name!r}, which no operator "
-                "before it gives (a cycle, or a wrong order)"
+                f"{self.where}: {node.operator} {node.message.name!r} takes {name!r}, which no "
+                "operator before it gives (a cycle, or a wrong order)"
             )
         self.tensors[name] = found
         return found
 
-    def _whole_dims(self, name: str) -> Dims:
-        """Dimensions of a constant; () where they are not known."""
-        info = self.types.get(name)
-        return tuple([d.dim_value for d in info.type.tensor_type.shape.dim]) if info else ()
-
-    def _is_float(self, name: str) -> bool:
-        info = self.types.get(name)
-        return info is not None and info.type.tensor_type.elem_type in FLOATS
-
     def _dims(self, name: str) -> Dims | None:
         """Dimensions of a tensor for one image; None where the file leaves them to the data."""
-        info = self.types.get(name)
-        if info is None or not info.type.tensor_type.HasField("shape"):
+        tensor = self.types.get(name)
+        if tensor is None:
             self.unknown = True
             return None
-        tensor = info.type.tensor_type
-        dims = [dim.dim_value for dim in tensor.shape.dim]
-        if dims and min(dims) < 1:
-            if any(d.HasField("dim_value") and d.dim_value < 1 for d in tensor.shape.dim):
+        shape = tensor.shape.dim
+        dims = [dim.dim_value for dim in shape]
+        if not dims or min(dims) < 1:
+            if any(d.HasField("dim_value") and d.dim_value < 1 for d in shape):
                 raise ShapeError(f"{self.where}: tensor {name} is {dims}: all have to be above 0")
-            self.unknown = True
-            return None
-        if len(dims) == 1 and tensor.elem_type in INTEGERS:
-            return tuple(dims)  # a shape or an index
-        return of_one_image(dims, self.graph.images, f"{self.where}: tensor {name}")
+            if dims or not tensor.HasField("shape"):
+                self.unknown = True
+                return None
+        images = self.graph.images
+        if images == 1 or (len(dims) == 1 and tensor.elem_type in INTEGERS):
+            return tuple(dims)  # as they are; a shape or an index has no image
+        return of_one_image(dims, images, f"{self.where}: tensor {name}")
 
-    def _width(self, node: Any) -> int | None:
+    def _width(self, node: Node, operands: Sequence[Operand | None]) -> int | None:
         """What a quantizer states [bit]; None for any other operator, or where it is not known."""
-        if (node.op_type, node.domain) not in QUANTIZERS:
+        if (node.operator, node.domain) not in QUANTIZERS:
             return None
-        return QUANTIZERS[node.op_type, node.domain](
-            [self._operand(name, node) for name in node.input], node.attribute
-        )
+        return QUANTIZERS[node.operator, node.domain](operands, node.message.attribute)
 
-    def _fold(self, node: Any, operands: Sequence[Operand | None]) -> None:
+    def _fold(self, node: Node, operands: Sequence[Operand | None]) -> None:
         """A node of constants gives constants: a reshaped or dequantized weight is a weight."""
         parts = [part for part in operands if isinstance(part, Constant)]
-        for name in node.output:
-            dims = self._whole_dims(name)
-            bits = self._width(node)
-            if bits is None:
-                bits = next((part.bits for part in parts if part.bits), None)
-            found = Constant(dims, name, self._is_float(name) and prod(dims) > 1, bits=bits)
-            if node.op_type == "Constant":
-                found = of_node(node.attribute, name)
-            elif len({part.key for part in parts if part.learned}) == 1:
-                found = found._replace(key=next(part.key for part in parts if part.learned))
-            if node.op_type in IN_PLACE and parts and prod(dims) == prod(parts[0].dims):
-                found = found._replace(values=parts[0].values, learned=parts[0].learned)
-            self.tensors[name] = found
+        keys = {part.key for part in parts if part.learned}
+        bits = self._width(node, operands)
+        if bits is None:
+            bits = next((part.bits for part in parts if part.bits), None)
+        for name in node.outputs:
+            if node.operator == "Constant":
+                self.tensors[name] = of_node(node.message.attribute, name)
+                continue
+            tensor = self.types.get(name)
+            dims = tuple([d.dim_value for d in tensor.shape.dim]) if tensor else ()
+            learned = tensor is not None and tensor.elem_type in FLOATS and prod(dims) > 1
+            key, elements = next(iter(keys)) if len(keys) == 1 else name, None
+            if node.operator in IN_PLACE and parts and prod(dims) == prod(parts[0].dims):
+                elements, learned = parts[0].elements, parts[0].learned
+            self.tensors[name] = Constant(dims, key, learned, elements, bits)
 
     def network(self, name: str) -> Network:
         """What the nodes make. The graph's outputs, and values that nobody takes, are computed."""
@@ -206,31 +199,47 @@ class Reader:
         )
 
 
-def _called(node: Any) -> str:
+def _called(node: Node) -> str:
     """A node's name, for people: "/layer1/layer1.0/conv1/Conv" is layer1.0.conv1."""
-    name = text(node.name or next((o for o in node.output if o), node.op_type))
+    name = text(node.message.name or next((o for o in node.outputs if o), node.operator))
+    if "/" not in name:
+        return name
     parts = [part for part in name.split("/") if part]
-    if len(parts) > 1 and parts[-1].split("_")[0] == node.op_type:
-        parts = parts[:-1] if node.op_type in _NAMED_BY_MODULE else parts
+    if len(parts) > 1 and parts[-1].split("_")[0] == node.operator:
+        parts = parts[:-1] if node.operator in _NAMED_BY_MODULE else parts
     short: list[str] = []
     for part in parts:
         if short and part.startswith(f"{short[-1]}."):
             short.pop()
         short.append(part)
-    return ".".join(short) or node.op_type
+    return ".".join(short) or node.operator
 
 
 _NAMED_BY_MODULE = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "BatchNormalization"})
+# How many operands of an operator hold elements of its result; those after them say its shape.
+_OF_ELEMENTS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Squeeze": 1, "Unsqueeze": 1}
 
 
-def _input_shape(dims: Dims, element: int, name: str, nodes: Sequence[Any]) -> Shape:
+def _first_readers(nodes: Sequence[Node], names: set[str]) -> dict[str, Node]:
+    """The first node that takes each of the tensors."""
+    found: dict[str, Node] = {}
+    for node in nodes:
+        if not names:
+            break
+        taken = names.intersection(node.inputs)
+        found |= dict.fromkeys(taken, node)
+        names = names - taken if taken else names
+    return found
+
+
+def _input_shape(dims: Dims, element: int, reader: Node | None) -> Shape:
     """(C, H, W) of an input: what its first reader takes for channels."""
-    reader = next((node for node in nodes if name in node.input), None)
-    if reader is not None and reader.op_type == "Transpose" and len(dims) == 4:
-        order = next((tuple(a.ints) for a in reader.attribute if a.name == "perm"), (0, 3, 2, 1))
+    if reader is not None and reader.operator == "Transpose" and len(dims) == 4:
+        stated = (tuple(a.ints) for a in reader.message.attribute if a.name == "perm")
+        order = next(stated, (0, 3, 2, 1))
         if order[0] == 0:
             return plain([dims[axis] for axis in order])
-    first = reader is not None and reader.op_type in _CHANNELS_FIRST
+    first = reader is not None and reader.operator in _CHANNELS_FIRST
     return input_shape(dims, numbers=element in INTEGERS, channels_first=first)
 
 

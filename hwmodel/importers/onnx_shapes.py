@@ -9,38 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from hwmodel.errors import ShapeError
 
-__all__ = ["inferred_shapes"]
+__all__ = ["inferred_shapes", "with_computed_shapes"]
 
 ROUNDS = 40  # of inference: each makes known what the next one needs
 FEW = 64  # elements of a shape, of an index, of what they are made of
 SPARE = 2**30  # B that inference may take beyond what the process has
 
 
-def inferred_shapes(model: Any, where: str, *, run: bool) -> Any:
-    """The model with the dimensions of every tensor that can be known. Raises: ShapeError.
+def inferred_shapes(model: Any, where: str, *, computed: bool) -> Any:
+    """The model with the dimensions that the package can tell. Raises: ShapeError.
 
     Args:
-        run: whether to run the operators on shapes, which takes its time.
+        computed: whether shapes may be computed by the file's own operators, which takes longer.
     """
-    model = _inferred(model, where)
-    for _ in range(ROUNDS * run):
-        if not _run_shapes(model.graph):
-            break
-        model = _inferred(model, where)
-    return model
-
-
-def _inferred(model: Any, where: str) -> Any:
     from onnx import shape_inference
 
     try:
         with _bounded():
-            return shape_inference.infer_shapes(model, data_prop=True)
+            return shape_inference.infer_shapes(model, data_prop=computed)
     except MemoryError:
         raise ShapeError(f"{where}: inferring its shapes takes more than {SPARE:,} B") from None
     except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError) as error:
@@ -49,13 +39,23 @@ def _inferred(model: Any, where: str) -> Any:
         raise ShapeError(f"{where}: shapes do not fit: {reason}") from None
 
 
+def with_computed_shapes(model: Any, where: str) -> Any:
+    """An inferred model with the dimensions that its own operators compute. Raises: ShapeError."""
+    for _ in range(ROUNDS):
+        if not _run_shapes(model.graph):
+            break
+        model = inferred_shapes(model, where, computed=True)
+    return model
+
+
 @contextmanager
 def _bounded() -> Iterator[None]:
     """At most `SPARE` bytes more for this process meanwhile, where the system can bound it."""
     try:
         import resource
 
-        pages = int(Path("/proc/self/statm").read_text().split()[5])
+        with open("/proc/self/statm", "rb", buffering=0) as stream:
+            pages = int(stream.read().split()[5])
     except (ImportError, OSError, ValueError, IndexError):
         yield
         return

@@ -233,10 +233,9 @@ def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
     """The layer before with a bias, or with the factor or shift of a norm."""
     layer = graph.layer(x.layer)
     graph.open[x.layer].discard(word)
-    if hasattr(layer, "bias"):
-        graph.change(x.layer, bias=True)
-    else:
-        graph.change(x.layer, affine=True)
+    field = "bias" if hasattr(layer, "bias") else "affine"
+    if not getattr(layer, field):
+        graph.change(x.layer, **{field: True})
     return Value(dims, x.layer, x.shape)
 
 

@@ -29,6 +29,8 @@ from hwmodel.layers import (
 
 __all__ = ["attention", "conv", "embedding", "linear", "matmul"]
 
+_USUAL = {word: field.default for word, field in Conv.model_fields.items()}
+
 
 def conv(
     graph: Graph,
@@ -60,17 +62,21 @@ def conv(
     fields = {
         "channels": weights.dims[1] * groups if transposed else weights.dims[0],
         "kernel": pair(weights.dims[2:]),
+    }
+    others = {
         "stride": pair(stride),
         "padding": tuple(pads),
         "dilation": pair(dilation),
         "groups": groups,
         "bias": bias is not None,
         "weight_bits": weights.bits,
+        "shares": graph.owner(weights),
     }
     _see_channels(graph, name, C, weights.dims[0] if transposed else weights.dims[1] * groups)
-    fields["shares"] = graph.owner(weights)
     if transposed and any(output_padding):
         fields["output_padding"] = pair(output_padding, 0)
+    # what goes without saying need not be checked
+    fields |= {word: value for word, value in others.items() if value != _USUAL[word]}
     kind = ConvTranspose if transposed else Conv
     made = graph.put(kind, name, [graph.seen(x, (C, H, W))], dims, **fields)
     if bias is None:

@@ -210,7 +210,7 @@ def _operand(given: Any) -> Operand | None:
     if isinstance(given, (Value, Constant)):
         return given
     number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    return Constant((), values=(float(given),)) if number else None
+    return Constant((), elements=(float(given),)) if number else None
 
 
 def _clamp(ran: Ran) -> Value | None:

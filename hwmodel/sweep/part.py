@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from hwmodel.energy import Product, Stream
 from hwmodel.errors import HwmodelError
-from hwmodel.evaluation import iteration, teacher_works
+from hwmodel.evaluation import teacher_works, workload
 from hwmodel.hardware import Hardware
 from hwmodel.paths import Inputs, changed, replaced_all
 from hwmodel.published import accuracy_percent
@@ -25,7 +25,7 @@ from hwmodel.sweep.plan import NAMES, Digits, Plan
 from hwmodel.sweep.tilings import Found, Key, Tilings
 from hwmodel.workload import Job
 
-__all__ = ["Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "workload"]
+__all__ = ["Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "work_at"]
 
 _TILINGS = Tilings()  # of this process
 WORKLOADS = 64  # workloads that a process remembers
@@ -91,7 +91,7 @@ class Memo(NamedTuple):
 
 
 @lru_cache(maxsize=WORKLOADS)
-def workload(memo: Memo, outer: Digits, as_baseline: bool = False) -> Workload:
+def work_at(memo: Memo, outer: Digits, as_baseline: bool = False) -> Workload:
     """The work of all points that begin with some digits, or what their baseline has to do."""
     plan = memo.plan
     roots = [root for root in NAMES if root != "hardware"]
@@ -103,7 +103,7 @@ def workload(memo: Memo, outer: Digits, as_baseline: bool = False) -> Workload:
         inputs = changed(Inputs(hardware=plan.specs["hardware"][0], **chosen), fields)
         method = plan.baseline if as_baseline and plan.baseline else inputs.method
         job = Job(method, inputs.accounting, inputs.batch, mode)
-        works = (*iteration(inputs.network, job)[0], *teacher_works(job))
+        works = (*workload(inputs.network, job)[0], *teacher_works(job))
     except HwmodelError as error:
         return Workload(reason=str(error))
     return Workload(job, works)
@@ -139,10 +139,10 @@ def run_part(plan: Plan, points: Sequence[int], found: dict[Key, Found]) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     for outer, several in blocks(plan, points):
         chips = [chip_at(memo, digits) for _, digits in several]
-        ours = _energies(workload(memo, outer), chips)
+        ours = _energies(work_at(memo, outer), chips)
         whole: list[Energies] | list[None] = [None] * len(ours)
         if plan.baseline:
-            whole = _energies(workload(memo, outer, as_baseline=True), chips)
+            whole = _energies(work_at(memo, outer, as_baseline=True), chips)
         for (point, digits), chip, got, base in zip(several, chips, ours, whole, strict=True):
             writer.writerow(_line(plan, point, digits, chip, got, base))
     return stream.getvalue()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from hwmodel import __version__
 from hwmodel.accounting import Accounting
 from hwmodel.errors import HwmodelError, SpecError
-from hwmodel.evaluation import check_batch
+from hwmodel.evaluation import check_run
 from hwmodel.files import NamedSpec, load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
@@ -347,7 +347,7 @@ def _tried(
     """Settings of one option, put into the spec to see that they can stand. Raises: SpecError."""
     try:
         inputs = changed(_inputs(root, spec, specs), raw)
-        check_batch(inputs.batch, "training")
+        check_run(inputs.batch, "training")
     except HwmodelError as error:
         raise SpecError(f"{where}: {error}") from None
     if root == "batch":

@@ -15,7 +15,7 @@ from hwmodel.evaluation import stationary
 from hwmodel.problem import Problem
 from hwmodel.sweep.block import Chip
 from hwmodel.sweep.chips import Memories
-from hwmodel.sweep.part import Memo, Workload, blocks, chip_at, workload
+from hwmodel.sweep.part import Memo, Workload, blocks, chip_at, work_at
 from hwmodel.sweep.plan import Plan
 from hwmodel.sweep.tilings import Choices, Found, Key, Search, choices_of
 from hwmodel.tiling.optimal import Stationary
@@ -40,8 +40,8 @@ def needed(plan: Plan, points: Sequence[int]) -> list[Needed]:
     accountings: dict[Choices, Accounting] = {}
     of_chip: dict[tuple[Choices, Memories], tuple[Chip, list[int]]] = {}
     for outer, several in blocks(plan, points):
-        works = [workload(memo, outer)]
-        works += [workload(memo, outer, as_baseline=True)] if plan.baseline else []
+        works = [work_at(memo, outer)]
+        works += [work_at(memo, outer, as_baseline=True)] if plan.baseline else []
         if works[0].job is None:
             continue
         accounting = works[0].job.accounting

@@ -7,7 +7,7 @@ pieces together load. From the cuts of two neighbouring levels follows what cros
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -17,8 +17,16 @@ import numpy as np
 from hwmodel.problem import Extents, Operand, Problem, Window
 from hwmodel.tiling.rows import TOUCHED, RowRule, Span, cut_rows, cut_spans, products
 
-__all__ = ["Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "between", "exact_cuts"]
-__all__ += ["paper_cut", "paper_cuts", "paper_extent", "paper_top", "pieces", "sums_moved"]
+__all__ = ["Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "axis_spans", "between"]
+__all__ += [
+    "exact_cuts",
+    "paper_cut",
+    "paper_cuts",
+    "paper_extent",
+    "paper_top",
+    "pieces",
+    "sums_moved",
+]
 __all__ += ["traffic"]
 
 Counting = Literal["paper", "exact"]
@@ -195,11 +203,19 @@ def axis_rows(
     Args:
         tiles: outputs and taps of a tile at each level, outermost first.
     """
+    return tuple(
+        cut_rows(window, rule, *spans) for spans in axis_spans(window, rule, outs, taps, tiles)
+    )
+
+
+def axis_spans(
+    window: Window, rule: RowRule, outs: int, taps: int, tiles: Sequence[tuple[int, int]]
+) -> Iterator[tuple[list[Span], list[Span]]]:
+    """Pieces of the outputs and of the taps of one axis, at every level, the uncut axis first."""
     turned = window._replace(step=window.dilation, dilation=window.step)
     out_spans: list[list[Span]] = cut_spans(window, rule, outs, taps, [t[0] for t in tiles])
     tap_spans = cut_spans(turned, rule, taps, outs, [t[1] for t in tiles])
-    levels = zip(out_spans, tap_spans, strict=True)
-    return tuple(cut_rows(window, rule, *spans) for spans in levels)
+    return zip(out_spans, tap_spans, strict=True)
 
 
 def paper_extent(window: Window, outs: Count, taps: Count) -> Count:

@@ -34,13 +34,14 @@ __all__ = [
     "all_rooms",
     "level",
 ]
-__all__ += ["rooms", "space"]
+__all__ += ["reloads", "rooms", "space"]
 
 OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NOTHING = Cut(0, 0, 0, 0, 0, 0, 0, 0, 0)
 LONGEST_AXIS = 4096  # outputs or taps of an axis whose cuts are bounded one by one
+LONGEST_APART = 1024  # and of one whose rows are touched by outputs apart
 
 
 class TooMany(Exception):
@@ -66,7 +67,7 @@ class Axis(NamedTuple):
     room: Ints  # rows the smallest tiles of two classes need in a buffer
     rows: Ints  # rows loaded at least
     outs_per_row: Floats  # at most, in a buffer, for each class of taps
-    by_out: Ints | None  # rows that a cut before output 1, 2, ... loads anew, the taps uncut
+    by_out: Ints | None  # rows that cuts of the outputs load anew, the taps uncut: see `_anew`
     by_tap: Ints | None  # None where they are not known
 
 
@@ -89,6 +90,7 @@ class Space:
     M: Ints
     limit: int  # entries of any list
     nests: int  # nests of classes that are met
+    examined: int  # of all in all
 
 
 class Weights(NamedTuple):
@@ -117,7 +119,7 @@ def space(
     partial_sum_bits: int,
     rule: RowRule,
     ofmap_space: OfmapSpace,
-    limits: tuple[int, int],
+    limits: tuple[int, int, int],
 ) -> Space:
     """Prepare the search of `problem` on `hardware`."""
     n, height, width = problem.extent, problem.height, problem.width
@@ -144,6 +146,7 @@ def space(
         M=candidates(n.M),
         limit=limits[0],
         nests=limits[1],
+        examined=limits[2],
     )
 
 
@@ -222,10 +225,14 @@ def _anew(window: Window, rule: RowRule, outs: int, taps: int) -> Ints | None:
     """Rows that a cut before output 1, 2, ... loads anew, the taps uncut; None if it is not known.
 
     Where each row is touched by outputs in a row (step a multiple of dilation), a cut loads anew
-    the rows that both of its sides touch, whatever the other cuts are.
+    the rows that both of its sides touch, whatever the other cuts are. Elsewhere that depends on
+    the cut before: [from, at] as `reloads`.
     """
-    if outs > 1 and (window.step % window.dilation or outs > LONGEST_AXIS):
+    apart = outs > 1 and window.step % window.dilation != 0
+    if outs > LONGEST_AXIS or (apart and max(outs, taps) > LONGEST_APART):
         return None
+    if apart:
+        return reloads(window, rule, outs, taps)
     touched, at = rule._replace(rows="touched"), np.arange(1, outs)
     whole = block_rows(window, touched, 0, outs, 0, taps)
     before = block_rows(window, touched, 0, at, 0, taps)
@@ -235,12 +242,62 @@ def _anew(window: Window, rule: RowRule, outs: int, taps: int) -> Ints | None:
 def _least_anew(outs: int, tiles: Ints, anew: Ints | None) -> Ints:
     """Rows loaded anew at least when outputs are cut into pieces by tiles of each class.
 
+    Args:
+        anew: of `_anew`, for the same axis.
+    """
+    if anew is None or outs == 1:
+        return np.zeros(len(tiles), np.int64)
+    if anew.ndim == 1:
+        return _cheapest_cuts(outs, tiles, anew)
+    longest = -(-outs // np.maximum(-(-outs // tiles) - 1, 1)) - (tiles < outs)  # tile of a class
+    return _cheapest_partition(anew, longest)
+
+
+def reloads(window: Window, rule: RowRule, outs: int, taps: int) -> Ints:
+    """Rows [from, at] that a cut before output `at` loads anew, the cut before it being at `from`.
+
+    A row is loaded once for every piece that touches it: for two outputs of which one is the next
+    to touch the same row, once more if a cut lies between them. To count it once it is put on the
+    first such cut, the one that has the earlier output in the piece before it.
+    """
+    out, tap = np.indices((outs, taps)).reshape(2, -1)
+    position = out * window.step + tap * window.dilation - window.pad
+    row, rest = position // window.spread, position % window.spread
+    there = (rest == 0) & ((rule.padding == "counted") | (row >= 0) & (row < window.size))
+    order = np.lexsort((out[there], row[there]))
+    row, out = row[there][order], out[there][order]
+    same = row[1:] == row[:-1]
+    cut_between = np.zeros((outs + 1, outs + 1), np.int64)  # [earlier output, later output]
+    np.add.at(cut_between, (out[:-1][same], out[1:][same]), 1)
+    later = cut_between[:, ::-1].cumsum(axis=1)[:, ::-1]  # at or after the cut
+    later = np.triu(later, k=1)  # and the earlier one before it
+    anew: Ints = later[::-1].cumsum(axis=0)[::-1]
+    return anew
+
+
+def _cheapest_partition(anew: Ints, longest: Ints) -> Ints:
+    """The least sum of `anew` [from, at] over all ways to cut into pieces of at most `longest`."""
+    outs = len(anew) - 1
+    least = np.full((len(longest), outs + 1), np.iinfo(np.int64).max // 2)
+    least[:, 0] = 0
+    reach = int(longest.max())
+    for at in range(1, outs + 1):
+        start = max(0, at - reach)
+        length = at - np.arange(start, at)
+        sums = np.where(
+            length <= longest[:, None], least[:, start:at] + anew[start:at, at], least[0, -1]
+        )
+        least[:, at] = sums.min(axis=1)
+    return least[:, outs]
+
+
+def _cheapest_cuts(outs: int, tiles: Ints, anew: Ints) -> Ints:
+    """The same where every cut loads what it loads, whatever the others are.
+
     With pieces of at most t, the i-th of q - 1 cuts lies between outs - (q - i) t and i t; with
     more pieces, they load at least what the cheapest q cuts do.
     """
     rows: Ints = np.zeros(len(tiles), np.int64)
-    if anew is None or outs == 1:
-        return rows
     cheapest = np.concatenate([[0], np.cumsum(np.sort(anew))])
     if (anew == anew[0]).all():
         return cheapest[-(-outs // tiles) - 1]

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.problem import Extents, Operand, Window
-from hwmodel.tiling.accesses import Cut, Mapping, Tile, axis_rows, between, exact_cuts, pieces
+from hwmodel.tiling.accesses import Cut, Mapping, Tile, between, exact_cuts, pieces
 from hwmodel.tiling.bounds import Axis, Room, Space, TooMany, rooms
+from hwmodel.tiling.chain_rows import chain_rows, summed_rows
 from hwmodel.tiling.nests import stands, tile_ranges
 from hwmodel.tiling.pricing import level_energy
 from hwmodel.tiling.rows import most_rows
@@ -183,7 +184,7 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
     if tuple(pieces(box.extent, box.least.tolist())[1:] for box in (outs, taps)) == fewest:
         at = stands(axis, outs.fewest, taps.fewest)
         out, tap = outs.least[None], taps.least[None]
-        loaded = _loaded(space, window, outs.extent, taps.extent, out, tap)
+        loaded = chain_rows(space.rule, window, outs.extent, taps.extent, out, tap)
         if (loaded[0] == axis.rows[at]).all():
             cut = outs.fewest[None], taps.fewest[None]
             return _Options((out, tap), cut, loaded, axis.room[at][None])
@@ -193,17 +194,17 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
         _useful_chains(space, box) if _even(anew) else _chains(space, box)
         for box, anew in ((outs, by_out), (taps, by_tap))
     )
-    if len(out) * len(tap) > (
-        space.limit // 100 if by_out is by_tap is None else space.limit // 30
-    ):
+    anew = by_tap if by_out is None else by_out
+    together = anew is not None and anew.ndim == 1  # then rows are a sum over cuts, quickly made
+    if len(out) * len(tap) > space.limit // (30 if together else 100):
         raise TooMany
     i, k = np.indices((len(out), len(tap))).reshape(2, -1)
     if by_out is not None:
-        loaded = _summed(axis, by_out, out, out_cut)
+        loaded = summed_rows(axis, by_out, out, out_cut)
     elif by_tap is not None:
-        loaded = _summed(axis, by_tap, tap, tap_cut)
+        loaded = summed_rows(axis, by_tap, tap, tap_cut)
     else:
-        loaded = _loaded(space, window, outs.extent, taps.extent, out[i], tap[k])
+        loaded = chain_rows(space.rule, window, outs.extent, taps.extent, out, tap)
     found = _Options(
         (out[i], tap[k]),
         (out_cut[i], tap_cut[k]),
@@ -215,32 +216,7 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
 
 def _even(anew: Ints | None) -> bool:
     """Whether every cut loads the same anew, so that rows depend on the number of pieces alone."""
-    return anew is not None and bool((anew == anew[:1]).all())
-
-
-def _summed(axis: Axis, anew: Ints, chains: Ints, cut: Ints) -> Ints:
-    """Rows that chains of one loop load [chains, levels], the other uncut: a sum over cuts.
-
-    All cuts load the same anew but for some near the borders, which are looked at one by one.
-    """
-    usual = int(np.median(anew)) if len(anew) else 0
-    at = np.flatnonzero(anew != usual)
-    rest = np.broadcast_to(at + 1, (len(chains), len(at)))
-    rows = axis.rows[0, 0] + usual * (cut - 1)
-    for level, tiles in enumerate(chains.T):
-        rest = rest % tiles[:, None]
-        rows[:, level] += ((rest == 0) * (anew[at] - usual)).sum(axis=1)
-    summed: Ints = rows
-    return summed
-
-
-def _loaded(space: Space, window: Window, outs: int, taps: int, out: Ints, tap: Ints) -> Ints:
-    """Rows that chains of outputs and taps load [options, levels]."""
-    rows = [
-        axis_rows(window, space.rule, outs, taps, tuple(zip(o, t, strict=True)))[1:]
-        for o, t in zip(out.tolist(), tap.tolist(), strict=True)
-    ]
-    return np.array(rows, np.int64).reshape(out.shape)
+    return anew is not None and anew.ndim == 1 and bool((anew == anew[:1]).all())
 
 
 def _kept(options: _Options, keep: Any) -> _Options:

@@ -36,7 +36,7 @@ SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
 GROWTH = (30, 10.0), (300, 4.0), (3000, 2.0), (inf, 1.4)  # of the slack, by entries listed
 CAREFUL = 1e-3  # relative slack from which it grows twofold at most
 SHORT = 112  # outputs and taps of an axis that is settled all the same
-LOOSE_NESTS = 20  # met where the bound of rows is loose: more seldom prove anything
+LOOSE = 10  # a share of the nests is met where that is slow and seldom ends in a proof
 CHUNK = 50_000  # nests looked at together, to save memory
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
@@ -96,11 +96,12 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
         so far is returned with its gap.
     """
     sums, room = options.partial_sum_bits, options.ofmap_space
-    limits = options.limit, options.nests if _tight(problem) else min(options.nests, LOOSE_NESTS)
+    share = 1 if _tight(problem) else LOOSE
+    limits = options.limit, options.nests // share, options.examined // share
     prepared = space(problem, hardware, sums, options.rule, room, limits)
     _check_feasible(prepared, hardware)
     try:
-        best, bound = _best_first(prepared, _orders(prepared, options.stationary), options.examined)
+        best, bound = _best_first(prepared, _orders(prepared, options.stationary))
     except TooMany:  # not even the classes of the reduction could be listed
         best, bound = _Best(inf, None), uncut_energy(prepared)
     if best.mapping is None or best.energy > bound * (1 + ROUNDING):
@@ -122,18 +123,18 @@ def _tight(problem: Problem) -> bool:
     )
 
 
-def _best_first(space: Space, orders: list[_Order], budget: int) -> tuple[_Best, float]:
+def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
     """The best tiling under any of `orders`, and what no tiling costs less than.
 
     The order with the lowest bound goes on, by one step of slack; so a good tiling is found early,
-    and most orders are never looked into. Beyond `budget` examined, the lowest bound stands.
+    and most orders are never looked into. Beyond `space.examined`, the lowest bound stands.
     """
     best, stuck = _Best(inf, None), inf
     known: dict[Level, float] = {}
     queue = [(order.settled, i, order) for i, order in enumerate(orders)]
     heapify(queue)
     while queue and queue[0][0] < best.energy * (1 - ROUNDING):
-        if best.examined > budget:
+        if best.examined > space.examined:
             return best, min(stuck, queue[0][0])
         _, i, order = heappop(queue)
         before = order.settled
@@ -277,7 +278,7 @@ def _met(
         nest = nests[i].tobytes() + most.tobytes()
         if nest in seen:
             continue
-        if best.met >= space.nests:
+        if best.met >= space.nests or best.examined > space.examined:
             return best, min(settled, total)
         seen.add(nest)
         best = best._replace(met=best.met + 1)

@@ -25,6 +25,7 @@ __all__ = [
     "cut_spans",
     "most_rows",
     "products",
+    "span_rows",
 ]
 
 Whole = Any  # an int or an array of them
@@ -150,10 +151,17 @@ def products(window: Window, rule: RowRule, outs: int, taps: int) -> int:
 
 def cut_rows(window: Window, rule: RowRule, outs: Sequence[Span], taps: Sequence[Span]) -> int:
     """Rows loaded when every pair of an output piece and a tap piece loads what it needs."""
+    rows, pairs = span_rows(window, rule, outs, taps)
+    return int((rows * pairs).sum())
+
+
+def span_rows(
+    window: Window, rule: RowRule, outs: Sequence[Span], taps: Sequence[Span]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows that a pair of pieces needs, and how many such pairs there are [tap span, out span]."""
     out, length, count = np.array(outs, np.int64).T
     tap, width, times = np.array(taps, np.int64).T[:, :, None]
-    rows = block_rows(window, rule, out, length, tap, width)
-    return int(times[:, 0] @ rows @ count)
+    return block_rows(window, rule, out, length, tap, width), times * count
 
 
 def cut_spans(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from hwmodel.accounting import Accounting
 from hwmodel.hardware import Hardware
-from hwmodel.problem import Extents, Operand, Problem
-from hwmodel.tiling.accesses import Mapping, Traffic, traffic
+from hwmodel.problem import Extents, Operand, Problem, Window
+from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal import Certificate, Options, Stationary, optimal
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, block_rows, most_rows
 
-__all__ = ["Tiling", "counts", "footprints", "tile", "touched_elements"]
+__all__ = ["Tiling", "counts", "footprints", "tile", "tile_rows", "tiling_inputs"]
+__all__ += ["touched_elements"]
 
 
 class Tiling(NamedTuple):
@@ -46,6 +48,33 @@ def tile(
     return Tiling(*optimal(problem, hardware, options))
 
 
+def tiling_inputs(hardware: Hardware, accounting: Accounting) -> Hashable:
+    """All that `tile` reads of a chip and an accounting: where equal, so is every tiling.
+
+    The optimum weighs every energy of every memory. The level-by-level rule compares, for each
+    level, the reads of I from the level above with those of F from the level itself, and asks only
+    what I and F take of it: no write, no memory for sums, no choice of the accounting enters.
+    No price of arithmetic enters either: all tilings of a problem have the same operations.
+    """
+    levels = hardware.levels
+    if accounting.search == "level-by-level":
+        upper, lower = range(len(levels) - 1), range(1, len(levels))
+        holders = [(hardware.holder(i, "I"), hardware.holder(i, "F")) for i in lower]
+        return (
+            accounting.search,
+            tuple(hardware.holder(i, "I").read_energy_per_bit for i in upper),
+            tuple((F.read_energy_per_bit, F.capacity_bits) for _, F in holders),
+            tuple((I.capacity_bits, I is F) for I, F in holders),  # noqa: E741
+        )
+    memories = tuple(
+        (index, b.holds, b.capacity_bits, b.read_energy_per_bit, b.write_energy_per_bit)
+        for index, level in enumerate(levels)
+        for b in level.buffers
+    )
+    choices = ("search", "partial_sum_bits", "stationary", "rows", "padding", "weight_gradient")
+    return memories, *(getattr(accounting, choice) for choice in choices)
+
+
 def counts(problem: Problem, mapping: Mapping, accounting: Accounting) -> list[Traffic]:
     """Elements asked of every level by the accounting's counting rule, outermost first."""
     rule = RowRule(accounting.rows, accounting.padding)
@@ -64,17 +93,10 @@ def footprints(
 
     I with its halo, where it is widest; sums, unfinished, only where the boundary above holds them.
 
-    Source: spec section 4; the rows as `rows.most_rows`.
+    Source: spec section 4; the rows as `tile_rows`.
     """
-    rule = RowRule(accounting.rows, accounting.padding)
     sum_bits = partial_sum_bits(problem, accounting.partial_sum_bits)
-    axes = ((problem.height, "HO", "HF"), (problem.width, "WO", "WF"))
-    rows, columns = (
-        int(most_rows(window, rule, whole, getattr(tile, out), getattr(tile, tap)))
-        for window, out, tap in axes
-        for n in [problem.extent]
-        for whole in [int(block_rows(window, rule, 0, getattr(n, out), 0, getattr(n, tap)))]
-    )
+    rows, columns = tile_rows(problem, tile, accounting)
     bits = {
         "I": problem.bits.I * tile.N * tile.C * rows * columns,
         "F": problem.bits.F * tile.M * tile.C * tile.HF * tile.WF,
@@ -84,6 +106,25 @@ def footprints(
         (buffer.name, sum(bits[operand] for operand in buffer.holds), buffer.capacity_bits)
         for buffer in hardware.levels[level].buffers
     ]
+
+
+def tile_rows(problem: Problem, tile: Extents, accounting: Accounting) -> tuple[int, int]:
+    """Rows and columns of I that a tile must have room for, as the search of `accounting` has it.
+
+    Level by level: those of the source's HI_i; optimal: the most that a tile can need.
+    """
+    n, rule = problem.extent, RowRule(accounting.rows, accounting.padding)
+
+    def rows(window: Window, outs: tuple[int, int], taps: tuple[int, int]) -> int:
+        if accounting.search == "level-by-level":
+            return int(paper_extent(window, outs[1], taps[1]))
+        whole = int(block_rows(window, rule, 0, outs[0], 0, taps[0]))
+        return int(most_rows(window, rule, whole, outs[1], taps[1]))
+
+    return (
+        rows(problem.height, (n.HO, tile.HO), (n.HF, tile.HF)),
+        rows(problem.width, (n.WO, tile.WO), (n.WF, tile.WF)),
+    )
 
 
 def touched_elements(problem: Problem) -> int:

@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import logging
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from math import fsum
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.evaluation import COLUMNS
-from hwmodel.files import bundled, load, whole_file
-from hwmodel.method import Method
+from hwmodel.files import whole_file
+from hwmodel.provenance import COLUMNS as PROVENANCE
 from hwmodel.published import accuracy_percent
 from hwmodel.quantity import ENERGY_UNITS
-from hwmodel.views.tables import COMPARED, NATURE, scale
+from hwmodel.views.colours import looks
+from hwmodel.views.tables import COMPARED, NATURE, read_csv, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records"]
+__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "read_records", "write_figure"]
 
 FORMATS = ("png", "svg", "pdf")
-_SPARE_COLOURS = ("#1f77b4", "#ff7f0e", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 _PART_COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
 
 Record = dict[str, str]
 _OF_COMPARISONS = ("methods", "pareto")
-MAX_CSV_CHARACTERS = 2**28
 
 
 def read_records(path: Path) -> list[Record]:
     """Rows of a CSV that `compare` or `report` wrote. Raises: DataError."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            text = stream.read(MAX_CSV_CHARACTERS + 1)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if len(text) > MAX_CSV_CHARACTERS:
-        raise DataError(f"{path}: is longer than the {MAX_CSV_CHARACTERS:,} characters to be read")
-    try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        records, header = list(reader), tuple(reader.fieldnames or ())
-    except csv.Error as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if header != COLUMNS and header[: len(COMPARED)] != COMPARED:
+    header, records = read_csv(path)
+    if header[: len(COMPARED)] != COMPARED and header[: len(COLUMNS)] != COLUMNS:
         raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
     if not records:
         raise DataError(f"{path}: has no rows")
@@ -100,7 +85,7 @@ def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None
     Raises: HwmodelError for an unknown kind or format, DataError where the table has not what
         the figure shows.
     """
-    ending = _ending(path)
+    _ending(path)
     compared = "method" in records[0] and "percent_of_baseline" in records[0]
     kind = kind or ("methods" if compared else "layers")
     if kind not in PLOTS:
@@ -108,10 +93,25 @@ def draw(records: Sequence[Record], path: Path, kind: str | None = None) -> None
     if (kind in _OF_COMPARISONS) != compared:
         needed = "compare" if kind in _OF_COMPARISONS else "report"
         raise DataError(f"a plot of {kind} needs a CSV of `hwmodel {needed}`")
+    stamp = [records[0].get(column) or "" for column in PROVENANCE]
+    write_figure(lambda: PLOTS[kind](records), path, stamp)
+
+
+def write_figure(made: Callable[[], Figure], path: Path, stamp: Sequence[str] = ()) -> None:
+    """Make a figure in the style of all of them and write it; the ending says in which format.
+
+    Args:
+        stamp: version, inputs and command that made what it shows, or nothing.
+
+    Raises: HwmodelError for an unknown format, and what `made` raises.
+    """
+    ending = _ending(path)
     with _style(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
-        figure = PLOTS[kind](records)
-        _save(figure, path, ending)
+        figure = made()
+        if stamp:
+            _stamp(figure, *stamp)
+        _save(figure, path, ending, *stamp)
 
 
 def _style() -> AbstractContextManager[None]:
@@ -133,10 +133,28 @@ def _style() -> AbstractContextManager[None]:
     )
 
 
-def _save(figure: Figure, path: Path, ending: str) -> None:
-    undated = {"png": {"Software": "hwmodel"}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+def _stamp(figure: Figure, version: str, inputs: str, command: str) -> None:
+    """A small line at the foot of a figure: what made the table that it shows."""
+    if version and command:
+        text = f"hwmodel {version}: {command}\ninputs {inputs}"
+        width = 2.2 * figure.get_figwidth() * 12  # characters of this size in a line
+        lines = [part for line in text.split("\n") for part in wrap(line, int(width))]
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", size=4.5, color="0.45")
+
+
+def _save(
+    figure: Figure, path: Path, ending: str, version: str = "", inputs: str = "", command: str = ""
+) -> None:
+    """Write a figure with what made it among its metadata, and no date. Raises: HwmodelError."""
+    tool = f"hwmodel {version}".rstrip()
+    known: dict[str, dict[str, str | None]] = {
+        "png": {"Software": tool, "Description": command, "Inputs": inputs},
+        "svg": {"Creator": tool, "Description": command, "Identifier": inputs, "Date": None},
+        "pdf": {"Creator": tool, "Subject": command, "Keywords": inputs, "CreationDate": None},
+    }
+    metadata = {key: value for key, value in known[ending].items() if value != ""}
     with whole_file(path, "wb") as stream:
-        figure.savefig(stream, format=ending, dpi=200, metadata=undated[ending])
+        figure.savefig(stream, format=ending, dpi=200, metadata=metadata)
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
@@ -144,15 +162,6 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()
-
-
-def colours(methods: Sequence[str]) -> dict[str, str]:
-    """A colour for each method: the one its file states, else one of a fixed row."""
-    known = bundled(Method)
-    stated = {name: load(Method, name).colour for name in methods if name in known}
-    spare = [name for name in methods if not stated.get(name)]
-    fallback = {n: _SPARE_COLOURS[i % len(_SPARE_COLOURS)] for i, n in enumerate(spare)}
-    return {name: stated.get(name) or fallback[name] for name in methods}
 
 
 def _unique(records: Sequence[Record], field: str) -> list[str]:
@@ -164,7 +173,7 @@ def methods_figure(records: Sequence[Record]) -> Figure:
     groups = list(dict.fromkeys((r["hardware"], r["accounting"]) for r in records))
     methods, several = _unique(records, "method"), len(_unique(records, "accounting")) > 1
     figure, axes = _figure(max(6.4, 0.55 * len(groups) * len(methods) + 1.5), 3.6)
-    colour = colours(methods)
+    colour = looks(methods)
     width = 0.84 / len(methods)
     published = None
     for i, method in enumerate(methods):
@@ -179,7 +188,7 @@ def methods_figure(records: Sequence[Record]) -> Figure:
             x = j + (i - (len(methods) - 1) / 2) * width
             percent = float(found[0]["percent_of_baseline"])
             source = float(found[0]["source_percent"] or 0)
-            bar = axes.bar(x, percent, 0.92 * width, color=colour[method])
+            bar = axes.bar(x, percent, 0.92 * width, color=colour[method].colour)
             top = (x, max(percent, source))  # the number stands above the bar and above the mark
             axes.annotate(
                 f"{percent:.3g}", top, (0, 4), textcoords="offset points", ha="center", size=7
@@ -261,7 +270,7 @@ def _of(records: Sequence[Record]) -> str:
 def pareto_figure(records: Sequence[Record]) -> Figure:
     """Accuracy against energy: as traced, where the CSV has it, else as published."""
     figure, axes = _figure(6.4, 3.8)
-    colour, found = colours(_unique(records, "method")), 0
+    colour, found = looks(_unique(records, "method")), 0
     markers = dict(zip(_unique(records, "hardware"), "osD^vPX", strict=False))
     traced = any(record.get("energy_to_accuracy") for record in records)
     energies = [float(record["energy_to_accuracy"] or 0) for record in records] if traced else []
@@ -276,7 +285,7 @@ def pareto_figure(records: Sequence[Record]) -> Figure:
         found += 1
         x, y = float(energy) / divisor, float(accuracy)
         marker = markers.get(record["hardware"], "o")
-        axes.plot(x, y, marker, color=colour[record["method"]], ms=7)
+        axes.plot(x, y, marker, color=colour[record["method"]].colour, ms=7)
         axes.annotate(f" {record['method']}", (x, y), (5, 3), textcoords="offset points", size=7)
     if not found:
         raise DataError("no row has both an energy and an accuracy, traced or published")
@@ -309,11 +318,9 @@ def draw_training(trace: Path, path: Path, kind: str = "") -> None:
 
     if kind not in ("", "training"):
         raise DataError(f"{trace}: a trace is drawn as kind training, not {kind}")
-    ending = _ending(path)
+    _ending(path)
     found = read_trace(trace)
-    with _style(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _save(training_figure(found), path, ending)
+    write_figure(lambda: training_figure(found), path)
 
 
 def _ending(path: Path) -> str:

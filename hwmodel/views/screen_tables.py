@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from hwmodel.comparison import Comparison, Reached
 from hwmodel.energy import COMPUTE
 from hwmodel.evaluation import Report
-from hwmodel.layers import PASSES, Shape
+from hwmodel.layers import Shape
 from hwmodel.network import INPUT
 from hwmodel.published import PublishedTable
 from hwmodel.training import Training
-from hwmodel.views.tables import scale, what, whole_run
+from hwmodel.views.tables import layer_sums, scale, what, whole_run
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -117,21 +117,12 @@ def reproduction_tables(
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
     """Energy by layer and pass, then energy and traffic by level."""
-    rows = report.rows
     divisor, unit = scale(report.energy, report.unit)
     head = (
         f"{report.network.name} on {report.hardware.name} under {report.method.name}: one "
         f"{what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
     )
-    sums: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        sums.setdefault((row.layer, row.phase), []).append(row.energy)
-    cells = {key: fsum(energies) for key, energies in sums.items()}
-    passes = [
-        p
-        for p in dict.fromkeys((*PASSES, *(r.phase for r in rows)))
-        if any(k[1] == p for k in cells)
-    ]
+    passes, sums = layer_sums(report)
     listed = table(head, ["layer"], [*(p.replace("_", " ") for p in passes), "sum", "%"])
 
     def add(name: str, parts: list[float], style: str = "") -> None:
@@ -140,10 +131,9 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
         shown = (f"{part / divisor:,.2f}" for part in (*parts, total))
         listed.add_row(name, *shown, f"{share:.1f}", style=style)
 
-    for layer in dict.fromkeys(row.layer for row in rows):
-        add(layer, [cells.get((layer, phase), 0.0) for phase in passes])
-    columns = [[energy for key, energy in cells.items() if key[1] == phase] for phase in passes]
-    add("all layers", [fsum(column) for column in columns], style="bold")
+    for layer, energies in sums.items():
+        add(layer, energies)
+    add("all layers", [fsum(column) for column in zip(*sums.values(), strict=True)], style="bold")
     yield listed
     yield _level_table(report, divisor, unit)
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 from pathlib import Path
+from typing import NamedTuple
 
 from hwmodel.comparison import Comparison, Reached
+from hwmodel.errors import DataError
 from hwmodel.evaluation import COLUMNS, Report
 from hwmodel.files import whole_file
+from hwmodel.layers import PASSES
+from hwmodel.provenance import Provenance
 from hwmodel.training import PJ_PER_KWH, Training
 
-__all__ = ["COMPARED", "NATURE", "comparison_csv", "csv_text", "notes", "report_csv"]
-__all__ += ["run_sentence", "scale", "what", "whole_run", "write_text"]
+__all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "layer_sums", "notes"]
+__all__ += ["read_csv", "report_table", "run_sentence", "scale", "what", "whole_run", "write"]
 
+MAX_CSV_CHARACTERS = 2**28
 NATURE = "analytical, not measured"
 COMPARED = Comparison._fields[:-1]  # columns of the CSV; the reason is for the screen
 _SCALES = {
@@ -33,23 +39,39 @@ def scale(energy: float, unit: str) -> tuple[float, str]:
     return next((step for step in steps if energy >= 10 * step[0]), steps[-1])
 
 
-def comparison_csv(
+class Table(NamedTuple):
+    """Tidy records: one header, rows as long as it; None where there is no value."""
+
+    header: tuple[str, ...]
+    rows: list[tuple[object, ...]]
+
+    def stamped(self, provenance: Provenance) -> Table:
+        """With where it comes from at the end of every row."""
+        header = (*self.header, *provenance.columns)
+        return Table(header, [(*row, *provenance.cells) for row in self.rows])
+
+    def csv(self) -> str:
+        """As CSV."""
+        return csv_text(self.header, self.rows)
+
+
+def comparison_table(
     lines: Sequence[Comparison], run: Training | None = None, reached: Sequence[Reached] = ()
-) -> str:
-    """One row a line, full precision; an empty cell where there is no value.
+) -> Table:
+    """One row a line.
 
     With a training run, its name, iterations and energy follow as further columns; with traces
     the accuracy reached, the steps to the accuracy asked for, and the energy of those.
     """
-    header, columns = list(COMPARED), len(COMPARED)
-    rows: list[list[object]] = [list(line[:columns]) for line in lines]
+    header: tuple[str, ...] = COMPARED
+    rows: list[tuple[object, ...]] = [tuple(line[: len(header)]) for line in lines]
     if run is not None:
-        header += ["training", "iterations", "training_energy", "training_energy_kwh"]
-        rows = [[*row, *whole_run(line, run)] for row, line in zip(rows, lines, strict=True)]
+        header += ("training", "iterations", "training_energy", "training_energy_kwh")
+        rows = [(*row, *whole_run(line, run)) for row, line in zip(rows, lines, strict=True)]
     if reached:
         header += Reached._fields
-        rows = [[*row, *more] for row, more in zip(rows, reached, strict=True)]
-    return csv_text(header, rows)
+        rows = [(*row, *more) for row, more in zip(rows, reached, strict=True)]
+    return Table(header, rows)
 
 
 def whole_run(
@@ -75,24 +97,69 @@ def run_sentence(report: Report, run: Training) -> str:
     )
 
 
-def report_csv(report: Report) -> str:
-    """The tidy table, full precision."""
-    return csv_text(COLUMNS, report.records)
+def report_table(report: Report) -> Table:
+    """One row a layer, pass, component, tensor and level."""
+    return Table(COLUMNS, report.records)
+
+
+def layer_sums(report: Report) -> tuple[list[str], dict[str, list[float]]]:
+    """Passes in their order, and for each layer the energy of each pass [report's unit]."""
+    energies: dict[tuple[str, str], list[float]] = {}
+    for row in report.rows:
+        energies.setdefault((row.layer, row.phase), []).append(row.energy)
+    there = {phase for _, phase in energies}
+    passes = [p for p in dict.fromkeys((*PASSES, *(r.phase for r in report.rows))) if p in there]
+    sums = {
+        layer: [fsum(energies.get((layer, phase), ())) for phase in passes]
+        for layer in dict.fromkeys(row.layer for row in report.rows)
+    }
+    return passes, sums
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A header and rows as CSV."""
+    """A header and rows as CSV, numbers with every digit; None is an empty cell.
+
+    Text that a spreadsheet would take for a formula is marked as text by an apostrophe.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
 
-def write_text(path: Path, text: str) -> None:
+def _cell(value: object) -> object:
+    formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if formula else value
+
+
+def read_csv(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
+    """Header and rows of a CSV file. Raises: DataError.
+
+    A cell that a row lacks is None, cells that it has too many stand under None; the mark that
+    spreadsheets write at the beginning is passed over.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            text = stream.read(MAX_CSV_CHARACTERS + 1)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not a CSV file: {error}") from None
+    if len(text) > MAX_CSV_CHARACTERS:
+        raise DataError(f"{path}: is longer than the {MAX_CSV_CHARACTERS:,} characters to be read")
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        records, header = list(reader), tuple(reader.fieldnames or ())
+    except csv.Error as error:
+        raise DataError(f"{path}: is not a CSV file: {error}") from None
+    return header, records
+
+
+def write(path: Path, content: str | bytes) -> None:
     """A whole file or none. Raises: HwmodelError."""
-    with whole_file(path) as stream:
-        stream.write(text)
+    with whole_file(path, "w" if isinstance(content, str) else "wb") as stream:
+        stream.write(content)
 
 
 def notes(not_counted: Mapping[str, Sequence[str]]) -> str:

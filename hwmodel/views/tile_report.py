@@ -21,6 +21,7 @@ from hwmodel.tiling.accesses import Mapping, Traffic
 from hwmodel.tiling.pricing import level_energies, memory_energy, rates
 from hwmodel.tiling.tile import Tiling, counts, footprints, touched_elements
 from hwmodel.tiling.tile import tile as tile_of
+from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.screen_tables import table
 from hwmodel.views.tables import NATURE, scale
 
@@ -219,33 +220,10 @@ class Solved:
 
     def pieces(self) -> Iterator[RenderableType | str]:
         """What `hwmodel tile` prints."""
-        yield self._nest()
+        mapping = self.tiling.mapping
+        yield loop_nest(self.problem, mapping, self.hardware, self.accounting) + "\n"
         yield self._table()
         yield from self._sentences()
-
-    def _nest(self) -> str:
-        """The loops as they run, the outermost first; a level's tile and how full it leaves it."""
-        lines = [f"{self.hardware.levels[0].name}: all of {_shown(self.problem.extent)}"]
-        mapping, above = self.tiling.mapping, self.problem.extent
-        for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1):
-            pad = "  " * index
-            loops = [
-                f"{loop} by {inner}"
-                for loop in _ORDER[held]
-                for outer, inner in [(getattr(above, loop), getattr(tile, loop))]
-                if inner < outer
-            ]
-            lines.append(f"{pad}for {', '.join(loops)}:" if loops else f"{pad}whole:")
-            lines[-1] += f"  # {held} held, the outermost loop first"
-            full = ", ".join(
-                f"{name} {100 * used / room:.1f} % full" if room else f"{name} unlimited"
-                for name, used, room in footprints(
-                    self.problem, tile, self.hardware, index, self.accounting, held
-                )
-            )
-            lines.append(f"{pad}{self.hardware.levels[index].name}: {_shown(tile)}; {full}")
-            above = tile
-        return "\n".join(lines) + "\n"
 
     def _table(self) -> RenderableType:
         divisor, unit = scale(self.energy, self.hardware.energy_unit)
@@ -296,17 +274,6 @@ class Solved:
                 f"{self.greedy / self.energy:.4f} times this"
             )
         yield f"Operations are not part of it. All figures are {NATURE}."
-
-
-_ORDER = {
-    "F": ("C", "HF", "WF", "M", "N", "HO", "WO"),
-    "I": ("C", "HF", "WF", "N", "HO", "WO", "M"),
-    "O": ("M", "N", "HO", "WO", "C", "HF", "WF"),
-}
-
-
-def _shown(tile: Extents) -> str:
-    return " ".join(f"{loop}={extent}" for loop, extent in tile._asdict().items())
 
 
 def _sums(asked: Traffic) -> int:

@@ -1,0 +1,61 @@
+"""explain: the whole derivation of one layer's energy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwmodel.cli.network import InputShape, chosen_network
+from hwmodel.cli.options import Accounting, Batch, Mode, Network, TraceFile
+from hwmodel.cli.screen import console, say
+from hwmodel.errors import HwmodelError, nearest
+
+__all__ = ["explain"]
+
+_PASSES = ("forward", "backward-input", "backward-weight", "update")
+
+
+def explain(
+    network: Network,
+    layer: Annotated[str, typer.Option(help="The layer, by its name in the network.")],
+    hardware: Annotated[str, typer.Option(help="The chip, by name or file.")],
+    method: Annotated[str, typer.Option(help="The method, by name or file.")],
+    accounting: Accounting = "paper",
+    batch: Batch = None,
+    mode: Mode = "training",
+    pass_: Annotated[
+        str, typer.Option("--pass", help="One pass only: " + ", ".join(_PASSES) + ".")
+    ] = "",
+    trace: TraceFile = "",
+    input_shape: InputShape = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the Markdown to this .md file.")
+    ] = None,
+) -> None:
+    """One layer's energy, formula by formula with its numbers, down to the report's rows."""
+    if output is not None and output.suffix.lower() != ".md":
+        raise HwmodelError(f"--output {output}: an explanation is written to a .md file")
+    if pass_ and pass_ not in _PASSES:
+        raise HwmodelError(f"--pass {pass_!r}: {nearest(pass_, _PASSES)}")
+    from hwmodel.evaluation import evaluate
+    from hwmodel.views.explain import explanation, explanation_markdown
+    from hwmodel.views.tables import write_text
+
+    report = evaluate(
+        chosen_network(network, input_shape), hardware, method, accounting=accounting,
+        batch=1 if batch is None else batch, mode=mode, trace=trace or None,  # type: ignore[arg-type]
+    )  # fmt: skip
+    text = explanation_markdown(explanation(report, layer, pass_.replace("-", "_") or None))
+    if output is not None:
+        write_text(output, text)
+        say(f"wrote {output}")
+        return
+    screen = console()
+    if screen.is_terminal:
+        from rich.markdown import Markdown
+
+        screen.print(Markdown(text))
+    else:
+        typer.echo(text, nl=False)

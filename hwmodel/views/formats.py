@@ -1,0 +1,275 @@
+"""Results in the formats that others read: one function a format, listed in `WRITERS`.
+
+Markdown and LaTeX are tables for print; the others hold every row with every digit. None of them
+holds a date that was not asked for, so that equal results are equal bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hwmodel.errors import HwmodelError, nearest
+from hwmodel.provenance import Provenance
+from hwmodel.views.latex import environment
+from hwmodel.views.paper import Paper, printed
+from hwmodel.views.tables import Table
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["ENDINGS", "WRITERS", "Result", "Target", "target"]
+
+ENDINGS = {
+    "markdown": (".md", ".markdown"),
+    "latex": (".tex",),
+    "csv": (".csv",),
+    "json": (".json",),
+    "parquet": (".parquet",),
+    "excel": (".xlsx",),
+}
+_PACKAGES = {"parquet": "pyarrow", "excel": "xlsxwriter"}  # the extra's name is the format's
+_INPUTS = (".yaml", ".yml", ".onnx")  # endings of what a command reads
+_EXCEL_ROWS = 2**20
+_EPOCH = datetime(1980, 1, 1)  # when every workbook was made: equal results, equal bytes
+_EXACT = 2**63  # integers below it, and above its negative, have a type of their own in Parquet
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command found, as every writer is given it."""
+
+    table: Table  # tidy, without its provenance
+    paper: Paper
+    not_counted: Mapping[str, Sequence[str]]  # by accounting
+    provenance: Provenance
+
+
+class Target(NamedTuple):
+    """Where a result goes, and in which format."""
+
+    format: str
+    path: Path | None  # None: to standard output
+
+
+def target(csv: str, format: str, output: str) -> Target | None:
+    """What the options --csv, --format and -o ask for together; None if nothing.
+
+    Raises: HwmodelError where they contradict one another, or a package is missing.
+    """
+    if csv and (format or output):
+        raise HwmodelError("--csv FILE means --format csv -o FILE; give the one or the other")
+    if csv:
+        format, output = "csv", csv
+    if not format and not output:
+        return None
+    if format and format not in WRITERS:
+        raise HwmodelError(f"--format {format!r}: {nearest(format, WRITERS)}")
+    path = None if output in ("", "-") else Path(output)
+    found = _by_ending(path, format) if path else format
+    if not found:
+        raise HwmodelError(f"-o -: needs a --format, {', '.join(WRITERS)}")
+    package = _PACKAGES.get(found)
+    if package and path is None:
+        raise HwmodelError(f"--format {found}: is no text; name a file, -o FILE{ENDINGS[found][0]}")
+    if package and find_spec(package) is None:
+        raise HwmodelError(
+            f"--format {found}: needs the package {package}: pip install 'hwmodel[{found}]'"
+        )
+    return Target(found, path)
+
+
+def _by_ending(path: Path, format: str) -> str:
+    """The format of a file, by its ending where none is stated. Raises: HwmodelError."""
+    ending = path.suffix.lower()
+    meant = next((name for name, endings in ENDINGS.items() if ending in endings), "")
+    if ending in _INPUTS:
+        raise HwmodelError(f"{path}: would be written over what looks like an input")
+    if format and meant not in ("", format):
+        raise HwmodelError(f"{path}: ends as {meant} does, but --format is {format}")
+    if not format and not meant:
+        known = ", ".join(ends for endings in ENDINGS.values() for ends in endings)
+        raise HwmodelError(f"{path}: its ending is none of {known}; or state a --format")
+    return format or meant
+
+
+def csv(result: Result) -> str:
+    """Every row; provenance in the last columns."""
+    return result.table.stamped(result.provenance).csv()
+
+
+def json_(result: Result) -> str:
+    """Provenance, what is not counted, and every row as an object on a line of its own."""
+    table = result.table.stamped(result.provenance)
+
+    def text(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+    rows = ",\n  ".join(text(dict(zip(table.header, row, strict=True))) for row in table.rows)
+    head = {"provenance": result.provenance.document, "not_counted": dict(result.not_counted)}
+    lines = [f"{text(key)}: {text(value)}" for key, value in head.items()]
+    lines.append(f'"rows": [\n  {rows}\n ]')
+    return "{" + ",\n ".join(lines) + "}\n"
+
+
+def markdown(result: Result) -> str:
+    """A table for print with its caption above and what is not counted below."""
+    paper = result.paper
+    heads = [*paper.words, *(", ".join(filter(None, _heads(paper, i))) for i in _indices(paper))]
+    lines = [_markdown(paper.caption), "", _pipes(map(_markdown, heads))]
+    lines.append(_pipes([":--"] * len(paper.words) + ["--:"] * len(paper.columns)))
+    for words, numbers in printed(paper):
+        lines.append(_pipes([*map(_markdown, words), *(text or "-" for text in numbers)]))
+    for accounting, items in result.not_counted.items():
+        lines += ["", f"Not counted under accounting {_markdown(accounting)}:", ""]
+        lines += [f"- {_markdown(item)}" for item in items]
+    made = result.provenance
+    date = f", {made.date}" if made.date else ""
+    lines += ["", f"Made by {_code(str(made.command))} (inputs {made.inputs_sha256}{date})."]
+    return "\n".join(lines) + "\n"
+
+
+def _indices(paper: Paper) -> range:
+    return range(len(paper.columns))
+
+
+def _heads(paper: Paper, index: int) -> Iterator[str]:
+    """Texts of a column's group and of itself, with their units."""
+    column = paper.columns[index]
+    for heading in (column.group, column.heading):
+        yield ", ".join(filter(None, heading))
+
+
+def _pipes(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown(text: str) -> str:
+    """Text without a meaning of its own in Markdown."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    """Text as it is, between more backticks than it has together."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    ticks, space = "`" * (longest + 1), " " if longest else ""
+    return f"{ticks}{space}{' '.join(text.split())}{space}{ticks}"
+
+
+def latex(result: Result) -> str:
+    """A `table` for print with its caption; comments say what is not counted and what made it."""
+    notes = [str(result.provenance)]
+    for accounting, items in result.not_counted.items():
+        notes += [f"not counted under accounting {accounting}:", *(f"  - {x}" for x in items)]
+    return environment(result.paper, notes)
+
+
+def parquet(result: Result) -> bytes:
+    """Every row in typed columns; provenance and what is not counted in the schema, too."""
+    import pyarrow
+    from pyarrow import parquet
+
+    table = result.table.stamped(result.provenance)
+    columns = zip(*table.rows, strict=True)
+    arrays = [_arrow(list(column)) for column in columns]
+    about = {"provenance": result.provenance.document, "not_counted": dict(result.not_counted)}
+    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in about.items()}
+    found = pyarrow.table(dict(zip(table.header, arrays, strict=True)), metadata=metadata)
+    stream = io.BytesIO()
+    parquet.write_table(found, stream)
+    return stream.getvalue()
+
+
+def _arrow(values: list[Any]) -> pyarrow.Array:
+    """A column: text, whole numbers (as decimals where 64 bits do not hold them), or numbers."""
+    import pyarrow
+
+    known = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in known):
+        return pyarrow.array(values, pyarrow.string())
+    if not known or any(isinstance(value, float) for value in known):
+        return pyarrow.array(values, pyarrow.float64())
+    if max(map(abs, known)) < _EXACT:
+        return pyarrow.array(values, pyarrow.int64())
+    wide = [None if value is None else Decimal(value) for value in values]
+    return pyarrow.array(wide, pyarrow.decimal256(76, 0))
+
+
+def excel(result: Result) -> bytes:
+    """A sheet of every row, and one that says what they are. Raises: HwmodelError."""
+    import xlsxwriter
+
+    table = result.table.stamped(result.provenance)
+    if len(table.rows) >= _EXCEL_ROWS:
+        raise HwmodelError(f"{len(table.rows):,} rows; an Excel sheet has at most {_EXCEL_ROWS:,}")
+    stream = io.BytesIO()
+    with xlsxwriter.Workbook(stream, {"in_memory": True}) as book:
+        book.set_properties({"created": _EPOCH, "comments": str(result.provenance)})
+        bold = book.add_format()
+        bold.set_bold()
+        rows, about = book.add_worksheet("rows"), book.add_worksheet("about")
+        rows.freeze_panes(1, 0)
+        for index, name in enumerate(table.header):
+            column = [row[index] for row in table.rows]
+            form = book.add_format({"num_format": _number_format(name, column)})
+            rows.set_column(index, index, _width(name, column))
+            rows.write_string(0, index, name, bold)
+            for line, value in enumerate(column, start=1):
+                if isinstance(value, str):
+                    rows.write_string(line, index, value)  # never a formula or a link
+                elif isinstance(value, (int, float)):
+                    rows.write_number(line, index, value, form)
+        about.set_column(0, 0, 30)
+        about.set_column(1, 1, 100)
+        for line, (what, text) in enumerate(_about(result)):
+            about.write_string(line, 0, what, bold)
+            about.write_string(line, 1, text)
+    return stream.getvalue()
+
+
+def _number_format(name: str, values: Sequence[object]) -> str:
+    """How a spreadsheet shows a column; the cells keep as many digits as it can hold."""
+    floats = [value for value in values if isinstance(value, float)]
+    if not floats:
+        return "#,##0"
+    small = max(map(abs, floats)) < 1
+    return "0.00" if "percent" in name else "0.000E+00" if small else "#,##0.00"
+
+
+def _width(name: str, values: Sequence[object]) -> int:
+    """Of a column [characters]; a long command does not push the others off the screen."""
+    longest = max((len(f"{v:,.2f}" if isinstance(v, float) else str(v)) for v in values), default=0)
+    return min(max(len(name), longest) + 2, 40)
+
+
+def _about(result: Result) -> Iterator[tuple[str, str]]:
+    """What stands on the second sheet: name and text, line by line."""
+    made = result.provenance
+    yield "what", result.paper.caption
+    yield "version", f"hwmodel {made.version}"
+    yield "command", str(made.command)
+    if made.date:
+        yield "date", made.date
+    for given in made.inputs:
+        yield f"sha256 of {given}", given.sha256
+    for accounting, items in result.not_counted.items():
+        for item in items:
+            yield f"not counted under {accounting}", item
+
+
+WRITERS: dict[str, Callable[[Result], str | bytes]] = {
+    "markdown": markdown,
+    "latex": latex,
+    "csv": csv,
+    "json": json_,
+    "parquet": parquet,
+    "excel": excel,
+}

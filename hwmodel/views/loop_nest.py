@@ -1,0 +1,46 @@
+"""A tiling as the loops it is: level by level, the outermost first."""
+
+from __future__ import annotations
+
+from hwmodel.accounting import Accounting
+from hwmodel.hardware import Hardware
+from hwmodel.problem import Extents, Operand, Problem
+from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.tile import footprints
+
+__all__ = ["loop_nest"]
+
+# Loops over the blocks of a level, the outermost first, by the operand that is held.
+_ORDER: dict[Operand, tuple[str, ...]] = {
+    "F": ("C", "HF", "WF", "M", "N", "HO", "WO"),
+    "I": ("C", "HF", "WF", "N", "HO", "WO", "M"),
+    "O": ("M", "N", "HO", "WO", "C", "HF", "WF"),
+}
+
+
+def loop_nest(
+    problem: Problem, mapping: Mapping, hardware: Hardware, accounting: Accounting
+) -> str:
+    """The loops as they run, each inside the one above it; a level's tile and how it fills it."""
+    times = f", {problem.groups:,} groups one by one" if problem.groups > 1 else ""
+    lines = [f"{hardware.levels[0].name}: all of {_shown(problem.extent)}{times}"]
+    above, depth = problem.extent, 0
+    for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1):
+        for loop in _ORDER[held]:
+            outer, inner = getattr(above, loop), getattr(tile, loop)
+            if inner < outer:
+                depth += 1
+                lines.append(f"{'  ' * depth}for {loop} in blocks of {inner}:")
+        depth += 1
+        full = ", ".join(
+            f"{name} {100 * used / room:.1f} %" if room else f"{name} unlimited"
+            for name, used, room in footprints(problem, tile, hardware, index, accounting, held)
+        )
+        lines.append(f"{'  ' * depth}{hardware.levels[index].name}: {_shown(tile)}")
+        lines[-1] += f"  # {held} held; {full} full"
+        above = tile
+    return "\n".join(lines)
+
+
+def _shown(tile: Extents) -> str:
+    return " ".join(f"{loop}={extent}" for loop, extent in tile._asdict().items())

@@ -1,0 +1,168 @@
+"""Results as tables for print: few columns, rounded numbers, a caption that says what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from math import fsum
+from typing import NamedTuple
+
+from hwmodel.comparison import Comparison
+from hwmodel.evaluation import Report
+from hwmodel.provenance import Provenance
+from hwmodel.training import Training
+from hwmodel.views.tables import NATURE, layer_sums, scale, what, whole_run
+
+__all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
+
+
+class Heading(NamedTuple):
+    """Words, and the unit of what stands below: one of `scale`, "%", or "" for none."""
+
+    text: str
+    unit: str = ""
+
+
+class Column(NamedTuple):
+    """Numbers below each other; neighbours of an equal group share its heading."""
+
+    group: Heading
+    heading: Heading
+    decimals: int
+
+
+class Paper(NamedTuple):
+    """A table for print. A number that is None is not known."""
+
+    caption: str
+    label: str
+    words: tuple[str, ...]  # headings of the columns of text, which come first
+    columns: tuple[Column, ...]
+    rows: list[tuple[tuple[str, ...], tuple[float | None, ...]]]
+    ends_in_sum: bool = False  # the last row is the sum of those above
+
+
+def printed(paper: Paper) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Rows with rounded numbers; "" where one is not known."""
+    for words, numbers in paper.rows:
+        pairs = zip(numbers, paper.columns, strict=True)
+        yield words, ["" if n is None else f"{n:.{column.decimals}f}" for n, column in pairs]
+
+
+def comparison_paper(
+    lines: Sequence[Comparison],
+    run: Training | None,
+    baseline: str,
+    provenance: Provenance,
+) -> Paper:
+    """A row for each method, and for each chip its energy, percent of the baseline, published.
+
+    Under several accountings there is such a group of columns for each chip and accounting, and
+    with several networks a row for each network and method.
+
+    Args:
+        baseline: what is 100 %, in words.
+    """
+    networks = list(dict.fromkeys(line.network for line in lines))
+    several = len(networks) > 1
+    words = ("network", "method") if several else ("method",)
+    keys = list(dict.fromkeys((line.network, line.method) for line in lines))
+    columns: list[Column] = []
+    cells: list[list[float | None]] = [[] for _ in keys]
+    places = dict.fromkeys((line.hardware, line.accounting) for line in lines)
+    accountings = list(dict.fromkeys(accounting for _, accounting in places))
+    for hardware, accounting in places:
+        here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
+        group = hardware if len(accountings) == 1 else f"{hardware}, {accounting}"
+        found = {(line.network, line.method): line for line in here}
+        for heading, decimals, numbers in _quantities(here, run):
+            columns.append(Column(Heading(group), heading, decimals))
+            values = dict(zip(found, numbers, strict=True))
+            for row, key in zip(cells, keys, strict=True):
+                row.append(values.get(key))
+    first = lines[0]
+    chips = _listed(dict.fromkeys(line.hardware for line in lines))
+    of = "the networks listed" if several else networks[0]
+    caption = (
+        f"Energy of one {what(first.mode, first.batch)} of {of} on {chips}, and its percentage of "
+        f"{baseline} on the same chip, under accounting {_listed(accountings)}"
+    )
+    texts = keys if several else [key[1:] for key in keys]
+    return Paper(
+        _caption(caption, provenance),
+        _label(provenance.command.name, *networks[:1], *dict.fromkeys(x.hardware for x in lines)),
+        words,
+        tuple(columns),
+        [(text, tuple(row)) for text, row in zip(texts, cells, strict=True)],
+    )
+
+
+def _quantities(
+    here: Sequence[Comparison], run: Training | None
+) -> list[tuple[Heading, int, list[float | None]]]:
+    """Headings, decimals and numbers for the lines of one chip under one accounting."""
+    energies = [line.energy for line in here]
+    found = [_scaled("energy", energies, here[0].unit)]
+    percents = [line.percent_of_baseline for line in here]
+    found.append((Heading("relative", "%"), 2, percents))
+    published = [line.source_percent for line in here]
+    if any(percent is not None for percent in published):
+        found.append((Heading("published", "%"), 2, published))
+    if run is not None:
+        found.append(_scaled(run.name, [whole_run(line, run)[2] for line in here], here[0].unit))
+    return found
+
+
+def _scaled(
+    text: str, energies: list[float | None], unit: str
+) -> tuple[Heading, int, list[float | None]]:
+    """Energies in the unit in which the least of them has two digits where that can be."""
+    least = min((energy for energy in energies if energy is not None), default=0.0)
+    divisor, scaled = scale(least, unit)
+    numbers = [None if energy is None else energy / divisor for energy in energies]
+    return Heading(text, scaled), 1, numbers
+
+
+def report_paper(report: Report, provenance: Provenance) -> Paper:
+    """A row for each layer with the energy of each pass, their sum and its share; a last row."""
+    divisor, unit = scale(report.energy, report.unit)
+    passes, sums = layer_sums(report)
+    group = Heading("energy", unit)
+    headings = [*(phase.replace("_", " ") for phase in passes), "sum"]
+    columns = [Column(group, Heading(text), 2) for text in headings]
+    columns.append(Column(Heading(""), Heading("share", "%"), 1))
+    totals = [fsum(column) for column in zip(*sums.values(), strict=True)]
+
+    def row(name: str, energies: list[float]) -> tuple[tuple[str, ...], tuple[float | None, ...]]:
+        total = fsum(energies)
+        share = 100 * total / report.energy if report.energy else 0.0
+        return (name,), (*(energy / divisor for energy in (*energies, total)), share)
+
+    rows = [row(layer, energies) for layer, energies in sums.items()]
+    names = (report.network.name, report.hardware.name, report.method.name)
+    caption = (
+        f"Energy of one {what(report.mode, report.batch)} of {names[0]} under {names[2]} on "
+        f"{names[1]} by layer and pass, under accounting {report.accounting.name}"
+    )
+    return Paper(
+        _caption(caption, provenance),
+        _label(provenance.command.name, *names),
+        ("layer",),
+        tuple(columns),
+        [*rows, row("all layers", totals)],
+        ends_in_sum=True,
+    )
+
+
+def _caption(text: str, provenance: Provenance) -> str:
+    return f"{text}; {NATURE} (hwmodel {provenance.version})."
+
+
+def _label(*parts: str) -> str:
+    return "tab:" + re.sub("[^A-Za-z0-9]+", "-", "-".join(parts)).strip("-").lower()
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names as a sentence lists them."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last

@@ -1,0 +1,229 @@
+"""Rows of a sensitivity study -> tidy tables, tables on screen and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from hwmodel.paths import Scalar
+from hwmodel.sensitivity import Effect, Reversal, Sampled, Sensitivity, Spread
+from hwmodel.views.screen_tables import table
+from hwmodel.views.tables import Table, what
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table as Listed
+
+__all__ = ["effects_table", "largest", "moves_of", "sensitivity_tables", "short", "shown"]
+__all__ += ["spreads_table"]
+
+LISTED = 10  # fields in the table of a chip
+NAMED = 3  # fields in the sentence of a method
+NOTHING = 1e-9  # points; what rounding leaves is no effect
+
+Rows = Sequence[Effect]
+
+
+def effects_table(effects: Rows) -> Table:
+    """One row for every move and method."""
+    return Table(Effect._fields, list(effects))
+
+
+def spreads_table(found: Sequence[Sampled]) -> Table:
+    """One row for every chip and method, and the samples in which the ranking held."""
+    rows = [(*x, one.ranking_held, one.complete) for one in found for x in one.spreads]
+    return Table((*Spread._fields, "ranking_held", "ranked_samples"), [*rows])
+
+
+def moves_of(effects: Rows) -> dict[tuple[str, Scalar], Rows]:
+    """Rows of each move, by field and value moved to."""
+    found: dict[tuple[str, Scalar], list[Effect]] = {}
+    for effect in effects:
+        found.setdefault((effect.field, effect.value_to), []).append(effect)
+    return dict(found)
+
+
+def largest(effects: Rows) -> list[tuple[str, float]]:
+    """Fields and the largest change [points] that a move of them brings, the largest first.
+
+    Of what moves as part of a whole only the whole; fields without effect are not among them.
+    """
+    most: dict[str, float] = {}
+    for effect in effects:
+        if effect.change_points is not None and not effect.part_of:
+            most[effect.field] = max(most.get(effect.field, 0.0), abs(effect.change_points))
+    moved = [(field, change) for field, change in most.items() if change > NOTHING]
+    return sorted(moved, key=lambda found: -found[1])
+
+
+def short(joined: str) -> str:
+    """A field, or a value, that stands for several: the first alone where they are many.
+
+    >>> short("accounting.rows + accounting.counting"), short("a.b + a.c + a.d")
+    ('accounting.rows + counting', 'a.b + 2 others')
+    """
+    first, *others = joined.split(" + ")
+    if len(others) > 1:
+        return f"{first} + {len(others)} others"
+    return " + ".join([first, *(other.rpartition(".")[2] for other in others)])
+
+
+def shown(value: Scalar, field: str, unit: str) -> str:
+    """A value with its unit; a capacity in KiB."""
+    if not isinstance(value, (int, float)):
+        return short(str(value))
+    if field.endswith(".capacity"):
+        return f"{value / 8192:,.4g} KiB"
+    return f"{value:.4g} {unit}".strip()
+
+
+def sensitivity_tables(found: Sensitivity) -> Iterator[RenderableType | str]:
+    """Chip by chip: the largest effects, who is moved by what, the ranking, the samples."""
+    for chip in dict.fromkeys(effect.hardware for effect in found.effects):
+        here = [effect for effect in found.effects if effect.hardware == chip]
+        yield _largest_table(here)
+        yield from _most_moved(here)
+        yield from _ranking(here, [r for r in found.reversals if r.hardware == chip])
+        yield from _without_effect(here)
+        for one in found.sampled:
+            if one.hardware == chip:
+                yield _spread_table(one)
+                yield _held(one)
+
+
+def _methods(here: Rows) -> list[str]:
+    return list(dict.fromkeys(effect.method for effect in here))
+
+
+def _largest_table(here: Rows) -> Listed:
+    """The fields of largest effect, each with the move that has it; methods that anything moves."""
+    first = here[0]
+    methods = [m for m in _methods(here) if largest([e for e in here if e.method == m])]
+    listed = table(
+        f"{first.network} on {first.hardware}, accounting {first.accounting}, one "
+        f"{what(first.mode, first.batch)}: change of the percentage of the baseline, in points",
+        ["field", "from", "to"],
+        methods,
+    )
+    moves = moves_of(here)
+    for field, _ in largest(here)[:LISTED]:
+        rows = max((rows for (name, _), rows in moves.items() if name == field), key=_size)
+        ends = (rows[0].value_from, rows[0].value_to)
+        values = [shown(value, field, rows[0].unit) for value in ends]
+        changes = [
+            "-" if row.change_points is None else f"{row.change_points:+.2f}"
+            for row in rows
+            if row.method in methods
+        ]
+        listed.add_row(short(field), *values, *changes)
+    return listed
+
+
+def _size(rows: Rows) -> float:
+    """The largest change of a move [points]."""
+    return max((abs(r.change_points) for r in rows if r.change_points is not None), default=0.0)
+
+
+def _most_moved(here: Rows) -> Iterator[str]:
+    """For each method that is moved at all, the three fields that move it most."""
+    for method in _methods(here):
+        rows = [effect for effect in here if effect.method == method]
+        parts = []
+        for field, _ in largest(rows)[:NAMED]:
+            best = max((r for r in rows if r.field == field), key=lambda r: _size([r]))
+            to = shown(best.value_to, field, best.unit)
+            parts.append(f"{short(field)} ({to}: {best.change_points:+.2f} points)")
+        if parts:
+            yield f"{method} is moved most by {', '.join(parts)}."
+
+
+def _ranking(here: Rows, reversals: Sequence[Reversal]) -> Iterator[str]:
+    """Whether the order of the methods is the same after every move."""
+    first: dict[str, tuple[int, float]] = {
+        e.method: (e.rank_before, e.percent_before)
+        for e in here
+        if e.rank_before is not None and e.percent_before is not None
+    }
+    order = sorted(first, key=lambda method: first[method][0])
+    ranked = ", ".join(f"{method} {first[method][1]:.2f} %" for method in order)
+    yield f"Ranking on {here[0].hardware}, the cheapest first: {ranked}."
+    tried = sum(any(r.percent_after is not None for r in rows) for rows in moves_of(here).values())
+    for one in reversals:
+        old = shown(one.value_from, one.field, one.unit)
+        at = one.value_to if one.flips_at is None else one.flips_at
+        new = shown(at, one.field, one.unit)
+        how = f"at {new}" if one.flips_at is None else f"from {new} on"
+        yield f"  {short(one.field)}, now {old}: {how} {_places(one)}."
+    other = (
+        f"the other {tried - len(reversals)} of {tried}" if reversals else f"each of the {tried}"
+    )
+    yield f"It survives {other} moves: no flip between x 1/2 and x 2, nor by a choice."
+
+
+def _places(one: Reversal) -> str:
+    """Who gets cheaper than whom."""
+    beaten: dict[str, list[str]] = {}
+    for before, after in one.pairs:
+        beaten.setdefault(before, []).append(after)
+    return "; ".join(f"{name} costs more than {', '.join(x)}" for name, x in beaten.items())
+
+
+def _without_effect(here: Rows) -> Iterator[str]:
+    """Fields that change nothing, and moves that cannot be made, with the reason."""
+    moves = moves_of(here)
+    still = [
+        field
+        for field in dict.fromkeys(field for field, _ in moves)
+        for mine in [[rows for (name, _), rows in moves.items() if name == field]]
+        if any(r.percent_after is not None for rows in mine for r in rows)
+        and all(_size(rows) <= NOTHING for rows in mine)
+        and not any(_partly(rows) for rows in mine)
+    ]
+    if still:
+        yield f"No effect here: {', '.join(still)}."
+    refused: dict[str, list[str]] = {}
+    for (field, value), rows in moves.items():
+        for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+            those = [row.method for row in rows if row.reason == reason]
+            of = "" if len(those) == len(rows) else f" ({', '.join(those)})"
+            to = f" to {shown(value, field, rows[0].unit)}" if value != "" else ""
+            refused.setdefault(reason, []).append(f"{field}{to}{of}")
+    if refused:
+        yield "Not moved:"
+    for reason, those in refused.items():
+        yield f"  {', '.join(those)}: {reason}"
+    together = list(dict.fromkeys(field for field, _ in moves if " + " in field))
+    if together:
+        yield f"Moved together, as the accounting allows no other way: {'; '.join(together)}."
+
+
+def _partly(rows: Rows) -> bool:
+    """Whether a move can be computed for some methods and not for others."""
+    return len({row.percent_after is None for row in rows}) > 1
+
+
+def _spread_table(one: Sampled) -> Listed:
+    """Percentiles of every method."""
+    listed = table(
+        f"{one.samples:,} samples on {one.hardware}: percent of the baseline",
+        ["method"],
+        ["5th percentile", "median", "95th percentile", "computed"],
+    )
+    for spread in one.spreads:
+        cuts = (spread.percentile_5, spread.percentile_50, spread.percentile_95)
+        cells = ("-" if cut is None else f"{cut:.2f}" for cut in cuts)
+        listed.add_row(spread.method, *cells, f"{spread.samples:,}")
+    return listed
+
+
+def _held(one: Sampled) -> str:
+    """What was drawn, and in how many samples the ranking is the unmoved one."""
+    drawn = (
+        f"{one.drawn} constants at once, evenly on a logarithmic scale {one.ranges}, "
+        f"seed {one.seed}."
+    )
+    if not one.complete:
+        return f"{drawn} In no sample could every method be computed."
+    share = 100 * one.ranking_held / one.complete
+    among = "" if one.complete == one.samples else " in which every method can be computed"
+    return f"{drawn} The ranking holds in {share:.1f} % of the {one.complete:,} samples{among}."
