@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from hwmodel.files import Flag, Name, NamedSpec, Number, SpecModel, Text, Whole
+from hwmodel.mistakes import Contradiction
 
 __all__ = ["Accounting", "RelativePrice"]
 
@@ -119,13 +120,15 @@ class Accounting(NamedSpec):
     @model_validator(mode="after")
     def _coherent(self) -> Accounting:
         if self.search == "optimal" and self.counting != "exact":
-            raise ValueError("search optimal needs counting exact: it minimises exact counts")
+            raise Contradiction("optimal needs counting exact: it minimises exact counts", "search")
         if self.counting == "paper" and (self.rows, self.padding) != ("bounding", "counted"):
-            raise ValueError("counting paper has rows bounding and padding counted, as its source")
+            raise Contradiction(
+                "paper has rows bounding and padding counted, as its source", "counting"
+            )
         free = (self.stationary, self.weight_gradient) != ("filter", "signal-as-filters")
         if self.search == "level-by-level" and free:
-            raise ValueError(
-                "search level-by-level is for stationary filter and weight_gradient "
-                "signal-as-filters"
+            raise Contradiction(
+                "level-by-level is for stationary filter and weight_gradient signal-as-filters",
+                "search",
             )
         return self

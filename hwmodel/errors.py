@@ -7,6 +7,8 @@ HwmodelError
 ├── Infeasible     no tile fits a buffer: level, operand, missing bits
 ├── TooLarge       more tiles than can be compared: level, how many, how many at most
 └── DataError      a CSV or trace handed back to the tool is not one it wrote
+
+SpecWarning        a file says something improbable: told once, nothing stops
 """
 
 from __future__ import annotations
@@ -15,7 +17,20 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = ["DataError", "HwmodelError", "Infeasible", "NameUnknown", "ShapeError", "SpecError"]
-__all__ += ["TooLarge"]
+__all__ += ["SpecWarning", "TooLarge", "near", "nearest", "one_line"]
+
+LONGEST = 1000  # characters of a message
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """The known word that was most likely meant; "" if none is close.
+
+    >>> near("efficency", ["efficiency", "source"])
+    'efficiency'
+    """
+    by_small = {name.lower(): name for name in sorted(map(str, known))}
+    close = get_close_matches(str(word).lower(), by_small, n=1, cutoff=0.6)
+    return by_small[close[0]] if close else ""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -25,11 +40,18 @@ def nearest(word: str, known: Iterable[str]) -> str:
     "did you mean 'efficiency'?"
     """
     names = sorted(map(str, known))
-    by_small = {name.lower(): name for name in names}
-    close = get_close_matches(str(word).lower(), by_small, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {by_small[close[0]]!r}?"
+    if close := near(word, names):
+        return f"did you mean {close!r}?"
     return f"known: {', '.join(names)}" if names else "none is known"
+
+
+def one_line(message: str) -> str:
+    """A message without line breaks and control characters, and cut in the middle if it is long.
+
+    What a user or a file says may stand in it, and a terminal obeys control characters.
+    """
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 4 :]}"
 
 
 class HwmodelError(Exception):
@@ -38,6 +60,10 @@ class HwmodelError(Exception):
 
 class SpecError(HwmodelError):
     """A field of a file breaks a rule; the message begins with file, line and field."""
+
+
+class SpecWarning(UserWarning):
+    """A field of a file is possible but improbable; the command line says so and goes on."""
 
 
 class NameUnknown(HwmodelError):
@@ -50,7 +76,18 @@ class NameUnknown(HwmodelError):
 
 
 class ShapeError(HwmodelError):
-    """A layer cannot take the tensor it is given."""
+    """A layer cannot take the tensor it is given.
+
+    Attributes:
+        where: network, or file and line, filled in by whoever knows them.
+        place: of the layer among those of its network, where it is known.
+    """
+
+    where = ""
+    place: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.where}: {super().__str__()}" if self.where else super().__str__()
 
 
 class DataError(HwmodelError):

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar, TypeVar
+from unicodedata import category
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -26,20 +29,31 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from hwmodel.errors import HwmodelError, NameUnknown, SpecError, nearest
+from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning
+from hwmodel.mistakes import sentence, show
 
-__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "alternatives"]
-__all__ += ["bundled", "folder", "load", "read_yaml", "validate", "whole_file"]
+__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
+__all__ += ["load", "read_yaml", "validate", "whole_file"]
+
+
+def _printable(text: str) -> str:
+    """No control characters, which a terminal would obey, and no halves of a character."""
+    for letter in text:
+        if letter not in "\n\t" and category(letter) in ("Cc", "Cs"):
+            raise ValueError(f"has the control character {letter!r}")
+    return text
+
 
 # YAML 1.2 knows numbers, booleans and text; none of them may stand in for another.
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Whole = StrictInt
 Flag = StrictBool
-Text = Annotated[StrictStr, Field(min_length=1)]
+Text = Annotated[StrictStr, Field(min_length=1), AfterValidator(_printable)]
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 
 MAX_SPEC_BYTES = 2**20  # of a spec or network file; some ten thousand layers
 MAX_DEPTH = 20  # of mappings and lists in each other
+MAX_DIGITS = 500  # of a number; Python writes out at most 4300
 
 
 def _version(value: Any) -> Any:
@@ -69,6 +83,10 @@ class NamedSpec(SpecModel):
     name: Name
     title: Text
     sources: dict[Name, Text] = Field(default={}, description="key -> publication")
+
+    def doubts(self) -> list[str]:
+        """What is possible but improbable, and is told when the file is read."""
+        return []
 
 
 Spec = TypeVar("Spec", bound=NamedSpec)
@@ -119,7 +137,14 @@ def _bundled(kind: type[NamedSpec], name: str) -> Any:
 
 
 def _named(kind: type[Spec], path: Path) -> Spec:
-    return validate(kind, read_yaml(path), path)
+    spec = validate(kind, read_yaml(path), path)
+    doubts = spec.doubts()
+    if doubts:
+        more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""
+        warnings.warn(
+            f"{path}: {doubts[0]}{more}", SpecWarning, stacklevel=2
+        )  # `load`: once a file
+    return spec
 
 
 def read_yaml(path: Path) -> Any:
@@ -173,8 +198,16 @@ def _refuse(text: str, path: Path) -> None:
         if isinstance(token, references):
             word = type(token).__name__.removesuffix("Token").lower()
             raise SpecError(f"{where}: has a YAML {word}; write the value out instead")
-        if isinstance(token, tokens.ScalarToken) and token.plain and token.value == "<<":
-            raise SpecError(f"{where}: has a YAML merge; write the fields out instead")
+        if isinstance(token, tokens.ScalarToken) and token.plain:
+            _refuse_scalar(token.value, where)
+
+
+def _refuse_scalar(text: str, where: str) -> None:
+    """Merges, and numbers that are too long to be shown again."""
+    if text == "<<":
+        raise SpecError(f"{where}: has a YAML merge; write the fields out instead")
+    if len(text) > MAX_DIGITS and text.lstrip("+-.")[:1].isdigit() and " " not in text:
+        raise SpecError(f"{where}: has a number of more than {MAX_DIGITS} digits")
 
 
 def validate(kind: type[Model], values: Any, path: Path | str) -> Model:
@@ -183,130 +216,11 @@ def validate(kind: type[Model], values: Any, path: Path | str) -> Model:
     Raises: SpecError.
     """
     if not isinstance(values, dict):
-        raise SpecError(f"{path}: holds {_show(values)}, not 'field: value' lines")
+        raise SpecError(f"{path}: holds {show(values)}, not 'field: value' lines")
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise SpecError(_sentence(error, kind, values, path)) from None
-
-
-# What pydantic calls a mistake, and how it is said here; its `ctx` fills in the rest.
-_RULES = {
-    "bool_type": "must be true or false",
-    "dict_type": "must be 'field: value' lines",
-    "finite_number": "must be finite",
-    "float_type": "must be a number",
-    "greater_than_equal": "must be at least {ge}",
-    "int_type": "must be a whole number",
-    "less_than_equal": "must be at most {le}",
-    "literal_error": "must be {expected}",
-    "model_attributes_type": "must be 'field: value' lines",
-    "model_type": "must be 'field: value' lines",
-    "string_pattern_mismatch": "must match {pattern}",
-    "string_too_long": "must have at most {max_length} characters",
-    "string_too_short": "must not be empty",
-    "string_type": "must be text",
-    "too_long": "must have at most {max_length} entries",
-    "too_short": "must have at least {min_length}",
-    "tuple_type": "must be a list",
-    "union_tag_invalid": "must be one of {expected_tags}",
-    "value_error": "{error}",
-}
-_UNKNOWN = ("extra_forbidden", "invalid_key")
-
-
-def _sentence(error: ValidationError, kind: type[SpecModel], values: Any, path: Path | str) -> str:
-    """`file:line: field: what is wrong, with the value and what is accepted`."""
-    errors = _independent(error.errors())
-    first = min(errors, key=lambda e: e["type"] not in _UNKNOWN)  # typos first
-    wrong, location, context = first["type"], first["loc"], first.get("ctx", {})
-    if wrong.startswith("union_tag"):  # the field that should tell alternatives apart
-        location = (*location, context["discriminator"].strip("'"))
-        wrong = "missing" if wrong == "union_tag_not_found" else wrong
-    trail, value, line = _follow(location, values, named=wrong in (*_UNKNOWN, "missing"))
-    where = f"{path}:{line}" if line else f"{path}"
-    field = ".".join(trail)
-    if wrong in _UNKNOWN:
-        hint = nearest(trail[-1], _fields_at(kind, values, location))
-        return f"{where}: {field} is not a field; {hint}"
-    if wrong == "missing":
-        return f"{where}: {field} is missing"
-    problem = _RULES.get(wrong, first["msg"]).format_map(context)
-    shown = field if wrong == "value_error" else f"{field} {_show(value)}"  # ours show it
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return ": ".join(part for part in (where, shown, problem) if part) + more
-
-
-def _independent(errors: list[Any]) -> list[Any]:
-    """Without those that pydantic adds about a list because one of its entries is wrong."""
-    inner = {error["loc"][:n] for error in errors for n in range(len(error["loc"]))}
-    return [error for error in errors if error["type"] != "too_short" or error["loc"] not in inner]
-
-
-def _follow(
-    location: tuple[int | str, ...], values: Any, *, named: bool
-) -> tuple[list[str], Any, int]:
-    """Names along an error's location, the value there, and its line.
-
-    A list entry is called by its `name` where it has one; steps that pydantic adds to tell
-    alternatives apart do not stand in the file and are passed over. A last step that does not
-    stand there either is part of the name if it is `named`: it is what is missing.
-    """
-    trail: list[str] = []
-    line = 0
-    for step in location:
-        marks = getattr(values, "lc", None)
-        if isinstance(values, dict) and step in values:
-            line = marks.key(step)[0] + 1 if marks else line
-            values = values[step]
-            trail.append(str(step))
-        elif isinstance(values, list) and isinstance(step, int) and step < len(values):
-            line = marks.item(step)[0] + 1 if marks else line
-            values = values[step]
-            has_name = isinstance(values, dict) and isinstance(values.get("name"), str)
-            trail.append(values["name"] if has_name else str(step + 1))
-        elif named and step == location[-1]:
-            line = marks.line + 1 if marks and not line else line
-            trail.append(str(step + 1) if isinstance(step, int) else step)
-    return trail, values, line
-
-
-def _fields_at(kind: type[SpecModel], values: Any, location: tuple[int | str, ...]) -> list[str]:
-    """Fields accepted in the place of the last step of `location`, which is none of them.
-
-    Found by a walk along the schema. Where it allows for several models, the one is meant that
-    knows most of the fields that stand there.
-    """
-    whole = kind.model_json_schema(by_alias=True)
-    models = [*alternatives(whole, whole)]
-    for step in location[:-1]:
-        if isinstance(values, list) or (isinstance(values, dict) and step in values):
-            values = values[step]  # type: ignore[index]
-            inner = [m.get("properties", {}).get(step) or m.get("items") for m in models]
-            models = [a for schema in inner if schema for a in alternatives(schema, whole)]
-    properties = [m.get("properties", {}) for m in models]
-    properties = [fields for fields in properties if location[-1] not in fields]
-    return list(max(properties, key=lambda fields: len(fields.keys() & set(values)), default=()))
-
-
-def alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A schema without references; where it allows for several, each of them."""
-    if "$ref" in schema:
-        schema = whole["$defs"][schema["$ref"].split("/")[-1]]
-    inner = schema.get("anyOf", []) + schema.get("oneOf", [])
-    for alternative in inner:
-        yield from alternatives(alternative, whole)
-    if not inner:
-        yield schema
-
-
-def _show(value: Any) -> str:
-    text = repr(value) if isinstance(value, (str, int, float, bool)) or value is None else ""
-    if isinstance(value, dict):
-        text = "a mapping"
-    elif isinstance(value, list):
-        text = f"a list of {len(value)}"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        raise SpecError(sentence(error, kind, values, path)) from None
 
 
 @contextmanager

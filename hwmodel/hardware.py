@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 
 from hwmodel import quantity
 from hwmodel.files import Name, NamedSpec, SpecModel, Text, Whole
+from hwmodel.mistakes import Contradiction
 from hwmodel.problem import OPERANDS, Operand
 
 __all__ = ["Buffer", "Hardware", "Level", "Price", "Priced", "PricedMemory", "PricedOperation"]
@@ -56,6 +57,11 @@ class Priced(Protocol):
     def holder(self, level: int, operand: Operand) -> PricedMemory: ...  # noqa: D102
 
     def price(self, operation: str, bits: int) -> PricedOperation | None: ...  # noqa: D102
+
+
+# Between what is known of a bit in a register or a Boolean operation and one word over a network,
+# with room on both sides [pJ].
+PLAUSIBLE_PJ = 1e-4, 1e5
 
 
 class Energy(NamedTuple):
@@ -233,10 +239,16 @@ class Hardware(NamedSpec):
         self._check_levels()
         self._check_units()
         if not any(price.operation == "mac" for price in self.arithmetic):
-            raise ValueError("arithmetic has no price for a 'mac'")
-        prices = [(price.operation, price.bits) for price in self.arithmetic]
-        if len(set(prices)) < len(prices):
-            raise ValueError("arithmetic prices one operation twice at the same width")
+            raise Contradiction("has no price for a 'mac'", "arithmetic")
+        known: set[tuple[str, int]] = set()
+        for place, price in enumerate(self.arithmetic):
+            if (price.operation, price.bits) in known:
+                raise Contradiction(
+                    f"prices a {price.bits}-bit {price.operation} a second time",
+                    "arithmetic",
+                    place,
+                )
+            known.add((price.operation, price.bits))
         return self
 
     def _check_levels(self) -> None:
@@ -246,26 +258,55 @@ class Hardware(NamedSpec):
             top = max((n for n in numbers if n is not None), default=0)
             missing = sorted(set(range(top + 1)) - set(numbers), reverse=True)
             gap = f"level {missing[0]} is missing" if missing else "they must fall by one to 0"
-            raise ValueError(f"levels are numbered {numbers}, outermost first: {gap}")
-        for level in self.levels:
+            raise Contradiction(f"are numbered {numbers}, outermost first: {gap}", "levels")
+        for place, level in enumerate(self.levels):
             held = sorted(operand for buffer in level.buffers for operand in buffer.holds)
             if held != sorted(OPERANDS):
-                raise ValueError(
-                    f"level {level.name} holds {', '.join(held)}; each of I, F, O exactly once"
+                raise Contradiction(
+                    f"holds {', '.join(held)}; each of I, F, O exactly once", "levels", place
                 )
-        names = [buffer.name for level in self.levels for buffer in level.buffers]
-        if len(set(names)) < len(names):
-            raise ValueError(f"two memories have the same name: {', '.join(names)}")
         if any(buffer.capacity_bits is not None for buffer in self.levels[0].buffers):
-            raise ValueError(f"{self.levels[0].name} is the outermost; its capacity is 'unlimited'")
+            raise Contradiction("is the outermost; its capacity is 'unlimited'", "levels", 0)
+        names: set[str] = set()
+        for buffer, at in self._placed():
+            if buffer.name in names:
+                raise Contradiction("a memory before it has the same name", *at)
+            names.add(buffer.name)
+
+    def _placed(self) -> list[tuple[Buffer, tuple[str | int, ...]]]:
+        """Every memory and the way to it in the file."""
+        return [
+            (buffer, ("levels", i, *(("split", k) if len(level.buffers) > 1 else ())))
+            for i, level in enumerate(self.levels)
+            for k, buffer in enumerate(level.buffers)
+        ]
 
     def _check_units(self) -> None:
-        buffers = [buffer for level in self.levels for buffer in level.buffers]
-        stated = [(buffer.name, energy.unit) for buffer in buffers for energy in buffer.energies]
-        stated += [(price.operation, price.stated.unit) for price in self.arithmetic]
-        for name, unit in stated:
-            if unit not in (None, self.energy_unit):
-                raise ValueError(f"{name} is in {unit}, but energy_unit is {self.energy_unit}")
+        stated = [(energy, at) for buffer, at in self._placed() for energy in buffer.energies]
+        stated += [(price.stated, ("arithmetic", i)) for i, price in enumerate(self.arithmetic)]
+        for energy, at in stated:
+            if energy.unit not in (None, self.energy_unit):
+                raise Contradiction(
+                    f"is in {energy.unit}, but energy_unit is {self.energy_unit}", *at
+                )
+
+    def doubts(self) -> list[str]:
+        """Energies in pJ that are far from any known memory or circuit: mistaken units, mostly."""
+        if self.energy_unit != "pJ":
+            return []
+        stated = [(b.name, e, e.value, "bit") for b, _ in self._placed() for e in b.energies]
+        stated += [
+            (f"{p.bits}-bit {p.operation}", p.stated, p.energy_per_operation, "operation")
+            for p in self.arithmetic
+        ]
+        least, most = PLAUSIBLE_PJ
+        found = dict.fromkeys(
+            f"{name}: {value:g} pJ per {per} is outside {least:g} to {most:g}; is the unit right?"
+            + (f" A bare number is in pJ per {per}" if energy.unit is None else "")
+            for name, energy, value, per in stated
+            if value and not least <= value <= most
+        )
+        return list(found)
 
     def holder(self, level: int, operand: Operand) -> Buffer:
         """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""

@@ -136,6 +136,10 @@ class TensorRule(SpecModel):
     where: Where = Where()
     bits: TensorWidth
     signal: Width
+    format: Literal["integer", "floating"] = Field(
+        default="integer",
+        description="of words narrower than full precision, in which operators add",
+    )
     source: Text
 
 
@@ -192,6 +196,7 @@ class Edge(NamedTuple):
     bits: int  # of an element going forward [bit]
     signal_bits: int  # of an element of the signal that comes back [bit]
     sum_bits: int  # of the +-1 sum that it is or was taken from [bit]
+    floating: bool = False  # whether words narrower than full precision are floating-point
 
 
 class Treatment(NamedTuple):
@@ -275,7 +280,7 @@ class Method(NamedSpec):
             signal = _width_of(rule.signal, sums, accounting)
             if measured is not None and rule.signal == "boolean_signal" and ins:
                 signal = _measured_signal(node, found, ins[0]) or signal
-            edges[name] = Edge(bits, signal, sums)
+            edges[name] = Edge(bits, signal, sums, rule.format == "floating")
         return edges
 
     def kept_bits(self, node: Node, edges: Mapping[str, Edge], accounting: Accounting) -> int:

@@ -9,40 +9,29 @@ construct, and it is gone once the file is read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass, field
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import (
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationError,
-    field_validator,
-    validate_call,
-)
+from pydantic import Discriminator, Field, Tag, field_validator
 
-from hwmodel.errors import NameUnknown, ShapeError, SpecError, nearest
+from hwmodel.errors import ShapeError, SpecError, near
 from hwmodel.files import (
     Name,
     NamedSpec,
     SpecModel,
-    Text,
-    Version,
     Whole,
-    folder,
     is_path,
-    load,
     read_yaml,
     validate,
 )
 from hwmodel.layers import INPUT, Layer, Shape
+from hwmodel.mistakes import line_of
+from hwmodel.zoo import member, zoo
 
-__all__ = ["BEFORE", "INPUT", "Network", "NetworkFile", "Node", "Repeat", "family_arguments"]
-__all__ += ["family_member", "load_network", "zoo"]
+__all__ = ["BEFORE", "INPUT", "Network", "NetworkFile", "Node", "Repeat", "family_member"]
+__all__ += ["load_network", "zoo"]
 
 BEFORE = "before"  # what layers of a repeated list call what comes into their round
 MAX_LAYERS = 10_000
@@ -157,45 +146,62 @@ class Network(NamedSpec):
 
     def _placed(self, omitted: frozenset[str]) -> list[_Placed]:
         """Layers with their inputs' names and shapes resolved."""
-        shapes: dict[str, Shape] = {INPUT: self.input}
-        stands_for = {INPUT: INPUT}  # an omitted layer stands for its input
+        walk = _Walk(omitted, {INPUT: self.input}, {INPUT: INPUT})
         before = INPUT
-        placed = []
-        for layer in self.layers:
-            if layer.name == INPUT:
-                raise ShapeError(f"{self.name}: {INPUT!r} is the network's own input, no layer")
-            if layer.name in shapes:
-                raise ShapeError(f"{self.name}: two layers are called {layer.name!r}")
-            inputs = layer.inputs or (() if layer.kind == "source" else (before,))
-            unknown = [name for name in inputs if name not in shapes]
-            if unknown:
-                raise ShapeError(
-                    f"{self.name}: layer {layer.name} takes {unknown[0]!r}, "
-                    "which is no layer before it"
-                )
-            given = tuple(shapes[name] for name in inputs)
-            shapes[layer.name] = layer.output_shape(given)
+        for place, layer in enumerate(self.layers):
+            try:
+                walk.add(layer, before)
+            except ShapeError as error:
+                error.where, error.place = error.where or self.name, place
+                raise
             before = layer.name
-            found = tuple(stands_for[name] for name in inputs)
-            gone = layer.kind in omitted and layer.role is None and len(found) == 1
-            stands_for[layer.name] = found[0] if gone else layer.name
-            if not gone:
-                placed.append(_Placed(layer, found, given, shapes[layer.name]))
-            if layer.shares:
-                self._check_shared(placed, layer, given)
-        return placed
+        return list(walk.placed.values())
 
-    def _check_shared(self, placed: list[_Placed], layer: Layer, given: tuple[Shape, ...]) -> None:
+
+@dataclass
+class _Walk:
+    """What is known of a network's layers on the way from the first to the last."""
+
+    omitted: frozenset[str]  # kinds of layers that are as if not there
+    shapes: dict[str, Shape]
+    stands_for: dict[str, str]  # an omitted layer stands for its input, any other for itself
+    placed: dict[str, _Placed] = field(default_factory=dict)
+
+    def add(self, layer: Layer, before: str) -> None:
+        """Place the next layer; `before` is the one before it. Raises: ShapeError."""
+        if layer.name == INPUT:
+            raise ShapeError(f"{INPUT!r} is the network's own input, no layer")
+        if layer.name in self.shapes:
+            raise ShapeError(f"two layers are called {layer.name!r}")
+        inputs = layer.inputs or (() if layer.kind == "source" else (before,))
+        unknown = next((name for name in inputs if name not in self.shapes), None)
+        if unknown is not None:
+            close = near(unknown, self.shapes)
+            hint = f"; did you mean {close!r}?" if close else ""
+            raise ShapeError(
+                f"layer {layer.name} takes {unknown!r}, which is no layer before it{hint}"
+            )
+        given = tuple(self.shapes[name] for name in inputs)
+        self.shapes[layer.name] = layer.output_shape(given)
+        found = tuple(self.stands_for[name] for name in inputs)
+        gone = layer.kind in self.omitted and layer.role is None and len(found) == 1
+        self.stands_for[layer.name] = found[0] if gone else layer.name
+        if layer.shares:
+            self._check_shared(layer, layer.shares, given)
+        if not gone:
+            self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
+
+    def _check_shared(self, layer: Layer, shares: str, given: tuple[Shape, ...]) -> None:
         """See that the layer whose weights are used has as many. Raises: ShapeError."""
-        owner = next((p for p in placed if p.layer.name == layer.shares), None)
+        owner = self.placed.get(shares)
         wanted = layer.weights(given) or layer.other_parameters(given)
         own = owner and (
             owner.layer.weights(owner.input_shapes),
             owner.layer.other_parameters(owner.input_shapes),
         )
-        if not own or wanted not in own or layer.name == layer.shares:
+        if not own or wanted not in own:
             raise ShapeError(
-                f"{self.name}: layer {layer.name} shares {wanted:,} weights of {layer.shares!r}, "
+                f"layer {layer.name} shares {wanted:,} weights of {shares!r}, "
                 f"which is no layer before it that has as many"
             )
 
@@ -266,42 +272,15 @@ class NetworkFile(NamedSpec):
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return Network(**fields | {"layers": tuple(layers)})
 
-
-class _Member(SpecModel):
-    """One line of the zoo; the fields beyond these are the family's arguments."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    family: Text
-    title: Text
-    source: Text
-
-
-class _Zoo(SpecModel):
-    version: Version
-    members: dict[str, _Member]
-
-
-@cache
-def zoo() -> dict[str, _Member]:
-    """Bundled networks by name."""
-    path = folder(Network.FOLDER) / "zoo.yaml"
-    return validate(_Zoo, read_yaml(path), path).members
-
-
-def _member(name: str) -> _Member:
-    members = zoo()
-    if name not in members:
-        raise NameUnknown(Network.KIND, name, members)
-    return members[name]
-
-
-def family_arguments(name: str) -> dict[str, Any]:
-    """What the family of a bundled network is told, defaults included. Raises: NameUnknown."""
-    member = _member(name)
-    family = import_module(f"hwmodel.networks.{member.family}").network
-    parameters = signature(family).parameters.values()
-    return {p.name: p.default for p in parameters} | (member.model_extra or {})
+    def way_to(self, place: int) -> tuple[str | int, ...]:
+        """The way in the file to the layer that stands at `place` once lists are written out."""
+        for number, entry in enumerate(self.layers):
+            length = entry.repeat * len(entry.layers) if isinstance(entry, Repeat) else 1
+            if place < length:
+                inner = place % len(entry.layers) if isinstance(entry, Repeat) else None
+                return ("layers", number, *(() if inner is None else ("layers", inner)))
+            place -= length
+        return ("layers",)
 
 
 def family_member(name: str, changes: Mapping[str, Any] | None = None) -> Network:
@@ -309,33 +288,7 @@ def family_member(name: str, changes: Mapping[str, Any] | None = None) -> Networ
 
     Raises: NameUnknown; SpecError for an argument that its family does not have or cannot take.
     """
-    member, usual = _member(name), family_arguments(name)
-    for argument, value in (changes or {}).items():
-        if argument not in usual:
-            raise SpecError(f"network {name}: {argument}: {nearest(argument, usual)}")
-        if (
-            isinstance(value, int)
-            and isinstance(usual[argument], int)
-            and value < 1 <= usual[argument]
-        ):
-            raise SpecError(f"network {name}: {argument} {value!r}: must be at least 1")
-    family = import_module(f"hwmodel.networks.{member.family}").network
-    arguments = {**(member.model_extra or {}), **(changes or {})}
-    try:
-        wired = validate_call(config={"strict": True})(family)(**arguments)
-        return Network(
-            version=1,
-            name=name,
-            title=member.title,
-            sources={"definition": member.source},
-            **wired,
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise SpecError(f"network {name}: {place} {first['input']!r}: {first['msg']}") from None
-    except (ArithmeticError, LookupError, ValueError) as error:
-        raise SpecError(f"network {name}: its family cannot take {changes}: {error}") from None
+    return validate(Network, member(name, changes or {}), f"network {name}")
 
 
 def load_network(
@@ -359,6 +312,20 @@ def load_network(
     elif isinstance(what, Network):
         network = what
     else:
-        network = load(NetworkFile, what).network()
+        return _read(Path(what))
     network.nodes()  # a wrong graph is refused where it is read
+    return network
+
+
+def _read(path: Path) -> Network:
+    """The network of a YAML file; what is wrong with its graph is told with the line."""
+    values = read_yaml(path)
+    file = validate(NetworkFile, values, path)
+    network = file.network()
+    try:
+        network.nodes()
+    except ShapeError as error:
+        if error.place is not None:
+            error.where = f"{path}:{line_of(values, file.way_to(error.place))}"
+        raise
     return network

@@ -138,6 +138,12 @@ class _Tensor(NamedTuple):
     elements: int
     bits: int
     signal_bits: int
+    floating: bool = False  # whether words narrower than full precision are floating-point
+
+
+def _tensor(name: str, elements: int, edge: Edge) -> _Tensor:
+    """The tensor of an edge of the graph."""
+    return _Tensor(name, elements, edge.bits, edge.signal_bits, edge.floating)
 
 
 def _operator(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
@@ -146,9 +152,9 @@ def _operator(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Strea
     if cost is None:
         return
     batch, name = job.batch, node.layer.name
-    out = _Tensor("O", batch * prod(node.output_shape), *edges[name][:2])
+    out = _tensor("O", batch * prod(node.output_shape), edges[name])
     ins = [
-        _Tensor("I" if len(node.inputs) == 1 else f"I{i}", batch * prod(shape), *edges[source][:2])
+        _tensor("I" if len(node.inputs) == 1 else f"I{i}", batch * prod(shape), edges[source])
         for i, (source, shape) in enumerate(zip(node.inputs, node.input_shapes, strict=True), 1)
     ]
     if node.layer.kind == "activation" and ins[0].bits == out.bits == 1:
@@ -209,13 +215,16 @@ def _counted(
 ) -> tuple[Operation, ...]:
     """Additions, multiply-adds and special functions for each element of the output.
 
-    On full-precision words they are floating-point; on narrower ones integer logic.
+    Additions are as wide as the widest word, and floating-point if that is: a full-precision
+    one, or one whose rule says so. Others are integer logic. Multiply-adds and special functions
+    are in full precision.
     """
     adds, macs, specials = (count * out.elements for count in counts)
     full = job.accounting.full_precision_bits
     bits = max(tensor.bits for tensor in (*ins, out))
+    floating = any(tensor.floating for tensor in (*ins, out) if tensor.bits == bits)
     add = Operation("add", bits, adds)
-    if bits < full:
+    if bits < full and not floating:
         add = Operation("logic", 1, adds * adder_operations(bits))
     return add, Operation("mac", full, macs), Operation("special", full, specials)
 
@@ -226,8 +235,9 @@ def _fork(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
     if not job.trains or len(node.consumers) < 2 or not learned:
         return
     size = job.batch * prod(node.output_shape)
-    bits = edges[node.layer.name].signal_bits
-    tensor = _Tensor("dO", size, bits, bits)
+    edge = edges[node.layer.name]
+    bits = edge.signal_bits
+    tensor = _tensor("dO", size, edge)._replace(bits=bits)
     operations = _counted((len(node.consumers) - 1, 0, 0), [tensor], tensor, job)
     yield Stream(
         node.layer.name, "backward_input", "elementwise", "dO",

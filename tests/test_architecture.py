@@ -19,8 +19,9 @@ PACKAGE = Path(__file__).parent.parent / "hwmodel"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 LADDER = [
     {"errors"},
+    {"mistakes"},
     {"quantity", "files", "problem"},
-    {"provenance"},
+    {"provenance", "zoo"},
     {"hardware", "accounting", "published", "training", "trace"},
     {"trainer"},
     {"layers", "prices"},

@@ -104,9 +104,9 @@ def test_a_capacity_is_read_in_bits(tmp_path):
          "level, name, read_energy, source, write_energy"),
         ("capacity: 64 KiB, ", "", ":8: levels.SRAM.capacity is missing"),
         ("energy: 5 pJ/B, source: me", "energy: 5 pJ/B", ":8: levels.SRAM.source is missing"),
-        (SRAM, "", ": levels are numbered [2, 0], outermost first: level 1 is missing"),
+        (SRAM, "", ":6: levels: are numbered [2, 0], outermost first: level 1 is missing"),
         ("level: 1,", "level: 3,",
-         ": levels are numbered [2, 3, 0], outermost first: level 1 is missing"),
+         ":6: levels: are numbered [2, 3, 0], outermost first: level 1 is missing"),
         (PRICE, "", ":1: arithmetic is missing"),
         ("levels:\n", "levels: []\nzzz:\n",
          ":7: zzz is not a field; known: arithmetic, energy_unit, levels, name, notes, sources, "
@@ -130,7 +130,7 @@ def test_a_capacity_is_read_in_bits(tmp_path):
         ("64 KiB", "~", ":8: levels.SRAM.capacity: None has no unit; write a size as in '64 KiB', or "
                         "'unlimited'"),
         ("64 KiB", "1e305 GiB", ":8: levels.SRAM.capacity: '1e305 GiB': the number is too large"),
-        ("unlimited", "1 GiB", ": DRAM is the outermost; its capacity is 'unlimited'"),
+        ("unlimited", "1 GiB", ":7: levels.DRAM: is the outermost; its capacity is 'unlimited'"),
         # energies
         ("5 pJ/B", "-5 pJ/B", ":8: levels.SRAM.access_energy: '-5 pJ/B': an energy must be finite and "
                               "at least 0"),
@@ -156,7 +156,7 @@ def test_a_capacity_is_read_in_bits(tmp_path):
         ("5 pJ/B", "12:30", f":8: levels.SRAM.access_energy: '12:30': ':30' {ACCESS}"),
         ("5 pJ/B", "5 kJ/B", f":8: levels.SRAM.access_energy: '5 kJ/B': 'kJ/B' {ACCESS}"),
         ("5 pJ/B", "1V", f":8: levels.SRAM.access_energy: '1V': 'V' {ACCESS}"),
-        ("5 pJ/B", "5 MAC/B", ": SRAM is in MAC, but energy_unit is pJ"),
+        ("5 pJ/B", "5 MAC/B", ":8: levels.SRAM: is in MAC, but energy_unit is pJ"),
         ("5 pJ/B", "~", ":8: levels.SRAM: give one of access_energy, efficiency, or read_energy with "
                         "write_energy; here: none of them"),
         ("access_energy: 5 pJ/B", "read_energy: 5 pJ/B",
@@ -167,26 +167,26 @@ def test_a_capacity_is_read_in_bits(tmp_path):
         ("access_energy: 5 pJ/B", "efficiency: 0.2",
          ":8: levels.SRAM.efficiency: 0.2 has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'"),
         ("energy_unit: pJ", "energy_unit: J", ":4: energy_unit 'J': must be 'pJ' or 'MAC'"),
-        ("energy_unit: pJ", "energy_unit: MAC", ": DRAM is in pJ, but energy_unit is MAC"),
+        ("energy_unit: pJ", "energy_unit: MAC", ":7: levels.DRAM: is in pJ, but energy_unit is MAC"),
         # what is held
-        ("[I, F, O]", "[I, F]", ": level DRAM holds F, I; each of I, F, O exactly once"),
+        ("[I, F, O]", "[I, F]", ":7: levels.DRAM: holds F, I; each of I, F, O exactly once"),
         ("[I, F, O]", "[I, F, X]", ":7: levels.DRAM.holds.3 'X': must be 'I', 'F' or 'O'"),
         ("[I, F, O]", "[]", ":7: levels.DRAM.holds a list of 0: must have at least 1"),
-        ("name: SRAM", "name: DRAM", ": two memories have the same name: DRAM, DRAM, RF"),
+        ("name: SRAM", "name: DRAM", ":8: levels.DRAM: a memory before it has the same name"),
         # arithmetic
-        ("operation: mac", "operation: add", ": arithmetic has no price for a 'mac'"),
+        ("operation: mac", "operation: add", ":10: arithmetic: has no price for a 'mac'"),
         ("operation: mac", "operation: multiply",
          ":11: arithmetic.1.operation 'multiply': must be 'mac', 'int-mac', 'add', 'int-add' or 'logic'"),
         ("bits: 32", "bits: 0", ":11: arithmetic.1.bits 0: must be at least 1"),
         ("bits: 32", "bits: 32.0", ":11: arithmetic.1.bits 32.0: must be a whole number"),
         ("energy: 4.6 pJ, source", "source", ":11: arithmetic.1: give energy (of the whole) or "
                                              "efficiency (of one operation in it)"),
-        ("energy: 4.6 pJ", "energy: 1 MAC", ": mac is in MAC, but energy_unit is pJ"),
+        ("energy: 4.6 pJ", "energy: 1 MAC", ":11: arithmetic.1: is in MAC, but energy_unit is pJ"),
         ("energy: 4.6 pJ", "efficiency: 1.7 GB/s/mW",
          ":11: arithmetic.1.efficiency: '1.7 GB/s/mW': 'GB/s/mW' is no operation efficiency; use one "
          "of TOPS/W, GOPS/W"),
         (PRICE, PRICE + PRICE.split("\n")[1],
-         ": arithmetic prices one operation twice at the same width"),
+         ":12: arithmetic.2: prices a 32-bit mac a second time"),
     ],
 )  # fmt: skip
 def test_a_chip_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, sentence):

@@ -84,18 +84,18 @@ def test_a_network_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new,
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("name: act1", "name: conv1", "net: two layers are called 'conv1'"),
-        ("name: act1", "name: input", "net: 'input' is the network's own input, no layer"),
+        ("name: act1", "name: conv1", ":7: two layers are called 'conv1'"),
+        ("name: act1", "name: input", ":7: 'input' is the network's own input, no layer"),
         ("kind: activation", "kind: activation, inputs: [nope]",
-         "net: layer act1 takes 'nope', which is no layer before it"),
+         ":7: layer act1 takes 'nope', which is no layer before it"),
         ("kind: activation", "kind: activation, inputs: [pool1]",
-         "net: layer act1 takes 'pool1', which is no layer before it"),
+         ":7: layer act1 takes 'pool1', which is no layer before it"),
         ("kind: activation", "kind: activation, inputs: [input, conv1]",
-         "layer act1: takes 1 input, is given 2"),
+         ":7: layer act1: takes 1 input, is given 2"),
         ("padding: 1", "groups: 3",
-         "layer conv1: groups 3 does not divide the 8 output channels (input (3, 8, 8), channels 8)"),
+         ":6: layer conv1: groups 3 does not divide the 8 output channels (input (3, 8, 8), channels 8)"),
         ("padding: 1", "dilation: 18",
-         "layer conv1: the effective kernel spans 37 rows, more than the 8 of its input (3, 8, 8) with padding "
+         ":6: layer conv1: the effective kernel spans 37 rows, more than the 8 of its input (3, 8, 8) with padding "
          "[0, 0, 0, 0]"),
     ],
 )  # fmt: skip
@@ -103,7 +103,7 @@ def test_layers_that_do_not_fit_together_are_named(tmp_path, old, new, sentence)
     path = written(tmp_path, NETWORK, (old, new))
     with pytest.raises(ShapeError) as caught:
         load_network(path)
-    assert str(caught.value) == sentence
+    assert str(caught.value) == f"{path}{sentence}"
 
 
 def test_an_unknown_network_comes_with_the_nearest():

@@ -8,8 +8,13 @@ import time
 
 import pytest
 
+from hwmodel import __version__
+from hwmodel.accounting import Accounting
 from hwmodel.errors import HwmodelError
 from hwmodel.files import load
+from hwmodel.hardware import Hardware
+from hwmodel.method import Method
+from hwmodel.provenance import input_of, written
 from hwmodel.sweep.file import SweepFile
 from hwmodel.sweep.parts import opened
 from hwmodel.sweep.plan import plan
@@ -30,6 +35,7 @@ axes:
   - {hardware.levels.L1.capacity: [2 KiB, 8 bit, 1 MiB]}
   - {hardware.arithmetic.mac.32: {times: [0.1, 0.5, 0.7, 0.9, 1, 2, 3, 4]}}
 """
+COMMAND = written("sweep", "sizes.yaml", {})
 PAPER = SWEEP.replace("[paper, full]", "paper")
 POINTS = 384
 
@@ -48,7 +54,7 @@ def planned(tmp_path, text=SWEEP):
 def unbroken(tmp_path_factory):
     """The table as one process writes it, never stopped."""
     folder = tmp_path_factory.mktemp("unbroken")
-    summary = run(planned(folder), folder / "t.csv", jobs=1, progress=quiet)
+    summary = run(planned(folder), folder / "t.csv", COMMAND, jobs=1, progress=quiet)
     assert (summary.points, summary.failed, summary.unproved) == (POINTS, POINTS // 3, 0)
     assert summary.first_reason.startswith("fc1, forward on ascend: no tile fits")
     assert not (folder / "t.csv.parts").exists()
@@ -64,7 +70,7 @@ def test_parts_in_any_order_make_the_same_table(tmp_path, unbroken, monkeypatch)
 
     monkeypatch.setattr(module, "completed", backwards)
     numbers = []
-    run(planned(tmp_path), tmp_path / "t.csv", jobs=1,
+    run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1,
         progress=lambda what, done, total: numbers.append((what, done, total)))  # fmt: skip
     assert (tmp_path / "t.csv").read_bytes() == unbroken
     assert numbers[-1] == ("points", POINTS, POINTS)
@@ -128,7 +134,7 @@ def test_stopped_by_a_person_it_says_how_to_go_on(tmp_path, unbroken):
     assert said == (
         "hwmodel: stopped; t.csv.parts holds what is done: go on with the same command and --resume\n"
     )
-    run(planned(tmp_path), tmp_path / "t.csv", jobs=1, resume=True, progress=quiet)
+    run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1, resume=True, progress=quiet)
     assert (tmp_path / "t.csv").read_bytes() == unbroken
 
 
@@ -141,10 +147,10 @@ def test_stopped_while_the_table_is_put_together_nothing_is_lost(tmp_path, unbro
     with monkeypatch.context() as patched:
         patched.setitem(parts._WRITERS, ".csv", stopped)
         with pytest.raises(KeyboardInterrupt):
-            run(planned(tmp_path), tmp_path / "t.csv", jobs=1, progress=quiet)
+            run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1, progress=quiet)
     with monkeypatch.context() as patched:  # nothing is computed again
         patched.setattr("hwmodel.sweep.run.run_part", stopped)
-        run(planned(tmp_path), tmp_path / "t.csv", jobs=1, resume=True, progress=quiet)
+        run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1, resume=True, progress=quiet)
     assert (tmp_path / "t.csv").read_bytes() == unbroken
 
 
@@ -158,7 +164,7 @@ def test_two_processes_write_the_same_table_though_one_is_killed(tmp_path, unbro
             killed.append(next(c for c in active_children() if c.name.startswith("SpawnProcess")))
             killed[0].kill()
 
-    run(planned(tmp_path), tmp_path / "t.csv", jobs=2, progress=kill)
+    run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=2, progress=kill)
     assert killed
     assert (tmp_path / "t.csv").read_bytes() == unbroken
 
@@ -196,7 +202,7 @@ def test_a_cluster_writes_the_same_table_though_a_worker_is_killed(tmp_path, unb
                 killed.append(next(iter(cluster.workers.values())).pid)
                 os.kill(killed[0], signal.SIGKILL)
 
-        run(planned(tmp_path), tmp_path / "t.csv", jobs=1, scheduler=cluster.scheduler_address,
+        run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1, scheduler=cluster.scheduler_address,
             progress=kill)  # fmt: skip
     assert killed
     assert (tmp_path / "t.csv").read_bytes() == unbroken
@@ -226,6 +232,16 @@ def test_parquet_has_the_values_of_the_csv(hwmodel, tmp_path):
     assert read_results(tmp_path / "a.parquet") == read_results(tmp_path / "t.csv")
 
 
+def test_every_row_says_where_it_comes_from(unbroken):
+    header, row = (line.split(",") for line in unbroken.decode().splitlines()[:2])
+    made = dict(zip(header[-3:], row[-3:], strict=True))
+    assert made["version"] == __version__
+    assert made["command"] == "hwmodel sweep sizes.yaml"
+    names = [input_of(load(kind, name)).sha256[:8] for kind, name in (
+        (Hardware, "ascend"), (Hardware, "v100"), (Accounting, "paper"), (Method, "bold"))]  # fmt: skip
+    assert all(name in made["inputs_sha256"].split("-") for name in names)
+
+
 def test_parts_of_another_sweep_are_refused(tmp_path):
     first = planned(tmp_path)
     folder = opened(tmp_path / "t.csv", first.digest, resume=False)
@@ -233,9 +249,9 @@ def test_parts_of_another_sweep_are_refused(tmp_path):
     other = planned(tmp_path, SWEEP.replace("2 KiB, 8 bit", "3 KiB, 8 bit"))
     assert other.digest != first.digest
     with pytest.raises(HwmodelError, match="holds parts of another sweep"):
-        run(other, tmp_path / "t.csv", jobs=1, resume=True, progress=quiet)
+        run(other, tmp_path / "t.csv", COMMAND, jobs=1, resume=True, progress=quiet)
     with pytest.raises(HwmodelError, match="go on with --resume"):
-        run(first, tmp_path / "t.csv", jobs=1, progress=quiet)
+        run(first, tmp_path / "t.csv", COMMAND, jobs=1, progress=quiet)
 
 
 def test_the_hash_is_of_the_files_that_the_sweep_names(tmp_path, hwmodel):
@@ -254,7 +270,7 @@ def test_a_damaged_part_is_no_table(tmp_path):
     folder = opened(tmp_path / "t.csv", swept.digest, resume=False)
     folder.store("part", 0, "")  # its points are missing
     with pytest.raises(HwmodelError, match="do not hold 192 points"):
-        run(swept, tmp_path / "t.csv", jobs=1, resume=True, progress=quiet)
+        run(swept, tmp_path / "t.csv", COMMAND, jobs=1, resume=True, progress=quiet)
     assert not (tmp_path / "t.csv").exists()
 
 
@@ -262,7 +278,7 @@ def test_a_folder_in_the_way_is_left_alone(tmp_path):
     (tmp_path / "t.csv.parts").mkdir()
     (tmp_path / "t.csv.parts" / "mine.txt").write_text("mine")
     with pytest.raises(HwmodelError, match="is in the way"):
-        run(planned(tmp_path), tmp_path / "t.csv", jobs=1, progress=quiet)
+        run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1, progress=quiet)
     assert (tmp_path / "t.csv.parts" / "mine.txt").read_text() == "mine"
 
 

@@ -331,3 +331,18 @@ def test_int8_costs_less_at_the_same_counts():
     assert count[0] == count[1]
     compute = [sum(r.energy for r in x.rows if r.component == "compute") for x in (eight, full)]
     assert compute[0] / compute[1] == pytest.approx(0.23 / 4.6)
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "each"), [("fp16", "add", 0.4 / 4.6), ("int8", "logic", 15 / 46 / 63)]
+)
+def test_narrow_words_are_added_as_what_they_are(method, kind, each):
+    """131,072 additions in bn1's statistics: 0.4 pJ of 4.6 (Horowitz, fp16); or 2 x 8 - 1 of the 63
+    logic operations in an int32 addition of 0.1 pJ of 4.6."""
+    report = evaluate_afresh("vgg-small", "ascend", method, accounting="full", mode="inference")
+    (row,) = [
+        r for r in report.rows
+        if (r.layer, r.component, r.level) == ("bn1", "elementwise", "compute") and r.tensor in ("add", "logic")
+    ]  # fmt: skip
+    assert row.tensor == kind
+    assert row.energy == pytest.approx(128 * 32 * 32 * each * 2 / 1.7, rel=1e-4)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import signal
 import sys
-from typing import Annotated, NoReturn
+import warnings
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -21,8 +22,9 @@ from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
+from hwmodel.cli.usage import Commands, UsageError, usage_sentence
 from hwmodel.cli.verify import verify
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, SpecWarning, one_line
 from hwmodel.trainer.cli import train
 
 __all__ = ["app", "main"]
@@ -30,7 +32,7 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="hwmodel",
     help="What energy does this network cost on this chip, trained or run with this arithmetic?",
-    no_args_is_help=True,
+    cls=Commands,
     pretty_exceptions_enable=False,
 )
 
@@ -83,15 +85,31 @@ def main() -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without a letter shows a mark
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", SpecWarning)
+            warnings.showwarning = _warned  # type: ignore[assignment]
+            code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except HwmodelError as error:
-        say(f"hwmodel: {error}")
+        say(one_line(f"hwmodel: {error}"))
+    except UsageError as error:
+        say(one_line(f"hwmodel: {usage_sentence(error)}"))
+    except typer.Abort:  # Ctrl-C
+        sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        say(f"hwmodel: {error.filename or 'standard output'}: {error.strerror or error}")
+        say(one_line(f"hwmodel: {error.filename or 'standard output'}: {error.strerror or error}"))
     sys.exit(2)
+
+
+def _warned(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    """A doubt about a file is one line; what libraries warn of keeps its form."""
+    if issubclass(category, SpecWarning):
+        say(one_line(f"hwmodel: warning: {message}"))
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, *place[:2]))
 
 
 def _terminated(number: int, frame: object) -> NoReturn:

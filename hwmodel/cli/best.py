@@ -28,7 +28,7 @@ def best(
     """The points of a sweep with the least energy, or the least of another column."""
     from hwmodel.sweep.results import kept, lowest, numbers, read_results, varied
     from hwmodel.views.sweep_tables import best_table
-    from hwmodel.views.tables import csv_text, write_text
+    from hwmodel.views.tables import csv_text, write
 
     if top < 1:
         raise HwmodelError(f"--top {top}: must be at least 1")
@@ -41,7 +41,7 @@ def best(
         if csv == "-":
             sys.stdout.write(text)
             return
-        write_text(Path(csv), text)
+        write(Path(csv), text)
         say(f"wrote {csv}")
     of = f"{len(rows):,} points" + (f" where {where}" if where else "")
     show([best_table(found, columns, f"least {by} of {of}")])

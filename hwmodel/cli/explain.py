@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hwmodel.cli.network import InputShape, chosen_network
+from hwmodel.cli.network import InputShape
 from hwmodel.cli.options import Accounting, Batch, Mode, Network, TraceFile
 from hwmodel.cli.screen import console, say
 from hwmodel.errors import HwmodelError, nearest
@@ -40,16 +40,19 @@ def explain(
     if pass_ and pass_ not in _PASSES:
         raise HwmodelError(f"--pass {pass_!r}: {nearest(pass_, _PASSES)}")
     from hwmodel.evaluation import evaluate
+    from hwmodel.importers.onnx import input_shapes
+    from hwmodel.network import load_network
     from hwmodel.views.explain import explanation, explanation_markdown
-    from hwmodel.views.tables import write_text
+    from hwmodel.views.tables import write
 
     report = evaluate(
-        chosen_network(network, input_shape), hardware, method, accounting=accounting,
+        load_network(network, input_shapes(input_shape or [])), hardware, method,
+        accounting=accounting,
         batch=1 if batch is None else batch, mode=mode, trace=trace or None,  # type: ignore[arg-type]
     )  # fmt: skip
     text = explanation_markdown(explanation(report, layer, pass_.replace("-", "_") or None))
     if output is not None:
-        write_text(output, text)
+        write(output, text)
         say(f"wrote {output}")
         return
     screen = console()

@@ -14,6 +14,7 @@ from hwmodel.cli.screen import say
 from hwmodel.errors import HwmodelError
 
 if TYPE_CHECKING:
+    from hwmodel.provenance import Command
     from hwmodel.sweep.parts import Summary
     from hwmodel.sweep.plan import Plan
 
@@ -43,6 +44,7 @@ def sweep(
 ) -> None:
     """Energy at every point of a grid, or of a sample of it."""
     from hwmodel.files import load
+    from hwmodel.provenance import written
     from hwmodel.sweep.file import SweepFile
     from hwmodel.sweep.plan import plan
 
@@ -53,7 +55,8 @@ def sweep(
         _say_what(planned)
         return
     target = out or Path(f"{planned.file.name}.csv")
-    summary = _run(planned, target, jobs or _cores(), scheduler, resume)
+    command = written("sweep", str(file), {})
+    summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
     say(f"wrote {target}")
     if summary.unproved:
         say(f"hwmodel: {summary.unproved:,} tilings are not proved optimal: unproved_tilings")
@@ -94,15 +97,18 @@ def _say_what(planned: Plan) -> None:
     typer.echo(f"columns: {', '.join(columns(planned))}")
 
 
-def _run(planned: Plan, out: Path, jobs: int, scheduler: str | None, resume: bool) -> Summary:
+def _run(
+    planned: Plan, out: Path, command: Command, jobs: int, scheduler: str | None, resume: bool
+) -> Summary:
     """Compute the table, with a bar if somebody is watching."""
     from hwmodel.sweep.run import run
 
     try:
         with _bar() as progress:
             return run(
-                planned, out, jobs=jobs, scheduler=scheduler, resume=resume, progress=progress
-            )
+                planned, out, command,
+                jobs=jobs, scheduler=scheduler, resume=resume, progress=progress,
+            )  # fmt: skip
     except (KeyboardInterrupt, SystemExit) as stopped:
         say(
             f"hwmodel: stopped; {out}.parts holds what is done: go on with the same command and "

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.files import whole_file
+from hwmodel.provenance import Provenance
 
 __all__ = ["ENDINGS", "Folder", "Summary", "ending_of", "opened"]
 
@@ -61,19 +62,26 @@ class Folder(NamedTuple):
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path}: cannot be read: {error}") from None
 
-    def finish(self, columns: Mapping[str, type], parts: int, points: int) -> Summary:
-        """Put the parts together as one table, and remove them. Raises: HwmodelError."""
+    def finish(
+        self, columns: Mapping[str, type], parts: int, points: int, made: Provenance
+    ) -> Summary:
+        """Put the parts together as one table, and remove them. Raises: HwmodelError.
+
+        Args:
+            made: stands at the end of every row.
+        """
         seen: list[Summary] = []
 
         def lines() -> Iterator[list[list[str]]]:
             for number in range(parts):
                 some = list(csv.reader(io.StringIO(self.read("part", number))))
                 seen.append(_summary(columns, some))
-                yield some
+                yield [[*line, *made.cells] for line in some]
             if sum(part.points for part in seen) != points:
                 raise DataError(f"{self.path}: its parts do not hold {points} points; remove it")
 
-        _WRITERS[ending_of(self.out)](self.out, columns, lines())
+        all_columns = {**columns, **dict.fromkeys(made.columns, str)}
+        _WRITERS[ending_of(self.out)](self.out, all_columns, lines())
         self.remove()
         reasons = [part.first_reason for part in seen if part.first_reason]
         return Summary(

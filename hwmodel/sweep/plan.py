@@ -24,10 +24,13 @@ from hwmodel.evaluation import check_run
 from hwmodel.files import NamedSpec, load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
-from hwmodel.network import family_arguments, load_network, zoo
+from hwmodel.network import load_network, zoo
 from hwmodel.paths import Inputs, changed, is_known, leaves
+from hwmodel.provenance import Input, input_of
+from hwmodel.question import method_inputs
 from hwmodel.sweep.conditions import Condition, conditions, holds
 from hwmodel.sweep.file import Derived, SweepFile, Times
+from hwmodel.zoo import family_arguments
 
 __all__ = ["NAMES", "Axis", "Digits", "Plan", "Setting", "plan"]
 
@@ -65,17 +68,19 @@ class Plan:
     axes: tuple[Axis, ...]
     inner: int  # the first of the axes that change the chip alone
 
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """Everything that the results depend on, each once."""
+        found = [input_of(self.file)]
+        found += [input_of(spec) for root in SPECS if root != "method" for spec in self.specs[root]]
+        methods = (*self.specs["method"], *([self.baseline] if self.baseline else []))
+        found += [given for method in methods for given in method_inputs(method)]
+        return tuple(dict.fromkeys(found))
+
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of everything that decides the results."""
-        inputs: dict[str, Any] = {
-            "version": __version__,
-            "sweep": self.file.model_dump(mode="json"),
-        }
-        for root in SPECS:
-            inputs[root] = [spec.model_dump(mode="json") for spec in self.specs[root]]
-        inputs["baseline"] = self.baseline and self.baseline.model_dump(mode="json")
-        text = json.dumps(inputs, sort_keys=True)
+        """SHA-256 of everything that decides the results, and of the version."""
+        text = json.dumps([__version__, *self.inputs])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property

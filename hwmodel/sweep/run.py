@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from hwmodel.provenance import Command, Provenance
 from hwmodel.sweep.part import columns, run_part
 from hwmodel.sweep.parts import Folder, Summary, ending_of, opened
 from hwmodel.sweep.plan import Plan
@@ -25,6 +26,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how many, of how man
 def run(
     plan: Plan,
     out: Path,
+    command: Command,
     *,
     jobs: int,
     scheduler: str | None = None,
@@ -35,6 +37,7 @@ def run(
 
     Args:
         out: a .csv or .parquet file; parts are kept beside it until it is whole.
+        command: what the table says of how it was made.
         jobs: processes on this machine.
         scheduler: address of a Dask scheduler, whose workers are used instead.
         resume: whether to go on with parts that are there.
@@ -56,7 +59,8 @@ def run(
                 folder.store("part", number, text)
                 done += len(parts[number])
                 progress("points", done, len(points))
-    return folder.finish(columns(plan), len(parts), len(points))
+    made = Provenance(command, plan.inputs)
+    return folder.finish(columns(plan), len(parts), len(points), made)
 
 
 def cut(points: Sequence[int]) -> list[Sequence[int]]:

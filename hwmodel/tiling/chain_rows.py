@@ -59,7 +59,7 @@ def summed_rows(axis: Axis, anew: Ints, chains: Ints, cut: Ints) -> Ints:
 
 def _after_each_other(axis: Axis, anew: Ints, chains: Ints) -> Ints:
     """Rows that chains of one loop load, where a cut's rows depend on the one before it."""
-    rows = axis.rows[0, 0] + np.zeros_like(chains)
+    rows = np.full_like(chains, axis.rows[0, 0])
     for some, level, chain, before, cut in _cuts(len(anew) - 1, chains):
         rows[some, level] += np.bincount(chain, anew[before, cut], len(rows[some])).astype(int)
     return rows

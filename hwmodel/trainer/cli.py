@@ -62,7 +62,7 @@ def train(
     The trace is written after every epoch. Ctrl-C ends the run with the epoch that is under way,
     a second Ctrl-C at once; --resume goes on from there.
     """
-    from hwmodel.errors import HwmodelError
+    from hwmodel.errors import HwmodelError, one_line
     from hwmodel.files import load
     from hwmodel.trainer.data import load_dataset
     from hwmodel.trainer.specs import MethodSpec, network_spec
@@ -85,7 +85,7 @@ def train(
         with _interruptible() as stop, _bar() as report:
             result = run(settings, images, trace, resume=resume, report=report, stop=stop)
     except HwmodelError as error:
-        typer.echo(f"hwmodel: {error}", err=True)
+        typer.echo(one_line(f"hwmodel: {error}"), err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo("hwmodel: stopped; finished epochs are kept, --resume goes on", err=True)

@@ -22,6 +22,7 @@ from hwmodel.files import (
     read_yaml,
     validate,
 )
+from hwmodel.mistakes import Contradiction
 
 __all__ = ["ActivationSpec", "AddSpec", "ConvSpec", "LayerSpec", "LinearSpec", "MethodSpec"]
 __all__ += ["NetworkSpec", "PoolSpec", "network_spec"]
@@ -123,7 +124,9 @@ class MethodSpec(NamedSpec):
     @model_validator(mode="after")
     def _boolean_weights_need_truth_values(self) -> MethodSpec:
         if self.weights == "boolean" and self.activation == "relu":
-            raise ValueError("Boolean weights need Boolean inputs: activation threshold or sign")
+            raise Contradiction(
+                "Boolean weights need Boolean inputs: threshold or sign", "activation"
+            )
         return self
 
 

@@ -117,7 +117,8 @@ def reproduction_tables(
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
     """Energy by layer and pass, then energy and traffic by level."""
-    divisor, unit = scale(report.energy, report.unit)
+    whole = report.energy
+    divisor, unit = scale(whole, report.unit)
     head = (
         f"{report.network.name} on {report.hardware.name} under {report.method.name}: one "
         f"{what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
@@ -127,7 +128,7 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
 
     def add(name: str, parts: list[float], style: str = "") -> None:
         total = fsum(parts)
-        share = 100 * total / report.energy if report.energy else 0.0
+        share = 100 * total / whole if whole else 0.0
         shown = (f"{part / divisor:,.2f}" for part in (*parts, total))
         listed.add_row(name, *shown, f"{share:.1f}", style=style)
 

@@ -1,0 +1,72 @@
+"""What is said of a call that is no call: one line, with the nearest option or command."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from hwmodel.errors import HwmodelError, nearest
+
+__all__ = ["Commands", "UsageError", "usage_sentence"]
+
+# The base of all of the parser's complaints; it has been in two packages, but this is public.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class Commands(TyperGroup):
+    """A group of commands that names the nearest one, and shows its help if none is given."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As the parser does; nothing at all is a call for help, with exit code 2."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            raise typer.Exit(2)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called. Raises: HwmodelError."""
+        word = args[0]
+        if word not in self.commands and not word.startswith("-") and not ctx.resilient_parsing:
+            raise HwmodelError(
+                f"{word!r} is no command of {ctx.command_path}; {nearest(word, self.commands)}"
+            )
+        return super().resolve_command(ctx, args)
+
+
+def usage_sentence(error: Any) -> str:
+    """A complaint of the parser as one sentence in our words."""
+    path = error.ctx.command_path if error.ctx else "hwmodel"
+    if hasattr(error, "possibilities"):  # an option that there is not
+        options = [word for p in error.ctx.command.params for word in p.opts if word[0] == "-"]
+        return f"{error.option_name} is no option of {path}; {nearest(error.option_name, options)}"
+    if hasattr(error, "option_name"):
+        return f"{error.option_name}: needs a value; see {path} --help"
+    option, value = _given(error)
+    if value:
+        return f"{option} {value!r}: {_rule(error.message)}"
+    said = " ".join(error.format_message().split()).rstrip(".")
+    return f"{path}: {said[:1].lower()}{said[1:]}; see {path} --help"
+
+
+def _rule(said: str) -> str:
+    """What the parser says of a value, which differs from version to version, in our words."""
+    if "valid integer" in said:
+        return "must be a whole number"
+    if "valid number" in said or "valid float" in said:
+        return "must be a number"
+    return said.replace("Input should be", "must be").rstrip(".")
+
+
+def _given(error: Any) -> tuple[str, str]:
+    """The option whose value is refused and the word it was given, which the error does not say."""
+    words = sys.argv[1:]
+    for option in getattr(getattr(error, "param", None), "opts", ()):
+        joined = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+        apart = [word for before, word in pairwise(words) if before == option]
+        if joined + apart:
+            return option, (joined + apart)[-1]
+    return "", ""

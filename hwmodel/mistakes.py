@@ -1,0 +1,193 @@
+"""What pydantic finds wrong with a file, said in one sentence: file, line, field, value, rule.
+
+A mistake belongs to a field or to several that do not go together; of these, the one to look at
+is named by `Contradiction.at`. Lines are those of the YAML reader; other values have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from hwmodel.errors import near, nearest
+
+__all__ = ["Contradiction", "alternatives", "line_of", "sentence", "show"]
+
+Location = Sequence[int | str]
+LISTED = 8  # words up to which all are told
+
+
+class Contradiction(ValueError):
+    """Fields that do not go together, raised while a model is validated.
+
+    Args:
+        at: the way to the field to look at, from the model: names, and places in lists.
+    """
+
+    def __init__(self, message: str, *at: int | str) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+# What pydantic calls a mistake, and how it is said here; its `ctx` fills in the rest.
+_RULES = {
+    "bool_type": "must be true or false",
+    "dict_type": "must be 'field: value' lines",
+    "finite_number": "must be finite",
+    "float_type": "must be a number",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "int_type": "must be a whole number",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+    "model_attributes_type": "must be 'field: value' lines",
+    "model_type": "must be 'field: value' lines",
+    "string_pattern_mismatch": "must match {pattern}",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must not be empty",
+    "string_type": "must be text",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length}",
+    "tuple_type": "must be a list",
+    "union_tag_invalid": "must be one of {expected_tags}",
+    "value_error": "{error}",
+}
+_UNKNOWN = ("extra_forbidden", "invalid_key")
+
+
+def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: Path | str) -> str:
+    """`file:line: field: what is wrong, with the value and what is accepted`."""
+    errors = _independent(error.errors())
+    first = min(errors, key=_rank)
+    wrong, location, context = first["type"], first["loc"], first.get("ctx", {})
+    if wrong.startswith("union_tag"):  # the field that should tell alternatives apart
+        location = (*location, context["discriminator"].strip("'"))
+        wrong = "missing" if wrong == "union_tag_not_found" else wrong
+    if isinstance(context.get("error"), Contradiction):
+        location = (*location, *context["error"].at)
+    trail, value, line = _follow(location, values, named=wrong in (*_UNKNOWN, "missing"))
+    where = f"{path}:{line}" if line else f"{path}"
+    field = ".".join(trail)
+    if wrong in _UNKNOWN:
+        hint = nearest(trail[-1], _fields_at(kind, values, location))
+        return f"{where}: {field} is not a field; {hint}"
+    if wrong == "missing":
+        more = "; write 'version: 1'" if location == ("version",) else ""
+        return f"{where}: {field} is missing{more}"
+    problem = _rule(first, value)
+    shown = field if wrong == "value_error" else f"{field} {show(value)}"  # ours show it
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return ": ".join(part for part in (where, shown, problem) if part) + more
+
+
+def _rank(error: Any) -> int:
+    """Which mistake is told first: a version that is not ours explains all others, then typos."""
+    if error["loc"] == ("version",):
+        return 0
+    return 1 if error["type"] in _UNKNOWN else 2
+
+
+def _rule(error: Any, value: Any) -> str:
+    """The rule that is broken; of a long list of words only the one that was meant, if any."""
+    context = error.get("ctx", {})
+    listed = context.get("expected_tags") or context.get("expected") or ""
+    words = re.findall(r"'([^']*)'", listed)  # pydantic tells them in no other form
+    close = near(value, words) if isinstance(value, str) and len(words) > LISTED else ""
+    if close:
+        return f"is not known; did you mean {close!r}?"
+    rule: str = _RULES.get(error["type"], error["msg"])
+    return rule.format_map(context)
+
+
+def line_of(values: Any, location: Location) -> int:
+    """The line of a field of a YAML document; 0 where it has none."""
+    return _follow(location, values, named=False)[2]
+
+
+def _independent(errors: list[Any]) -> list[Any]:
+    """Without those that pydantic adds about a list because one of its entries is wrong."""
+    inner = {error["loc"][:n] for error in errors for n in range(len(error["loc"]))}
+    return [error for error in errors if error["type"] != "too_short" or error["loc"] not in inner]
+
+
+def _follow(location: Location, values: Any, *, named: bool) -> tuple[list[str], Any, int]:
+    """Names along an error's location, the value there, and its line.
+
+    A list entry is called by its `name` where it has one; steps that pydantic adds to tell
+    alternatives apart do not stand in the file and are passed over. A last step that does not
+    stand there either is part of the name if it is `named`: it is what is missing.
+    """
+    trail: list[str] = []
+    line = 0
+    for step in location:
+        marks = getattr(values, "lc", None)
+        if isinstance(values, dict) and step in values:
+            line = marks.key(step)[0] + 1 if marks else line
+            values = _as_read(values[step])
+            trail.append(_word(step))
+        elif isinstance(values, list) and isinstance(step, int) and step < len(values):
+            line = marks.item(step)[0] + 1 if marks else line
+            values = _as_read(values[step])
+            has_name = isinstance(values, dict) and isinstance(values.get("name"), str)
+            trail.append(_word(values["name"]) if has_name else str(step + 1))
+        elif named and step == location[-1]:
+            line = marks.line + 1 if marks and not line else line
+            trail.append(str(step + 1) if isinstance(step, int) else _word(step))
+    return trail, values, line
+
+
+def _as_read(value: Any) -> Any:
+    """A value, or, of what has been validated before (a part that did not change), its fields."""
+    if isinstance(value, BaseModel):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _word(key: Any) -> str:
+    """A key of a file as it is, or in quotes where it would break the line."""
+    text = str(key)
+    return text if text.isprintable() and len(text) <= 60 else show(text)
+
+
+def _fields_at(kind: type[BaseModel], values: Any, location: Location) -> list[str]:
+    """Fields accepted in the place of the last step of `location`, which is none of them.
+
+    Found by a walk along the schema. Where it allows for several models, the one is meant that
+    knows most of the fields that stand there.
+    """
+    whole = kind.model_json_schema(by_alias=True)
+    models = [*alternatives(whole, whole)]
+    for step in location[:-1]:
+        if isinstance(values, list) or (isinstance(values, dict) and step in values):
+            values = values[step]  # type: ignore[index]
+            inner = [m.get("properties", {}).get(step) or m.get("items") for m in models]
+            models = [a for schema in inner if schema for a in alternatives(schema, whole)]
+    properties = [m.get("properties", {}) for m in models]
+    properties = [fields for fields in properties if location[-1] not in fields]
+    return list(max(properties, key=lambda fields: len(fields.keys() & set(values)), default=()))
+
+
+def alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A schema without references; where it allows for several, each of them."""
+    if "$ref" in schema:
+        schema = whole["$defs"][schema["$ref"].split("/")[-1]]
+    inner = schema.get("anyOf", []) + schema.get("oneOf", [])
+    for alternative in inner:
+        yield from alternatives(alternative, whole)
+    if not inner:
+        yield schema
+
+
+def show(value: Any) -> str:
+    """A value as a message quotes it: short, and on one line."""
+    text = repr(value) if isinstance(value, (str, int, float, bool)) or value is None else ""
+    if isinstance(value, dict):
+        text = "a mapping"
+    elif isinstance(value, list):
+        text = f"a list of {len(value)}"
+    return text if len(text) <= 60 else f"{text[:57]}..."

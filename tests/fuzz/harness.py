@@ -1,0 +1,110 @@
+"""One case through the command line, and what must hold of every answer."""
+
+import contextlib
+import io
+import os
+import re
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from hwmodel.cli import main
+from tests.fuzz.targets import TINY, Target
+
+SECONDS = 20  # no command may take longer
+BYTES = 2**30  # nor more memory
+
+
+class Hang(BaseException):
+    """A command took longer than it may."""
+
+
+def answers(target: Target, content: bytes, folder: Path) -> list[str]:
+    """Run the target's commands on a case in `folder`, which is empty; what was wrong with them."""
+    (folder / "tiny.yaml").write_text(TINY)
+    case = folder / f"case{target.ending}"
+    case.write_bytes(content)
+    text = content.decode("utf-8", "replace").replace("\0", " ")
+    wrong = []
+    for command in target.commands:
+        stands = {"FILE": case.name, "TINY": "tiny.yaml", "TEXT": text}
+        words = [stands.get(word, word.replace("TEXT", text)) for word in command]
+        wrong += [f"{' '.join(command)}: {problem}" for problem in _answer(words, folder)]
+        if (folder / "figure.svg").exists():
+            (folder / "figure.svg").unlink()
+    return wrong
+
+
+def _answer(words: list[str], folder: Path) -> list[str]:
+    before = _listed(folder)
+    out, err = io.StringIO(), io.StringIO()
+    code: Any = "no exit"
+    signal.signal(signal.SIGALRM, _hang)
+    signal.alarm(SECONDS)
+    here, argv = os.getcwd(), sys.argv
+    os.chdir(folder)
+    try:
+        sys.argv = ["hwmodel", *words]
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main()
+    except SystemExit as stopped:
+        code = stopped.code or 0
+    except Hang:
+        return [f"took more than {SECONDS} s"]
+    except MemoryError:
+        return ["ran out of memory"]
+    except BaseException as error:  # what users would see a traceback of
+        return [_traceback(error)]
+    finally:
+        signal.alarm(0)
+        os.chdir(here)
+        sys.argv = argv
+    return [*_judged(code, out.getvalue(), err.getvalue()), *_left(folder, before, code)]
+
+
+def _hang(number: int, frame: object) -> None:
+    raise Hang
+
+
+def _traceback(error: BaseException) -> str:
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if "hwmodel" in name:
+            frames.append(f"{Path(name).name}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {str(error)[:200]} at {' '.join(frames[-4:])}"
+
+
+def _judged(code: Any, out: str, err: str) -> list[str]:
+    """A refusal is one short line and nothing else; an answer holds no infinity and no NaN."""
+    said = [line for line in err.split("\n") if not line.startswith("hwmodel: warning: ")]
+    if code == 0:
+        bad = re.search(r"(?:^|[\s,:])(nan|-?inf|NaN|-?Infinity)(?:[\s,]|$)", out)
+        return [f"says {bad[0].strip()!r}"] if bad else []
+    wrong = [] if code == 2 else [f"exit code {code!r}"]
+    if out:
+        wrong.append("refuses, but prints on standard output, too")
+    if len(said) != 2 or said[1] or not said[0].startswith("hwmodel: ") or "\r" in said[0]:
+        wrong.append(f"refuses in {len(said) - 1} lines: {err[:200]!r}")
+    elif len(said[0]) > 2000 or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", said[0]):
+        wrong.append(f"refuses in a line of {len(said[0])} characters: {said[0][:100]!r}")
+    return wrong
+
+
+def _left(folder: Path, before: set[str], code: Any) -> list[str]:
+    new = _listed(folder) - before
+    partial = new if code != 0 else {name for name in new if name.startswith(".")}
+    return [f"leaves {', '.join(sorted(partial))}"] if partial else []
+
+
+def _listed(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def peak_bytes() -> int:
+    """Memory that this process has held at most [B]."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,152 @@
+"""What is fuzzed: for each target, files to begin from, how to spoil them, and commands to run.
+
+To add one (a sweep file, say): a function that makes a case from a `Random` and samples, and a
+line in `TARGETS`.
+"""
+
+import json
+from collections.abc import Callable
+from random import Random
+from typing import Any, NamedTuple
+
+from hwmodel import compare, evaluate
+from hwmodel.accounting import Accounting
+from hwmodel.files import bundled
+from hwmodel.hardware import Hardware
+from hwmodel.method import Method
+from hwmodel.network import load_network
+from hwmodel.network_yaml import network_yaml
+from hwmodel.trace import dumps
+from hwmodel.trainer.specs import MethodSpec, NetworkSpec
+from hwmodel.training import Training
+from hwmodel.views.tables import comparison_csv, report_csv
+from tests.fuzz.mutations import json_case, network_case, text_case, yaml_case
+from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
+from tests.test_measured import trace
+
+TINY = """\
+version: 1
+name: tiny
+title: What reports of a spoiled chip, method or accounting are made of
+input: [3, 6, 6]
+layers:
+  - {name: conv1, kind: conv, channels: 4, kernel: 3, padding: 1}
+  - {name: norm1, kind: batch-norm}
+  - {name: act1, kind: activation}
+  - {name: conv2, kind: conv, channels: 4, kernel: 3, stride: 2}
+  - {name: fc1, kind: linear, features: 10}
+"""
+TILING = {
+    "tiles": [
+        dict.fromkeys(("M", "N", "C", "H", "W", "HF", "WF"), 1) | {"level": x, "held": "F"}
+        for x in "210"
+    ]
+}
+CONV = "N=1,M=4,C=3,H=6,W=6,K=3,pad=1"
+
+
+class Target(NamedTuple):
+    """One kind of input."""
+
+    ending: str
+    samples: Callable[[], list[Any]]
+    case: Callable[[Random, list[Any]], bytes]
+    commands: list[list[str]]  # FILE stands for the case, TINY for a small network
+    slow: bool = False  # a case may rightly take seconds
+
+
+def _texts(kind: type, *more: str) -> list[str]:
+    return [*(path.read_text(encoding="utf-8") for path in bundled(kind).values()), *more]
+
+
+def _networks() -> list[str]:
+    names = ("vgg-small", "resnet18", "bert-base", "edsr-x2", "deep-mlp")
+    return [NETWORK, TINY, *(network_yaml(load_network(name)) for name in names)]
+
+
+def _traces() -> list[str]:
+    return [dumps(trace()), dumps(trace(accuracies=()))]
+
+
+def _tables() -> list[str]:
+    compared = compare("mlp-784-512-512-10", ["ascend"], ["fp", "bold"])
+    return [comparison_csv(compared), report_csv(evaluate("mlp-784-512-512-10", "ascend", "bold"))]
+
+
+def _report(**options: str) -> list[str]:
+    asked = {"hardware": "ascend", "method": "bold", "accounting": "full"} | options
+    return ["report", asked.pop("network", "TINY"), *(
+        word for name, value in asked.items() for word in (f"--{name}", value)
+    ), "--csv", "-"]  # fmt: skip
+
+
+TARGETS: dict[str, Target] = {
+    "hardware": Target(
+        ".yaml",
+        lambda: _texts(Hardware, CHIP),
+        yaml_case,
+        [
+            ["hardware", "check", "FILE"],
+            _report(hardware="FILE", accounting="paper"),
+            _report(hardware="FILE"),
+        ],
+    ),
+    "method": Target(
+        ".yaml",
+        lambda: _texts(Method, METHOD),
+        yaml_case,
+        [["method", "check", "FILE"], _report(method="FILE")],
+    ),
+    "accounting": Target(
+        ".yaml",
+        lambda: _texts(Accounting, ACCOUNTING),
+        yaml_case,
+        [["accounting", "check", "FILE"], _report(accounting="FILE")],
+    ),
+    "training": Target(
+        ".yaml", lambda: _texts(Training), yaml_case, [["training", "check", "FILE"], _report(training="FILE")]
+    ),
+    "network": Target(
+        ".yaml",
+        _networks,
+        network_case,
+        [
+            ["network", "check", "FILE"],
+            ["network", "show", "FILE", "--csv", "-"],
+            ["network", "show", "FILE", "--yaml"],
+            _report(network="FILE", accounting="paper"),
+            _report(network="FILE", method="fp"),
+        ],
+        slow=True,
+    ),
+    "trace": Target(".json", _traces, json_case, [_report(network="conv-small", trace="FILE", accounting="paper")]),
+    "tiling": Target(
+        ".json",
+        lambda: [json.dumps(TILING)],
+        json_case,
+        [["tile", "--hardware", "ascend", "--conv", CONV, "--bits", "16,16,16", "--tiles", "FILE", "--json"]],
+    ),
+    "options": Target(
+        ".txt",
+        lambda: [CONV, CONV + ",stride=2x1,dilation=1,groups=1", "16,16,16", "vgg-small", "ascend,v100", "fp,bold"],
+        text_case,
+        [
+            ["tile", "--hardware", "ascend", "--conv", "TEXT", "--bits", "16,16,16", "--json"],
+            ["tile", "--hardware", "ascend", "--conv", CONV, "--bits", "TEXT", "--json"],
+            ["compare", "TINY", "--hardware", "TEXT", "--methods", "fp", "--csv", "-"],
+            ["compare", "TINY", "--hardware", "ascend", "--methods", "TEXT", "--csv", "-"],
+            ["compare", "TINY", "--hardware", "ascend", "--methods", "fp", "--batch", "TEXT", "--csv", "-"],
+            ["compare", "TINY", "--TEXT", "ascend", "--methods", "fp"],
+            ["network", "check", "TEXT"],
+            ["TEXT"],
+        ],
+        slow=True,
+    ),
+    "table": Target(".csv", _tables, text_case, [["plot", "FILE", "-o", "figure.svg"]]),
+    "trainer": Target(
+        ".yaml",
+        lambda: _texts(NetworkSpec) + _texts(MethodSpec),
+        yaml_case,
+        [["train", "--network", "FILE", "--method", "nowhere.yaml"], ["train", "--method", "FILE", "--network", "nowhere.yaml"]],
+    ),
+}  # fmt: skip
