@@ -64,6 +64,11 @@ def test_the_files_shown_as_examples_are_right_and_work_together(hwmodel, tmp_pa
         for block in blocks(path.read_text(encoding="utf-8"), "yaml"):
             if not block.startswith("version:") or path.name == "trainer.md":
                 continue  # the trainer's networks have a schema of their own
+            if re.search("^axes:", block, re.M):
+                (tmp_path / "sweep.yaml").write_text(block)
+                code, _, err = hwmodel("sweep", "sweep.yaml", "--dry-run")
+                assert code == 0, err
+                continue
             kinds = {"levels": "hardware", "tensors": "method", "input": "network"}
             (kind,) = [
                 word for field, word in kinds.items() if re.search(rf"^{field}:", block, re.M)

@@ -1,17 +1,20 @@
 """Sweeps that are stopped, killed and shared out: the same table in the end, byte for byte."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 from hwmodel import __version__
 from hwmodel.accounting import Accounting
 from hwmodel.errors import HwmodelError
-from hwmodel.files import load
+from hwmodel.files import load, read_yaml
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.provenance import input_of, written
@@ -21,6 +24,7 @@ from hwmodel.sweep.plan import plan
 from hwmodel.sweep.results import read_results
 from hwmodel.sweep.run import cut, run
 from hwmodel.sweep.workers import AHEAD, Task, completed, workers
+from hwmodel.views.schema import schema
 
 SWEEP = """\
 version: 1
@@ -302,6 +306,20 @@ def test_words_that_do_not_fit_are_refused(hwmodel, tmp_path, words, message):
     code, _, err = hwmodel("sweep", "sizes.yaml", *words)
     assert code == 2 and message in err
     assert [path.name for path in tmp_path.iterdir()] == ["sizes.yaml"]
+
+
+def test_the_example_is_the_one_of_the_page_and_right_under_its_schema():
+    docs = Path(__file__).parent.parent / "docs"
+    text = (docs / "examples" / "buffers.yaml").read_text()
+    first, _, rest = text.partition("\n")
+    assert f"```yaml\n{rest}```" in (docs / "sweeps.md").read_text()
+    assert (docs / "examples" / first.split("=")[1]).resolve() == docs / "schemas" / "sweep.json"
+    values = json.loads(json.dumps(read_yaml(docs / "examples" / "buffers.yaml")))
+    jsonschema.validate(values, schema("sweep"))
+    swept = plan(load(SweepFile, docs / "examples" / "buffers.yaml"))
+    # 2 methods, 2 batches, 2 chips, 3 energies, and sizes of L1 and L2 less those that do not fit:
+    # Ascend 256 KiB and 1 MiB with 2 and 8 MiB, 4 MiB with 8; V100 with 1.5 and 6 MiB likewise
+    assert len(swept.points()) == 2 * 2 * 3 * (5 + 5)
 
 
 def test_a_dry_run_says_how_much_there_is_and_writes_nothing(hwmodel, tmp_path):
