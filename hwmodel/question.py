@@ -48,12 +48,16 @@ OPTIONS = {
         "--training", "--trace", "--accuracy", "--input-shape",
     ),
     "reproduce": ("--accounting", "--batch"),
+    "explain": (
+        "--layer", "--hardware", "--method", "--accounting", "--batch", "--mode", "--pass",
+        "--trace", "--input-shape",
+    ),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Question:
-    """What `report` (one of each) or `compare` (one or several) is asked, as values."""
+    """What `report`, `explain` (one of each) or `compare` (one or several) is asked."""
 
     command: Command  # with every default written out
     network: Network
@@ -169,7 +173,7 @@ def reproduction(command: Command) -> Reproduction:
 
 
 def question(command: Command) -> Question:
-    """The values behind the words of a `report` or a `compare`. Raises: HwmodelError."""
+    """The values behind the words of a `report`, `explain` or `compare`. Raises: HwmodelError."""
     compares = command.name == "compare"
     listed = {
         option: names(command.one(option), option) if compares else [command.one(option)]

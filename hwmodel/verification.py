@@ -78,7 +78,7 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
             raise DataError(f"{path}: has rows of more than one {column}: {values[0]}, {values[1]}")
     made = {column: records[0][column] for column in COLUMNS}
     try:
-        return records, made, read_command(made["command"], OPTIONS)
+        return records, made, read_command(made["command"], {name: OPTIONS[name] for name in _KEYS})
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
 

@@ -1,5 +1,6 @@
 """ONNX files: hand-computed counts, every operator, files that are wrong; see also _light."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -42,11 +43,14 @@ def save(tmp_path, nodes, inputs, initializers=(), outputs=("y",), opset=21, dom
         helper.make_tensor_value_info(name, *(dims if isinstance(dims, tuple) else (FLOAT, dims)))
         for name, dims in inputs.items()
     ]
+    functions = extra.pop("functions", ())
     results = [helper.make_tensor_value_info(name, FLOAT, None) for name in outputs]
     graph = helper.make_graph(nodes, "g", given, results, tensors, **extra)
     opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
     path = tmp_path / "model.onnx"
-    path.write_bytes(helper.make_model(graph, opset_imports=opsets).SerializeToString())
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=opsets, functions=functions).SerializeToString()
+    )
     return path
 
 
@@ -402,7 +406,7 @@ def test_a_cycle_is_named(tmp_path):
     path = save(
         tmp_path, [node("Add", "x b", "a"), node("Relu", "a", "b")], {"x": [1, 3]}, outputs="b"
     )
-    with pytest.raises(SpecError, match="takes 'b', which no operator before it gives"):
+    with pytest.raises(SpecError, match="Add a takes 'b', which no operator before it gives"):
         from_onnx(path)
 
 
@@ -559,6 +563,88 @@ def test_importing_takes_no_longer_than_twice_what_shape_inference_takes(tmp_pat
     model = onnx.load(path)
     inferring = least(lambda: onnx.shape_inference.infer_shapes(model))
     assert least(lambda: from_onnx(path)) <= 2 * inferring
+
+
+@pytest.mark.parametrize("dims", [[1, 2**40, 4, 4], [2**40, 2**40]])
+def test_lengths_beyond_any_network_are_named(tmp_path, dims):
+    path = save(tmp_path, [node("Relu", "x")], {"x": dims})
+    with pytest.raises(ShapeError, match=r"input x is \[.*\]; at most 2,147,483,648 each"):
+        from_onnx(path)
+
+
+def test_devices_pipes_and_folders_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.onnx")  # would wait for ever
+    (tmp_path / "folder.onnx").mkdir()
+    (tmp_path / "device.onnx").symlink_to("/dev/zero")  # would not end
+    for name in ("pipe", "folder", "device"):
+        with pytest.raises(
+            SpecError, match=rf"{name}\.onnx: is no file, but a folder, a device or"
+        ):
+            from_onnx(tmp_path / f"{name}.onnx")
+
+
+def test_shapes_that_double_until_no_memory_holds_them(tmp_path):
+    nodes = [node("Shape", "x", "c0")]
+    nodes += [node("Concat", f"c{i} c{i}", f"c{i + 1}", axis=0) for i in range(40)]
+    nodes.append(node("Reshape", "x c40"))
+    said = limited(save(tmp_path, nodes, {"x": [1, 3]}))
+    assert "inferring its shapes takes more than" in said
+
+
+def test_as_many_inputs_as_operators(tmp_path):
+    """Looking each input's first reader up by itself took minutes."""
+    inputs = {f"x{i}": [1, 3] for i in range(20_000)}
+    nodes = [node("Relu", name, f"y{name}") for name in inputs]
+    assert limited(save(tmp_path, nodes, inputs)).endswith("more than 10,000 layers")
+
+
+def function(name, *nodes):
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+    return helper.make_function("own", name, ["a"], ["b"], nodes, opsets)
+
+
+def call(name, given="a", made="b"):
+    return node(name, given, made, domain="own")
+
+
+def calling(tmp_path, *functions):
+    """A file that calls f0."""
+    return save(
+        tmp_path, [call("f0", "x", "y")], {"x": [1, 3]}, domains=["own"], functions=functions
+    )
+
+
+def test_functions_are_written_out_where_they_are_called(tmp_path):
+    """f0 is f1 twice, f1 a linear layer of 3 x 3 weights computed there and a ReLU."""
+    inner = [
+        helper.make_node("Constant", [], ["w"], value=helper.make_tensor("v", FLOAT, (3, 3), [1.0] * 9)),
+        node("MatMul", "a w", "h"), node("Relu", "h", "b"),
+    ]  # fmt: skip
+    f0, f1 = function("f0", call("f1", made="t"), call("f1", "t")), function("f1", *inner)
+    found = from_onnx(calling(tmp_path, f0, f1)).nodes()
+    assert [n.layer.kind for n in found] == ["linear", "activation"] * 2
+    assert [n.macs for n in found] == [9, 0, 9, 0]
+
+
+def test_functions_that_cannot_be_written_out(tmp_path):
+    relu = node("Relu", "a", "b")
+    twice = [
+        function(f"f{i}", call(f"f{i + 1}", made="t"), call(f"f{i + 1}", "t")) for i in range(40)
+    ]
+    with pytest.raises(SpecError, match=r"written out, are 1,099,511,627,776 operators of"):
+        from_onnx(calling(tmp_path, *twice, function("f40", relu)))  # 2^40
+    with pytest.raises(SpecError, match=r"functions call themselves: f0 -> f0"):
+        from_onnx(calling(tmp_path, function("f0", call("f0"))))
+    deep = [function(f"f{i}", call(f"f{i + 1}")) for i in range(3000)]
+    with pytest.raises(SpecError, match=r"functions cannot be written out: .*depth"):
+        from_onnx(calling(tmp_path, *deep, function("f3000", relu)))
+    long = function("f0", node("Relu", "a", "b", doc_string="x" * 10**6))
+    nodes = [call("f0", f"x{i}", f"x{i + 1}") for i in range(200)]
+    path = save(
+        tmp_path, nodes, {"x0": [1, 3]}, outputs=["x200"], domains=["own"], functions=[long]
+    )
+    with pytest.raises(SpecError, match=r"200 operators of 200,\d+,\d+ B in all; at most"):
+        from_onnx(path)
 
 
 def test_a_factor_that_is_no_parameter_costs_none():

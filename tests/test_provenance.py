@@ -244,3 +244,13 @@ def test_what_is_no_command_of_ours_is_refused(text, problem):
 def test_the_line_at_the_end_of_what_is_on_screen():
     made = Provenance(Command("report", "net", ()), (), version="9.9")
     assert str(made) == "hwmodel 9.9, inputs : hwmodel report net"
+
+
+def test_an_explanation_ends_with_the_command_that_makes_it_again(hwmodel):
+    options = ("--hardware", "ascend", "--method", "bold", "--pass", "forward")
+    out = hwmodel("explain", "vgg-small-1fc", "--layer", "conv2", *options)[1]
+    made = out.splitlines()[-1]
+    assert made.startswith(f"Made by hwmodel {package.__version__}, inputs ")
+    command = shlex.split(made.partition(": ")[2])
+    assert command[:5] == ["hwmodel", "explain", "vgg-small-1fc", "--layer", "conv2"]
+    assert hwmodel(*command[1:])[1] == out

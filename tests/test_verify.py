@@ -198,6 +198,8 @@ def command(text):
          "no hardware is called '$(touch pwned)': known: "),
         (command("hwmodel compare net.yaml --hardware v100 --methods fp --accounting paper --batch x"),
          "--batch 'x': must be a whole number"),
+        (command("hwmodel explain net.yaml --layer conv1"), "t.csv: command 'hwmodel explain net.yaml --layer conv1': "
+         "is none of hwmodel report, hwmodel compare, hwmodel reproduce"),
         (command("hwmodel reproduce nothing --accounting paper"), "no published table is called "),
     ],
 )  # fmt: skip

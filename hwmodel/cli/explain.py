@@ -39,18 +39,20 @@ def explain(
         raise HwmodelError(f"--output {output}: an explanation is written to a .md file")
     if pass_ and pass_ not in _PASSES:
         raise HwmodelError(f"--pass {pass_!r}: {nearest(pass_, _PASSES)}")
-    from hwmodel.evaluation import evaluate
-    from hwmodel.importers.onnx import input_shapes
-    from hwmodel.network import load_network
+    from hwmodel.provenance import written
+    from hwmodel.question import question
     from hwmodel.views.explain import explanation, explanation_markdown
     from hwmodel.views.tables import write
 
-    report = evaluate(
-        load_network(network, input_shapes(input_shape or [])), hardware, method,
-        accounting=accounting,
-        batch=1 if batch is None else batch, mode=mode, trace=trace or None,  # type: ignore[arg-type]
-    )  # fmt: skip
+    options = {
+        "--layer": layer, "--hardware": hardware, "--method": method, "--accounting": accounting,
+        "--batch": batch, "--mode": mode, "--pass": pass_, "--trace": trace,
+        "--input-shape": input_shape,
+    }  # fmt: skip
+    asked = question(written("explain", network, options))
+    report = asked.report()
     text = explanation_markdown(explanation(report, layer, pass_.replace("-", "_") or None))
+    text += f"\nMade by {asked.provenance()}\n"
     if output is not None:
         write(output, text)
         say(f"wrote {output}")

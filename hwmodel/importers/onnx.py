@@ -9,10 +9,12 @@ from __future__ import annotations
 import mmap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.importers.onnx_contents import Node, contents_of
+from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
 from hwmodel.importers.wire import MAX_NODES, without_weights
@@ -96,11 +98,14 @@ def _model(path: Path) -> Any:
         raise SpecError(f"{path}: is empty, or holds no operator of an ONNX graph")
     if len(model.graph.node) > MAX_NODES:
         raise SpecError(f"{path}: more than {MAX_NODES:,} operators")
-    return onnx.inliner.inline_local_functions(model) if model.functions else model
+    return inlined(model, str(path))
 
 
 def _bytes(path: Path) -> bytes:
-    size = path.stat().st_size
+    found = path.stat()
+    if not S_ISREG(found.st_mode):  # a device or a pipe need not end
+        raise SpecError(f"{path}: is no file, but a folder, a device or a pipe")
+    size = found.st_size
     if size > LARGEST:
         raise SpecError(f"{path}: {size:,} B; an ONNX file has at most {LARGEST:,}")
     if size <= SMALL:

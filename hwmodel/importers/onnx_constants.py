@@ -21,14 +21,19 @@ WIDTHS |= {25: 2, 26: 2}
 FEW = 64  # elements that are read
 
 
-def stored(tensor: Any, name: str, *, learned: bool) -> Constant:
-    """A tensor of the file; the elements of short ones, if they are there."""
+def stored(tensor: Any, where: str, name: str) -> Constant:
+    """A tensor of the file; the elements of short ones, if they are there.
+
+    Args:
+        where: what a message about it begins with.
+    Raises: ShapeError.
+    """
     dims = tuple(tensor.dims)
     if any(length < 0 for length in dims):
-        raise ShapeError(f"tensor {name} is {list(dims)}: none may be below 0")
+        raise ShapeError(f"{where} is {list(dims)}: none may be below 0")
     elements = partial(_elements, tensor) if prod(dims) <= FEW else None
     width = WIDTHS.get(tensor.data_type)
-    learned = learned and tensor.data_type in FLOATS
+    learned = tensor.data_type in FLOATS
     if learned and not dims and elements is not None:  # a number of the formula, if it is there
         learned = elements() is None
     return Constant(dims, name, learned, elements, width)
@@ -45,11 +50,11 @@ def _elements(tensor: Any) -> Elements:
         return None  # no elements, as in a file without its weights
 
 
-def of_node(attributes: Sequence[Any], name: str) -> Constant:
+def of_node(attributes: Sequence[Any], where: str, name: str) -> Constant:
     """What a node Constant holds."""
     for attribute in attributes:
         if attribute.HasField("t"):
-            return stored(attribute.t, name, learned=True)
+            return stored(attribute.t, f"{where}: tensor {name}", name)
         if attribute.name in ("value_float", "value_int"):
             return Constant((), name, elements=(attribute.f or attribute.i,))
         if attribute.name in ("value_floats", "value_ints"):

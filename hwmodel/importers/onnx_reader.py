@@ -17,6 +17,7 @@ from hwmodel.importers.onnx_contents import Contents, Node
 from hwmodel.importers.onnx_operators import convert
 from hwmodel.importers.onnx_quantizers import IN_PLACE, QUANTIZERS
 from hwmodel.layers import Shape, Source
+from hwmodel.layers.base import MAX_EXTENT
 from hwmodel.network import INPUT, Network
 
 __all__ = ["Reader"]
@@ -56,6 +57,10 @@ class Reader:
                 self.graph.images,
                 f"{self.where}: tensor {given.name}",
             )
+            if max(dims, default=1) > MAX_EXTENT:
+                raise ShapeError(
+                    f"{self.where}: input {given.name} is {list(dims)}; at most {MAX_EXTENT:,} each"
+                )
             shape = _input_shape(dims, tensor.elem_type, first_readers.get(given.name))
             if given is inputs[0]:
                 self.graph.shapes[INPUT] = shape
@@ -122,7 +127,7 @@ class Reader:
         if name in self.tensors:
             return self.tensors[name]
         if name in self.stored:
-            found = stored(self.stored[name], name, learned=True)
+            found = stored(self.stored[name], f"{self.where}: tensor {text(name)}", name)
         elif name in self.lazy:
             maker, _ = self.lazy[name]
             of_elements = maker.inputs[: _OF_ELEMENTS.get(maker.operator)]
@@ -130,7 +135,7 @@ class Reader:
             return self.tensors[name]
         else:
             raise SpecError(
-                f"{self.where}: {node.operator} {node.message.name!r} takes {name!r}, which no "
+                f"{self.where}: {node.operator} {_called(node)} takes {name!r}, which no "
                 "operator before it gives (a cycle, or a wrong order)"
             )
         self.tensors[name] = found
@@ -170,7 +175,7 @@ class Reader:
             bits = next((part.bits for part in parts if part.bits), None)
         for name in node.outputs:
             if node.operator == "Constant":
-                self.tensors[name] = of_node(node.message.attribute, name)
+                self.tensors[name] = of_node(node.message.attribute, self.where, name)
                 continue
             tensor = self.types.get(name)
             dims = tuple([d.dim_value for d in tensor.shape.dim]) if tensor else ()
@@ -224,11 +229,10 @@ def _first_readers(nodes: Sequence[Node], names: set[str]) -> dict[str, Node]:
     """The first node that takes each of the tensors."""
     found: dict[str, Node] = {}
     for node in nodes:
-        if not names:
+        for name in names.intersection(node.inputs):
+            found.setdefault(name, node)
+        if len(found) == len(names):
             break
-        taken = names.intersection(node.inputs)
-        found |= dict.fromkeys(taken, node)
-        names = names - taken if taken else names
     return found
 
 

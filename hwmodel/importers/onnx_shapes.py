@@ -17,7 +17,7 @@ __all__ = ["inferred_shapes", "with_computed_shapes"]
 
 ROUNDS = 40  # of inference: each makes known what the next one needs
 FEW = 64  # elements of a shape, of an index, of what they are made of
-SPARE = 2**30  # B that inference may take beyond what the process has
+SPARE = 3 * 2**28  # B that inference may take beyond what the process has
 
 
 def inferred_shapes(model: Any, where: str, *, computed: bool) -> Any:
@@ -26,14 +26,15 @@ def inferred_shapes(model: Any, where: str, *, computed: bool) -> Any:
     Args:
         computed: whether shapes may be computed by the file's own operators, which takes longer.
     """
-    from onnx import shape_inference
+    from onnx import checker, shape_inference
 
+    errors = (shape_inference.InferenceError, checker.ValidationError)
     try:
         with _bounded():
             return shape_inference.infer_shapes(model, data_prop=computed)
     except MemoryError:
         raise ShapeError(f"{where}: inferring its shapes takes more than {SPARE:,} B") from None
-    except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError) as error:
+    except (*errors, RuntimeError, ValueError, TypeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = (lines[0] if lines else type(error).__name__)[:200]
         raise ShapeError(f"{where}: shapes do not fit: {reason}") from None

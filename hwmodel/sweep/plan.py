@@ -24,13 +24,12 @@ from hwmodel.evaluation import check_run
 from hwmodel.files import NamedSpec, load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
-from hwmodel.network import load_network, zoo
+from hwmodel.network import family_arguments, load_network, zoo
 from hwmodel.paths import Inputs, changed, is_known, leaves
 from hwmodel.provenance import Input, input_of
 from hwmodel.question import method_inputs
 from hwmodel.sweep.conditions import Condition, conditions, holds
 from hwmodel.sweep.file import Derived, SweepFile, Times
-from hwmodel.zoo import family_arguments
 
 __all__ = ["NAMES", "Axis", "Digits", "Plan", "Setting", "plan"]
 
