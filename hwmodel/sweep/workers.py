@@ -173,12 +173,26 @@ def _ask(
     """
     for task in islice(chain(_emptied(again), rest), max(most - len(asked), 0)):
         try:
-            future = executor.submit(function, *task.arguments)
+            with _deaf():  # processes are started here, if there are to be more of them
+                future = executor.submit(function, *task.arguments)
         except BrokenExecutor as error:
             future = Future()
             future.set_exception(error)
         asked[future] = task
     return bool(asked)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """No Ctrl-C for what starts now, from its first moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a new process takes over
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _emptied(tasks: list[Task]) -> Iterator[Task]:
