@@ -269,10 +269,8 @@ class Method(NamedSpec):
         for node in nodes:
             name, rule = node.layer.name, self._first(self.tensors, node, "tensors")
             ins = [edges[source] for source in node.inputs]
-            sums = node.terms.bit_length()
-            if not node.layer.weights(node.input_shapes) and node.layer.kind != "add":
-                sums = max((edge.sum_bits for edge in ins), default=full)
-            elif (own := found[name]) is not None:
+            sums = self._sum_bits(node, ins, accounting)
+            if (own := found[name]) is not None and node.weights:
                 sums = own.sum_bits or sums
             bits = _width_of(rule.bits, sums, accounting, node.layer.bits)
             if rule.bits == AS_INPUT:
@@ -282,6 +280,19 @@ class Method(NamedSpec):
                 signal = _measured_signal(node, found, ins[0]) or signal
             edges[name] = Edge(bits, signal, sums, rule.format == "floating")
         return edges
+
+    def _sum_bits(self, node: Node, ins: list[Edge], accounting: Accounting) -> int:
+        """Width of a layer's sums: as many bits as its terms need, where these are +1 and -1.
+
+        Elsewhere a full-precision word; so, too, where such a word is one of the terms.
+        """
+        full = accounting.full_precision_bits
+        if node.weights:
+            logic = self.treatment(node, accounting).arithmetic["forward"] == "logic"
+            return node.terms.bit_length() if logic else full
+        if node.layer.kind == "add":
+            return max([node.terms.bit_length(), *(edge.sum_bits for edge in ins if edge.bits > 1)])
+        return max((edge.sum_bits for edge in ins), default=full)
 
     def kept_bits(self, node: Node, edges: Mapping[str, Edge], accounting: Accounting) -> int:
         """Width of the sum stored beside a layer's input for the way back [bit]; 0: none is."""

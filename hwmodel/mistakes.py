@@ -128,17 +128,24 @@ def _follow(location: Location, values: Any, *, named: bool) -> tuple[list[str],
         marks = getattr(values, "lc", None)
         if isinstance(values, dict) and step in values:
             line = marks.key(step)[0] + 1 if marks else line
-            values = values[step]
+            values = _as_read(values[step])
             trail.append(_word(step))
         elif isinstance(values, list) and isinstance(step, int) and step < len(values):
             line = marks.item(step)[0] + 1 if marks else line
-            values = values[step]
+            values = _as_read(values[step])
             has_name = isinstance(values, dict) and isinstance(values.get("name"), str)
             trail.append(_word(values["name"]) if has_name else str(step + 1))
         elif named and step == location[-1]:
             line = marks.line + 1 if marks and not line else line
             trail.append(str(step + 1) if isinstance(step, int) else _word(step))
     return trail, values, line
+
+
+def _as_read(value: Any) -> Any:
+    """A value, or, of what has been validated before (a part that did not change), its fields."""
+    if isinstance(value, BaseModel):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _word(key: Any) -> str:

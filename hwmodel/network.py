@@ -10,40 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import (
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationError,
-    field_validator,
-    validate_call,
-)
+from pydantic import Discriminator, Field, Tag, field_validator
 
-from hwmodel.errors import NameUnknown, ShapeError, SpecError, near, nearest
+from hwmodel.errors import ShapeError, SpecError, near
 from hwmodel.files import (
     Name,
     NamedSpec,
     SpecModel,
-    Text,
-    Version,
     Whole,
-    folder,
     is_path,
     read_yaml,
     validate,
 )
 from hwmodel.layers import INPUT, Layer, Shape
 from hwmodel.mistakes import line_of
+from hwmodel.zoo import member, zoo
 
-__all__ = ["BEFORE", "INPUT", "Network", "NetworkFile", "Node", "Repeat", "family_arguments"]
-__all__ += ["family_member", "load_network", "zoo"]
+__all__ = ["BEFORE", "INPUT", "Network", "NetworkFile", "Node", "Repeat", "family_member"]
+__all__ += ["load_network", "zoo"]
 
 BEFORE = "before"  # what layers of a repeated list call what comes into their round
 MAX_LAYERS = 10_000
@@ -295,75 +283,12 @@ class NetworkFile(NamedSpec):
         return ("layers",)
 
 
-class _Member(SpecModel):
-    """One line of the zoo; the fields beyond these are the family's arguments."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    family: Text
-    title: Text
-    source: Text
-
-
-class _Zoo(SpecModel):
-    version: Version
-    members: dict[str, _Member]
-
-
-@cache
-def zoo() -> dict[str, _Member]:
-    """Bundled networks by name."""
-    path = folder(Network.FOLDER) / "zoo.yaml"
-    return validate(_Zoo, read_yaml(path), path).members
-
-
-def _member(name: str) -> _Member:
-    members = zoo()
-    if name not in members:
-        raise NameUnknown(Network.KIND, name, members)
-    return members[name]
-
-
-def family_arguments(name: str) -> dict[str, Any]:
-    """What the family of a bundled network is told, defaults included. Raises: NameUnknown."""
-    member = _member(name)
-    family = import_module(f"hwmodel.networks.{member.family}").network
-    parameters = signature(family).parameters.values()
-    return {p.name: p.default for p in parameters} | (member.model_extra or {})
-
-
 def family_member(name: str, changes: Mapping[str, Any] | None = None) -> Network:
     """A bundled network, some arguments of its family changed.
 
     Raises: NameUnknown; SpecError for an argument that its family does not have or cannot take.
     """
-    member, usual = _member(name), family_arguments(name)
-    for argument, value in (changes or {}).items():
-        if argument not in usual:
-            raise SpecError(f"network {name}: {argument}: {nearest(argument, usual)}")
-        if (
-            isinstance(value, int)
-            and isinstance(usual[argument], int)
-            and value < 1 <= usual[argument]
-        ):
-            raise SpecError(f"network {name}: {argument} {value!r}: must be at least 1")
-    family = import_module(f"hwmodel.networks.{member.family}").network
-    arguments = {**(member.model_extra or {}), **(changes or {})}
-    try:
-        wired = validate_call(config={"strict": True})(family)(**arguments)
-        return Network(
-            version=1,
-            name=name,
-            title=member.title,
-            sources={"definition": member.source},
-            **wired,
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise SpecError(f"network {name}: {place} {first['input']!r}: {first['msg']}") from None
-    except (ArithmeticError, LookupError, ValueError) as error:
-        raise SpecError(f"network {name}: its family cannot take {changes}: {error}") from None
+    return validate(Network, member(name, changes or {}), f"network {name}")
 
 
 def load_network(

@@ -18,7 +18,8 @@ from hwmodel.files import NamedSpec, SpecModel, validate
 from hwmodel.hardware import Buffer, Hardware, Price, SplitLevel
 from hwmodel.method import Method
 from hwmodel.mistakes import alternatives
-from hwmodel.network import Network, family_arguments, family_member, zoo
+from hwmodel.network import Network, family_member, zoo
+from hwmodel.zoo import family_arguments
 
 __all__ = ["Inputs", "Leaf", "Scalar", "changed", "is_known", "leaves", "replaced", "replaced_all"]
 

@@ -21,7 +21,7 @@ LADDER = [
     {"errors"},
     {"mistakes"},
     {"quantity", "files", "problem"},
-    {"provenance"},
+    {"provenance", "zoo"},
     {"hardware", "accounting", "published", "training", "trace"},
     {"trainer"},
     {"layers", "prices"},

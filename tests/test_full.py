@@ -112,6 +112,14 @@ def test_a_boolean_sum_is_as_wide_as_its_terms_need():
     assert report.edges["first"].bits == 1  # so does the first layer
 
 
+def test_a_sum_of_full_precision_products_is_a_full_precision_word():
+    """The first layer is not Boolean: 27 products of reals are no sum of 27 signs."""
+    table = rows("bold")
+    for layer, bits in (("act", 32), ("last_act", 8)):  # the other: 144 signs and the shortcut's
+        kept = at(table, layer).loc["kept sum"]
+        assert kept.bits.tolist() == [N * MAP * bits] * 2  # written, and read on the way back
+
+
 def test_switches_take_their_rows_away_and_nothing_else():
     whole = rows("bold")
     without = rows("bold", boolean_update=False)

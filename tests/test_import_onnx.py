@@ -160,6 +160,35 @@ def test_weights_stored_once_are_counted_once(tmp_path):
     assert second.layer.shares == first.layer.name
 
 
+@pytest.mark.parametrize(
+    ("operator", "stored", "target"), [("Reshape", (3, 1), [3, 1]), ("Unsqueeze", (3,), [1])]
+)
+def test_weights_in_another_shape_are_still_stored_once(tmp_path, operator, stored, target):
+    nodes = [
+        node(operator, "w target", "w1"), node(operator, "w target", "w2"), node("MatMul", "x w1", "a"),
+        node("MatMul", "x w2", "b"), node("Add", "a b"),
+    ]  # fmt: skip
+    constants = {"w": stored, "target": ((len(target),), INT64, target)}
+    first, second, _ = imported(tmp_path, nodes, {"x": [1, 7, 3]}, constants)
+    assert (first.weights, second.weights, second.layer.shares) == (3, 0, first.layer.name)
+
+
+def test_an_input_is_what_its_first_reader_takes_it_for(tmp_path):
+    """Rows, columns, channels, which a transposition puts first; who reads it later is no matter."""
+    nodes = [
+        node("Transpose", "x", "t", perm=[0, 3, 1, 2]), node("Conv", "t w", "c"), node("Relu", "x", "r"),
+        node("Add", "r more"),
+    ]  # fmt: skip
+    path = save(tmp_path, nodes, {"x": [1, 5, 7, 3], "more": [1, 5, 7, 3]}, {"w": (2, 3, 1, 1)})
+    assert from_onnx(path).input == (3, 5, 7)
+
+
+def test_whole_numbers_along_one_axis_are_not_one_for_each_image(tmp_path):
+    nodes = [node("ArgMax", "x", "i", axis=0, keepdims=0), node("Relu", "x")]
+    found, _ = imported(tmp_path, nodes, {"x": [4, 3]})
+    assert (found.layer.operator, found.output_shape) == ("ArgMax", (3, 1, 1))
+
+
 def scalar(value):
     return (), FLOAT, [value]
 
@@ -248,15 +277,18 @@ def test_shapes_that_inference_does_not_follow(tmp_path):
         node("ConstantOfShape", "three", "ones", value=helper.make_tensor("v", INT64, [1], [1])),
         node("Mul", "ones minus", "negative"), node("Equal", "target negative", "open"),
         node("Where", "open ones target", "shape"), node("Expand", "token shape", "tokens"),
-        node("Concat", "tokens x", "all", axis=1), node("MatMul", "all w"),
+        node("Concat", "tokens x", "all", axis=1), node("MatMul", "all w", "h"),
+        node("Quant", "h s z two", domain="qonnx.custom_op.general"),
     ]  # fmt: skip
     constants = {
+        "s": scalar(1.0), "z": scalar(0.0), "two": scalar(2.0),
         "zero": ((), INT64, [0]), "zeros": ((1,), INT64, [0]), "minus": ((1,), INT64, [-1]),
         "three": ((1,), INT64, [3]), "token": (1, 1, 6), "w": (6, 5),
     }  # fmt: skip
-    found = imported(tmp_path, nodes, {"x": ["n", 16, 6]}, constants)
+    domains = ["qonnx.custom_op.general"]
+    found = imported(tmp_path, nodes, {"x": ["n", 16, 6]}, constants, domains=domains)
     assert [n.layer.kind for n in found] == ["source", "concat", "linear"]
-    assert (found[0].other_parameters, found[2].macs) == (6, 17 * 30)
+    assert (found[0].other_parameters, found[2].macs, found[2].layer.bits) == (6, 17 * 30, 2)
 
 
 def test_a_name_that_is_no_text_is_made_one(tmp_path):
@@ -645,6 +677,20 @@ def test_functions_that_cannot_be_written_out(tmp_path):
     )
     with pytest.raises(SpecError, match=r"200 operators of 200,\d+,\d+ B in all; at most"):
         from_onnx(path)
+
+
+@pytest.mark.parametrize(("dims", "parameters"), [((1,), 0), ((1, 1, 5), 5), ((5,), 5)])
+def test_a_factor_for_each_channel_is_learned_and_one_for_all_is_none(tmp_path, dims, parameters):
+    """Exporters write the root of attention as a tensor of one element."""
+    constants = {"f": (dims, FLOAT, [0.5] * prod(dims))}
+    (found,) = imported(tmp_path, [node("Mul", "x f")], {"x": [1, 7, 5]}, constants)
+    assert (found.layer.kind, found.other_parameters) == ("scale", parameters)
+
+
+def test_a_bias_of_one_feature_is_a_bias(tmp_path):
+    nodes = [node("MatMul", "x w", "h"), node("Add", "h b")]
+    (found,) = imported(tmp_path, nodes, {"x": [1, 5]}, {"w": (5, 1), "b": ((1,), FLOAT, [0.5])})
+    assert (found.layer.bias, found.other_parameters) == (True, 1)
 
 
 def test_a_factor_that_is_no_parameter_costs_none():

@@ -132,7 +132,7 @@ def test_reading_dearer_than_writing():
 def test_several_values_are_checked_together_and_not_one_by_one():
     together = {"search": "optimal", "counting": "exact"}
     assert replaced_all(PAPER, together).search == "optimal"
-    with pytest.raises(SpecError, match="accounting paper: search optimal needs counting exact"):
+    with pytest.raises(SpecError, match="accounting paper: search: optimal needs counting exact"):
         replaced(PAPER, "search", "optimal")
 
 
@@ -148,10 +148,10 @@ def test_several_values_are_checked_together_and_not_one_by_one():
         (ASCEND, "levels.L2.capacity", 0, "hardware ascend, levels.L2: capacity: '0 bit': a capacity must be above 0"),
         (ASCEND, "levels.L2.capacity", 0.5, "not a whole number of bits"),
         (ASCEND, "levels.L2.capacity", True, "True has no unit"),
-        (ASCEND, "levels.L3.capacity", 5, "L3 is the outermost; its capacity is 'unlimited'"),
+        (ASCEND, "levels.L3.capacity", 5, "hardware ascend: levels.L3: is the outermost; its capacity is 'unlimited'"),
         (ASCEND, "levels.L2.read_energy", -1.0, "hardware ascend, levels.L2: read_energy: -1.0: an energy must be finite and at least 0"),
         (ASCEND, "levels.L2.read_energy", float("nan"), "must be finite"),
-        (ASCEND, "levels.L2.read_energy", "3 MAC/bit", "hardware ascend: L2 is in MAC, but energy_unit is pJ"),
+        (ASCEND, "levels.L2.read_energy", "3 MAC/bit", "hardware ascend: levels.L2: is in MAC, but energy_unit is pJ"),
         (PAPER, "flip_rate", 2, "accounting paper: flip_rate 2: must be at most 1"),
         (PAPER, "flp_rate", 2, "did you mean 'flip_rate'?"),
         (PAPER, "border_bits", 1.5, "border_bits 1.5: must be a whole number"),

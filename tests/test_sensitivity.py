@@ -147,7 +147,7 @@ def test_every_number_has_two_moves_and_every_choice_all_others():
 
 def test_what_cannot_move_is_there_with_the_reason():
     found = {(m.field, m.value): m.refused for m in moves(Inputs(LAYER, TOY, BITS, FREE_LOGIC))}
-    needs = "accounting paper: search optimal needs counting exact: it minimises exact counts"
+    needs = "accounting paper: search: optimal needs counting exact: it minimises exact counts"
     assert found["accounting.search", "optimal"] == needs
     assert found["accounting.border_bits", 0].endswith("border_bits 0: must be at least 1")
     assert found["accounting.flip_rate", None] == "is 0: no factor moves it"
@@ -386,7 +386,10 @@ def test_the_command_writes_csvs_and_a_figure_and_reruns_are_the_same(command, t
     code, out, _ = command("--samples", 4, "--out", "a")
     assert code == 0
     assert "bold is moved most by" in out
-    assert out.endswith("All figures are analytical, not measured.\n")
+    *_, nature, made = out.splitlines()
+    assert nature == "All figures are analytical, not measured."
+    assert made.startswith("hwmodel 0.")
+    assert made.endswith("--accounting paper --batch 1 --mode training --samples 4 --seed 0")
     ends = (".csv", "_chip_tornado.png", "_chip_tornado.svg", "_samples.csv")
     names = [f"sensitivity_net_paper_training_batch1{end}" for end in ends]
     assert sorted(p.name for p in (tmp_path / "a").iterdir()) == names
@@ -394,7 +397,7 @@ def test_the_command_writes_csvs_and_a_figure_and_reruns_are_the_same(command, t
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     rows = list(csv.DictReader(io.StringIO((tmp_path / "a" / names[0]).read_text())))
-    assert list(rows[0]) == list(Effect._fields)
+    assert list(rows[0]) == [*Effect._fields, "version", "inputs_sha256", "command"]
     moved = [r for r in rows if r["field"] == "accounting.boolean_update"]
     assert [(r["value_from"], r["value_to"], r["method"]) for r in moved] == [
         ("false", "true", "fp"), ("false", "true", "bold")
@@ -407,7 +410,7 @@ def test_the_command_writes_csvs_and_a_figure_and_reruns_are_the_same(command, t
         (("--samples", "-1"), "samples -1: must be from 0 to"),
         (("--ranges", "none.yaml"), "none.yaml: cannot be read"),
         (("--accounting", "papr"), "did you mean 'paper'?"),
-        (("--csv", "net.yaml"), "would write a CSV over what looks like an input"),
+        (("--csv", "net.yaml"), "net.yaml: would be written over what looks like an input"),
     ],
 )
 def test_wrong_words_are_one_message_and_nothing_is_written(command, tmp_path, options, said):

@@ -219,7 +219,8 @@ def _with_constant(
     if word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1:
         return _taken_in(graph, x, word or "", dims)
     if word == "Mul" and (per_channel or prod(constant.dims) == 1):
-        return graph.put(Scale, name, [graph.seen(x)], dims, learned=constant.learned)
+        learned = constant.learned and per_channel  # one number for all is part of a formula
+        return graph.put(Scale, name, [graph.seen(x)], dims, learned=learned)
     if word == "Mul":
         other = as_value(graph, name, constant)
         return combined(graph, name, Multiply, [x, other], dims)

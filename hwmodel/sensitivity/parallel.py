@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
+from threading import current_thread, main_thread
 from typing import Any
 
 from hwmodel.errors import HwmodelError
@@ -34,11 +35,24 @@ def workers(study: Study, jobs: int) -> Iterator[Mapped]:
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(study,)
     )
     try:
-        yield lambda function, tasks: pool.map(partial(_work, function), tasks)
+        yield lambda function, tasks: _submitted(pool, partial(_work, function), tasks)
     except BrokenProcessPool:
         raise HwmodelError("a worker process ended early; with --jobs 1 there are none") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]
+) -> Iterator[Any]:
+    """Results as they come. Processes start here, deaf to Ctrl-C from their first moment."""
+    if current_thread() is not main_thread():
+        return pool.map(work, tasks)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a new process takes over
+    try:
+        return pool.map(work, tasks)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin(study: Study) -> None:
