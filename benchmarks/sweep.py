@@ -97,7 +97,7 @@ def show(what: str, found: Measured) -> None:
     rate = found.points / found.seconds
     print(
         f"{what:24} {found.points:>8,} points {found.seconds:8.1f} s {rate:8,.0f} points/s "
-        f"{found.megabytes:8,.0f} MB",
+        + (f"{found.megabytes:8,.0f} MB" if found.megabytes else ""),
         flush=True,
     )
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from hwmodel.errors import HwmodelError, SpecError
 from hwmodel.evaluation import check_run
-from hwmodel.network import family_arguments, zoo
+from hwmodel.network import zoo
 from hwmodel.paths import Inputs, changed, is_known, leaves
 from hwmodel.sweep.file import Derived, Times
+from hwmodel.zoo import family_arguments
 
 __all__ = ["SPECS", "Axis", "Setting", "Specs", "axis_of", "fields_of", "with_derived"]
 
