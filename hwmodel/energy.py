@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hwmodel.accounting import Accounting
-from hwmodel.hardware import Buffer, Hardware
+from hwmodel.hardware import Priced, PricedMemory
 from hwmodel.prices import OperationKind, price
 from hwmodel.problem import OPERANDS, Problem
 from hwmodel.tiling.accesses import Mapping
@@ -65,14 +65,14 @@ class Row(NamedTuple):
     accesses: int  # [elements]
     bits: int  # moved [bit]
     operations: int
-    energy: float  # [the chip's unit]
+    energy: Any  # [the chip's unit]; of chips side by side an array [chip]
 
 
 Moves = list[tuple[int, int]]  # (elements, bits of one)
 
 
 def product_rows(
-    work: Product, mapping: Mapping, hardware: Hardware, accounting: Accounting
+    work: Product, mapping: Mapping, hardware: Priced, accounting: Accounting
 ) -> list[Row]:
     """Rows of one product: every tensor at every level, then its operations.
 
@@ -103,7 +103,7 @@ def product_rows(
     return rows + _operated(work, "compute", hardware, accounting)
 
 
-def stream_rows(work: Stream, hardware: Hardware, accounting: Accounting) -> list[Row]:
+def stream_rows(work: Stream, hardware: Priced, accounting: Accounting) -> list[Row]:
     """Rows of a tensor that passes once, level by level, then the operations on it."""
     rows = []
     for index in range(len(hardware.levels) if work.through else 1):
@@ -121,7 +121,7 @@ def _moved(
     work: Product | Stream,
     component: Component,
     tensor: str,
-    memory: Buffer,
+    memory: PricedMemory,
     reads: Moves,
     writes: Moves,
 ) -> list[Row]:
@@ -136,7 +136,7 @@ def _moved(
 
 
 def _operated(
-    work: Product | Stream, component: Component, hardware: Hardware, accounting: Accounting
+    work: Product | Stream, component: Component, hardware: Priced, accounting: Accounting
 ) -> list[Row]:
     rows = []
     for kind, bits, times in work.operations:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum, prod
 from pathlib import Path
@@ -15,7 +15,7 @@ from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
 from hwmodel.measured import Measures, measures
-from hwmodel.method import Edge, Method, Teacher
+from hwmodel.method import Edge, Method
 from hwmodel.network import Network, Node, load_network
 from hwmodel.problem import Problem
 from hwmodel.tiling.optimal import Stationary
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "Found", "Report", "Tiler", "check_run", "evaluate", "not_counted"]
-__all__ += ["priced", "refuse_unknown", "workload"]
+__all__ += ["place", "priced", "refuse_unknown", "stationary", "teacher_works", "workload"]
 
 VIEWS = ("reshape", "slice", "source")  # nothing moves: no cost that could be left out
 MAX_BATCH = 2**31
@@ -52,21 +52,26 @@ class Tiler:
 
     def tiling(self, work: Product) -> Tiling:
         """The tiling for `work`. Raises: Infeasible, TooLarge; they name the layer."""
-        stationary = self._stationary(work)
-        key = work.problem, stationary
+        key = work.problem, stationary(work, self.accounting)
         if key not in self._found:
             try:
-                self._found[key] = tile(work.problem, self.hardware, self.accounting, stationary)
+                self._found[key] = tile(work.problem, self.hardware, self.accounting, key[1])
             except (Infeasible, TooLarge) as error:
-                error.where = f"{work.layer}, {work.phase} on {self.hardware.name}"
+                error.where = place(work, self.hardware)
                 raise
         return self._found[key]
 
-    def _stationary(self, work: Product) -> Stationary | None:
-        """In backward_weight either operand may have the filters' role; else as accounted."""
-        free = self.accounting.weight_gradient == "best-of-two-roles"
-        held_only = self.accounting.stationary == "filter"
-        return "either" if free and held_only and work.phase == "backward_weight" else None
+
+def stationary(work: Product, accounting: Accounting) -> Stationary | None:
+    """What may be held where it is not as accounted: in backward_weight either operand may."""
+    free = accounting.weight_gradient == "best-of-two-roles"
+    held_only = accounting.stationary == "filter"
+    return "either" if free and held_only and work.phase == "backward_weight" else None
+
+
+def place(work: Product, hardware: Hardware) -> str:
+    """How messages name a product on a chip."""
+    return f"{work.layer}, {work.phase} on {hardware.name}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,6 +204,13 @@ def priced(
 
     Raises: Infeasible, TooLarge, SpecError where an operation has no price.
     """
+    rows, tilings = _rows(work, tiler)
+    return rows + _rows(teacher_works(job), tiler)[0], tilings
+
+
+def _rows(
+    work: Iterable[Product | Stream], tiler: Tiler
+) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
     rows: list[Row] = []
     tilings: list[tuple[Product, Tiling]] = []
     for one in work:
@@ -208,20 +220,17 @@ def priced(
             rows += product_rows(one, tiling.mapping, tiler.hardware, tiler.accounting)
         else:
             rows += stream_rows(one, tiler.hardware, tiler.accounting)
-    if tiler.accounting.teacher and job.method.teacher is not None and job.trains:
-        rows += _teacher_rows(job.method.teacher, tiler.hardware, tiler.accounting, job.batch)
     return rows, tilings
 
 
-def _teacher_rows(
-    teacher: Teacher, chip: Hardware, accounting: Accounting, batch: int
-) -> list[Row]:
+def teacher_works(job: Job) -> list[Product | Stream]:
     """The forward pass of a distilling method's teacher, its layers named after it."""
-    report = evaluate(
-        teacher.network, chip, teacher.method, accounting=accounting, batch=batch, mode="inference"
-    )
-    name = report.network.name
-    return [row._replace(layer=f"{name}.{row.layer}") for row in report.rows]
+    teacher = job.method.teacher
+    if not (job.accounting.teacher and teacher and job.trains):
+        return []
+    network, method = load_network(teacher.network), load(Method, teacher.method)
+    found, _ = workload(network, Job(method, job.accounting, job.batch, "inference"))
+    return [replace(work, layer=f"{network.name}.{work.layer}") for work in found]
 
 
 def check_run(batch: int, mode: Mode) -> None:

@@ -7,7 +7,9 @@ here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
@@ -16,7 +18,45 @@ from hwmodel.files import Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.mistakes import Contradiction
 from hwmodel.problem import OPERANDS, Operand
 
-__all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
+__all__ = ["Buffer", "Hardware", "Level", "Price", "Priced", "PricedMemory", "PricedOperation"]
+__all__ += ["SplitLevel"]
+
+
+class PricedMemory(Protocol):
+    """What pricing asks of a memory; energies are numbers, or arrays for chips side by side."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def read_energy_per_bit(self) -> Any: ...  # noqa: D102
+
+    @property
+    def write_energy_per_bit(self) -> Any: ...  # noqa: D102
+
+
+class PricedOperation(Protocol):
+    """What pricing asks of a stated price."""
+
+    @property
+    def operations(self) -> Any: ...  # noqa: D102
+
+    @property
+    def energy_per_operation(self) -> Any: ...  # noqa: D102
+
+
+class Priced(Protocol):
+    """What pricing asks of a chip, or of several chips with the same memories side by side."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def levels(self) -> Sequence[object]: ...  # noqa: D102
+
+    def holder(self, level: int, operand: Operand) -> PricedMemory: ...  # noqa: D102
+
+    def price(self, operation: str, bits: int) -> PricedOperation | None: ...  # noqa: D102
 
 
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
@@ -111,7 +151,7 @@ class Buffer(SpecModel):
         """Capacity [bit]; None is unlimited."""
         return self.capacity
 
-    @property
+    @cached_property
     def energies(self) -> tuple[Energy, Energy]:
         """Energy of reading and of writing one bit."""
         both = self.access_energy or self.efficiency
@@ -270,7 +310,12 @@ class Hardware(NamedSpec):
 
     def holder(self, level: int, operand: Operand) -> Buffer:
         """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""
-        return next(b for b in self.levels[level].buffers if operand in b.holds)
+        return self.holders[level][operand]
+
+    @cached_property
+    def holders(self) -> tuple[dict[Operand, Buffer], ...]:
+        """The memories of every level by what they hold."""
+        return tuple({x: b for b in level.buffers for x in b.holds} for level in self.levels)
 
     def price(self, operation: str, bits: int) -> Price | None:
         """The stated price of an operation at a width, if the file has one."""

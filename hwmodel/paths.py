@@ -21,7 +21,7 @@ from hwmodel.mistakes import alternatives
 from hwmodel.network import Network, family_member, zoo
 from hwmodel.zoo import family_arguments
 
-__all__ = ["Inputs", "Leaf", "Scalar", "changed", "leaves", "replaced", "replaced_all"]
+__all__ = ["Inputs", "Leaf", "Scalar", "changed", "is_known", "leaves", "replaced", "replaced_all"]
 
 Spec = TypeVar("Spec", bound=SpecModel)
 Step = str | int  # a field or a key; the place in a list
@@ -310,3 +310,14 @@ def _network(network: Network, changes: Mapping[str, Any]) -> Network:
     network = replaced_all(network, others) if others else network
     network.nodes()  # shapes must still fit
     return network
+
+
+def is_known(spec: SpecModel, path: str) -> bool:
+    """Whether a path leads to a value of a spec; of a bundled network also to an argument."""
+    if isinstance(spec, Network) and spec.name in zoo() and path in family_arguments(spec.name):
+        return True
+    try:
+        _located(spec, path, "")
+    except SpecError:
+        return False
+    return True

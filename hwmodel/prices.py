@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from hwmodel.accounting import Accounting
 from hwmodel.errors import SpecError
-from hwmodel.hardware import Hardware
+from hwmodel.hardware import Priced
 
 __all__ = ["OperationKind", "adder_operations", "price"]
 
@@ -19,8 +19,8 @@ def adder_operations(bits: int) -> int:
     return 2 * bits - 1
 
 
-def price(kind: OperationKind, bits: int, hardware: Hardware, accounting: Accounting) -> float:
-    """Energy of one operation on operands of `bits` [chip's unit].
+def price(kind: OperationKind, bits: int, hardware: Priced, accounting: Accounting) -> Any:
+    """Energy of one operation on operands of `bits` [chip's unit]; an array for chips side by side.
 
     In this order: the chip's own price for the operation at that width; the accounting's rule;
     the accounting's relative price, in multiples of the chip's full-precision MAC.
@@ -49,7 +49,7 @@ def price(kind: OperationKind, bits: int, hardware: Hardware, accounting: Accoun
     )
 
 
-def _full_mac(hardware: Hardware, accounting: Accounting) -> float:
+def _full_mac(hardware: Priced, accounting: Accounting) -> Any:
     bits = accounting.full_precision_bits
     own = hardware.price("mac", bits)
     if own is None:
@@ -70,7 +70,7 @@ def _relative(kind: str, bits: int, accounting: Accounting) -> float | None:
     return None
 
 
-def _logic(hardware: Hardware, accounting: Accounting) -> float:
+def _logic(hardware: Priced, accounting: Accounting) -> Any:
     """One Boolean operation: as the accounting says, or the chip's own, or part of an addition."""
     mac = _full_mac(hardware, accounting)
     if accounting.logic_price_macs is not None:

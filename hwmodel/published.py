@@ -11,7 +11,8 @@ from pydantic import Field
 from hwmodel.errors import NameUnknown
 from hwmodel.files import Name, NamedSpec, Number, SpecModel, Text, read_yaml, validate
 
-__all__ = ["Figure", "PublishedTable", "energy_percent", "published_table", "published_tables"]
+__all__ = ["Figure", "PublishedTable", "accuracy_percent", "energy_percent", "published_table"]
+__all__ += ["published_tables"]
 
 
 class Figure(SpecModel):
@@ -83,4 +84,13 @@ def energy_percent(network: str, method: str, hardware: str, baseline: str) -> f
             for figure in table.figures:
                 if (figure.network, figure.method) == (network, method):
                     return figure.energy_percent.get(hardware)
+    return None
+
+
+def accuracy_percent(network: str, method: str) -> float | None:
+    """The accuracy that is published for a network under a method; None where none is."""
+    for table in published_tables().values():
+        for figure in table.figures:
+            if (figure.network, figure.method) == (network, method):
+                return figure.accuracy_percent
     return None

@@ -27,7 +27,15 @@ from hwmodel.trace import Trace, read_trace
 from hwmodel.training import Training
 from hwmodel.workload import Mode
 
-__all__ = ["OPTIONS", "Question", "Reproduction", "names", "question", "reproduction"]
+__all__ = [
+    "OPTIONS",
+    "Question",
+    "Reproduction",
+    "method_inputs",
+    "names",
+    "question",
+    "reproduction",
+]
 
 # Options that change numbers, in the order in which a command is written.
 OPTIONS = {
@@ -66,11 +74,11 @@ class Question:
     def inputs(self) -> tuple[Input, ...]:
         """Everything that the numbers depend on, each once."""
         found = [input_of(spec) for spec in (self.network, *self.hardware)]
-        found += [given for method in self.methods for given in _method_inputs(method)]
+        found += [given for method in self.methods for given in method_inputs(method)]
         found += [input_of(accounting) for accounting in self.accountings]
         if self.command.name == "compare":
             for accounting in self.accountings:
-                found += _method_inputs(self.baseline or load(Method, accounting.baseline))
+                found += method_inputs(self.baseline or load(Method, accounting.baseline))
         found += [input_of(self.training)] if self.training else []
         found += [Input("trace", trace.run.method, digest(trace)) for trace in self.traces]
         return tuple(dict.fromkeys(found))
@@ -105,12 +113,12 @@ class Question:
         return reached(lines, self.traces, self.accuracy) if self.traces else []
 
 
-def _method_inputs(method: Method) -> Iterator[Input]:
+def method_inputs(method: Method) -> Iterator[Input]:
     """A method, the methods its rules name, and its teacher."""
     yield from map(input_of, (method, *method.references()))
     if method.teacher is not None:
         yield input_of(load_network(method.teacher.network))
-        yield from _method_inputs(load(Method, method.teacher.method))
+        yield from method_inputs(load(Method, method.teacher.method))
 
 
 @dataclass(frozen=True)
@@ -148,7 +156,7 @@ def _table_digest(table: PublishedTable) -> str:
     networks, methods = (dict.fromkeys(column) for column in zip(*pairs, strict=True))
     found = [input_of(load(Hardware, chip)) for chip in table.chips]
     found += [input_of(load_network(network)) for network in networks]
-    found += [given for method in methods for given in _method_inputs(load(Method, method))]
+    found += [given for method in methods for given in method_inputs(load(Method, method))]
     hashes = dict.fromkeys((digest(table), *(given.sha256 for given in found)))
     return hashlib.sha256(" ".join(hashes).encode("ascii")).hexdigest()
 

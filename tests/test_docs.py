@@ -34,6 +34,9 @@ def commands(text):
 def test_every_command_of_the_readme_runs_in_its_order(hwmodel, tmp_path):
     """With a chip's file of one's own at hand, as the documents say to begin one."""
     (tmp_path / "mychip.yaml").write_text(hwmodel("hardware", "show", "ascend")[1])
+    example = Path("docs/examples/buffers.yaml")
+    (tmp_path / example).parent.mkdir(parents=True)
+    (tmp_path / example).write_text((ROOT / example).read_text())
     ran = list(commands(README))
     assert len(ran) >= 7
     for arguments in ran:
@@ -64,6 +67,11 @@ def test_the_files_shown_as_examples_are_right_and_work_together(hwmodel, tmp_pa
         for block in blocks(path.read_text(encoding="utf-8"), "yaml"):
             if not block.startswith("version:") or path.name == "trainer.md":
                 continue  # the trainer's networks have a schema of their own
+            if re.search("^axes:", block, re.M):
+                (tmp_path / "sweep.yaml").write_text(block)
+                code, _, err = hwmodel("sweep", "sweep.yaml", "--dry-run")
+                assert code == 0, err
+                continue
             kinds = {"levels": "hardware", "tensors": "method", "input": "network"}
             (kind,) = [
                 word for field, word in kinds.items() if re.search(rf"^{field}:", block, re.M)

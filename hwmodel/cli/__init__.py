@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from hwmodel import __version__
+from hwmodel.cli.best import best
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare, reproduce
 from hwmodel.cli.explain import explain
@@ -19,6 +20,7 @@ from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
+from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
 from hwmodel.cli.usage import Commands, UsageError, usage_sentence
 from hwmodel.cli.verify import verify
@@ -57,6 +59,8 @@ for _command in (
     sensitivity,
     reproduce,
     tile,
+    sweep,
+    best,
     train,
     plot,
     schema,

@@ -7,7 +7,9 @@ energy at this step. It is a greedy rule; nothing says that it ends at the least
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isqrt, prod
+from functools import lru_cache
+from math import inf, isqrt, prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,19 @@ __all__ = ["footprint_bits", "level_by_level"]
 MAX_TILES = 2**22  # of one level; a thousand times what a large image and batch take
 
 
+class Step(NamedTuple):
+    """All that decides the tile of one level; equal steps are taken once and remembered."""
+
+    problem: Problem
+    above: Cut
+    above_tile: Extents
+    capacity_I: float  # of the memory that holds I [bit]; infinite: unlimited
+    capacity_F: float
+    shared: bool  # whether that is one memory
+    read_I: float  # from the level above [chip's unit/bit]
+    read_F: float  # from this level [chip's unit/bit]
+
+
 def level_by_level(problem: Problem, hardware: Hardware) -> Mapping:
     """Tiles by the source's greedy search, filters held at every boundary.
 
@@ -39,11 +54,34 @@ def level_by_level(problem: Problem, hardware: Hardware) -> Mapping:
     """
     above, above_tile = paper_top(problem), problem.extent
     tiles = []
-    for level in range(1, len(hardware.levels)):
-        tile = _cheapest(problem, hardware, level, above, above_tile)
-        above, above_tile = paper_cut(problem, above, above_tile, tile), tile
-        tiles.append(tile)
+    for level, memories in enumerate(hardware.levels[1:], start=1):
+        try:
+            found = _settled(_step(problem, hardware, level, above, above_tile))
+        except TooLarge as error:
+            error.level = memories.name
+            raise
+        if found is None:
+            raise _infeasible(problem, hardware, level)
+        above_tile, above = found
+        tiles.append(above_tile)
     return Mapping(tuple(tiles), tuple("F" for _ in tiles))
+
+
+def _step(
+    problem: Problem, hardware: Hardware, level: int, above: Cut, above_tile: Extents
+) -> Step:
+    """The step that settles `levels[level]`, given the tile above."""
+    I, F = hardware.holder(level, "I"), hardware.holder(level, "F")  # noqa: E741
+    return Step(
+        problem=problem,
+        above=above,
+        above_tile=above_tile,
+        capacity_I=inf if I.capacity_bits is None else float(I.capacity_bits),
+        capacity_F=inf if F.capacity_bits is None else float(F.capacity_bits),
+        shared=I is F,
+        read_I=hardware.holder(level - 1, "I").read_energy_per_bit,
+        read_F=F.read_energy_per_bit,
+    )
 
 
 def footprint_bits(problem: Problem, tile: Tile, operand: Operand) -> Count:
@@ -57,33 +95,34 @@ def footprint_bits(problem: Problem, tile: Tile, operand: Operand) -> Count:
     return problem.bits.O * tile.N * tile.M * tile.HO * tile.WO
 
 
-def _cheapest(
-    problem: Problem, hardware: Hardware, level: int, above: Cut, above_tile: Extents
-) -> Extents:
-    """The tile of `levels[level]`, given the one above; the reduction is cut only if it must be.
+@lru_cache(maxsize=2**15)
+def _settled(step: Step) -> tuple[Extents, Cut] | None:
+    """The tile of a level and its cut; None where none fits. Reduction is cut only if it must be.
 
     The cost of a tile is n^I_{i+1} eps_{i+1} |I| b^I + n^F_i eps_i |F| b^F with this level's own
     factors n, those of the levels above left out. Partial sums cost the same for all tiles that
     are compared. Of equal tiles the one that is largest in M, then N, HO, WO is taken.
     """
+    problem, above, above_tile = step.problem, step.above, step.above_tile
     for whole in _reductions(above_tile):
-        tiles = _fitting(problem, hardware, level, whole)
+        tiles = _fitting(step, whole)
         if tiles.M.size:
             break
     else:
-        raise _infeasible(problem, hardware, level)
+        return None
     top, cut = paper_top(problem), paper_cut(problem, above, above_tile, tiles)
     visits_I = above.M * above.rows * above.columns / (top.rows * top.columns)
     visits_F = above.N * above.HO * above.WO
-    price_I = hardware.holder(level - 1, "I").read_energy_per_bit * problem.bits.I / visits_I
-    price_F = hardware.holder(level, "F").read_energy_per_bit * problem.bits.F / visits_F
+    price_I = step.read_I * problem.bits.I / visits_I
+    price_F = step.read_F * problem.bits.F / visits_F
     cost = (
         between(problem, above, cut).I_reads * price_I
         + between(problem, cut, cut).F_reads * price_F
     )
     equal = np.flatnonzero(cost == cost.min())
     best = equal[np.argmax(tiles.M[equal])]
-    return whole._replace(**{d: int(getattr(tiles, d)[best]) for d in ("N", "M", "HO", "WO")})
+    tile = whole._replace(**{d: int(getattr(tiles, d)[best]) for d in ("N", "M", "HO", "WO")})
+    return tile, paper_cut(problem, above, above_tile, tile)
 
 
 def _reductions(above_tile: Extents) -> Iterator[Extents]:
@@ -97,6 +136,7 @@ def _reductions(above_tile: Extents) -> Iterator[Extents]:
             yield above_tile
 
 
+@lru_cache(maxsize=1024)
 def candidates(extent: int) -> NDArray[np.int64]:
     """Distinct values of ceil(extent / k), k = 1 ... extent, the largest first.
 
@@ -105,11 +145,13 @@ def candidates(extent: int) -> NDArray[np.int64]:
     """
     k = np.arange(1, isqrt(extent) + 1)
     quotients = (extent - 1) // k  # ceil(D / k) = floor((D - 1) / k) + 1
-    return np.unique(np.concatenate([quotients, np.arange(quotients[-1] + 1)]))[::-1] + 1
+    found = np.unique(np.concatenate([quotients, np.arange(quotients[-1] + 1)]))[::-1] + 1
+    found.flags.writeable = False  # every caller gets the same
+    return found
 
 
-def _fitting(problem: Problem, hardware: Hardware, level: int, whole: Extents) -> Tile:
-    """All tiles of `whole` that fit `levels[level]` and are worth a look, as arrays [tile].
+def _fitting(step: Step, whole: Extents) -> Tile:
+    """All tiles of `whole` that fit the step's level and are worth a look, as arrays [tile].
 
     For each (N, HO, WO) only the largest M that fits: filters are held while ifmaps pass once
     for every block of them, so a larger M never costs more. Entries are floats, which count
@@ -120,18 +162,15 @@ def _fitting(problem: Problem, hardware: Hardware, level: int, whole: Extents) -
     axes = [candidates(extent).astype(float) for extent in (whole.N, whole.HO, whole.WO)]
     count = prod(axis.size for axis in axes)
     if count > MAX_TILES:
-        raise TooLarge(hardware.levels[level].name, count, MAX_TILES)
+        raise TooLarge("a level", count, MAX_TILES)
     N, HO, WO = np.meshgrid(*axes, indexing="ij")
     M = candidates(whole.M)[::-1].astype(float)
-    I, F = (hardware.holder(level, operand) for operand in ("I", "F"))  # noqa: E741
-    capacity_I, capacity_F = (
-        np.inf if b.capacity_bits is None else float(b.capacity_bits) for b in (I, F)
-    )
+    problem: Problem = step.problem
     tile: Tile = whole
     bits_I = footprint_bits(problem, tile._replace(N=N, HO=HO, WO=WO), "I")
     bits_of_one_M = footprint_bits(problem, whole._replace(M=1), "F")
-    room_F = capacity_F - bits_I if I is F else np.broadcast_to(capacity_F, bits_I.shape)
-    fits = (bits_I <= capacity_I) & (room_F >= bits_of_one_M)
+    room_F = step.capacity_F - bits_I * step.shared
+    fits = (bits_I <= step.capacity_I) & (room_F >= bits_of_one_M)
     largest_M = M[np.searchsorted(M, room_F[fits] / bits_of_one_M, side="right") - 1]
     return tile._replace(N=N[fits], M=largest_M, HO=HO[fits], WO=WO[fits])
 

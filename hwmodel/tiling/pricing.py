@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hwmodel.hardware import Hardware
+from hwmodel.hardware import Priced
 from hwmodel.problem import Problem
 from hwmodel.tiling.accesses import Traffic
 
 __all__ = ["level_energies", "level_energy", "memory_energy", "partial_sum_bits", "rates"]
 
 
-def rates(problem: Problem, hardware: Hardware, level: int, unfinished_bits: int) -> Traffic:
+def rates(problem: Problem, hardware: Priced, level: int, unfinished_bits: int) -> Traffic:
     """Energy of one element of each kind of traffic at `levels[level]` [chip's unit/element].
 
     Reads are priced as reads and sums that arrive as writes.
@@ -40,8 +40,9 @@ def partial_sum_bits(problem: Problem, unfinished_bits: int) -> int:
 
 def level_energies(traffic: Traffic, rates: Traffic) -> tuple[Any, Any, Any]:
     """Energy of what one level is asked for of I, of F and of O [chip's unit]."""
-    I, F, *sums = (count * rate for count, rate in zip(traffic, rates, strict=True))  # noqa: E741
-    return I, F, sum(sums)
+    # Not sum(): from Python 3.12 on it rounds numbers otherwise than arrays.
+    I, F, fetched, left, finished = (n * rate for n, rate in zip(traffic, rates, strict=True))  # noqa: E741
+    return I, F, fetched + left + finished
 
 
 def level_energy(traffic: Traffic, rates: Traffic) -> Any:
@@ -50,7 +51,7 @@ def level_energy(traffic: Traffic, rates: Traffic) -> Any:
 
 
 def memory_energy(
-    problem: Problem, traffics: Sequence[Traffic], hardware: Hardware, unfinished_bits: int
+    problem: Problem, traffics: Sequence[Traffic], hardware: Priced, unfinished_bits: int
 ) -> float:
     """Energy of all levels together [chip's unit]; `traffics` as from `accesses.traffic`."""
     levels: Iterable[float] = (

@@ -67,7 +67,7 @@ class _Prices:
         self.mac = exact(self.price("mac", self.full_bits))
 
     def price(self, kind: OperationKind, bits: int) -> float:
-        return price(kind, bits, self.hardware, self.accounting)
+        return float(price(kind, bits, self.hardware, self.accounting))
 
     def full_mac(self) -> Step:
         """The full-precision MAC, of which other prices are multiples."""

@@ -15,12 +15,13 @@ from hwmodel.errors import NameUnknown
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.network import NetworkFile
+from hwmodel.sweep.file import SweepFile
 from hwmodel.training import Training
 
 __all__ = ["KINDS", "schema", "schema_text"]
 
 KINDS: dict[str, type[BaseModel]] = {
-    kind.KIND: kind for kind in (Hardware, NetworkFile, Method, Accounting, Training)
+    kind.KIND: kind for kind in (Hardware, NetworkFile, Method, Accounting, Training, SweepFile)
 }
 
 

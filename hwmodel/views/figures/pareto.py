@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError
-from hwmodel.published import published_tables
+from hwmodel.published import accuracy_percent
 from hwmodel.views.figures.canvas import Style, below, caption, heading, panels, plain_ticks
 from hwmodel.views.figures.points import Point, name_points, scatter
 from hwmodel.views.figures.records import Page, Record, headline, label
@@ -23,11 +23,7 @@ def accuracy(record: Record) -> float | None:
     """Test accuracy of a line [percent]: as traced, else as published; None if neither is known."""
     if traced := record.get("trace_accuracy_percent"):
         return float(traced)
-    for published in published_tables().values():
-        for figure in published.figures:
-            if (figure.network, figure.method) == (record["network"], record["method"]):
-                return figure.accuracy_percent
-    return None
+    return accuracy_percent(record["network"], record["method"])
 
 
 def pareto_figure(page: Page) -> Figure:

@@ -17,7 +17,7 @@ from hwmodel.comparison import Comparison
 from hwmodel.evaluation import Report
 from hwmodel.files import NamedSpec
 from hwmodel.provenance import Provenance
-from hwmodel.views.colours import part_colours
+from hwmodel.views.colours import part_looks
 from hwmodel.views.html.parts import (
     PARTS,
     HeatMap,
@@ -130,7 +130,7 @@ def _common(
         "nature": NATURE,
         "summary": _summary(lines, shown, baseline),
         "groups": groups(lines),
-        "parts": part_colours(PARTS),
+        "parts": {part: own.colour for part, own in part_looks(PARTS).items()},
         "not_counted": {report.accounting.name: report.not_counted for report in reports},
         "inputs": _sources(reports, provenance),
         "provenance": provenance,

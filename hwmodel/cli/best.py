@@ -1,0 +1,47 @@
+"""best: the points of a sweep that cost least."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwmodel.cli.screen import say, show
+from hwmodel.errors import HwmodelError
+
+__all__ = ["best"]
+
+
+def best(
+    table: Annotated[Path, typer.Argument(help="A table that sweep wrote.")],
+    by: Annotated[str, typer.Option(help="Column whose least values are wanted.")] = "energy",
+    where: Annotated[
+        str, typer.Option(help="Conditions, as in 'batch <= 16 and method == bold'.")
+    ] = "",
+    top: Annotated[int, typer.Option(help="How many rows.")] = 10,
+    csv: Annotated[
+        str, typer.Option("--csv", help="Write the rows here; '-': to standard output.")
+    ] = "",
+) -> None:
+    """The points of a sweep with the least energy, or the least of another column."""
+    from hwmodel.sweep.results import kept, lowest, numbers, read_results, varied
+    from hwmodel.views.sweep_tables import best_table
+    from hwmodel.views.tables import csv_text, write
+
+    if top < 1:
+        raise HwmodelError(f"--top {top}: must be at least 1")
+    results = read_results(table)
+    rows = kept(results, where)
+    found = lowest(rows, numbers(rows, by, results.columns), top)
+    columns = list(dict.fromkeys(("point", *varied(rows, results.columns), by, "energy", "unit")))
+    if csv:
+        text = csv_text(columns, [[row[name] for name in columns] for row in found])
+        if csv == "-":
+            sys.stdout.write(text)
+            return
+        write(Path(csv), text)
+        say(f"wrote {csv}")
+    of = f"{len(rows):,} points" + (f" where {where}" if where else "")
+    show([best_table(found, columns, f"least {by} of {of}")])

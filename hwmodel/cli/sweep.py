@@ -1,0 +1,150 @@
+"""sweep: a design space, point by point."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hwmodel.cli.screen import say
+from hwmodel.errors import HwmodelError
+
+if TYPE_CHECKING:
+    from hwmodel.provenance import Command
+    from hwmodel.sweep.parts import Summary
+    from hwmodel.sweep.plan import Plan
+
+__all__ = ["sweep"]
+
+MAX_JOBS = 256
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="SWEEP.yaml", help="What is varied.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="FILE.csv or FILE.parquet.", show_default="the sweep's name .csv"),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes.", show_default="as many as cores")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that did not end.")
+    ] = False,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, as tcp://host:8786.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how many points and searches there are.")
+    ] = False,
+) -> None:
+    """Energy at every point of a grid, or of a sample of it."""
+    from hwmodel.files import load
+    from hwmodel.provenance import written
+    from hwmodel.sweep.file import SweepFile
+    from hwmodel.sweep.plan import plan
+
+    if jobs is not None and (not 1 <= jobs <= MAX_JOBS or scheduler):
+        raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes, and none with --scheduler")
+    planned = plan(load(SweepFile, file))
+    if dry_run:
+        _say_what(planned)
+        return
+    target = out or Path(f"{planned.file.name}.csv")
+    command = written("sweep", str(file), {})
+    summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
+    say(f"wrote {target}")
+    if summary.unproved:
+        say(f"hwmodel: {summary.unproved:,} tilings are not proved optimal: unproved_tilings")
+    if summary.failed:
+        say(
+            f"hwmodel: {summary.failed:,} of {summary.points:,} points have no energy; the first: "
+            f"{summary.first_reason}"
+        )
+        raise typer.Exit(1)
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(len(os.sched_getaffinity(0)), MAX_JOBS)
+    return min(os.cpu_count() or 1, MAX_JOBS)
+
+
+def _say_what(planned: Plan) -> None:
+    """What a run would do."""
+    from hwmodel.sweep.part import columns
+    from hwmodel.sweep.run import cut
+    from hwmodel.sweep.searches import needed, number
+
+    points = planned.points()
+    axes = [f"  {axis.name}: {axis.length:,}" for axis in planned.axes if axis.length > 1]
+    typer.echo("\n".join([f"{planned.file.name}: {planned.file.title}", *axes]))
+    if len(points) < planned.grid:
+        how = (
+            "drawn, and kept by the constraints" if planned.file.sample else "keep the constraints"
+        )
+        typer.echo(f"{planned.grid:,} points of the grid, of which {how}:")
+    searches = number(needed(planned, points))
+    typer.echo(
+        f"{len(points):,} points in {len(cut(points)):,} parts; {searches:,} different tilings "
+        "to be searched"
+    )
+    typer.echo(f"columns: {', '.join(columns(planned))}")
+
+
+def _run(
+    planned: Plan, out: Path, command: Command, jobs: int, scheduler: str | None, resume: bool
+) -> Summary:
+    """Compute the table, with a bar if somebody is watching."""
+    from hwmodel.sweep.run import run
+
+    try:
+        with _bar() as progress:
+            return run(
+                planned, out, command,
+                jobs=jobs, scheduler=scheduler, resume=resume, progress=progress,
+            )  # fmt: skip
+    except (KeyboardInterrupt, SystemExit) as stopped:
+        say(
+            f"hwmodel: stopped; {out}.parts holds what is done: go on with the same command and "
+            "--resume"
+        )
+        code = stopped.code if isinstance(stopped, SystemExit) else 130
+        raise typer.Exit(int(code or 0)) from None
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[str, int, int], None]]:
+    """What a run reports its progress to: a bar with rate and time left on standard error."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    errors = Console(stderr=True)
+    if not errors.is_terminal:
+        yield lambda what, done, total: None
+        return
+    rate = TextColumn("{task.fields[rate]}")
+    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    with Progress(*columns, rate, TimeRemainingColumn(), console=errors, transient=True) as bar:
+        tasks: dict[str, tuple[Any, int]] = {}
+
+        def report(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total, rate=""), done
+            task, before = tasks[what]
+            seconds = bar.tasks[task].elapsed or 0.0
+            speed = f"{(done - before) / seconds:,.0f}/s" if seconds and done > before else ""
+            bar.update(task, completed=done, rate=speed)
+
+        yield report

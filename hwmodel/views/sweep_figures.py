@@ -1,0 +1,218 @@
+"""Figures of a sweep: the front of two columns, lines over one, shades over two.
+
+Where several points share a place, the lowest stands for them: what the fields that are not shown
+can do at best. The figure says which fields these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hwmodel.errors import HwmodelError, nearest
+from hwmodel.provenance import COLUMNS as PROVENANCE
+from hwmodel.sweep.results import ENERGIES, Results, Row, front, kept, numbers, varied
+from hwmodel.views.colours import ink_on, look, part_looks
+from hwmodel.views.figures.canvas import plain_ticks
+from hwmodel.views.plot import write_figure
+from hwmodel.views.tables import NATURE, scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["SWEEP_PLOTS", "View", "draw_sweep"]
+
+MOST_SERIES = 12
+FRONT = "points; lines: no other point is better in one and not worse in the other"
+MOST_CELLS = 400  # of a heatmap whose cells have numbers
+_SIZES = (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13), ("B", 8), ("bit", 1))
+
+
+class View(NamedTuple):
+    """What is drawn of a table; columns left out are those of the kind."""
+
+    x: str = ""
+    y: str = ""
+    z: str = ""
+    by: str = ""
+    where: str = ""
+
+
+class Column(NamedTuple):
+    """A column as it is drawn."""
+
+    values: list[float]
+    label: str
+
+
+def draw_sweep(results: Results, path: Path, kind: str, view: View) -> None:
+    """Write a figure; the ending of `path` says in which format.
+
+    Args:
+        kind: a name of `SWEEP_PLOTS`; "" is the first.
+
+    Raises: HwmodelError for a kind, a column or a condition that is none.
+    """
+    kind = kind or next(iter(SWEEP_PLOTS))
+    if kind not in SWEEP_PLOTS:
+        raise HwmodelError(f"no plot of a sweep is called {kind!r}: {nearest(kind, SWEEP_PLOTS)}")
+    usual, drawn = SWEEP_PLOTS[kind]
+    stated = {name: value for name, value in view._asdict().items() if value}
+    whole = View(**{**usual, **stated})
+    for name in ("x", "y"):
+        if not getattr(whole, name):
+            raise HwmodelError(f"a plot of {kind} needs --{name}, a column of the table")
+    rows = kept(results, whole.where)
+    stamp = [str(rows[0].get(name) or "") for name in PROVENANCE]
+    write_figure(lambda: drawn(rows, results.columns, whole), path, stamp=stamp)
+
+
+def pareto_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> Figure:
+    """Every point, and for each series a line along those that no other is better than."""
+    figure, axes = _figure()
+    x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
+    for name, places, colour in _series(rows, columns, view.by):
+        mine_x, mine_y = [x.values[i] for i in places], [y.values[i] for i in places]
+        axes.plot(mine_x, mine_y, ".", color=colour, ms=3, alpha=0.25, mew=0, rasterized=True)
+        signs = [-1 if _more_is_better(column) else 1 for column in (view.x, view.y)]
+        best = front([signs[0] * v for v in mine_x], [signs[1] * v for v in mine_y])
+        edge = [mine_x[i] for i in best], [mine_y[i] for i in best]
+        axes.plot(*edge, "o-", color=colour, ms=4, lw=1.2, label=name)
+    _axes(axes, x, y)
+    _title(axes, rows, columns, view, FRONT)
+    figure.legend(loc="outside right upper", frameon=False)
+    return figure
+
+
+def lines_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> Figure:
+    """The lowest of one column over another, a line for each series."""
+    figure, axes = _figure()
+    x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
+    for name, places, colour in _series(rows, columns, view.by):
+        lowest: dict[float, float] = {}
+        for i in places:
+            lowest[x.values[i]] = min(y.values[i], lowest.get(x.values[i], y.values[i]))
+        line = sorted(lowest.items())
+        axes.plot(*zip(*line, strict=True), "o-", color=colour, ms=4, lw=1.2, label=name)
+    _axes(axes, x, y)
+    _title(axes, rows, columns, view, "lines")
+    figure.legend(loc="outside right upper", frameon=False)
+    return figure
+
+
+def heatmap_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> Figure:
+    """The lowest of a column as shades over two others."""
+    from matplotlib import colormaps
+    from matplotlib.colors import LogNorm, Normalize, to_hex
+
+    x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
+    z = _column(rows, view.z, columns)
+    lowest: dict[tuple[float, float], float] = {}
+    for place, value in zip(zip(x.values, y.values, strict=True), z.values, strict=True):
+        lowest[place] = min(value, lowest.get(place, value))
+    across, up = sorted({a for a, _ in lowest}), sorted({b for _, b in lowest})
+    figure, axes = _figure(max(5.0, 0.5 * len(across) + 2), max(3.0, 0.3 * len(up) + 1.2))
+    least, most = min(lowest.values()), max(lowest.values())
+    norm = (LogNorm if 0 < 20 * least < most else Normalize)(least, most)
+    shades = colormaps["viridis"]
+    cells = [[lowest.get((a, b), float("nan")) for a in across] for b in up]
+    image = axes.imshow(cells, norm=norm, cmap=shades, origin="lower", aspect="auto")
+    if len(across) * len(up) <= MOST_CELLS:
+        for (a, b), value in lowest.items():
+            ink = ink_on(to_hex(shades(norm(value))))
+            at = across.index(a), up.index(b)
+            axes.text(*at, f"{value:.3g}", ha="center", va="center", size=6.5, color=ink)
+    axes.set_xticks(range(len(across)), [f"{a:g}" for a in across], rotation=40, ha="right")
+    axes.set_yticks(range(len(up)), [f"{b:g}" for b in up])
+    axes.set_xlabel(x.label)
+    axes.set_ylabel(y.label)
+    figure.colorbar(image, ax=axes, label=z.label)
+    _title(axes, rows, columns, view, "shades")
+    return figure
+
+
+def _figure(width: float = 6.4, height: float = 3.8) -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _column(rows: Sequence[Row], name: str, columns: Sequence[str]) -> Column:
+    """Numbers of a column in a unit that suits them."""
+    values = numbers(rows, name, columns)
+    words = _short(name).replace("_", " ")
+    divisor, unit = 1.0, ""
+    if name in ENERGIES:
+        divisor, unit = scale(max(values), str(rows[0]["unit"]))
+    elif name.endswith((".capacity", "capacity_bits")):
+        least = min(values)
+        unit, divisor = next(((u, n) for u, n in _SIZES if least >= n), ("bit", 1))
+        words = words.removesuffix(" bits")
+    return Column([value / divisor for value in values], f"{words}, {unit}" if unit else words)
+
+
+def _more_is_better(column: str) -> bool:
+    return "accuracy" in column
+
+
+def _series(
+    rows: Sequence[Row], columns: Sequence[str], by: str
+) -> list[tuple[str, list[int], str]]:
+    """Name, rows and colour of each series. Raises: HwmodelError."""
+    if by not in columns:
+        raise HwmodelError(f"the table has no column {by!r}: {nearest(by, columns)}")
+    places: dict[Any, list[int]] = {}
+    for i, row in enumerate(rows):
+        places.setdefault(row[by], []).append(i)
+    if len(places) > MOST_SERIES:
+        raise HwmodelError(
+            f"column {by} has {len(places)} values; at most {MOST_SERIES} lines are drawn: "
+            "choose some by --where"
+        )
+    names = {v: str(v) if by == "method" else f"{_short(by)} {v}" for v in places}
+    spare = part_looks(names.values())
+    colour = {v: look(n).colour if by == "method" else spare[n].colour for v, n in names.items()}
+    return [(names[value], mine, colour[value]) for value, mine in places.items()]
+
+
+def _axes(axes: Axes, x: Column, y: Column) -> None:
+    """Labels; a logarithmic scale where values span more than a factor of 20."""
+    for column, name in ((x, "x"), (y, "y")):
+        axis = getattr(axes, f"{name}axis")
+        if 0 < 20 * min(column.values) < max(column.values):
+            getattr(axes, f"set_{name}scale")("log")
+            plain_ticks(axis)
+        axis.set_label_text(column.label)
+    axes.grid(color="0.9")
+
+
+def _title(axes: Axes, rows: Sequence[Row], columns: Sequence[str], view: View, what: str) -> None:
+    """What the rows have in common, and over which fields the lowest were taken."""
+    shown = {view.x, view.y, view.z, view.by}
+    names = ("network", "hardware", "method", "accounting", "batch")
+    alike = [
+        f"{'batch ' * (n == 'batch')}{rows[0][n]}" for n in names if len({r[n] for r in rows}) == 1
+    ]
+    others = [name for name in varied(rows, columns) if name not in shown]
+    lines = [f"{', '.join(alike)} ({NATURE})", what]
+    if others and what != FRONT:
+        lines[1] = f"{what}: the lowest over {', '.join(map(_short, others))}"
+    text = "\n".join(part for line in lines for part in wrap(line, 84))
+    axes.set_title(text, loc="left", fontsize=7, color="0.3")
+
+
+def _short(column: str) -> str:
+    """A path's last steps: enough to know it by."""
+    return column.removeprefix("hardware.").removeprefix("levels.").removeprefix("accounting.")
+
+
+Drawn = Callable[[Sequence[Row], Sequence[str], View], "Figure"]
+SWEEP_PLOTS: dict[str, tuple[dict[str, str], Drawn]] = {
+    "pareto": ({"x": "capacity_bits", "y": "energy", "by": "method"}, pareto_figure),
+    "lines": ({"y": "energy", "by": "method"}, lines_figure),
+    "heatmap": ({"z": "energy"}, heatmap_figure),
+}

@@ -1,0 +1,367 @@
+"""Sweeps: what a file may say, which points there are, and that each is what evaluate gives."""
+
+import csv
+import io
+import random
+import re
+
+import pytest
+
+from hwmodel.accounting import Accounting
+from hwmodel.comparison import compare
+from hwmodel.errors import HwmodelError, Infeasible, SpecError
+from hwmodel.evaluation import evaluate
+from hwmodel.files import load
+from hwmodel.hardware import Hardware
+from hwmodel.method import Method
+from hwmodel.network import family_member
+from hwmodel.paths import replaced_all
+from hwmodel.sweep.conditions import conditions, holds
+from hwmodel.sweep.file import SweepFile
+from hwmodel.sweep.part import columns, run_part
+from hwmodel.sweep.plan import plan
+from hwmodel.sweep.results import front, lowest
+from hwmodel.sweep.searches import listed, needed, number
+from hwmodel.sweep.tilings import dumps, loads, solve
+
+SMALL = {
+    "version": 1,
+    "name": "small",
+    "title": "A small sweep",
+    "network": "mlp-784-512-512-10",
+    "hardware": ["ascend", "v100"],
+    "method": ["fp", "bold"],
+}
+L1 = "hardware.levels.L1.capacity"
+L2 = "hardware.levels.L2.capacity"
+
+
+def planned(**fields):
+    return plan(SweepFile.model_validate(SMALL | fields))
+
+
+def lines(swept, points=None):
+    """The rows of a sweep as a table has them."""
+    text = run_part(swept, swept.points() if points is None else points, {})
+    return [
+        dict(zip(columns(swept), cells, strict=True)) for cells in csv.reader(io.StringIO(text))
+    ]
+
+
+def alone(row):
+    """One point by `compare`, from what its row says of it."""
+
+    def value(text):
+        return int(text) if re.fullmatch(r"\d+", text) else float(text)
+
+    def spec(kind):
+        root = f"{kind.KIND}."
+        moved = {
+            path.removeprefix(root): value(text)
+            for path, text in row.items()
+            if path.startswith(root) and text
+        }
+        return replaced_all(load(kind, row[kind.KIND]), moved)
+
+    network = row["network"]
+    if "network.features" in row:
+        features = [int(n) for n in re.findall(r"\d+", row["network.features"])]
+        network = family_member(network, {"features": features})
+    (line,) = compare(
+        network, [spec(Hardware)], [spec(Method)],
+        accounting=spec(Accounting), batch=int(row["batch"]), mode=row["mode"],
+    )  # fmt: skip
+    return line
+
+
+AXES = (
+    {"accounting.boolean_signal_bits": (1, 3, 16)},
+    {"accounting.logic_price_macs": (0.001, 0.01)},
+    {L1: ("256 KiB", "1 MiB", "3 MiB")},
+    {L2: {"times": (0.5, 1.0, 3.0)}},
+    {
+        "hardware.levels.L3.access_energy": {"times": (0.3, 1.0, 2.7)},
+        "hardware.levels.DRAM.access_energy": (3.1, 6.25, 20),
+    },
+    {"hardware.arithmetic.mac.32": {"times": (0.7, 1.1)}},
+)
+
+
+@pytest.mark.parametrize(
+    ("accounting", "batch", "number"), [("paper", (1, 7, 200), 60), ("full", (1, 7), 8)]
+)
+def test_every_point_is_what_compare_gives_for_it_alone_to_the_bit(accounting, batch, number):
+    swept = planned(
+        accounting=accounting, batch=batch, axes=AXES, mode=("training", "inference"),
+        sample={"points": number, "seed": 3},
+    )  # fmt: skip
+    rows = lines(swept)
+    assert len(rows) == number
+    assert len({row["energy"] for row in rows}) > number / 2
+    parts = ("forward", "backward_input", "backward_weight", "update", "elementwise")
+    for row in rows:
+        line = alone(row)
+        for name in ("energy", *parts, "compute", "memory"):
+            assert float(row[name]) == getattr(line, name), (name, row)
+        assert row["unit"] == line.unit
+        assert float(row["energy_per_image"]) == line.energy / int(row["batch"])
+
+
+def test_fields_of_methods_and_arguments_of_families_are_axes_too():
+    swept = planned(
+        hardware="ascend",
+        axes=(
+            {"network.features": ((784, 10), (784, 300, 300, 10))},
+            {"method.layers.3.weight_signal": (1, 9)},
+        ),
+        method="bold",
+    )
+    rows = lines(swept)
+    assert [row["network.features"] for row in rows] == ["[784, 10]"] * 2 + [
+        "[784, 300, 300, 10]"
+    ] * 2
+    assert len({row["energy"] for row in rows[2:]}) == 2  # the first has no Boolean layer
+    for row in rows:
+        assert float(row["energy"]) == alone(row).energy
+        assert row["published_accuracy_percent"] == ""
+
+
+def test_a_baseline_is_evaluated_at_every_point():
+    """Percentages are those of compare, with the chip that the point has."""
+    swept = planned(baseline="fp", axes=({L1: ("64 KiB", "1 MiB")},))
+    for row in lines(swept):
+        chip = replaced_all(load(Hardware, row["hardware"]), {"levels.L1.capacity": int(row[L1])})
+        (line,) = compare(row["network"], [chip], [row["method"]])
+        assert float(row["percent_of_baseline"]) == line.percent_of_baseline
+
+
+def test_points_come_with_the_chip_s_axes_last_and_each_once():
+    swept = planned(axes=({L1: ("64 KiB", "1 MiB", "2 MiB")}, {"batch": (1, 5)}))
+    rows = lines(swept)
+    assert [int(row["point"]) for row in rows] == [*range(24)]
+    seen = [(row["method"], row["batch"], row["hardware"], int(row[L1])) for row in rows]
+    sizes = [8 * 2**16, 8 * 2**20, 8 * 2**21]
+    assert seen == [
+        (method, batch, chip, size)
+        for method in ("fp", "bold")
+        for batch in "15"
+        for chip in ("ascend", "v100")
+        for size in sizes
+    ]
+
+
+def test_derived_fields_follow_and_constraints_leave_points_out():
+    half = "hardware.levels.L0-A.capacity"
+    swept = planned(
+        hardware="ascend",
+        axes=({L1: ("64 KiB", "1 MiB", "9 MiB")}, {L2: ("1 MiB", "16 MiB")}),
+        derived={
+            half: {"of": L1, "times": 0.5},
+            "hardware.levels.L0-B.capacity": {"of": half},
+            "hardware.levels.L0-C.access_energy": {"of": "hardware.levels.L1.read_energy"},
+        },
+        constraints=(f"{L1} <= {L2}", "batch < 2"),
+        method="fp",
+    )
+    rows = lines(swept)
+    kept = [(int(row[L1]) // 8192, int(row[L2]) // 8192) for row in rows]
+    assert kept == [(64, 1024), (64, 16384), (1024, 1024), (1024, 16384), (9216, 16384)]
+    for row in rows:
+        assert 2 * int(row[half]) == int(row[L1]) == 2 * int(row["hardware.levels.L0-B.capacity"])
+        assert float(row["hardware.levels.L0-C.access_energy"]) == 0.3125
+        chip = replaced_all(
+            load(Hardware, "ascend"),
+            {path.removeprefix("hardware."): float(row[path]) if "energy" in path else int(row[path])
+             for path in swept.paths},
+        )  # fmt: skip
+        assert float(row["energy"]) == evaluate(row["network"], chip, "fp").energy
+
+
+def test_a_sample_is_the_same_again_and_has_no_point_twice():
+    first = planned(axes=AXES, sample={"points": 100, "seed": 1}).points()
+    assert first == planned(axes=AXES, sample={"points": 100, "seed": 1}).points()
+    assert first != planned(axes=AXES, sample={"points": 100, "seed": 2}).points()
+    assert len(set(first)) == 100 and first == sorted(first)
+    assert len(planned(sample={"points": 100, "seed": 2}).points()) == 4  # all there are
+
+
+def test_a_point_that_cannot_be_is_marked_with_the_reason_that_evaluate_gives():
+    swept = planned(axes=({L1: ("8 bit", "64 KiB")},))
+    rows = lines(swept)
+    for row in rows:
+        chip = replaced_all(load(Hardware, row["hardware"]), {"levels.L1.capacity": int(row[L1])})
+        if row["reason"]:
+            with pytest.raises(Infeasible) as caught:
+                evaluate(row["network"], chip, row["method"])
+            assert row["reason"] == str(caught.value)
+            assert row["energy"] == row["memory"] == row["unproved_tilings"] == ""
+        else:
+            assert float(row["energy"]) == evaluate(row["network"], chip, row["method"]).energy
+    assert [bool(row["reason"]) for row in rows] == [True, False] * 4
+
+
+def test_a_width_that_a_chip_does_not_price_is_a_reason_too():
+    rows = lines(planned(axes=({"accounting.full_precision_bits": (32, 16)},), method="fp"))
+    assert [row["reason"][:50] for row in rows] == ["", ""] + [
+        f"hardware {chip}: states no price of a 16-bit mac, wh"[:50] for chip in ("ascend", "v100")
+    ]
+
+
+def test_tilings_are_searched_once_in_the_whole_sweep(monkeypatch):
+    """Equal problems of all methods, batches and passes; prices of operations search nothing."""
+    from hwmodel.sweep import part, tilings
+
+    asked = []
+
+    def counted(*arguments):
+        asked.append(arguments)
+        return tilings_tile(*arguments)
+
+    tilings_tile = tilings.tile
+    monkeypatch.setattr(tilings, "tile", counted)
+    monkeypatch.setattr(part, "_TILINGS", tilings.Tilings())
+    swept = planned(
+        method=("fp", "fp16", "bold", "binaryconnect"), hardware="ascend",
+        axes=({L1: ("64 KiB", "1 MiB")}, {"hardware.arithmetic.mac.32": {"times": (0.5, 1.0)}}),
+    )  # fmt: skip
+    assert sum(not row["reason"] for row in lines(swept)) == 16
+    distinct = {(problem, chip.levels) for problem, chip, _, _ in asked}
+    assert len(asked) == len(distinct) == number(needed(swept, swept.points()))
+
+
+def test_tilings_that_are_found_before_are_used_and_survive_being_written():
+    swept = planned(accounting="full", method="bold", axes=({L1: ("8 bit", "64 KiB")},))
+    wanted = listed(needed(swept, swept.points()))
+    found = solve([search for _, search in wanted])
+    assert loads(dumps(found)) == found
+    assert len({key for key, _ in wanted}) == len(wanted)
+    ready = {key: one for (key, _), one in zip(wanted, found, strict=True)}
+    assert run_part(swept, swept.points(), ready) == run_part(swept, swept.points(), {})
+
+
+def test_a_teacher_s_forward_pass_is_paid_for(monkeypatch):
+    swept = planned(
+        network="bert-base", hardware="ascend", method="bit",
+        axes=({"accounting.teacher": (True, False)},),
+    )  # fmt: skip
+    with_teacher, without = lines(swept)
+    assert with_teacher["accounting.teacher"] == "true"
+    accounting = replaced_all(load(Accounting, "paper"), {"teacher": True})
+    report = evaluate("bert-base", "ascend", "bit", accounting=accounting)
+    assert float(with_teacher["energy"]) == report.energy > float(without["energy"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"axes": ({"hardware.levels.L1.capasity": ("1 MiB",)},)}, "did you mean 'capacity'"),
+        ({"axes": ({"hardware.levels.L9.capacity": ("1 MiB",)},)}, "hardware ascend: 'levels.L9.capacity' is no path"),
+        ({"axes": ({"hardwear.levels": (1,)},)}, "did you mean 'hardware'"),
+        ({"axes": ({"hardware.levels.L1": (1,)},)}, "is no single value"),
+        ({"axes": ({"mode": ("training",)},)}, "'mode' is no path to a value"),
+        ({"axes": ({"hardware.levels.L3.access_energy": (1,)},)}, "axes.1: hardware v100 has no hardware.levels.L3.access_energy"),
+        ({"axes": ({L1: ("1 MB",)},)}, "axes.1: hardware ascend, levels.L1: capacity: '1 MB': 'MB' means 1000 to some"),
+        ({"axes": ({L1: {"times": (0.3,)}},)}, "0.3 times 8.38861e+06 is 2.51658e+06, which is not whole"),
+        ({"axes": ({"accounting.search": {"times": (2,)}},)}, "'level-by-level' is no number"),
+        ({"axes": ({"batch": (0,)},)}, "batch 0: must be a whole number"),
+        ({"axes": ({"batch": (1,)},), "batch": (2, 3)}, "batch is set in two places"),
+        ({"derived": {L1: {"of": "accounting.flip_rate"}}}, f"derived.{L1}: follows accounting.flip_rate, which is of no hardware"),
+        ({"derived": {L1: {"of": "hardware.levels.L2.capacty"}}}, "did you mean 'capacity'"),
+        ({"constraints": ("hardware.levels.L1.capacty < 3",)}, "did you mean 'hardware.levels.L1.capacity'"),
+        ({"constraints": ("batch",)}, "'batch' is no comparison"),
+        ({"hardware": ("ascend", "ascend")}, "hardware ascend stands there twice"),
+        ({"method": "blod"}, "no method is called 'blod'"),
+        ({"baseline": "pf"}, "no method is called 'pf'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_before_anything_runs(fields, message):
+    with pytest.raises(HwmodelError) as caught:
+        planned(**fields)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (f"axes: [{{{L1}: [1 MiB], {L2}: [1 MiB, 2 MiB]}}]", "fields of one axis advance together"),
+        ("axes: [{}]", "axes.1 varies no field"),
+        (f"axes: [{{{L1}: [1 MiB]}}, {{{L1}: [2 MiB]}}]", f"{L1} is set in two places"),
+        ("batch: [0]", "batch"),
+        ("mode: traning", "mode"),
+        ("sample: {points: 3}", "sample.seed is missing"),
+        ("axis: []", "axis is not a field; did you mean 'axes'?"),
+        ("axes: [{batch: []}]", "axes"),
+    ],
+)
+def test_mistakes_in_a_file_name_the_field(tmp_path, changes, message):
+    path = tmp_path / "s.yaml"
+    head = "version: 1\nname: s\ntitle: t\nnetwork: vgg-small\nhardware: ascend\nmethod: fp\n"
+    path.write_text(head + changes + "\n")
+    with pytest.raises(SpecError, match=r"s\.yaml(:\d+)?: ") as caught:
+        load(SweepFile, path)
+    assert message in str(caught.value)
+
+
+def test_a_grid_that_is_too_large_is_refused_unless_drawn_from():
+    rates = tuple(i / 1e3 for i in range(300))
+    axes = (
+        {"batch": tuple(range(1, 301))},
+        {"accounting.flip_rate": rates},
+        {"accounting.boolean_signal_bits": tuple(range(1, 65))},
+        {"accounting.border_bits": (1, 2)},
+    )
+    swept = planned(axes=axes)
+    with pytest.raises(HwmodelError, match="46,080,000 points; at most 10,000,000"):
+        swept.points()
+    assert len(planned(axes=axes, sample={"points": 9, "seed": 0}).points()) == 9
+
+
+def test_comparisons_are_read_and_nothing_else_is():
+    known = ("batch", "hardware.levels.L1.capacity", "method", "energy", "accounting.teacher")
+    values = {
+        "batch": 16,
+        L1: 8 * 2**20,
+        "method": "bold",
+        "energy": 2.5,
+        "accounting.teacher": True,
+    }
+
+    def kept(text):
+        return holds(conditions(text, known), values, absent=False)
+
+    assert kept("batch <= 16 and method == bold")
+    assert not kept("batch < 16")
+    assert kept(f"{L1} == 1 MiB and {L1} > energy and energy >= 2.5e0")
+    assert kept("accounting.teacher == true and method != 'fp'")
+    assert not kept("method == 'fp'")
+    assert kept("")
+    assert not holds(conditions("energy < 3", known), {"energy": None}, absent=False)
+    assert holds(conditions("energy < 3", known), {}, absent=True)
+    for text, message in (
+        ("__import__('os')", "is no comparison"),
+        ("bach == 1", "did you mean 'batch'"),
+        ("batch == hardware.levels.L1.capactiy", "is no name here; did you mean"),
+        ("batch < 3 MB", "'MB' means 1000 to some"),
+        ("1 < batch < 3", "'1' is no name here"),
+        ("batch < 3 < 4", "is no value"),
+        ("method < bold", "words are equal or not"),
+        ("method < 3", "compares 'bold' with 3"),
+        ("batch ==", "is no comparison"),
+    ):
+        with pytest.raises(HwmodelError, match=re.escape(message)):
+            kept(text)
+
+
+def test_the_front_and_the_best_by_hand():
+    x, y = [3, 1, 2, 2, 1, 4], [1, 5, 3, 4, 6, 1]
+    assert front(x, y) == [1, 2, 0]
+    rows = [{"point": i} for i in range(4)]
+    assert lowest(rows, [2.0, 1.0, 1.0, 0.5], 3) == [{"point": 3}, {"point": 1}, {"point": 2}]
+    draw = random.Random(5)
+    x, y = ([draw.randrange(30) for _ in range(200)] for _ in range(2))
+    pairs = list(zip(x, y, strict=True))
+    best = {
+        p for p in pairs
+        if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in pairs)
+    }  # fmt: skip
+    assert {pairs[i] for i in front(x, y)} == best
