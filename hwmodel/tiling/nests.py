@@ -43,7 +43,8 @@ def _pairs(
     starts = np.flatnonzero(np.diff(last[order], prepend=-1))
     uppers, lowers, number = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
     for nests in np.split(order, starts[1:]) if len(order) else ():
-        within = np.flatnonzero((classes >= above[last[nests[0]]]).all(axis=1))
+        near = np.searchsorted(energies, reach - totals[nests].min(), side="right")
+        within = np.flatnonzero((classes[:near] >= above[last[nests[0]]]).all(axis=1))
         counts = np.searchsorted(energies[within], reach - totals[nests], side="right")
         number += int(counts.sum())
         if number > limit:
