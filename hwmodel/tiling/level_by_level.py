@@ -120,7 +120,7 @@ def _fitting(problem: Problem, hardware: Hardware, level: int, whole: Extents) -
     axes = [candidates(extent).astype(float) for extent in (whole.N, whole.HO, whole.WO)]
     count = prod(axis.size for axis in axes)
     if count > MAX_TILES:
-        raise TooLarge(hardware.levels[level].name, count, MAX_TILES)
+        raise TooLarge(f"tiles of {hardware.levels[level].name} to compare", count, MAX_TILES)
     N, HO, WO = np.meshgrid(*axes, indexing="ij")
     M = candidates(whole.M)[::-1].astype(float)
     I, F = (hardware.holder(level, operand) for operand in ("I", "F"))  # noqa: E741
