@@ -6,9 +6,8 @@ import pytest
 
 from hwmodel.files import bundled
 from hwmodel.hardware import Hardware
+from tests.cases.conftest import total
 from tests.specs import CHIP, NETWORK, written
-
-REPORT = ("report", "net.yaml", "--method", "fp", "--csv", "-", "--hardware")
 
 
 def chip(tmp_path, *changes):
@@ -19,15 +18,15 @@ def net(tmp_path, *changes):
     return written(tmp_path, NETWORK, *changes, name="net.yaml")
 
 
-def test_E1_exponents_without_a_point_are_numbers(hwmodel, tmp_path):
+def test_E1_exponents_without_a_point_are_numbers(hwmodel, reported, tmp_path):
     for number in ("1e-3", "1.0e-3", "0.001"):
         chip(tmp_path, ("access_energy: 5 pJ/B", f"access_energy: {number}"))
         assert hwmodel("hardware", "check", "chip.yaml")[0] == 0
         net(tmp_path)
-        rows = hwmodel(*REPORT, "chip.yaml")[1]
-        (row,) = [r for r in rows.splitlines() if ",conv1,forward,memory,F,SRAM," in r]
-        *_, bits, _, energy, _ = row.split(",")
-        assert float(energy) == pytest.approx(int(bits) * 1e-3, rel=1e-12)
+        asked = {"layer": "conv1", "pass_": "forward", "tensor": "F", "level": "SRAM"}
+        rows = reported("net.yaml", hardware="chip.yaml")
+        bits, energy = (total(rows, column, **asked) for column in ("bits", "energy"))
+        assert energy == pytest.approx(bits * 1e-3, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +141,7 @@ def test_E8_shapes_that_cannot_be_are_refused_with_the_rule(refused, tmp_path, o
     assert refused("network", "check", "net.yaml") == sentence
 
 
-def test_E11_every_energy_has_its_unit(hwmodel, tmp_path):
+def test_E11_every_energy_has_its_unit(hwmodel, reported, tmp_path):
     """Two chips, two units; what is read as nJ is told in pJ, and J is no unit of a file."""
     for name, unit in (("ascend", "pJ"), ("v100", "MAC")):
         lines = hwmodel(
@@ -154,12 +153,8 @@ def test_E11_every_energy_has_its_unit(hwmodel, tmp_path):
     said = []
     for stated in ("4.6 pJ", "0.0046 nJ", "4600 fJ"):
         chip(tmp_path, ("4.6 pJ", stated))
-        rows = [r.split(",") for r in hwmodel(*REPORT, "chip.yaml")[1].splitlines()]
-        said += [
-            float(r[-2])
-            for r in rows
-            if r[5:10] == ["conv1", "forward", "compute", "mac", "compute"]
-        ]
+        rows = reported("net.yaml", "--mode", "inference", hardware="chip.yaml")
+        said.append(total(rows, "energy", layer="conv1", tensor="mac"))
     assert said == pytest.approx([4.6 * 8 * 8 * 8 * 27] * 3)  # C 3, M 8, 8 x 8, 3 x 3
 
 
