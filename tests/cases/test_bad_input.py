@@ -6,7 +6,7 @@ import pytest
 
 from hwmodel.files import bundled
 from hwmodel.hardware import Hardware
-from tests.cases.conftest import total
+from tests.conftest import total
 from tests.specs import CHIP, NETWORK, written
 
 

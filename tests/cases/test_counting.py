@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hwmodel import evaluate
-from tests.cases.conftest import total
+from tests.conftest import total
 from tests.specs import CHIP, NETWORK, written
 
 TWO_LEVELS = """\

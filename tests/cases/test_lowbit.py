@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from tests.cases.conftest import total
+from tests.conftest import total
 from tests.specs import CHIP, written
 
 BOOLEAN_WEIGHTS = 4_571_136  # of VGG-small with one linear layer: its five inner convolutions
