@@ -23,7 +23,7 @@ class RelativePrice(SpecModel):
 
     operation: Literal["mac", "int-mac", "add", "int-add"]
     bits: Bits
-    macs: Number = Field(ge=0, description="multiples of the chip's full-precision MAC")
+    macs: Number = Field(ge=0, le=1e6, description="multiples of the chip's full-precision MAC")
     source: Text
 
 

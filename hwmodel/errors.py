@@ -5,7 +5,7 @@ HwmodelError
 ├── NameUnknown    no such network, chip, method, accounting …: kind, name, nearest, all
 ├── ShapeError     two layers do not fit together: layer and both shapes
 ├── Infeasible     no tile fits a buffer: level, operand, missing bits
-├── TooLarge       more tiles than can be compared: level, how many, how many at most
+├── TooLarge       more than is searched, or counted exactly: of what, how many, how many at most
 └── DataError      a CSV or trace handed back to the tool is not one it wrote
 
 SpecWarning        a file says something improbable: told once, nothing stops
@@ -120,20 +120,20 @@ class Infeasible(HwmodelError):
 
 
 class TooLarge(HwmodelError):
-    """A problem has more tiles than the search compares.
+    """A problem is larger than what is searched, or counted exactly.
 
     Attributes:
-        level: name of the level whose tiles they are.
+        what: of which there are too many.
         where: layer, pass and chip, filled in by whoever knows them.
     """
 
-    def __init__(self, level: str, tiles: int, most: int) -> None:
-        self.level, self.tiles, self.most, self.where = level, tiles, most, ""
+    def __init__(self, what: str, number: int, most: int) -> None:
+        self.what, self.number, self.most, self.where = what, number, most, ""
         super().__init__()
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         return (
-            f"{place}{self.tiles:,} tiles of {self.level} to compare, more than {self.most:,}; "
+            f"{place}{self.number:,} {self.what}, more than {self.most:,}; "
             "make the batch or the image smaller"
         )

@@ -7,7 +7,7 @@ taken, so is a path. A mistake in a file becomes one sentence with file, line, f
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -242,25 +242,17 @@ def whole_file(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
                 yield stream
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:80]}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, mode, **text) as stream:
+        temporary = target.parent / f".{target.name[:80]}.{secrets.token_hex(8)}"
+        try:  # named before it is there, so that Ctrl-C at any moment finds what to remove
+            with temporary.open(mode.replace("w", "x"), **text) as stream:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(temporary, _permissions(target))
+            if target.exists():
+                os.chmod(temporary, target.stat().st_mode & 0o777)
             os.replace(temporary, target)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise HwmodelError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-def _permissions(target: Path) -> int:
-    """Those the file has, or those a new file would have."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -62,6 +62,7 @@ class Priced(Protocol):
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
 # with room on both sides [pJ].
 PLAUSIBLE_PJ = 1e-4, 1e5
+MOST_ENERGY = 1e100  # [chip's unit]; loops of 2^31 take at most some 1e66 bits
 
 
 class Energy(NamedTuple):
@@ -92,8 +93,15 @@ def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
         energy = Energy(value, None)
     else:
         raise ValueError(f"{value!r} is no energy; write one as in '50 pJ/B' or '0.9 pJ'")
+    return _bounded(energy, value)
+
+
+def _bounded(energy: Energy, stated: Any) -> Energy:
+    """An energy that stays finite however often it is paid. Raises: ValueError."""
     if not 0 <= energy.value <= sys.float_info.max:  # also refuses NaN
-        raise ValueError(f"{value!r}: an energy must be finite and at least 0")
+        raise ValueError(f"{stated!r}: an energy must be finite and at least 0")
+    if energy.value > MOST_ENERGY:
+        raise ValueError(f"{stated!r}: an energy must be at most {MOST_ENERGY:g}")
     return Energy(float(energy.value), energy.unit)
 
 
@@ -102,7 +110,7 @@ def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:
         return value
     if not isinstance(value, str):
         raise ValueError(f"{value!r} has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'")
-    return Energy(quantity.efficiency(value, of=kind), "pJ")
+    return _bounded(Energy(quantity.efficiency(value, of=kind), "pJ"), value)
 
 
 def _quantity(read: Any, *args: str) -> tuple[BeforeValidator, WithJsonSchema]:
@@ -199,7 +207,9 @@ class Price(SpecModel):
 
     operation: Literal["mac", "int-mac", "add", "int-add", "logic"]
     bits: Whole = Field(ge=1, le=128)
-    operations: Whole = Field(default=1, ge=1, description="operations in it, where per operation")
+    operations: Whole = Field(
+        default=1, ge=1, le=1024, description="operations in it, where per operation"
+    )
     energy: OperationEnergy | None = None
     efficiency: OperationEfficiency | None = None
     source: Text

@@ -173,7 +173,7 @@ class Passes(SpecModel):
 class ExtraWork(SpecModel):
     """Full-precision work on the output of some layers that the graph does not show."""
 
-    what: Text
+    what: Annotated[Text, Field(pattern=r"^[A-Za-z0-9]")]  # a cell of a table, so no formula
     where: Where = Where()
     words: Whole = Field(default=1, ge=0, description="in units of accounting.preactivation_words")
     streamed: Passes | None = Field(

@@ -27,6 +27,7 @@ from hwmodel.files import (
     validate,
 )
 from hwmodel.layers import INPUT, Layer, Shape
+from hwmodel.layers.base import MAX_EXTENT
 from hwmodel.mistakes import line_of
 from hwmodel.zoo import member, zoo
 
@@ -35,7 +36,7 @@ __all__ += ["load_network", "zoo"]
 
 BEFORE = "before"  # what layers of a repeated list call what comes into their round
 MAX_LAYERS = 10_000
-Positive = Annotated[Whole, Field(ge=1, le=2**31)]
+Positive = Annotated[Whole, Field(ge=1, le=MAX_EXTENT)]
 
 
 class Node(NamedTuple):
@@ -182,7 +183,11 @@ class _Walk:
                 f"layer {layer.name} takes {unknown!r}, which is no layer before it{hint}"
             )
         given = tuple(self.shapes[name] for name in inputs)
-        self.shapes[layer.name] = layer.output_shape(given)
+        shape = self.shapes[layer.name] = layer.output_shape(given)
+        if max(shape) > MAX_EXTENT:
+            raise ShapeError(
+                f"layer {layer.name}: its output {shape} is longer than {MAX_EXTENT:,}"
+            )
         found = tuple(self.stands_for[name] for name in inputs)
         gone = layer.kind in self.omitted and layer.role is None and len(found) == 1
         self.stands_for[layer.name] = found[0] if gone else layer.name

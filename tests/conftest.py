@@ -1,5 +1,8 @@
 """The command line as a test calls it: in a folder of its own, in this process."""
 
+import csv
+import io
+import json
 import os
 
 import pytest
@@ -21,6 +24,64 @@ def hwmodel(tmp_path, monkeypatch, capsys):
         return stopped.value.code or 0, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def shown(hwmodel, tmp_path):
+    """A function that gives the rows of `network show` for layers, or a bundled name; by layer."""
+
+    def rows(layers, given=(3, 224, 224), method=""):
+        name = layers
+        if not isinstance(layers, str):
+            document = {
+                "version": 1,
+                "name": "net",
+                "title": "t",
+                "input": list(given),
+                "layers": layers,
+            }
+            (tmp_path / "net.yaml").write_text(json.dumps(document))
+            name = "net.yaml"
+        options = ("--method", method) if method else ()
+        code, out, err = hwmodel("network", "show", name, "--csv", "-", *options)
+        assert code == 0, err
+        return {row["layer"]: row for row in csv.DictReader(io.StringIO(out))}
+
+    return rows
+
+
+@pytest.fixture
+def reported(hwmodel):
+    """A function that gives the rows of a `report`."""
+
+    def rows(network, *options, hardware="ascend", method="fp"):
+        code, out, err = hwmodel(
+            "report", network, "--hardware", hardware, "--method", method, "--csv", "-", *options
+        )
+        assert code == 0, err
+        return list(csv.DictReader(io.StringIO(out)))
+
+    return rows
+
+
+@pytest.fixture
+def refused(hwmodel):
+    """A function that gives the one line in which a command is refused."""
+
+    def line(*arguments):
+        code, out, err = hwmodel(*arguments)
+        assert (code, out) == (2, "")
+        assert err.count("\n") == 1 and err.startswith("hwmodel: ")
+        return err.removeprefix("hwmodel: ").rstrip()
+
+    return line
+
+
+def total(rows, column, **where):
+    """The sum of a column over the rows that match."""
+    chosen = [r for r in rows if all(r[name.rstrip("_")] == value for name, value in where.items())]
+    assert chosen, where
+    return sum(float(row[column]) if column == "energy" else int(row[column]) for row in chosen)
 
 
 # The same cases in every run: a failure is of the change at hand. HWMODEL_TESTS=thorough draws anew.

@@ -204,7 +204,7 @@ def test_a_read_only_folder_is_one_sentence(tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)  # an administrator may write everywhere
+    monkeypatch.setattr("pathlib.Path.open", refuse)  # an administrator may write everywhere
     refused_to_write(tmp_path / "file", "Permission denied")
     assert not list(tmp_path.iterdir())
 

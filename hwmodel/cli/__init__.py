@@ -80,10 +80,7 @@ app.add_typer(network, name="network")
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one message on standard error and exit code 2."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without a letter shows a mark
-    signal.signal(signal.SIGTERM, _terminated)
+    _prepare()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", SpecWarning)
@@ -102,6 +99,17 @@ def main() -> NoReturn:
     except OSError as error:
         say(one_line(f"hwmodel: {error.filename or 'standard output'}: {error.strerror or error}"))
     sys.exit(2)
+
+
+def _prepare() -> None:
+    """Streams that print what they can, and signals that take back what was being written."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without a letter shows a mark
+    for name in ("SIGTERM", "SIGHUP"):  # the second where there are terminals that hang up
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _terminated)
 
 
 def _warned(message: Warning | str, category: type[Warning], *place: Any) -> None:

@@ -82,7 +82,7 @@ def _solved(search: Search) -> Found:
         details = (error.level, error.operand, error.needs_bits, error.holds_bits)
         return NoTile(True, details)
     except TooLarge as error:
-        return NoTile(False, (error.level, error.tiles, error.most))
+        return NoTile(False, (error.what, error.number, error.most))
 
 
 class Tilings:

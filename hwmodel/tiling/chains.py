@@ -262,9 +262,10 @@ def _combined(space: Space, held: tuple[Operand, ...], parts: list[_Options]) ->
 
 def _fits(space: Space, rooms: tuple[Room, ...], tile: Any, stored: Any) -> Any:
     bits = space.problem.bits
-    size_I = bits.I * tile.N * tile.C * stored
-    size_F = bits.F * tile.M * tile.C * tile.HF * tile.WF
-    size_O = space.sum_bits * tile.N * tile.M * tile.HO * tile.WO
+    # Floats, which count further than 64-bit integers.
+    size_I = float(bits.I) * tile.N * tile.C * stored
+    size_F = float(bits.F) * tile.M * tile.C * tile.HF * tile.WF
+    size_O = float(space.sum_bits) * tile.N * tile.M * tile.HO * tile.WO
     fits = True
     for room in rooms:
         fits &= size_I * room.I + size_F * room.F + size_O * room.O <= room.capacity

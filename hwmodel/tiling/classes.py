@@ -97,7 +97,7 @@ def _filters(level: Level, part: _Part, size: _Sizes) -> Ints:
     space = level.space
     n, bits = space.problem.extent, space.sum_bits
     assert part.HO is not None and part.WO is not None and part.N is not None
-    outs = space.height.outs[part.HO] * space.width.outs[part.WO] * space.N[part.N]
+    outs = 1.0 * space.height.outs[part.HO] * space.width.outs[part.WO] * space.N[part.N]
     most = np.full(size.I_bits.shape, float(n.M))
     for room in level.rooms:
         free = room.capacity - size.I_bits * room.I

@@ -58,7 +58,7 @@ def level_by_level(problem: Problem, hardware: Hardware) -> Mapping:
         try:
             found = _settled(_step(problem, hardware, level, above, above_tile))
         except TooLarge as error:
-            error.level = memories.name
+            error.what = f"tiles of {memories.name} to compare"
             raise
         if found is None:
             raise _infeasible(problem, hardware, level)
@@ -162,7 +162,7 @@ def _fitting(step: Step, whole: Extents) -> Tile:
     axes = [candidates(extent).astype(float) for extent in (whole.N, whole.HO, whole.WO)]
     count = prod(axis.size for axis in axes)
     if count > MAX_TILES:
-        raise TooLarge("a level", count, MAX_TILES)
+        raise TooLarge("tiles of a level to compare", count, MAX_TILES)
     N, HO, WO = np.meshgrid(*axes, indexing="ij")
     M = candidates(whole.M)[::-1].astype(float)
     problem: Problem = step.problem

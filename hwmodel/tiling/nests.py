@@ -43,7 +43,8 @@ def _pairs(
     starts = np.flatnonzero(np.diff(last[order], prepend=-1))
     uppers, lowers, number = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
     for nests in np.split(order, starts[1:]) if len(order) else ():
-        within = np.flatnonzero((classes >= above[last[nests[0]]]).all(axis=1))
+        near = np.searchsorted(energies, reach - totals[nests].min(), side="right")
+        within = np.flatnonzero((classes[:near] >= above[last[nests[0]]]).all(axis=1))
         counts = np.searchsorted(energies[within], reach - totals[nests], side="right")
         number += int(counts.sum())
         if number > limit:
@@ -83,7 +84,7 @@ def tile_ranges(space: Space, held: tuple[Operand, ...], nests: Ints) -> tuple[I
     extents, bits = np.array(space.problem.extent), space.problem.bits
     least = -(-extents // nests)
     largest = np.where(nests > 1, -(-extents // np.maximum(nests - 1, 1)) - 1, extents)
-    n, m, c, ho, wo, hf, wf = np.moveaxis(least, 2, 0)
+    n, m, c, ho, wo, hf, wf = np.moveaxis(least.astype(float), 2, 0)  # counts beyond 64 bit
     rows = space.height.room[stands(space.height, nests[..., 3], nests[..., 5])]
     columns = space.width.room[stands(space.width, nests[..., 4], nests[..., 6])]
     sizes = np.stack(
@@ -95,7 +96,7 @@ def tile_ranges(space: Space, held: tuple[Operand, ...], nests: Ints) -> tuple[I
     )  # [3, nests, levels]
     for i, holds in enumerate(held):
         for room in all_rooms(space, i + 1, holds):
-            taken = sizes[:, :, i] * np.array(room[1:], np.int64)[:, None]
+            taken = sizes[:, :, i] * np.array(room[1:], float)[:, None]
             free = room.capacity - taken.sum(axis=0)
             for d, grows in enumerate(((0, 2), (1, 2), (0, 1))):
                 share = np.maximum(taken[list(grows)].sum(axis=0), 1e-9)

@@ -98,7 +98,9 @@ def _clip(
         common = np.gcd(leap, window.spread)
         period = window.spread // common
         inverse = np.where(leap == window.step, *(_inverse(x, window.spread) for x in window[1:3]))
-        first = np.where(position % common == 0, -position // common * inverse % period, length)
+        first = np.where(
+            position % common == 0, -position // common % period * inverse % period, length
+        )
         count = np.maximum(-(-(length - first) // period), 0)
         row, gap = (position + first * leap) // window.spread, leap // common
     if rule.padding == "counted":
@@ -152,6 +154,8 @@ def products(window: Window, rule: RowRule, outs: int, taps: int) -> int:
 def cut_rows(window: Window, rule: RowRule, outs: Sequence[Span], taps: Sequence[Span]) -> int:
     """Rows loaded when every pair of an output piece and a tap piece loads what it needs."""
     rows, pairs = span_rows(window, rule, outs, taps)
+    if float(rows.max()) * float(pairs.max()) * rows.size > 2**62:  # beyond 64-bit integers
+        rows = rows.astype(object)
     return int((rows * pairs).sum())
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
+from math import isqrt
 from typing import NamedTuple
 
 from hwmodel.accounting import Accounting
+from hwmodel.errors import TooLarge
 from hwmodel.hardware import Hardware
 from hwmodel.problem import Extents, Operand, Problem, Window
 from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
@@ -13,6 +16,11 @@ from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal import Certificate, Options, Stationary, optimal
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, block_rows, most_rows
+
+LONGEST_LOOP = 2**31  # iterations
+MOST_TAPS = 2**12  # of an axis that has as many outputs
+WIDEST_STRIDE = 2**10  # of a layer that is trained
+MANY_CLASSES = 2**30  # from which the search keeps shorter lists
 
 __all__ = ["Tiling", "counts", "footprints", "tile", "tile_rows", "tiling_inputs"]
 __all__ += ["touched_elements"]
@@ -38,6 +46,7 @@ def tile(
 
     Raises: Infeasible, TooLarge.
     """
+    _check_size(problem)
     if accounting.search == "level-by-level":
         return Tiling(level_by_level(problem, hardware), None)
     options = Options(
@@ -45,6 +54,9 @@ def tile(
         stationary=stationary or accounting.stationary,
         rule=RowRule(accounting.rows, accounting.padding),
     )
+    n = problem.extent
+    if isqrt(n.N) * isqrt(n.M) * isqrt(n.C) > MANY_CLASSES:  # a loop has 2 sqrt(length) of them
+        options = replace(options, limit=options.limit // 10)
     return Tiling(*optimal(problem, hardware, options))
 
 
@@ -73,6 +85,25 @@ def tiling_inputs(hardware: Hardware, accounting: Accounting) -> Hashable:
     )
     choices = ("search", "partial_sum_bits", "stationary", "rows", "padding", "weight_gradient")
     return memories, *(getattr(accounting, choice) for choice in choices)
+
+
+def _check_size(problem: Problem) -> None:
+    """See that counts stay exact and lists short. Raises: TooLarge.
+
+    Positions and rows of an axis are 64-bit integers: with loops of at most 2^31, strides and
+    dilations that fit the image, no product of two of them leaves these. Counts over all loops are
+    integers without end.
+    """
+    for loop, length in problem.extent._asdict().items():
+        if length > LONGEST_LOOP:
+            raise TooLarge(f"iterations of the loop {loop}", length, LONGEST_LOOP)
+    n = problem.extent
+    axes = (problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF)
+    for window, outs, taps in axes:
+        if min(outs, taps) > MOST_TAPS:
+            raise TooLarge("taps under as many outputs of one axis", min(outs, taps), MOST_TAPS)
+        if window.spread > WIDEST_STRIDE:
+            raise TooLarge("rows of stride to go back through", window.spread, WIDEST_STRIDE)
 
 
 def counts(problem: Problem, mapping: Mapping, accounting: Accounting) -> list[Traffic]:

@@ -5,7 +5,7 @@ MACs = N M P Q (C/g) R S; output rows = floor((H + p1 + p2 - d (k - 1) - 1) / s)
 
 import pytest
 
-from tests.cases.conftest import total
+from tests.conftest import total
 
 
 def conv(channels, kernel, **fields):

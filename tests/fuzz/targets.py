@@ -5,11 +5,12 @@ line in `TARGETS`.
 """
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
-from hwmodel import compare, evaluate
 from hwmodel.accounting import Accounting
 from hwmodel.files import bundled
 from hwmodel.hardware import Hardware
@@ -19,7 +20,6 @@ from hwmodel.network_yaml import network_yaml
 from hwmodel.trace import dumps
 from hwmodel.trainer.specs import MethodSpec, NetworkSpec
 from hwmodel.training import Training
-from hwmodel.views.tables import comparison_csv, report_csv
 from tests.fuzz.mutations import json_case, network_case, text_case, yaml_case
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
 from tests.test_measured import trace
@@ -69,8 +69,10 @@ def _traces() -> list[str]:
 
 
 def _tables() -> list[str]:
-    compared = compare("mlp-784-512-512-10", ["ascend"], ["fp", "bold"])
-    return [comparison_csv(compared), report_csv(evaluate("mlp-784-512-512-10", "ascend", "bold"))]
+    chip = ["mlp-784-512-512-10", "--hardware", "ascend", "--csv", "-"]
+    asked = ["compare", "--methods", "fp,bold", *chip], ["report", "--method", "bold", *chip]
+    commands = [[sys.executable, "-m", "hwmodel", *words] for words in asked]
+    return [subprocess.run(c, capture_output=True, text=True, check=True).stdout for c in commands]
 
 
 def _report(**options: str) -> list[str]:

@@ -1,0 +1,177 @@
+"""Outputs under a full disk, interruptions and rivals; inputs that point elsewhere."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.specs import CHIP, METHOD, NETWORK, written
+
+LOOP = """
+import sys
+from pathlib import Path
+from hwmodel.files import whole_file
+path, word = Path(sys.argv[1]), sys.argv[2]
+print("ready", flush=True)
+while True:
+    with whole_file(path) as stream:
+        for _ in range(50):
+            stream.write(word * 1000)
+"""
+COMPARE = ("compare", "mlp-784-512-512-10", "--hardware", "ascend", "--methods", "fp,bold")
+
+
+def started(folder, *words, code=None, **options):
+    command = [sys.executable, *(["-c", code] if code else ["-m", "hwmodel"]), *map(str, words)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes)
+
+
+def listed(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def whole(text):
+    """Whether a text is what one writer of `LOOP` writes."""
+    return len(text) == 50_000 and len(set(text)) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_end_at_any_moment_leaves_the_old_file_or_the_new(tmp_path, number):
+    """Two writers of one file at once, ended at random moments."""
+    moments = random.Random(1)
+    path = tmp_path / "file"
+    path.write_text("a" * 50_000)
+    code = LOOP if number == signal.SIGINT else (
+        "import signal\nfrom hwmodel.cli import _terminated\n"
+        f"signal.signal({int(number)}, _terminated)\n{LOOP}"
+    )  # fmt: skip
+    for _ in range(3):
+        writers = [started(tmp_path, path, word, code=code) for word in "ab"]
+        for writer in writers:
+            assert writer.stdout.readline() == "ready\n"
+        for _ in range(20):
+            assert whole(path.read_text())
+            time.sleep(moments.uniform(0, 0.004))
+        for writer in writers:
+            writer.send_signal(number)
+            writer.communicate()
+        assert listed(tmp_path) == ["file"]
+        assert whole(path.read_text())
+
+
+def test_ctrl_c_in_a_command_ends_it_with_130_and_no_traceback(tmp_path):
+    """Whenever it comes after the start: 130 and nothing half, or all is done."""
+    for delay in (0.6, 0.9, 1.3):
+        process = started(tmp_path, *COMPARE, "--out", "o")
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+        if process.returncode == -signal.SIGINT:
+            continue  # Python itself had not yet begun with us
+        assert process.returncode in (0, 130), err
+        folder = tmp_path / "o"
+        assert not [name for name in (listed(folder) if folder.exists() else []) if name[0] == "."]
+
+
+def test_a_file_that_may_not_grow_is_one_line_and_the_old_one_stays(tmp_path):
+    """As on a full disk: writing fails in the middle."""
+    (tmp_path / "x.csv").write_text("old")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+
+    process = started(tmp_path, *COMPARE, "--csv", "x.csv", preexec_fn=limit)
+    _, err = process.communicate()
+    assert process.returncode == 2
+    assert err.splitlines()[-1] == "hwmodel: x.csv: cannot be written: File too large"
+    assert "Traceback" not in err
+    assert listed(tmp_path) == ["x.csv"] and (tmp_path / "x.csv").read_text() == "old"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_device_is_one_line(tmp_path):
+    process = started(tmp_path, *COMPARE, "--csv", "/dev/full")
+    _, err = process.communicate()
+    assert (process.returncode, err.splitlines()[-1]) == (
+        2, "hwmodel: /dev/full: cannot be written: No space left on device"
+    )  # fmt: skip
+    with open("/dev/full", "w") as full:
+        process = started(tmp_path, *COMPARE, "--csv", "-", stdout=full)
+        _, err = process.communicate()
+    assert process.returncode == 2 and "Traceback" not in err
+    assert err.splitlines()[-1].startswith("hwmodel: ") and "No space left" in err.splitlines()[-1]
+
+
+# Inputs
+
+
+@pytest.mark.parametrize("name", ["=1+1", "@SUM(A1)", "+1", "-2+3", "|calc"])
+def test_no_name_in_a_table_begins_as_a_formula(refused, tmp_path, name):
+    quoted = json.dumps(name)
+    rule = "must match ^[A-Za-z0-9][A-Za-z0-9_.+-]*$"
+    for old, field in (
+        ("name: net", "name"),
+        ("name: conv1", "layers.*.name"),
+        ("name: fc1", "layers.*.name"),
+    ):
+        written(tmp_path, NETWORK, (old, f"name: {quoted}"), name="net.yaml")
+        said = refused("network", "check", "net.yaml")
+        assert said.endswith(f"{name!r}: {rule}"), field
+    for text, word, old in ((CHIP, "hardware", "name: SRAM"), (METHOD, "method", "name: mine")):
+        written(tmp_path, text, (old, f"name: {quoted}"), name="spec.yaml")
+        assert refused(word, "check", "spec.yaml").endswith(f"{name!r}: {rule}")
+    written(tmp_path, METHOD, ("what: scaling", f"what: {quoted}"), name="spec.yaml")
+    assert refused("method", "check", "spec.yaml").endswith(
+        f"what {name!r}: must match ^[A-Za-z0-9]"
+    )
+
+
+@pytest.mark.parametrize("name", ["../fp", "/etc/passwd", "fp/../fp", "..", "fp.yaml"])
+def test_a_method_refers_to_bundled_ones_only(refused, tmp_path, name):
+    written(tmp_path, METHOD, ("precision: fp", f"precision: {json.dumps(name)}"), name="mine.yaml")
+    said = refused("method", "check", "mine.yaml")
+    assert "must match" in said or "no method is called" in said
+
+
+def test_a_checkpoint_with_a_pickle_in_it_is_refused_and_not_run(tmp_path, monkeypatch):
+    import numpy as np
+
+    from hwmodel.errors import HwmodelError
+    from hwmodel.trainer import checkpoint
+
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "run"),)
+
+    path = tmp_path / "trace.checkpoint.npz"
+    np.savez(path, values=np.array([Evil()], dtype=object), allow_pickle=True)
+    with pytest.raises(HwmodelError):
+        checkpoint.restore(path, None, None)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_tensor_s_file_outside_the_folder_is_never_opened(tmp_path, reported):
+    onnx = pytest.importorskip("onnx")
+    from onnx import TensorProto, helper
+
+    weights = onnx.TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4, 3, 3, 3])
+    weights.data_location = TensorProto.EXTERNAL
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)  # opening it would wait for ever
+    weights.external_data.add(key="location", value="../folder/../pipe")
+    node = helper.make_node("Conv", ["x", "w"], ["y"], name="c")
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 6, 6])]
+    graph = helper.make_graph([node], "g", inputs, outputs, [weights])
+    (tmp_path / "folder").mkdir()
+    onnx.save(helper.make_model(graph), tmp_path / "folder" / "m.onnx")
+    rows = reported("folder/m.onnx", "--mode", "inference")
+    assert sum(int(row["operations"]) for row in rows) == 4 * 27 * 36
