@@ -21,6 +21,7 @@ from hwmodel.views.figures.canvas import (
     in_order,
     legend,
     panels,
+    surface,
 )
 from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums, unique
 from hwmodel.views.tables import scale
@@ -219,6 +220,8 @@ def _numbers(axes: Axes, page: Page, stack: Stack) -> None:
 
 def _standing(page: Page, stacks: list[Stack]) -> Figure:
     """Layers as a profile from the first to the last; the largest are named."""
+    from matplotlib.ticker import MaxNLocator
+
     style = page.style
     figure, axes = panels(style, len(stacks), style.height, columns=1)
     drawn: dict[str, Look] = part_looks(part for stack in stacks for part in stack.heights)
@@ -227,10 +230,11 @@ def _standing(page: Page, stacks: list[Stack]) -> Figure:
         low = [0.0] * len(stack.places)
         for part, heights in stack.heights.items():
             high = [start + height for start, height in zip(low, heights, strict=True)]
-            one.stairs(high, edges, baseline=low, fill=True, color=drawn[part].colour, lw=0)
+            one.stairs(high, edges, baseline=low, fill=True, **surface(drawn[part]))
             low = high
         _name_largest(one, page, stack)
         one.set_xlim(0.5, len(stack.places) + 0.5)
+        one.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         below(one, style, "number of the layer, in the order of the table")
         one.set_ylabel(stack.unit)
         heading(one, style, stack.title)
@@ -241,11 +245,12 @@ def _standing(page: Page, stacks: list[Stack]) -> Figure:
 
 
 def _name_largest(axes: Axes, page: Page, stack: Stack) -> None:
-    """Names on up to three of the highest bars, as far apart as their names are long."""
+    """Names on up to three of the highest bars, far enough apart for them."""
     totals, count = stack.totals, len(stack.places)
     named: list[int] = []
     for index in sorted(range(count), key=lambda i: -totals[i]):
-        if all(abs(index - other) > count / 3.2 for other in named) and len(named) < 3:
+        apart = all(abs(index - other) > count / 3.2 for other in named)
+        if apart and len(named) < 3 and totals[index] > 0.1 * max(totals):
             named.append(index)
     style = page.style
     for index in named:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DRAFT", "GREY", "STYLES", "Style", "bar", "below", "beside", "broken", "caption"]
 __all__ += ["foot", "heading", "in_order", "legend", "marker", "panels", "plain_ticks", "settings"]
-__all__ += ["settle", "width_of"]
+__all__ += ["settle", "surface", "width_of"]
 
 GREY = "0.35"
 
@@ -191,23 +191,22 @@ def bar(
     axes: Axes, y: float, width: float, look: Look, *, left: float = 0, high: float = 0.78
 ) -> None:
     """A horizontal bar, or a piece of one, in the look of what it shows."""
-    axes.barh(
-        y, width, high, left, color=look.colour, hatch=_dense(look.hatch),
-        edgecolor=shade_on(look.colour), linewidth=0,
-    )  # fmt: skip
+    axes.barh(y, width, high, left, **surface(look))
 
 
-def _dense(hatch: str) -> str:
-    """A hatch that shows on narrow bars; of dots fewer, for each is a path of its own."""
-    return (2 if hatch in {".", "o"} else 3) * hatch
+def surface(look: Look) -> dict[str, Any]:
+    """How an area is filled; of dots a hatch has fewer, for each is a path of its own."""
+    return {
+        "facecolor": look.colour, "edgecolor": shade_on(look.colour), "linewidth": 0,
+        "hatch": (2 if look.hatch in {".", "o"} else 3) * look.hatch,
+    }  # fmt: skip
 
 
 def _swatch(look: Look, style: Style) -> Artist:
     """A piece of a bar."""
     from matplotlib.patches import Patch
 
-    edge = shade_on(look.colour)
-    return Patch(facecolor=look.colour, hatch=_dense(look.hatch), edgecolor=edge, linewidth=0)
+    return Patch(**surface(look))
 
 
 def marker(look: Look, style: Style) -> dict[str, Any]:
