@@ -95,9 +95,9 @@ class Report:
         names = ", ".join(spec.name for spec in inputs)
         return f"<Report {names}, batch {self.batch}: {self.energy:.6g} {self.unit}>"
 
-    @property
+    @cached_property
     def energy(self) -> float:
-        """Sum of all rows [`unit`]."""
+        """Sum of all rows [`unit`]; views ask for it once a layer."""
         return fsum(row.energy for row in self.rows)
 
     @property

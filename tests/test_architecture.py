@@ -52,6 +52,7 @@ LADDER = [
     {"views/latex"},
     {"views/formats"},
     {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},
+    {"views/doctor"},
     {"views/sensitivity_tables"},
     {"views/tornado"},
     {"views/sweep_tables", "views/sweep_figures"},

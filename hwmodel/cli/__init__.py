@@ -14,6 +14,7 @@ from hwmodel import __version__
 from hwmodel.cli.best import best
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare, reproduce
+from hwmodel.cli.doctor import doctor
 from hwmodel.cli.explain import explain
 from hwmodel.cli.network import network, schema
 from hwmodel.cli.plot import plot
@@ -65,6 +66,7 @@ for _command in (
     plot,
     schema,
     verify,
+    doctor,
 ):
     app.command()(_command)
 

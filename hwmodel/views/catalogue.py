@@ -11,9 +11,9 @@ from hwmodel.method import Method
 from hwmodel.network import Network, load_network, zoo
 from hwmodel.training import Training
 
-__all__ = ["checked", "description", "titles"]
+__all__ = ["FILES", "checked", "description", "titles"]
 
-_FILES: dict[str, type[NamedSpec]] = {
+FILES: dict[str, type[NamedSpec]] = {
     kind.KIND: kind for kind in (Hardware, Method, Accounting, Training)
 }
 
@@ -22,14 +22,14 @@ def titles(word: str) -> dict[str, str]:
     """Bundled names of one kind and their titles."""
     if word == Network.KIND:
         return {name: member.title for name, member in zoo().items()}
-    return {name: load(_FILES[word], name).title for name in bundled(_FILES[word])}
+    return {name: load(FILES[word], name).title for name in bundled(FILES[word])}
 
 
 def checked(word: str, what: str) -> NamedSpec:
     """The value behind a name or file, everything it refers to included. Raises: HwmodelError."""
     if word == Network.KIND:
         return load_network(what)
-    spec = load(_FILES[word], what)
+    spec = load(FILES[word], what)
     if isinstance(spec, Method):
         spec.check_references()
     if isinstance(spec, Accounting):
@@ -40,5 +40,5 @@ def checked(word: str, what: str) -> NamedSpec:
 def description(word: str, what: str) -> str:
     """A spec as its file. Raises: HwmodelError."""
     checked(word, what)
-    path = Path(what) if is_path(what) else bundled(_FILES[word])[what]
+    path = Path(what) if is_path(what) else bundled(FILES[word])[what]
     return path.read_text(encoding="utf-8").rstrip()

@@ -86,7 +86,8 @@ def draw(
             f"of `{table}` there are {fitting}"
         )
     page = Page(records, sizes(style), network, hardware)
-    stamp = ["; ".join(unique(records, column)) for column in PROVENANCE if column in records[0]]
+    stated = all(column in records[0] for column in PROVENANCE)
+    stamp = ["; ".join(unique(records, column)) for column in PROVENANCE] if stated else []
     write_figure(lambda: PLOTS[kind][table](page), *paths, stamp=stamp, style=style)
 
 
