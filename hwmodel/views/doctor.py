@@ -18,6 +18,7 @@ from hwmodel.zoo import zoo
 __all__ = ["EXTRAS", "Finding", "findings"]
 
 EXTRAS = {
+    "cluster": "sweeps on many machines",
     "compiled": "a faster trainer",
     "data": "images to train on",
     "excel": "tables as workbooks",
