@@ -695,3 +695,15 @@ def test_a_bias_of_one_feature_is_a_bias(tmp_path):
 
 def test_a_factor_that_is_no_parameter_costs_none():
     assert Scale(name="s", kind="scale", learned=False).other_parameters([(7, 1, 1)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs"), [("Pow", ["x"]), ("Add", ["x", ""]), ("MatMul", ["", "x"])]
+)
+def test_an_operand_that_is_missing_ends_in_a_message(tmp_path, operator, inputs):
+    made = helper.make_node(operator, inputs, ["y"], name="n")
+    path = save(tmp_path, [made], {"x": [1, 16]})
+    with pytest.raises(
+        ShapeError, match=f"{operator} .*: its operand [12] is missing|shapes do not fit"
+    ):
+        from_onnx(path)

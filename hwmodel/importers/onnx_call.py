@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+from hwmodel.errors import ShapeError
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, as_value
 
 __all__ = ["Call", "Result", "dims_of", "window"]
@@ -47,6 +48,13 @@ class Call:
     def operand(self, index: int) -> Operand | None:
         """An operand; None where it is left out."""
         return self.x[index] if index < len(self.x) else None
+
+    def needed(self, index: int) -> Operand:
+        """An operand that must be there. Raises: ShapeError."""
+        found = self.operand(index)
+        if found is None:
+            raise ShapeError(f"its operand {index + 1} is missing")
+        return found
 
     def constant(self, index: int) -> Constant | None:
         """An operand where it is a constant."""

@@ -86,8 +86,7 @@ def _reduce(call: Call) -> Value | None:
 
 
 def _binary(call: Call) -> Value:
-    a, b = call.operand(0), call.operand(1)
-    assert a is not None and b is not None
+    a, b = call.needed(0), call.needed(1)
     return ops.binary(call.graph, call.name, call.operator, a, b, call.dims[0])
 
 

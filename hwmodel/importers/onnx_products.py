@@ -77,8 +77,7 @@ def _gemm(call: Call) -> Result | None:
 
 
 def _matmul(call: Call) -> Value:
-    a, b = call.operand(0), call.operand(1)
-    assert a is not None and b is not None
+    a, b = call.needed(0), call.needed(1)
     return products.matmul(call.graph, call.name, a, b, call.dims[0])
 
 
@@ -91,8 +90,7 @@ def _qlinear_conv(call: Call) -> Value:
 
 
 def _qlinear_matmul(call: Call) -> Value:
-    a, b = call.operand(0), call.operand(3)
-    assert a is not None and b is not None
+    a, b = call.needed(0), call.needed(3)
     return _as_wide(
         call, products.matmul(call.graph, call.name, a, b, call.dims[0]), call.constant(7)
     )

@@ -45,6 +45,26 @@ TILING = {
 CONV = "N=1,M=4,C=3,H=6,W=6,K=3,pad=1"
 
 
+SWEEP = """\
+version: 1
+name: s
+title: t
+network: tiny.yaml
+hardware: [ascend, v100]
+method: [fp, bold]
+accounting: paper
+batch: [1, 2]
+baseline: fp
+axes:
+  - hardware.levels.L1.capacity: [256 KiB, 1 MiB]
+  - hardware.levels.L2.capacity: {times: [0.25, 1]}
+derived:
+  accounting.boolean_vote_bits: {of: accounting.boolean_signal_bits}
+constraints:
+  - hardware.levels.L1.capacity <= hardware.levels.L2.capacity
+"""
+
+
 class Target(NamedTuple):
     """One kind of input."""
 
@@ -144,11 +164,31 @@ TARGETS: dict[str, Target] = {
         ],
         slow=True,
     ),
-    "table": Target(".csv", _tables, text_case, [["plot", "FILE", "-o", "figure.svg"]]),
+    "table": Target(".csv", _tables, text_case, [["plot", "FILE", "-o", "made.svg"]]),
     "trainer": Target(
         ".yaml",
         lambda: _texts(NetworkSpec) + _texts(MethodSpec),
         yaml_case,
         [["train", "--network", "FILE", "--method", "nowhere.yaml"], ["train", "--method", "FILE", "--network", "nowhere.yaml"]],
     ),
+    "sweep": Target(
+        ".yaml",
+        lambda: [SWEEP],
+        yaml_case,
+        [["sweep", "FILE", "--dry-run"], ["sweep", "FILE", "--jobs", "1", "--out", "made.csv"]],
+        slow=True,
+    ),
 }  # fmt: skip
+
+try:
+    from tests.fuzz.onnx_cases import onnx_case, onnx_samples
+except ImportError:  # an extra
+    pass
+else:
+    TARGETS["onnx"] = Target(
+        ".onnx",
+        onnx_samples,
+        onnx_case,
+        [["network", "check", "FILE"], ["network", "import", "FILE", "-o", "made.yaml"]],
+        slow=True,
+    )
