@@ -707,3 +707,14 @@ def test_an_operand_that_is_missing_ends_in_a_message(tmp_path, operator, inputs
         ShapeError, match=f"{operator} .*: its operand [12] is missing|shapes do not fit"
     ):
         from_onnx(path)
+
+
+@pytest.mark.parametrize("operator", ["Shape", "Range", "Expand", "ConstantOfShape"])
+def test_operators_on_shapes_without_operands_end_in_a_message(tmp_path, operator):
+    nodes = [
+        helper.make_node(operator, [], ["s"], name="n"),
+        helper.make_node("Reshape", ["x", "s"], ["y"]),
+    ]
+    path = save(tmp_path, nodes, {"x": [1, 16]})
+    with pytest.raises(HwmodelError):
+        from_onnx(path)

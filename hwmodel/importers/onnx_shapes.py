@@ -132,16 +132,19 @@ def _result(node: Any, values: dict[str, Any], shapes: dict[str, Any]) -> Any:
     """What an operator on known whole numbers gives; None where it is none, or gives much."""
     import numpy as np
 
-    if node.op_type == "Shape" and _closed(shapes.get(node.input[0])) and not node.attribute:
+    first = shapes.get(node.input[0]) if node.input else None
+    if node.op_type == "Shape" and _closed(first) and not node.attribute:
         dims = [dim.dim_value for dim in shapes[node.input[0]].shape.dim]
         return np.array(dims, dtype=np.int64)
     if node.op_type not in _ON_SHAPES or len(node.output) != 1 or node.domain:
         return None
-    if any(name and name not in values for name in node.input) or not _small(node, values):
+    if any(name and name not in values for name in node.input):
         return None
     from onnx.reference import ReferenceEvaluator
 
     try:
+        if not _small(node, values):
+            return None
         result = ReferenceEvaluator(node).run(None, {n: values[n] for n in node.input if n})[0]
     except Exception:  # whatever the reference thinks of a hostile node: it stays unknown
         return None

@@ -63,7 +63,8 @@ def _answer(words: list[str], folder: Path) -> list[str]:
         sys.argv = argv
     partial = code == 1 and words[0] == "sweep"  # points without an energy; the others are written
     code = 0 if partial else code
-    return [*_judged(code, out.getvalue(), err.getvalue()), *_left(folder, before, code)]
+    table = out.getvalue() if code or {"--csv", "--json"} & {*words} else ""
+    return [*_judged(code, table, err.getvalue()), *_left(folder, before, code)]
 
 
 def _hang(number: int, frame: object) -> None:
