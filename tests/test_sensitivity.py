@@ -424,6 +424,7 @@ def test_the_command_writes_csvs_and_a_figure_and_reruns_are_the_same(command, t
         (("--samples", "-1"), "samples -1: must be from 0 to"),
         (("--ranges", "none.yaml"), "none.yaml: cannot be read"),
         (("--accounting", "papr"), "did you mean 'paper'?"),
+        (("--methods", "fp"), "fp: that is the baseline, always 100 %"),
         (("--csv", "net.yaml"), "net.yaml: would be written over what looks like an input"),
     ],
 )

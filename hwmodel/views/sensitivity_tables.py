@@ -207,7 +207,7 @@ def _spread_table(one: Sampled) -> Listed:
     listed = table(
         f"{one.samples:,} samples on {one.hardware}: percent of the baseline",
         ["method"],
-        ["5th percentile", "median", "95th percentile", "computed"],
+        ["5th percentile", "median", "95th percentile", "samples"],
     )
     for spread in one.spreads:
         cuts = (spread.percentile_5, spread.percentile_50, spread.percentile_95)
