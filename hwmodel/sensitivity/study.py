@@ -199,7 +199,7 @@ def _study(
     distinct([*rules])
     if all(rule.name == baseline.name for rule in rules):
         raise HwmodelError(
-            f"methods {baseline.name}: that is the baseline, always 100 %; add one to set against it"
+            f"methods {baseline.name}: that is the baseline, always 100 %; add one to compare"
         )
     points = tuple(Inputs(network, chip, baseline, accounting, batch) for chip in chips)
     return Study(network, tuple(rules), baseline, points, mode)
