@@ -4,6 +4,7 @@ import doctest
 import importlib
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,30 +21,87 @@ DOCUMENTS = [
 
 
 def blocks(text, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{language}(?: title=.*)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def arguments(line):
+    """Of a `hwmodel` command, or nothing; of the set-up lines the last part."""
+    words = shlex.split(line.split(" && ")[-1], comments=True)
+    return words[1:] if words and words[0].endswith("hwmodel") else []
 
 
 def commands(text):
-    """Arguments of every `hwmodel` command in the sh blocks; of the two set-up lines the last part."""
-    for line in "".join(blocks(text, "sh")).splitlines():
-        words = shlex.split(line.split(" && ")[-1], comments=True)
-        if words and words[0].endswith("hwmodel"):
-            yield words[1:]
+    """Arguments of every `hwmodel` command in the sh blocks."""
+    return list(filter(None, map(arguments, "".join(blocks(text, "sh")).splitlines())))
 
 
-def test_every_command_of_the_readme_runs_in_its_order(hwmodel, tmp_path):
-    """With a chip's file of one's own at hand, as the documents say to begin one."""
-    (tmp_path / "mychip.yaml").write_text(hwmodel("hardware", "show", "ascend")[1])
-    example = Path("docs/examples/buffers.yaml")
-    (tmp_path / example).parent.mkdir(parents=True)
-    (tmp_path / example).write_text((ROOT / example).read_text())
-    ran = list(commands(README))
-    assert len(ran) >= 7
-    for arguments in ran:
-        code, out, err = hwmodel(*arguments)
-        assert code == 0, (arguments, err)
+def shown(text):
+    """(arguments, lines that are shown below) of every command in the console blocks."""
+    for block in blocks(text, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            yield arguments(command), significant(output)
+
+
+def significant(output):
+    """Lines without rules, empty lines and the width of columns."""
+    lines = (" ".join(line.strip(" ─").split()) for line in output.splitlines())
+    return [line for line in lines if line]
+
+
+def agrees(wanted, printed):
+    """Whether lines are those that were printed; `...` stands for any number of them."""
+    if not wanted:
+        return not printed
+    if wanted[0] == "...":
+        return any(agrees(wanted[1:], printed[i:]) for i in range(len(printed) + 1))
+    return bool(printed) and wanted[0] == printed[0] and agrees(wanted[1:], printed[1:])
+
+
+@pytest.fixture
+def page(hwmodel, tmp_path):
+    """A function that puts the files at hand that a page tells its reader to make."""
+
+    def prepared(path):
+        (tmp_path / "mychip.yaml").write_text(hwmodel("hardware", "show", "ascend")[1])
+        (tmp_path / "docs").mkdir()
+        shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
+        text = path.read_text(encoding="utf-8")
+        for name, body in re.findall(
+            r'^```\w+ title="(\S+)"\n(.*?)^```', text, re.DOTALL | re.MULTILINE
+        ):
+            (tmp_path / name).write_text(body, encoding="utf-8")
+        return text
+
+    return prepared
+
+
+def test_every_command_of_the_readme_is_run():
+    assert len(commands(README)) >= 7
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_command_runs_in_its_order_and_prints_what_is_shown(path, page, hwmodel, tmp_path):
+    text = page(path)
+    for words in commands(text):
+        code, out, err = hwmodel(*words)
+        assert code == 0, (words, err)
         assert out or err
-    assert (tmp_path / "bars.pdf").read_bytes().startswith(b"%PDF")
+    for words, wanted in shown(text):
+        assert words and wanted, "a command with nothing shown"
+        code, out, err = hwmodel(*words)
+        assert code == (2 if wanted[-1].startswith("hwmodel: ") else 0), (words, err)
+        printed = significant(out) + significant(err)
+        assert agrees(wanted, printed), "\n".join(("", *words, *printed))
+    if path == ROOT / "README.md":
+        assert (tmp_path / "bars.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_what_is_shown_must_be_what_is_printed():
+    assert agrees(["a", "...", "c"], ["a", "b", "b", "c"])
+    assert not agrees(["a", "..."], ["b"])
+    assert not agrees(["a", "c"], ["a", "b", "c"])
+    assert not agrees(["a"], ["a", "b"])
 
 
 def test_the_commands_named_for_other_kinds_exist(hwmodel):
