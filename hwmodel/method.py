@@ -46,16 +46,20 @@ NAMED_WIDTHS = (
 AS_INPUT = "input"  # a tensor as wide as the widest that its layer is given
 
 
-def _width(value: Any, names: tuple[str, ...] = NAMED_WIDTHS) -> int | str:
+def _width(value: Any) -> int | str:
+    return _width_among(value, NAMED_WIDTHS)
+
+
+def _tensor_width(value: Any) -> int | str:
+    return _width_among(value, (*NAMED_WIDTHS, AS_INPUT))
+
+
+def _width_among(value: Any, names: tuple[str, ...]) -> int | str:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 64:
         return value
     if value in names:
         return str(value)
     raise ValueError(f"{value!r} is no width; give 1 to 64 bit or one of {', '.join(names)}")
-
-
-def _tensor_width(value: Any) -> int | str:
-    return _width(value, (*NAMED_WIDTHS, AS_INPUT))
 
 
 def _width_schema(*names: str) -> WithJsonSchema:

@@ -176,7 +176,7 @@ def alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict
     """A schema without references; where it allows for several, each of them."""
     if "$ref" in schema:
         schema = whole["$defs"][schema["$ref"].split("/")[-1]]
-    inner = schema.get("anyOf", []) + schema.get("oneOf", [])
+    inner = [s for word in ("anyOf", "oneOf", "allOf") for s in schema.get(word, [])]
     for alternative in inner:
         yield from alternatives(alternative, whole)
     if not inner:
