@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import re
 import shlex
 import shutil
@@ -173,3 +174,14 @@ def test_doctests(path):
     failed, attempted = doctest.testmod(importlib.import_module(dotted))
     assert attempted > 0
     assert failed == 0
+
+
+def test_the_page_of_commands_has_every_command_and_option():
+    spec = importlib.util.spec_from_file_location("mkdocs_pages", ROOT / ".ci" / "mkdocs_pages.py")
+    pages = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pages)
+    page = pages.command_reference()
+    for words in ("compare", "network import", "hardware show", "sweep", "doctor"):
+        assert f"\n## hwmodel {words}\n" in page
+    for option in ("--accounting", "--resume", "--input-shape"):
+        assert option in page
