@@ -28,7 +28,7 @@ def command_reference() -> str:
 
     page = "# Commands\n\nWhat each command prints after `--help`.\n"
     for words in _commands(typer.main.get_command(app)):
-        screen = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "84"})
+        screen = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "80"})
         if screen.exit_code:
             raise RuntimeError(f"hwmodel {' '.join(words)} --help: exit code {screen.exit_code}")
         lines = "\n".join(line.rstrip() for line in screen.output.strip().splitlines())

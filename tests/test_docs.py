@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import re
 import shlex
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hwmodel.views import formats, plot
 from tests.test_architecture import MODULES, PACKAGE
 
 ROOT = PACKAGE.parent
@@ -18,6 +20,8 @@ DOCUMENTS = [
     ROOT / "reports" / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
+# A field that only files of a kind have.
+KINDS = {"levels": "hardware", "tensors": "method", "input": "network", "counting": "accounting"}
 
 
 def blocks(text, language):
@@ -112,6 +116,8 @@ def test_the_commands_named_for_other_kinds_exist(hwmodel):
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_python_blocks_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for module, name in ((formats, "WRITERS"), (formats, "ENDINGS"), (plot, "PLOTS")):
+        monkeypatch.setattr(module, name, dict(getattr(module, name)))  # examples add to these
     for block in blocks(path.read_text(encoding="utf-8"), "python"):
         names: dict[str, object] = {}
         exec(compile(block, str(path), "exec"), names)
@@ -130,18 +136,18 @@ def test_the_files_shown_as_examples_are_right_and_work_together(hwmodel, tmp_pa
                 code, _, err = hwmodel("sweep", "sweep.yaml", "--dry-run")
                 assert code == 0, err
                 continue
-            kinds = {"levels": "hardware", "tensors": "method", "input": "network"}
             (kind,) = [
-                word for field, word in kinds.items() if re.search(rf"^{field}:", block, re.M)
+                word for field, word in KINDS.items() if re.search(rf"^{field}:", block, re.M)
             ]
             (tmp_path / f"{kind}.yaml").write_text(block)
             found[kind] = f"{kind}.yaml"
             code, _, err = hwmodel(kind, "check", found[kind])
             assert code == 0, err
-    if len(found) == 3:
-        files = ("--hardware", found["hardware"], "--methods", f"fp,{found['method']}")
-        code, _, err = hwmodel("compare", found["network"], *files, "--csv", "-")
-        assert code == 0, err
+    assert len(found) == 4
+    files = ("--hardware", found["hardware"], "--methods", f"fp,{found['method']}")
+    choices = ("--accounting", found["accounting"])
+    code, _, err = hwmodel("compare", found["network"], *files, *choices, "--csv", "-")
+    assert code == 0, err
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -168,3 +174,14 @@ def test_doctests(path):
     failed, attempted = doctest.testmod(importlib.import_module(dotted))
     assert attempted > 0
     assert failed == 0
+
+
+def test_the_page_of_commands_has_every_command_and_option():
+    spec = importlib.util.spec_from_file_location("mkdocs_pages", ROOT / ".ci" / "mkdocs_pages.py")
+    pages = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pages)
+    page = pages.command_reference()
+    for words in ("compare", "network import", "hardware show", "sweep", "doctor"):
+        assert f"\n## hwmodel {words}\n" in page
+    for option in ("--accounting", "--resume", "--input-shape"):
+        assert option in page
