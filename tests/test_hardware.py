@@ -147,6 +147,9 @@ def test_a_capacity_is_read_in_bits(tmp_path):
                                  "large"),
         ("5 pJ/B", "1" + "0" * 400, ":8: levels.SRAM.access_energy: 1" + "0" * 400 +
          ": an energy must be finite and at least 0"),
+        ("5 pJ/B", "2e100", ":8: levels.SRAM.access_energy: 2e+100: an energy must be at most 1e+100"),
+        ("access_energy: 5 pJ/B", "efficiency: 1e-102 GB/s/mW",
+         ":8: levels.SRAM.efficiency: '1e-102 GB/s/mW': an energy must be at most 1e+100"),
         ("5 pJ/B", "false", ":8: levels.SRAM.access_energy: False is no energy; write one as in "
                             "'50 pJ/B' or '0.9 pJ'"),
         ("5 pJ/B", "[5]", ":8: levels.SRAM.access_energy: [5] is no energy; write one as in "

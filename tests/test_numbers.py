@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from hwmodel import HwmodelError, ShapeError, TooLarge, evaluate
 from hwmodel.network import Network
-from hwmodel.problem import Window
-from hwmodel.tiling.rows import RowRule, block_rows
+from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.tiling.bounds import Room
+from hwmodel.tiling.chains import _fits
+from hwmodel.tiling.rows import RowRule, Span, block_rows, cut_rows
 from tests.strategies import examples
 
 MOST = 2**31
@@ -181,3 +183,29 @@ def test_rows_of_huge_windows_do_not_overflow(
         window, rule, np.array([out]), np.array([outs]), np.array([tap]), np.array([taps])
     )
     assert found.tolist() == [wanted]
+
+
+def test_rows_of_huge_windows_are_summed_beyond_64_bits():
+    """2^31 outputs, each alone with three taps 2^31 apart: 2^32 + 1 rows from the first to the last."""
+    window = Window(MOST, 1, MOST, MOST, MOST)
+    rule = RowRule("bounding", "counted")
+    rows = cut_rows(window, rule, [Span(0, 1, MOST)], [Span(0, 3, 1)])
+    assert rows == (2**32 + 1) * MOST > 2**63
+
+
+@pytest.mark.parametrize(
+    "holds", [(True, False, False), (False, True, False), (False, False, True)]
+)
+def test_tiles_beyond_64_bits_do_not_fit_by_wrapping_round(holds):
+    """32 x 2^31 x 2^31 bits are 2^67, which is 0 in 64 bits."""
+    problem = Problem(
+        Extents(MOST, MOST, MOST, 1, 1, 1, 1), Window(1), Window(1), Widths(32, 32, 32)
+    )
+
+    class Space:
+        sum_bits = 32
+
+    Space.problem = problem
+    tile = Extents(*(np.array([n]) for n in problem.extent))
+    assert not _fits(Space, (Room(2**62, *holds),), tile, np.array([1])).any()
+    assert _fits(Space, (Room(2.0**67, *holds),), tile, np.array([1])).all()
