@@ -314,7 +314,7 @@ def test_each_chip_has_its_own_samples():
 
 def test_by_default_energies_prices_and_capacities_are_drawn():
     """Ascend under paper: 6 energies, 5 capacities, the MAC, 4 relative prices, two in MACs."""
-    (one,) = sensitivity(LAYER, ["ascend"], ["fp"], samples=1).sampled
+    (one,) = sensitivity(LAYER, ["ascend"], ["bold"], samples=1).sampled
     assert one.drawn == 6 + 5 + 1 + 4 + 2
 
 
