@@ -6,6 +6,7 @@ from itertools import combinations
 from math import fsum
 
 import matplotlib
+import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
@@ -14,7 +15,7 @@ from hwmodel.files import bundled, load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.views.colours import look
-from hwmodel.views.figures.canvas import STYLES, broken, settings, settle, width_of
+from hwmodel.views.figures.canvas import STYLES, broken, foot, settings, settle, width_of
 from hwmodel.views.figures.pareto import front
 from hwmodel.views.figures.points import Point
 from hwmodel.views.figures.records import Page
@@ -426,6 +427,19 @@ def test_a_draft_says_at_its_foot_what_made_it_and_a_paper_does_not(tmp_path):
         draw(records, tmp_path / "f.svg", style=style)
         texts = re.findall(r"<text[^>]*>([^<]*)<", (tmp_path / "f.svg").read_text())
         assert all((word in " ".join(texts)) == there for word in made)
+
+
+@pytest.mark.parametrize("kind", ["methods", "passes", "pareto"])
+def test_a_foot_covers_nothing_and_moves_nothing(kind):
+    figure = figure_of(read_records(EXAMPLE), kind, "draft")
+    sizes = [axes.get_window_extent().size for axes in shown(figure)]
+    foot(figure, "1.0", "a" * 60, "hwmodel " + "compare " * 20)
+    figure.draw_without_rendering()
+    assert np.allclose(sizes, [axes.get_window_extent().size for axes in shown(figure)])
+    words = figure.texts[-1].get_window_extent()
+    assert figure.bbox.y0 <= words.y0
+    assert words.y1 <= min(part.get_tightbbox().y0 for part in [*shown(figure), *figure.legends])
+    assert figure.texts[0].get_window_extent().y1 <= figure.bbox.y1  # the caption
 
 
 def test_lines_are_as_short_as_asked_for_and_lose_nothing():

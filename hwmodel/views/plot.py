@@ -106,9 +106,9 @@ def write_figure(
     with settings(of_style), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
         figure = made()
+        settle(figure)
         if stamp and of_style.stamped:
             foot(figure, *stamp)
-        settle(figure)
         for path, ending in zip(paths, endings, strict=True):
             _save(figure, path, ending, of_style.dpi, *stamp)
 

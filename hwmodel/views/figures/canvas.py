@@ -136,13 +136,36 @@ def caption(figure: Figure, style: Style, text: str) -> None:
 
 
 def foot(figure: Figure, version: str, inputs: str, command: str) -> None:
-    """What made the table that a figure shows, in small type below it; the figure grows."""
+    """What made the table that a figure shows, in small type below it; the figure grows.
+
+    The layout must be settled: it would put the foot and a legend into one place.
+    """
     small = 4.5
     width = 0.97 * figure.get_figwidth()
     made = (f"hwmodel {version}: {command}", f"inputs {inputs}")
     lines = "\n".join(broken(line, width, small, hyphens=False) for line in made)
-    figure.supxlabel(lines, x=0.01, ha="left", size=small, color="0.45")
-    _grow(figure, _high(lines, small))
+    room = _high(lines, small) + small / 72
+    _lift(figure, room)
+    edge = 1 - 0.5 * small / 72 / room  # of the room, from below
+    height = edge * room / figure.get_figheight()
+    figure.text(0.01, height, lines, ha="left", va="top", size=small, color="0.45")
+
+
+def _lift(figure: Figure, inches: float) -> None:
+    """Free the lowest inches of a figure: it grows, and all that stands in it keeps its size."""
+    from matplotlib.transforms import Affine2D
+
+    places = [axes.get_position() for axes in figure.axes]
+    before = figure.get_figheight()
+    _grow(figure, inches)
+    after = figure.get_figheight()
+    lifted = Affine2D().scale(1, before / after).translate(0, inches / after)
+    for axes, place in zip(figure.axes, places, strict=True):
+        axes.set_position(place.transformed(lifted))
+    for text in figure.texts:
+        text.set_position(lifted.transform(text.get_position()))
+    for legend in figure.legends:
+        legend.set_bbox_to_anchor((0, inches / after, 1, before / after), figure.transFigure)
 
 
 def heading(axes: Axes, style: Style, text: str) -> None:

@@ -71,10 +71,10 @@ def name_points(
             )
             taken.append(box)
             middle = (box.left + box.right) / 2, (box.bottom + box.top) / 2
-            across, up = figure.transFigure.inverted().transform(middle)
+            across, up = one.transAxes.inverted().transform(middle)
             one.annotate(
                 lines, (point.x, point.y), (across, up),
-                textcoords="figure fraction", ha="center", va="center", size=style.small, zorder=4,
+                textcoords="axes fraction", ha="center", va="center", size=style.small, zorder=4,
                 arrowprops=_leader(box, x, y, size),
             )  # fmt: skip
 
