@@ -163,7 +163,7 @@ def _lift(figure: Figure, inches: float) -> None:
     for axes, place in zip(figure.axes, places, strict=True):
         axes.set_position(place.transformed(lifted))
     for text in figure.texts:
-        text.set_position(lifted.transform(text.get_position()))
+        text.set_y(lifted.transform(text.get_position())[1])
     for legend in figure.legends:
         legend.set_bbox_to_anchor((0, inches / after, 1, before / after), figure.transFigure)
 
