@@ -58,8 +58,10 @@ Cells = dict[tuple[str, str], float]  # (tensor, level) -> percent of the whole
 
 def _cells(group: list[dict[str, str]]) -> tuple[list[str], list[str], Cells, float]:
     """Tensors, levels, the share of each pair that has rows [percent], and the whole energy."""
-    tensors, levels = unique(group, "tensor"), unique(group, "level")
     found = sums(group, lambda record: (record["tensor"], record["level"]))
+    operations = {record["tensor"] for record in group if record["component"] == "compute"}
+    tensors = sorted(unique(group, "tensor"), key=lambda tensor: tensor in operations)
+    levels = unique(group, "level")
     whole = fsum(found.values())
     if not whole:
         raise DataError("the table has no energy")
