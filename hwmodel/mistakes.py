@@ -62,7 +62,7 @@ _UNKNOWN = ("extra_forbidden", "invalid_key")
 
 def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: Path | str) -> str:
     """`file:line: field: what is wrong, with the value and what is accepted`."""
-    errors = _independent(error.errors())
+    errors = _independent(error.errors(), values)
     first = min(errors, key=_rank)
     wrong, location, context = first["type"], first["loc"], first.get("ctx", {})
     if wrong.startswith("union_tag"):  # the field that should tell alternatives apart
@@ -109,10 +109,29 @@ def line_of(values: Any, location: Location) -> int:
     return _follow(location, values, named=False)[2]
 
 
-def _independent(errors: list[Any]) -> list[Any]:
-    """Without those that pydantic adds about a list because one of its entries is wrong."""
-    inner = {error["loc"][:n] for error in errors for n in range(len(error["loc"]))}
-    return [error for error in errors if error["type"] != "too_short" or error["loc"] not in inner]
+def _independent(errors: list[Any], values: Any) -> list[Any]:
+    """Without those that only follow from another one deeper in the same value.
+
+    A list is too short for pydantic once one of its entries is wrong; and where a value may have
+    several shapes (a whole number or a list of them), each shape that it has not is a mistake,
+    though what is within the shape that it has is the one that was made.
+    """
+    places = [_place(error, values) for error in errors]
+    return [
+        error
+        for error, place in zip(errors, places, strict=True)
+        if not _is_of_shape(error["type"])
+        or not any(len(p) > len(place) and p[: len(place)] == place for p in places)
+    ]
+
+
+def _is_of_shape(wrong: str) -> bool:
+    return wrong in ("too_short", "literal_error") or wrong.endswith("_type")
+
+
+def _place(error: Any, values: Any) -> list[str]:
+    """Names along the way to a mistake, as the file has them."""
+    return _follow(error["loc"], values, named=error["type"] in (*_UNKNOWN, "missing"))[0]
 
 
 def _follow(location: Location, values: Any, *, named: bool) -> tuple[list[str], Any, int]:
