@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 from hwmodel.errors import HwmodelError, SpecError
@@ -63,7 +64,23 @@ def axis_of(number: int, axis: Mapping[str, Any], specs: Specs) -> Axis:
                         raw[path] = _multiple(path, _stated(path, spec), listed[path][i])
                 options.append(_tried(f"axes.{number}", root, spec, raw, specs))
             found[root, index] = tuple(options)
+    _refuse_twice(number, length, found)
     return Axis(", ".join(axis), length, found)
+
+
+def _refuse_twice(
+    number: int, length: int, found: Mapping[tuple[str, int], tuple[tuple[Setting, ...], ...]]
+) -> None:
+    """Refuse an axis with the same option twice: its points could not be told apart."""
+    roots = dict.fromkeys(root for root, _ in found)
+    for specs in product(*([key for key in found if key[0] == root] for root in roots)):
+        seen: set[str] = set()
+        for i in range(length):
+            settings = [setting for key in specs for setting in found[key][i]]
+            option = ", ".join(f"{setting.path} {setting.shown}" for setting in settings)
+            if option in seen:
+                raise SpecError(f"axes.{number}: {option} stands there twice")
+            seen.add(option)
 
 
 def _as_in_a_file(value: Any) -> Any:
