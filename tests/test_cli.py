@@ -8,9 +8,12 @@ import sys
 from math import fsum
 
 import pytest
+from rich.text import Text
+from typer.main import get_command
 
 import hwmodel as hwmodel_package
 from hwmodel import evaluate
+from hwmodel.cli import app
 from hwmodel.files import bundled
 from hwmodel.hardware import Hardware
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK, written
@@ -396,6 +399,19 @@ def test_help_imports_nothing_heavy(tmp_path):
     assert process.returncode == 0
     assert "compare" in out
     assert err == "[]\n"
+
+
+def test_help_loses_no_brackets_to_markup():
+    def texts(command):
+        yield command.help
+        yield from (getattr(one, "help", None) for one in command.params)
+        for inner in getattr(command, "commands", {}).values():
+            yield from texts(inner)
+
+    found = [text for text in texts(get_command(app)) if text and "[" in text]
+    assert any("[low, high]" in text for text in found)
+    for text in found:
+        assert Text.from_markup(text).plain == text.replace("\\[", "[")
 
 
 def test_the_version_is_said(hwmodel):

@@ -27,7 +27,7 @@ Samples = Annotated[
 Ranges = Annotated[
     Path | None,
     typer.Option(
-        help="YAML file of what is drawn: 'dotted.path: [low, high]'.",
+        help="YAML file of what is drawn: 'dotted.path: \\[low, high]'.",  # no markup of rich
         show_default="every energy, price and capacity, x 1/2 to x 2",
     ),
 ]

@@ -18,8 +18,8 @@ def tile(
     conv: Annotated[
         str,
         typer.Option(
-            help="N=1,M=64,C=64,H=56,W=56,K=3,stride=1,pad=1[,dilation=1,groups=1]; H and W of "
-            "the input; K, stride, pad and dilation also as 3x1 (rows x columns)."
+            help="N=1,M=64,C=64,H=56,W=56,K=3,stride=1,pad=1 and, if need be, dilation=1,groups=1; "
+            "H and W of the input; K, stride, pad and dilation also as 3x1 (rows x columns)."
         ),
     ],
     bits: Annotated[str, typer.Option(help="Bits of I, F and O as the pass moves them.")],
