@@ -27,7 +27,7 @@ _KEYS = {
     "compare": ("network", "method", "hardware", "accounting", "mode", "batch"),
     "reproduce": ("network", "method", "hardware", "accounting", "mode", "batch"),
 }
-_FOR_PRINT = (".md", ".markdown", ".tex", ".xlsx")
+_FOR_PRINT = (".md", ".markdown", ".tex", ".xlsx", ".html")
 Key = tuple[str, ...]
 
 

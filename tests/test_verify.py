@@ -234,6 +234,7 @@ def test_an_input_that_is_gone_is_named(hwmodel, table, tmp_path):
         ("x.json", '{"rows": []}', "x.json: has no rows"),
         ("x.json", "[" * 100000, "x.json: is not JSON: "),
         ("x.parquet", "PAR1", "x.parquet: is not a Parquet file: "),
+        ("x.html", "<p>", "x.html: has rounded numbers; verify the .csv, .json or .parquet file"),
         ("x.md", "|a|", "x.md: has rounded numbers; verify the .csv, .json or .parquet file"),
         ("none.csv", None, "none.csv: cannot be read: No such file or directory"),
         ("none.json", None, "none.json: cannot be read: No such file or directory"),
