@@ -388,6 +388,7 @@ def test_layers_of_which_nothing_is_counted_say_so():
         text = explanation_markdown(explanation(found, layer))
         assert word in text
         assert explanation(found, layer).energy == 0
+    assert "Words for batch norm and scaling stand with the layer whose sums they take." in text
     bold = report("resnet18", "ascend", "bold", "full")
     assert "does without layers of kind batch-norm" in explanation_markdown(
         explanation(bold, "conv1.bn")
