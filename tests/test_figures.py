@@ -201,6 +201,14 @@ def test_cells_are_the_shares_of_tensors_at_levels_and_a_pair_without_rows_is_bl
     assert cells == wanted | {("I", "DRAM"): "33.3", ("mac", "compute"): "11.1"}
 
 
+def test_operations_stand_below_all_tensors():
+    records = reported("conv1")
+    records += [r | {"tensor": "dO"} for r in records if r["tensor"] == "O"]  # after a mac
+    (axes,) = shown(figure_of(records, "level-tensor"))
+    tensors = [text.get_text() for text in axes.get_yticklabels()]
+    assert tensors == ["I", "F", "O", "dO", "mac"]
+
+
 def test_several_reports_stand_side_by_side():
     records = reported("conv1") + reported("conv1", method="fp")
     for kind in ("layers", "levels", "passes", "level-tensor"):
