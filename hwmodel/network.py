@@ -61,7 +61,7 @@ class Node(NamedTuple):
 
     @property
     def other_parameters(self) -> int:
-        """Elements of biases, scales and shifts that are this layer's own."""
+        """Elements of biases, scales, shifts and tables that are this layer's own."""
         return 0 if self.layer.shares else self.layer.other_parameters(self.input_shapes)
 
     @property

@@ -349,7 +349,7 @@ def test_streams_say_what_they_pass_over_and_how_wide_they_add(tmp_path):
     assert (
         "dF, elements read, 32 bit each (as F above): weights: `48`" in text
     )  # 4 filters of 2 * 3 * 2
-    assert "(accounting full, full_precision_bits): biases, scales and shifts: `4`" in text
+    assert "(accounting full, full_precision_bits): biases, scales, shifts and tables: `4`" in text
     assert "operations of kind mac, 6 for each element: 6 weights: `6 * 48 = 288`" in text
 
 

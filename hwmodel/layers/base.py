@@ -123,7 +123,7 @@ class BaseLayer(SpecModel):
         return 0
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """Elements of what else is learned: biases, scales and shifts."""
+        """Elements of what else is learned: biases, scales, shifts and tables."""
         return 0
 
     def macs(self, inputs: Sequence[Shape]) -> int:

@@ -83,7 +83,7 @@ def _base(stream: Stream, before: _Base, node: Node, report: Report) -> _Base:
         if stream.tensor != "dF":
             return before
         others = before.elements or stream.reads != node.weights
-        word = "biases, scales and shifts" if others else "weights"
+        word = "biases, scales, shifts and tables" if others else "weights"
         return _Base(word, (stream.reads,), stream.reads)
     tensor = stream.tensor.removeprefix("saved ").removeprefix("d")
     if tensor[:1] == "I":
