@@ -54,6 +54,25 @@ def test_a_table_has_the_same_bytes_everywhere(tmp_path, arguments):
     assert results[0][0] == results[2][0]
 
 
+@pytest.mark.parametrize("ending", ["html", "md", "tex", "json", "parquet", "xlsx"])
+def test_a_file_has_the_same_bytes_everywhere(tmp_path, ending):
+    """Written from another folder under another name, too."""
+    asked = ("compare", "mlp-784-512-512-10", "--hardware", "ascend", "--methods", "fp,bold")
+    to = ("--html",) if ending == "html" else ("-o",)
+    folders = [tmp_path / f"{number}" for number, _ in enumerate(PLACES)]
+    running = []
+    for number, (place, folder) in enumerate(zip(PLACES, folders, strict=True)):
+        folder.mkdir()
+        running.append(said((*asked, *to, f"made{number}.{ending}"), place, folder))
+    answers = [process.communicate() for process in running]
+    assert {process.returncode for process in running} == {0}, answers
+    first, second, third = (
+        (folder / f"made{number}.{ending}").read_bytes() for number, folder in enumerate(folders)
+    )
+    assert first == second == third
+    assert len(first) > 100
+
+
 def test_a_process_that_sets_its_own_locale_gets_the_same_bytes(hwmodel, tmp_path):
     """As a program that embeds this does: numbers are not written by the locale's rules."""
     import locale

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,12 +60,15 @@ def read_results(path: Path) -> Results:
         raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a sweep")
     if not found.rows:
         raise DataError(f"{path}: has no rows")
+    if any(type(row["point"]) is not int for row in found.rows):
+        raise DataError(f"{path}: column point must hold a whole number in every row")
     return found
 
 
 def _read_parquet(path: Path) -> Results:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError:
         raise HwmodelError(f"{path}: needs pyarrow: pip install 'hwmodel[parquet]'") from None
@@ -72,6 +76,11 @@ def _read_parquet(path: Path) -> Results:
         table = pyarrow.parquet.read_table(path)
     except pyarrow.ArrowException as error:
         raise DataError(f"{path}: is no Parquet file: {str(error).splitlines()[0]}") from None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pyarrow.types.is_floating(column.type):
+            extremes = pyarrow.compute.min_max(pyarrow.compute.is_finite(column)).as_py()
+            if extremes["min"] is False:
+                raise DataError(f"{path}: column {name} holds what is no finite number")
     return Results(tuple(table.column_names), table.to_pylist())
 
 
@@ -85,6 +94,9 @@ def _read_csv(path: Path) -> Results:
         if len(line) != len(header):
             raise DataError(f"{path}:{number}: has not as many cells as the header")
     columns = [_typed(column) for column in zip(*lines, strict=True)] if lines else []
+    for name, cells in zip(header, columns, strict=bool(lines)):
+        if not all(math.isfinite(cell) for cell in cells if isinstance(cell, float)):
+            raise DataError(f"{path}: column {name} holds what is no finite number")
     rows = [dict(zip(header, cells, strict=True)) for cells in zip(*columns, strict=True)]
     return Results(tuple(header), rows)
 
@@ -135,7 +147,10 @@ def numbers(rows: Sequence[Row], column: str, known: Sequence[str]) -> list[floa
             f"rows have {column} in {' and in '.join(sorted(units))}, which cannot be compared; "
             "choose by 'unit == pJ' or 'hardware == …'"
         )
-    return [float(value) for value in values]
+    try:
+        return [float(value) for value in values]
+    except OverflowError:
+        raise HwmodelError(f"column {column} holds a number beyond 1e308") from None
 
 
 def lowest(rows: Sequence[Row], values: Sequence[float], number: int) -> list[Row]:

@@ -61,7 +61,8 @@ def _answer(words: list[str], folder: Path) -> list[str]:
         signal.setitimer(signal.ITIMER_PROF, 0)
         os.chdir(here)
         sys.argv = argv
-    partial = code == 1 and words[0] == "sweep"  # points without an energy; the others are written
+    # points without an energy while the others are written; rows that moved
+    partial = code == 1 and words[0] in ("sweep", "verify")
     code = 0 if partial else code
     table = out.getvalue() if code or {"--csv", "--json"} & {*words} else ""
     return [*_judged(code, table, err.getvalue()), *_left(folder, before, code)]
@@ -84,7 +85,8 @@ def _traceback(error: BaseException) -> str:
 
 def _judged(code: Any, out: str, err: str) -> list[str]:
     """A refusal is one short line and nothing else; an answer holds no infinity and no NaN."""
-    said = [line for line in err.split("\n") if not line.startswith("hwmodel: warning: ")]
+    before = ("hwmodel: warning: ", "computing anew: ")  # of verify: what it is about to do
+    said = [line for line in err.split("\n") if not line.startswith(before)]
     if code == 0:
         bad = re.search(r"(?:^|[\s,:])(nan|-?inf|NaN|-?Infinity)(?:[\s,]|$)", out)
         return [f"says {bad[1]!r}"] if bad else []

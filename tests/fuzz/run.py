@@ -112,10 +112,10 @@ def _work(name: str, seed: int, seconds: float, out: str, told: Any) -> None:
         case.write_bytes(content)
         told.put(("case", name, str(case)))
         folder = Path(tempfile.mkdtemp())
-        began = time.monotonic()
+        began = time.process_time()  # of the processor: others work here, too
         wrong = answers(target, content, folder)
-        if not target.slow and time.monotonic() - began > 5:
-            wrong.append(f"takes {time.monotonic() - began:.0f} s")
+        if not target.slow and time.process_time() - began > 5:
+            wrong.append(f"takes {time.process_time() - began:.0f} s")
         shutil.rmtree(folder)
         if peak_bytes() > BYTES:
             wrong.append(f"held {peak_bytes() / 2**20:.0f} MiB")

@@ -1,13 +1,15 @@
 """What is fuzzed: for each target, files to begin from, how to spoil them, and commands to run.
 
-To add one (a sweep file, say): a function that makes a case from a `Random` and samples, and a
+To add one: a function that makes a case from a `Random` and samples, and a
 line in `TARGETS`.
 """
 
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -65,6 +67,14 @@ constraints:
 """
 
 
+RANGES = """\
+accounting.flip_rate: [0.001, 0.1]
+hardware.levels.L1.capacity: [256 KiB, 4 MiB]
+hardware.levels.L3.read_energy: [20 pJ/B, 80 pJ/B]
+"""
+EXPLAIN = ["explain", "TINY", "--hardware", "ascend", "--method", "bold"]
+
+
 class Target(NamedTuple):
     """One kind of input."""
 
@@ -90,9 +100,32 @@ def _traces() -> list[str]:
 
 def _tables() -> list[str]:
     chip = ["mlp-784-512-512-10", "--hardware", "ascend", "--csv", "-"]
-    asked = ["compare", "--methods", "fp,bold", *chip], ["report", "--method", "bold", *chip]
-    commands = [[sys.executable, "-m", "hwmodel", *words] for words in asked]
-    return [subprocess.run(c, capture_output=True, text=True, check=True).stdout for c in commands]
+    return [
+        _made("compare", "--methods", "fp,bold", *chip),
+        _made("report", "--method", "bold", *chip),
+    ]
+
+
+def _json_tables() -> list[str]:
+    chip = [*["mlp-784-512-512-10", "--hardware", "ascend", "--format", "json", "-o", "-"]]
+    return [
+        _made("compare", "--methods", "fp,bold", *chip),
+        _made("report", "--method", "bold", *chip),
+    ]
+
+
+def _results() -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "tiny.yaml").write_text(TINY)
+        (Path(folder) / "sweep.yaml").write_text(SWEEP)
+        _made("sweep", "sweep.yaml", "--jobs", "1", "--out", "out.csv", cwd=folder)
+        return [(Path(folder) / "out.csv").read_text(encoding="utf-8")]
+
+
+def _made(*words: str, cwd: str | None = None) -> str:
+    """Standard output of a command."""
+    command = [sys.executable, "-m", "hwmodel", *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True).stdout
 
 
 def _report(**options: str) -> list[str]:
@@ -164,7 +197,41 @@ TARGETS: dict[str, Target] = {
         ],
         slow=True,
     ),
-    "table": Target(".csv", _tables, text_case, [["plot", "FILE", "-o", "made.svg"]]),
+    "explain": Target(
+        ".txt",
+        lambda: ["conv1", "fc1", "forward", "backward-weight", "inference", "3,6,6", "5", "md"],
+        text_case,
+        [
+            [*EXPLAIN, "--layer", "TEXT"],
+            [*EXPLAIN, "--layer", "conv1", "--pass", "TEXT"],
+            [*EXPLAIN, "--layer", "conv1", "--mode", "TEXT"],
+            [*EXPLAIN, "--layer", "conv1", "--input-shape", "TEXT"],
+            [*EXPLAIN, "--layer", "conv1", "--batch", "TEXT"],
+            [*EXPLAIN, "--layer", "conv1", "--output", "made.TEXT"],
+        ],
+        slow=True,
+    ),
+    "ranges": Target(
+        ".yaml",
+        lambda: [RANGES],
+        yaml_case,
+        [["sensitivity", "TINY", "--hardware", "ascend,v100", "--methods", "fp,bold", "--samples", "2",
+          "--jobs", "1", "--ranges", "FILE", "--csv", "-"]],
+        slow=True,
+    ),
+    "table": Target(".csv", _tables, text_case, [["plot", "FILE", "-o", "made.svg"], ["verify", "FILE"]], slow=True),
+    "json": Target(".json", _json_tables, json_case, [["verify", "FILE"]], slow=True),
+    "results": Target(
+        ".csv",
+        _results,
+        text_case,
+        [
+            ["best", "FILE", "--where", "unit == pJ", "--csv", "-"],
+            ["best", "FILE", "--by", "hardware.levels.L1.capacity", "--csv", "-"],
+            ["plot", "FILE", "-o", "made.svg", "--where", "unit == pJ"],
+        ],
+        slow=True,
+    ),
     "trainer": Target(
         ".yaml",
         lambda: _texts(NetworkSpec) + _texts(MethodSpec),

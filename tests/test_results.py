@@ -1,0 +1,70 @@
+"""Tables of a sweep that somebody changed: what is read back, and what is refused in a sentence."""
+
+import pytest
+
+HEAD = "point,network,hardware,method,accounting,batch,baseline,mode,energy,unit,reason"
+ROWS = ["0,n,h,m,a,1,fp,training,2.5,pJ,", "1,n,h,m,a,2,fp,training,0.5,pJ,"]
+BEYOND = "1" + "0" * 400
+
+
+@pytest.fixture
+def best(hwmodel, tmp_path):
+    """`best` of a table in which one text stands in the place of another."""
+
+    def asked(old="", new="", *options):
+        from hwmodel.sweep.plan import NAMES
+
+        assert {*NAMES} <= {*HEAD.split(",")}
+        text = "\n".join([HEAD, *ROWS]) + "\n"
+        assert old in text
+        (tmp_path / "t.csv").write_text(text.replace(old, new))
+        return hwmodel("best", "t.csv", "--csv", "-", *options)
+
+    return asked
+
+
+def test_the_least_stands_first(best):
+    code, out, err = best()
+    assert (code, err) == (0, "")
+    assert out.splitlines() == ["point,batch,energy,unit", "1,2,0.5,pJ", "0,1,2.5,pJ"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("2.5", "nan", "t.csv: column energy holds what is no finite number"),
+        ("2.5", "-inf", "t.csv: column energy holds what is no finite number"),
+        ("2.5", "1e999", "t.csv: column energy holds what is no finite number"),
+        ("a,1,", "a,nan,", "t.csv: column batch holds what is no finite number"),
+        ("0,n", ",n", "t.csv: column point must hold a whole number in every row"),
+        ("0,n", "0.5,n", "t.csv: column point must hold a whole number in every row"),
+        ("0,n", "x,n", "t.csv: column point must hold a whole number in every row"),
+        ("2.5", "x", "column energy holds 'x'; numbers are needed"),
+    ],
+)  # fmt: skip
+def test_what_is_no_number_is_refused(best, old, new, sentence):
+    assert best(old, new) == (2, "", f"hwmodel: {sentence}\n")
+
+
+def test_a_whole_number_that_no_double_holds_is_refused(best):
+    assert best("a,1,", f"a,{BEYOND},", "--by", "batch") == (
+        2, "", "hwmodel: column batch holds a number beyond 1e308\n",
+    )  # fmt: skip
+
+
+def test_a_parquet_file_is_held_to_the_same(hwmodel, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    names = HEAD.split(",")
+    cells = [
+        [0, 1],
+        *([["x", "x"]] * (len(names) - 4)),
+        [1.0, float("nan")],
+        ["pJ", "pJ"],
+        [None, None],
+    ]
+    parquet.write_table(pyarrow.table(dict(zip(names, cells, strict=True))), tmp_path / "t.parquet")
+    assert hwmodel("best", "t.parquet") == (
+        2, "", "hwmodel: t.parquet: column energy holds what is no finite number\n",
+    )  # fmt: skip
