@@ -33,7 +33,7 @@ from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning
 from hwmodel.mistakes import sentence, show
 
 __all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
-__all__ += ["load", "read_yaml", "validate", "whole_file"]
+__all__ += ["load", "read_yaml", "validate", "whole_file", "write"]
 
 
 def _printable(text: str) -> str:
@@ -70,7 +70,9 @@ Version = Annotated[
 class SpecModel(BaseModel):
     """Base of everything read from a file: frozen, and no key is ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
+    )
 
 
 class NamedSpec(SpecModel):
@@ -256,3 +258,9 @@ def whole_file(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
             raise
     except OSError as error:
         raise HwmodelError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """A whole file or none. Raises: HwmodelError."""
+    with whole_file(path, "w" if isinstance(content, str) else "wb") as stream:
+        stream.write(content)

@@ -39,6 +39,8 @@ def refusal(path, kind=Hardware):
          ":4: 5 is not a field; known: arithmetic, energy_unit, levels, name, notes, sources, title, "
          "version"),
         ("title: A chip\n", "", ":1: title is missing"),
+        ("version: 1\nname: chip\ntitle: A chip\n", "",
+         ":1: version, name, title are missing; write 'version: 1'"),
         ("title: A chip", "title: ''", ":3: title '': must not be empty"),
         ("title: A chip", "title: no", None),  # YAML 1.2: text
         ("title: A chip", "title: 12:30", None),

@@ -89,3 +89,12 @@ def test_a_light_model_is_reported_without_more_ado():
     report = evaluate(LIGHT / "light_squeezenet.onnx", "ascend", "fp", mode="inference")
     assert report.energy > 0
     assert sum(row.operations for row in report.rows) == macs(table()["squeezenet"])
+
+
+def test_the_network_file_goes_to_standard_output(hwmodel, tmp_path):
+    path = LIGHT / "light_bvlc_alexnet.onnx"
+    assert hwmodel("network", "import", path, "-o", "net.yaml")[0] == 0
+    assert hwmodel("network", "import", path, "-o", "-") == (
+        0, (tmp_path / "net.yaml").read_text(encoding="utf-8"), "",
+    )  # fmt: skip
+    assert [made.name for made in tmp_path.iterdir()] == ["net.yaml"]

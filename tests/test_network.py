@@ -58,6 +58,7 @@ def test_a_branch_takes_the_layer_it_names(tmp_path):
         ("kind: conv,", "kind: convolution,",
          ":6: layers.conv1.kind 'convolution': must be one of 'conv', "),
         ("kind: conv, ", "", ":6: layers.conv1.kind is missing"),
+        ("channels: 8, kernel: 3, ", "", ":6: layers.conv1.kernel, channels are missing"),
         ("features: 10", "features: 10, channels: 3",
          ":10: layers.fc1.channels is not a field; known: bias, bits, "),
         ("kernel: 2", "kernel: 2, stride: 0",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hwmodel.cli.screen import say, show
+from hwmodel.cli.screen import handed, show
 from hwmodel.errors import HwmodelError
 
 __all__ = ["best"]
@@ -28,7 +27,7 @@ def best(
     """The points of a sweep with the least energy, or the least of another column."""
     from hwmodel.sweep.results import kept, lowest, numbers, read_results, varied
     from hwmodel.views.sweep_tables import best_table
-    from hwmodel.views.tables import csv_text, write
+    from hwmodel.views.tables import csv_text
 
     if top < 1:
         raise HwmodelError(f"--top {top}: must be at least 1")
@@ -38,10 +37,8 @@ def best(
     columns = list(dict.fromkeys(("point", *varied(rows, results.columns), by, "energy", "unit")))
     if csv:
         text = csv_text(columns, [[row[name] for name in columns] for row in found])
+        handed(text, csv)
         if csv == "-":
-            sys.stdout.write(text)
             return
-        write(Path(csv), text)
-        say(f"wrote {csv}")
     of = f"{len(rows):,} points" + (f" where {where}" if where else "")
     show([best_table(found, columns, f"least {by} of {of}")])

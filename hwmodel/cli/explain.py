@@ -9,7 +9,7 @@ import typer
 
 from hwmodel.cli.network import InputShape
 from hwmodel.cli.options import Accounting, Batch, Mode, Network, TraceFile
-from hwmodel.cli.screen import console, say
+from hwmodel.cli.screen import console, handed
 from hwmodel.errors import HwmodelError, nearest
 
 __all__ = ["explain"]
@@ -42,7 +42,6 @@ def explain(
     from hwmodel.provenance import written
     from hwmodel.question import question
     from hwmodel.views.explain import explanation, explanation_markdown
-    from hwmodel.views.tables import write
 
     options = {
         "--layer": layer, "--hardware": hardware, "--method": method, "--accounting": accounting,
@@ -54,8 +53,7 @@ def explain(
     text = explanation_markdown(explanation(report, layer, pass_.replace("-", "_") or None))
     text += f"\nMade by {asked.provenance()}\n"
     if output is not None:
-        write(output, text)
-        say(f"wrote {output}")
+        handed(text, output)
         return
     screen = console()
     if screen.is_terminal:

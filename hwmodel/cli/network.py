@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.catalogue import catalogue
-from hwmodel.cli.screen import say, show
+from hwmodel.cli.screen import handed, show
 
 if TYPE_CHECKING:
     from hwmodel.network import Network
@@ -56,7 +56,6 @@ def show_(
     from hwmodel.method import Method
     from hwmodel.network_yaml import network_yaml
     from hwmodel.views.summary import summary, summary_csv, summary_tables
-    from hwmodel.views.tables import write
 
     chosen = _chosen(name, input_shape)
     if yaml:
@@ -65,11 +64,8 @@ def show_(
     choices = load(Accounting, accounting)
     rules = load(Method, method or choices.baseline)
     lines = summary(chosen, rules, choices)
-    if csv == "-":
-        typer.echo(summary_csv(lines), nl=False)
-    elif csv:
-        write(Path(csv), summary_csv(lines))
-        say(f"wrote {csv}")
+    if csv:
+        handed(summary_csv(lines), csv)
     else:
         show(summary_tables(chosen, rules, lines))
 
@@ -83,19 +79,20 @@ def check(name: Name, input_shape: InputShape = None) -> None:
 @network.command("import")
 def import_(
     file: Annotated[Path, typer.Argument(help="An ONNX file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The network file to write.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The network file to write; '-': standard output."),
+    ],
     input_shape: InputShape = None,
 ) -> None:
     """Write an ONNX file's network as YAML that can be read and changed."""
     from hwmodel.importers.onnx import from_onnx, input_shapes
     from hwmodel.network_yaml import network_yaml
-    from hwmodel.views.tables import write
 
     found = from_onnx(file, input_shapes(input_shape or []))
-    write(output, network_yaml(found))
     unknown = sum(layer.kind == "uncounted" for layer in found.layers)
     without = f", {unknown} of them operators without a model" if unknown else ""
-    say(f"wrote {output}: {len(found.layers)} layers{without}")
+    handed(network_yaml(found), output, f": {len(found.layers)} layers{without}")
 
 
 def schema(

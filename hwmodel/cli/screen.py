@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from hwmodel.views.formats import Result, Target
 
-__all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "progress", "say", "show"]
-__all__ += ["told"]
+__all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "handed", "progress"]
+__all__ += ["say", "show", "told"]
 
 REPORTS = Path("reports")
 Item = TypeVar("Item")
@@ -64,9 +64,9 @@ def deliver(
         kinds: figures to draw where no folder is named; in one that is, all that fit are drawn.
         page: what the HTML file is to hold, where one is asked for.
     """
+    from hwmodel.files import write
     from hwmodel.views.formats import WRITERS
     from hwmodel.views.plot import draw, fitting, read_records
-    from hwmodel.views.tables import write
 
     written = WRITERS[to.target.format](result) if to.target else ""
     folder = told(tables, f"{notes}\n{result.provenance}", written, to)
@@ -90,7 +90,7 @@ def told(
     tables: Iterable[RenderableType | str], notes: str, written: str | bytes, to: Destination
 ) -> Path | None:
     """The part of `deliver` before the folder, and the folder; None where none is wanted."""
-    from hwmodel.views.tables import write
+    from hwmodel.files import write
 
     if to.target and to.target.path is None:
         sys.stdout.write(str(written))
@@ -102,6 +102,17 @@ def told(
         write(to.target.path, written)
         say(f"wrote {to.target.path}")
     return to.out or (None if to.target or to.html else REPORTS)
+
+
+def handed(text: str, to: str | Path, more: str = "") -> None:
+    """Text to a file, whole or not at all, or to standard output where `to` is "-"."""
+    from hwmodel.files import write
+
+    if str(to) == "-":
+        typer.echo(text, nl=False)
+    else:
+        write(Path(to), text)
+        say(f"wrote {to}{more}")
 
 
 def show(pieces: Iterable[RenderableType | str]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hwmodel.cli.screen import say, show
+from hwmodel.cli.screen import handed, show
 from hwmodel.errors import HwmodelError
 
 __all__ = ["tile"]
@@ -39,7 +39,6 @@ def tile(
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
     from hwmodel.files import load
     from hwmodel.hardware import Hardware
-    from hwmodel.views.tables import write
     from hwmodel.views.tile_report import chosen, parsed_problem, read_mapping, solved
 
     chip = load(Hardware, hardware)
@@ -50,8 +49,7 @@ def tile(
     if save is not None:
         if save.suffix.lower() != ".json":
             raise HwmodelError(f"--save {save}: a tiling is written to a .json file")
-        write(save, result.json())
-        say(f"wrote {save}")
+        handed(result.json(), save)
     if json:
         typer.echo(result.json(), nl=False)
     else:

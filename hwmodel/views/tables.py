@@ -12,13 +12,12 @@ from typing import NamedTuple
 from hwmodel.comparison import Comparison, Reached
 from hwmodel.errors import DataError
 from hwmodel.evaluation import COLUMNS, Report
-from hwmodel.files import whole_file
 from hwmodel.layers import PASSES
 from hwmodel.provenance import Provenance
 from hwmodel.training import PJ_PER_KWH, Training
 
 __all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "layer_sums", "notes"]
-__all__ += ["read_csv", "report_table", "run_sentence", "scale", "what", "whole_run", "write"]
+__all__ += ["read_csv", "report_table", "run_sentence", "scale", "what", "whole_run"]
 
 MAX_CSV_CHARACTERS = 2**28
 NATURE = "analytical, not measured"
@@ -154,12 +153,6 @@ def read_csv(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
     except csv.Error as error:
         raise DataError(f"{path}: is not a CSV file: {error}") from None
     return header, records
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """A whole file or none. Raises: HwmodelError."""
-    with whole_file(path, "w" if isinstance(content, str) else "wb") as stream:
-        stream.write(content)
 
 
 def notes(not_counted: Mapping[str, Sequence[str]]) -> str:
