@@ -31,6 +31,7 @@ LADDER = [
     {"tiling/rows"},
     {"tiling/accesses"},
     {"tiling/pricing", "tiling/level_by_level"},
+    {"tiling/budget"},
     {"tiling/bounds"},
     {"tiling/classes", "tiling/nests", "tiling/chain_rows"},
     {"tiling/chains"},

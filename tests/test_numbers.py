@@ -135,6 +135,16 @@ def test_beyond_the_limits_is_one_sentence(network, batch, sentence, accounting)
     assert str(caught.value) == sentence
 
 
+def test_borders_are_short_where_padding_is_skipped():
+    """All outputs but 8 - 3 + 1 meet padding, and of each tap some output does."""
+    with pytest.raises(TooLarge) as caught:
+        evaluate(net((3, 8, 8), conv(4, 3, padding=2**16)), "ascend", "fp", accounting="full")
+    assert str(caught.value) == (
+        "l0, forward on ascend: 131,075 outputs and taps of one axis at its borders, more than "
+        "32,768; make the batch or the image smaller"
+    )
+
+
 def test_what_layers_make_stays_within_the_largest_dimension():
     up = {"kind": "conv-transpose", "channels": 1, "kernel": 2, "stride": 2**16}
     with pytest.raises(ShapeError) as caught:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hwmodel.errors import Infeasible
 from hwmodel.problem import Extents, Problem, Widths, Window
 from hwmodel.tiling.accesses import Mapping, Traffic, traffic
+from hwmodel.tiling.chains import best_within
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal import Options, optimal
 from hwmodel.tiling.pricing import level_energy, memory_energy, rates
@@ -179,6 +180,20 @@ def test_a_limit_is_reported_with_a_gap(stationary):
     assert short.lower_bound <= exact.energy <= short.energy
     assert short.proved == (short.gap == 0) == (short.energy == exact.energy)
     assert not short.proved and 0 < short.gap < 1
+
+
+@pytest.mark.parametrize("padding", (600, 6000))
+def test_lists_that_lead_to_no_tiling_are_paid_for(padding, monkeypatch):
+    """Of a long padded axis nests take long to meet: few of them spend what many others would."""
+    met = []
+    monkeypatch.setattr(
+        "hwmodel.tiling.optimal.best_within", lambda *a: met.append(a) or best_within(*a)
+    )
+    problem, hardware = conv(1, 8, 3, 300, 3, 1, padding), chip((10**7, 10**6, 10**5), ENERGIES)
+    _, certificate = optimal(problem, hardware, Options(budget=10_000))
+    assert 0 < len(met) < 100 < Options().nests
+    assert certificate.lower_bound <= certificate.energy
+    assert not certificate.proved
 
 
 def test_huge_loops_end():

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hwmodel.hardware import Hardware
 from hwmodel.problem import OPERANDS, Operand, Problem, Window
 from hwmodel.tiling.accesses import Cut, between
+from hwmodel.tiling.budget import Budget
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.pricing import level_energy, rates
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
@@ -29,7 +30,6 @@ __all__ = [
     "OfmapSpace",
     "Room",
     "Space",
-    "TooMany",
     "Weights",
     "all_rooms",
     "level",
@@ -42,10 +42,6 @@ Ints = NDArray[np.int64]
 NOTHING = Cut(0, 0, 0, 0, 0, 0, 0, 0, 0)
 LONGEST_AXIS = 4096  # outputs or taps of an axis whose cuts are bounded one by one
 LONGEST_APART = 1024  # and of one whose rows are touched by outputs apart
-
-
-class TooMany(Exception):
-    """A list would be longer than the search's limit; caught there."""
 
 
 class Room(NamedTuple):
@@ -90,7 +86,7 @@ class Space:
     M: Ints
     limit: int  # entries of any list
     nests: int  # nests of classes that are met
-    examined: int  # of all in all
+    budget: Budget  # of the whole search
 
 
 class Weights(NamedTuple):
@@ -146,7 +142,7 @@ def space(
         M=candidates(n.M),
         limit=limits[0],
         nests=limits[1],
-        examined=limits[2],
+        budget=Budget(limits[2]),
     )
 
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from hwmodel.problem import Window
 from hwmodel.tiling.accesses import axis_rows
 from hwmodel.tiling.bounds import LONGEST_APART, Axis, reloads
-from hwmodel.tiling.rows import RowRule, block_rows
+from hwmodel.tiling.budget import ENTRIES
+from hwmodel.tiling.rows import RowRule, at_borders, block_rows
 
-__all__ = ["chain_rows", "summed_rows"]
+__all__ = ["chain_rows", "pair_cost", "summed_rows"]
 
 Ints = NDArray[np.int64]
 FEW = 16  # outputs or taps, the fewer of them, whose cuts are looked at piece by piece
@@ -22,7 +23,7 @@ FEW = 16  # outputs or taps, the fewer of them, whose cuts are looked at piece b
 def chain_rows(rule: RowRule, window: Window, outs: int, taps: int, out: Ints, tap: Ints) -> Ints:
     """Rows [out chains * tap chains, levels] that every pair of two lists of chains loads."""
     turned = window._replace(step=window.dilation, dilation=window.step)
-    if rule.rows == "bounding" or min(outs, taps) > FEW or max(outs, taps) > LONGEST_APART:
+    if not _is_short(rule, outs, taps):
         rows = np.array(
             [
                 axis_rows(window, rule, outs, taps, tuple(zip(o, t, strict=True)))[1:]
@@ -38,6 +39,27 @@ def chain_rows(rule: RowRule, window: Window, outs: int, taps: int, out: Ints, t
     return listed
 
 
+def pair_cost(
+    rule: RowRule, window: Window, outs: int, taps: int, anew: Ints | None = None
+) -> float:
+    """What the rows of a pair of chains take, of looking at a tiling (measured; see `Budget`).
+
+    Args:
+        anew: what cuts of the loop that is cut alone add, where it is known.
+    """
+    if anew is not None and anew.ndim == 1:
+        return (1 + np.count_nonzero(anew != _usual(anew)) / 10) / ENTRIES
+    if anew is not None or _is_short(rule, outs, taps):
+        return (1 + max(outs, taps) / 10) / ENTRIES
+    return 100 + at_borders(window, rule, outs, taps) / 5
+
+
+def _is_short(rule: RowRule, outs: int, taps: int) -> bool:
+    """Whether cuts are looked at piece by piece, for many chains at once."""
+    few, many = sorted((outs, taps))
+    return rule.rows == "touched" and few <= FEW and many <= LONGEST_APART
+
+
 def summed_rows(axis: Axis, anew: Ints, chains: Ints, cut: Ints) -> Ints:
     """Rows that chains of one loop load [chains, levels], the other uncut: a sum over cuts.
 
@@ -46,7 +68,7 @@ def summed_rows(axis: Axis, anew: Ints, chains: Ints, cut: Ints) -> Ints:
     """
     if anew.ndim == 2:
         return _after_each_other(axis, anew, chains)
-    usual = int(np.median(anew)) if len(anew) else 0
+    usual = _usual(anew)
     at = np.flatnonzero(anew != usual)
     rest = np.broadcast_to(at + 1, (len(chains), len(at)))
     rows = axis.rows[0, 0] + usual * (cut - 1)
@@ -55,6 +77,11 @@ def summed_rows(axis: Axis, anew: Ints, chains: Ints, cut: Ints) -> Ints:
         rows[:, level] += ((rest == 0) * (anew[at] - usual)).sum(axis=1)
     summed: Ints = rows
     return summed
+
+
+def _usual(anew: Ints) -> int:
+    """What most cuts add."""
+    return int(np.median(anew)) if len(anew) else 0
 
 
 def _after_each_other(axis: Axis, anew: Ints, chains: Ints) -> Ints:

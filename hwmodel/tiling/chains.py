@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from hwmodel.problem import Extents, Operand, Window
 from hwmodel.tiling.accesses import Cut, Mapping, Tile, between, exact_cuts, pieces
-from hwmodel.tiling.bounds import Axis, Room, Space, TooMany, rooms
-from hwmodel.tiling.chain_rows import chain_rows, summed_rows
+from hwmodel.tiling.bounds import Axis, Room, Space, rooms
+from hwmodel.tiling.budget import ENTRIES, Budget, TooMany
+from hwmodel.tiling.chain_rows import chain_rows, pair_cost, summed_rows
 from hwmodel.tiling.nests import stands, tile_ranges
 from hwmodel.tiling.pricing import level_energy
 from hwmodel.tiling.rows import most_rows
@@ -83,12 +84,12 @@ def _loop(space: Space, box: _Box) -> _Options:
     """Chains of a loop that loads nothing but itself: the least one if it wastes nothing."""
     if pieces(box.extent, box.least.tolist())[1:] == box.fewest.tolist():
         return _Options((box.least[None],), (box.fewest[None],))
-    chains, cut = _useful_chains(space, box)
-    keep = _undominated(np.column_stack([chains, cut]))
+    chains, cut = _useful_chains(space.budget, box, space.limit)
+    keep = _undominated(space.budget, np.column_stack([chains, cut]))
     return _Options((chains[keep],), (cut[keep],))
 
 
-def _useful_chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
+def _useful_chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     """The chains of a box, but for first cuts that are larger than others and save no piece."""
     tiles = tuple(zip(box.least.tolist(), box.largest.tolist(), strict=True))
     uncut = int((box.fewest == 1).sum())
@@ -96,7 +97,8 @@ def _useful_chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
         return box.least[None], box.fewest[None]
     below = prod(largest - least + 1 for least, largest in tiles[uncut + 1 :])
     listed = _remembered_chains if below <= REMEMBERED else _cutting_chains
-    chains, cut = listed(box.extent, tiles[uncut:], space.limit // 3)
+    chains, cut = listed(box.extent, tiles[uncut:], limit // 3)
+    budget.spend(len(chains) / ENTRIES)  # as if none were remembered
     keep = cut[0] <= box.most[uncut]
     for number, most in zip(cut[1:], box.most[uncut + 1 :].tolist(), strict=True):
         keep = keep & (number <= most)
@@ -155,11 +157,12 @@ def _longer(limit: int, chains: Ints, tiles: Ints) -> Ints:
     return longer[longer[:, -1] <= longer[:, -2]] if longer.shape[1] > 1 else longer
 
 
-def _chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
+def _chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     """The falling chains of a box with few enough pieces, and their pieces [chains, levels]."""
     chains = cut = np.zeros((1, 0), np.int64)
     for i, (low, high) in enumerate(zip(box.least.tolist(), box.largest.tolist(), strict=True)):
-        chains = _longer(space.limit, chains, np.arange(low, high + 1))
+        budget.spend(min(len(chains) * (high + 1 - low), limit) / ENTRIES)
+        chains = _longer(limit, chains, np.arange(low, high + 1))
         cut = np.column_stack(
             [np.broadcast_to(x, len(chains)) for x in pieces(box.extent, list(chains.T))[1:]]
         )
@@ -168,11 +171,12 @@ def _chains(space: Space, box: _Box) -> tuple[Ints, Ints]:
     return chains, cut
 
 
-def _undominated(costs: Ints) -> Any:
+def _undominated(budget: Budget, costs: Ints) -> Any:
     """Rows of `costs` that no other row matches or beats in every column; of equals, one."""
     left = np.lexsort((np.arange(len(costs)), costs.sum(axis=1)))  # none beats an earlier one
     kept: list[int] = []
     while len(left) and len(kept) < COMPARED:
+        budget.spend(len(left) / ENTRIES)
         kept.append(int(left[0]))
         left = left[(costs[left] < costs[left[0]]).any(axis=1)]
     return np.array([*kept, *left], dtype=np.int64)
@@ -190,15 +194,20 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
             return _Options((out, tap), cut, loaded, axis.room[at][None])
     by_out = axis.by_out if (taps.fewest == 1).all() else None
     by_tap = axis.by_tap if (outs.fewest == 1).all() else None
-    (out, out_cut), (tap, tap_cut) = (
-        _useful_chains(space, box) if _even(anew) else _chains(space, box)
-        for box, anew in ((outs, by_out), (taps, by_tap))
-    )
     anew = by_tap if by_out is None else by_out
     together = anew is not None and anew.ndim == 1  # then rows are a sum over cuts, quickly made
-    if len(out) * len(tap) > space.limit // (30 if together else 100):
+    cost = pair_cost(space.rule, window, outs.extent, taps.extent, anew)
+    limit = int(space.limit / max(cost / 10, 1))
+    (out, out_cut), (tap, tap_cut) = (
+        _useful_chains(space.budget, box, limit)
+        if _even(cuts)
+        else _chains(space.budget, box, limit)
+        for box, cuts in ((outs, by_out), (taps, by_tap))
+    )
+    if len(out) * len(tap) > limit // (30 if together else 100):
         raise TooMany
     i, k = np.indices((len(out), len(tap))).reshape(2, -1)
+    space.budget.spend(len(i) * cost)
     if by_out is not None:
         loaded = summed_rows(axis, by_out, out, out_cut)
     elif by_tap is not None:
@@ -211,7 +220,9 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
         loaded,
         most_rows(window, space.rule, whole, out[i], tap[k]),
     )
-    return _kept(found, _undominated(np.column_stack([*found.tiles, *found.pieces, loaded])))
+    return _kept(
+        found, _undominated(space.budget, np.column_stack([*found.tiles, *found.pieces, loaded]))
+    )
 
 
 def _even(anew: Ints | None) -> bool:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.tiling.bounds import Level, Space, TooMany
+from hwmodel.tiling.bounds import Level, Space
+from hwmodel.tiling.budget import TooMany
 
 __all__ = ["cheap_classes", "floor", "least_energy"]
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.problem import Operand
-from hwmodel.tiling.bounds import Axis, Level, Space, TooMany, all_rooms
+from hwmodel.tiling.bounds import Axis, Level, Space, all_rooms
+from hwmodel.tiling.budget import TooMany
 
 __all__ = ["joined", "most_pieces", "stands", "tile_ranges", "wasted"]
 

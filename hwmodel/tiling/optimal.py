@@ -21,7 +21,8 @@ from hwmodel.errors import Infeasible
 from hwmodel.hardware import Hardware
 from hwmodel.problem import OPERANDS, Extents, Operand, Problem
 from hwmodel.tiling.accesses import Mapping, traffic
-from hwmodel.tiling.bounds import Level, OfmapSpace, Space, TooMany, level, rooms, space
+from hwmodel.tiling.bounds import Level, OfmapSpace, Space, level, rooms, space
+from hwmodel.tiling.budget import TooMany
 from hwmodel.tiling.chains import best_within, energy_of, uncut_energy
 from hwmodel.tiling.classes import cheap_classes, floor, least_energy
 from hwmodel.tiling.level_by_level import candidates, level_by_level
@@ -36,7 +37,7 @@ SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
 GROWTH = (30, 10.0), (300, 4.0), (3000, 2.0), (inf, 1.4)  # of the slack, by entries listed
 CAREFUL = 1e-3  # relative slack from which it grows twofold at most
 SHORT = 112  # outputs and taps of an axis that is settled all the same
-LOOSE = 10  # a share of the nests is met where that is slow and seldom ends in a proof
+LOOSE = 5  # where halos are bounded loosely, few searches end in a proof: a share of the budget
 CHUNK = 50_000  # nests looked at together, to save memory
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
@@ -55,7 +56,7 @@ class Options:
     ofmap_space: OfmapSpace = "held"
     limit: int = 3_000_000  # entries of any list
     nests: int = 5_000  # nests of classes met one by one; a thousand take seconds
-    examined: int = 3_000_000  # of all in all: some ten seconds
+    budget: int = 3_000_000  # tilings looked at, and lists made, all in all: some ten seconds
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
     """
     sums, room = options.partial_sum_bits, options.ofmap_space
     share = 1 if _tight(problem) else LOOSE
-    limits = options.limit, options.nests // share, options.examined // share
+    limits = options.limit, options.nests // share, options.budget // share
     prepared = space(problem, hardware, sums, options.rule, room, limits)
     _check_feasible(prepared, hardware)
     try:
@@ -127,14 +128,14 @@ def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
     """The best tiling under any of `orders`, and what no tiling costs less than.
 
     The order with the lowest bound goes on, by one step of slack; so a good tiling is found early,
-    and most orders are never looked into. Beyond `space.examined`, the lowest bound stands.
+    and most orders are never looked into. With the budget spent, the lowest bound stands.
     """
     best, stuck = _Best(inf, None), inf
     known: dict[Level, float] = {}
     queue = [(order.settled, i, order) for i, order in enumerate(orders)]
     heapify(queue)
     while queue and queue[0][0] < best.energy * (1 - ROUNDING):
-        if best.examined > space.examined:
+        if space.budget.is_spent:
             return best, min(stuck, queue[0][0])
         _, i, order = heappop(queue)
         before = order.settled
@@ -233,6 +234,7 @@ def _deepened(
         for one, low in zip(order.levels, order.least, strict=True)
     ]
     totals, nests, examined = joined(lists, reach, space.limit)
+    space.budget.spend(examined)
     best = best._replace(examined=best.examined + examined)
     seen = set(order.seen)
     best, settled = _met(space, order, totals, nests, reach, best, seen)
@@ -278,7 +280,7 @@ def _met(
         nest = nests[i].tobytes() + most.tobytes()
         if nest in seen:
             continue
-        if best.met >= space.nests or best.examined > space.examined:
+        if best.met >= space.nests or space.budget.is_spent:
             return best, min(settled, total)
         seen.add(nest)
         best = best._replace(met=best.met + 1)
@@ -288,6 +290,7 @@ def _met(
             settled = min(settled, total)
             continue
         best = best._replace(examined=best.examined + found.examined)
+        space.budget.spend(found.examined)
         if found.energy < best.energy * (1 - ROUNDING):
             best = best._replace(energy=found.energy, mapping=found.mapping)
     return best, settled

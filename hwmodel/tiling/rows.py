@@ -20,6 +20,7 @@ __all__ = [
     "TOUCHED",
     "RowRule",
     "Span",
+    "at_borders",
     "block_rows",
     "cut_rows",
     "cut_spans",
@@ -62,8 +63,11 @@ def block_rows(
 ) -> NDArray[np.int64]:
     """Rows that the outputs out ... out+outs-1 need through the taps tap ... tap+taps-1 [rows].
 
-    Arguments are numbers or arrays that broadcast. Per residue of the coprime steps s' and d',
-    positions i*s' + k*d' are one progression: in i, lengthened by d' for every further s' taps.
+    Arguments are numbers or arrays that broadcast. Positions are i*s' + k*d', s' and d' coprime.
+    With d' outputs and s' taps or more, those of taps of one residue modulo s' are one progression
+    in i, lengthened by d' for every further s' taps; with fewer, no two are equal, and each tap has
+    a progression of its own. The same holds with outputs and taps exchanged, and whichever makes
+    fewer progressions is taken.
 
     Holds for: every window; equal to the rows collected one by one in the tests' simulator.
     """
@@ -72,21 +76,25 @@ def block_rows(
     given = [np.asarray(x, np.int64) for x in (out, outs, tap, taps)]
     out, outs, tap, taps = np.broadcast_arrays(*given)
     origin = out * window.step + tap * window.dilation - window.pad
-    by_tap = (outs >= dilation) | (taps <= step)  # else few outputs, wide dilation: by output
-    sides: tuple[Whole, ...] = (taps, outs, step, dilation, window.step, window.dilation)
-    if not by_tap.all():
-        turned = (outs, taps, dilation, step, window.dilation, window.step)
-        sides = tuple(np.where(by_tap, *pair) for pair in zip(sides, turned, strict=True))
+    meet = (outs >= dilation) & (taps >= step)  # else progressions of single taps are apart
+    by_tap = (taps, outs, np.where(meet, step, taps), dilation, window.step, window.dilation)
+    by_out = (outs, taps, np.where(meet, dilation, outs), step, window.dilation, window.step)
+    fewer = by_out[2] < by_tap[2]
+    sides: tuple[Whole, ...] = by_tap
+    if fewer.any():
+        sides = tuple(np.where(fewer, *pair) for pair in zip(by_out, by_tap, strict=True))
     few, many, residues, shift, leap, offset = sides
     parts = []
+    total = np.zeros_like(origin)
     for residue in range(int(np.minimum(residues, few).max(initial=0))):
         length = many + shift * ((few - 1 - residue) // residues)
         length = np.where(residue < np.minimum(residues, few), length, 0)
-        parts.append(_clip(window, rule, origin + residue * offset, leap, length))
-    if rule.rows == "touched":
-        total: NDArray[np.int64] = sum((p.number for p in parts), np.zeros_like(origin))
-        return total
-    return _bounding(parts, origin)
+        part = _clip(window, rule, origin + residue * offset, leap, length)
+        if rule.rows == "touched":
+            total = total + part.number
+        else:
+            parts.append(part)
+    return total if rule.rows == "touched" else _bounding(parts, origin)
 
 
 def _clip(
@@ -177,17 +185,28 @@ def cut_spans(
     `spread`; so their number is small however long the loop is. `window` is seen from this loop:
     to cut the taps, exchange step and dilation. `other` is the length of the loop it meets.
     """
-    reach = (other - 1) * window.dilation
-    inner = range(
-        max(0, -(-window.pad // window.step)),
-        ((window.size - 1) * window.spread + window.pad - reach) // window.step + 1,
-    )
-    if rule.padding == "counted":
-        inner = range(extent)
+    inner = inner_range(window, rule, extent, other)
     levels = [[Span(0, extent, 1)]]
     for tile in tiles:
         levels.append([s for span in levels[-1] for s in _cut(span, tile, inner, window)])
     return levels
+
+
+def inner_range(window: Window, rule: RowRule, extent: int, other: int) -> range:
+    """The iterations of a loop away from the borders: all rows they ask for exist, or count."""
+    if rule.padding == "counted":
+        return range(extent)
+    reach = (other - 1) * window.dilation
+    first = min(max(0, -(-window.pad // window.step)), extent)
+    last = ((window.size - 1) * window.spread + window.pad - reach) // window.step
+    return range(first, min(max(first, last + 1), extent))
+
+
+def at_borders(window: Window, rule: RowRule, outs: int, taps: int) -> int:
+    """How many outputs and taps of an axis are not away from its borders: each is listed."""
+    turned = window._replace(step=window.dilation, dilation=window.step)
+    inner = inner_range(window, rule, outs, taps), inner_range(turned, rule, taps, outs)
+    return outs - len(inner[0]) + taps - len(inner[1])
 
 
 def _cut(span: Span, tile: int, inner: range, window: Window) -> list[Span]:

@@ -15,10 +15,11 @@ from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal import Certificate, Options, Stationary, optimal
 from hwmodel.tiling.pricing import partial_sum_bits
-from hwmodel.tiling.rows import TOUCHED, RowRule, block_rows, most_rows
+from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_rows
 
 LONGEST_LOOP = 2**31  # iterations
 MOST_TAPS = 2**12  # of an axis that has as many outputs
+WIDEST_BORDER = 2**15  # outputs that meet padding, or taps of which some outputs do
 WIDEST_STRIDE = 2**10  # of a layer that is trained
 MANY_CLASSES = 2**30  # from which the search keeps shorter lists
 
@@ -46,13 +47,14 @@ def tile(
 
     Raises: Infeasible, TooLarge.
     """
-    _check_size(problem)
+    rule = RowRule(accounting.rows, accounting.padding)
+    _check_size(problem, rule)
     if accounting.search == "level-by-level":
         return Tiling(level_by_level(problem, hardware), None)
     options = Options(
         partial_sum_bits=accounting.partial_sum_bits,
         stationary=stationary or accounting.stationary,
-        rule=RowRule(accounting.rows, accounting.padding),
+        rule=rule,
     )
     n = problem.extent
     if isqrt(n.N) * isqrt(n.M) * isqrt(n.C) > MANY_CLASSES:  # a loop has 2 sqrt(length) of them
@@ -87,7 +89,7 @@ def tiling_inputs(hardware: Hardware, accounting: Accounting) -> Hashable:
     return memories, *(getattr(accounting, choice) for choice in choices)
 
 
-def _check_size(problem: Problem) -> None:
+def _check_size(problem: Problem, rule: RowRule) -> None:
     """See that counts stay exact and lists short. Raises: TooLarge.
 
     Positions and rows of an axis are 64-bit integers: with loops of at most 2^31, strides and
@@ -102,6 +104,9 @@ def _check_size(problem: Problem) -> None:
     for window, outs, taps in axes:
         if min(outs, taps) > MOST_TAPS:
             raise TooLarge("taps under as many outputs of one axis", min(outs, taps), MOST_TAPS)
+        border = at_borders(window, rule, outs, taps)
+        if border > WIDEST_BORDER:
+            raise TooLarge("outputs and taps of one axis at its borders", border, WIDEST_BORDER)
         if window.spread > WIDEST_STRIDE:
             raise TooLarge("rows of stride to go back through", window.spread, WIDEST_STRIDE)
 

@@ -1,0 +1,27 @@
+"""What a search may spend. It is counted, not timed, so that reruns end in the same place."""
+
+from __future__ import annotations
+
+__all__ = ["ENTRIES", "Budget", "TooMany"]
+
+ENTRIES = 10  # of a list of numbers that take as long as one tiling that is looked at
+
+
+class TooMany(Exception):
+    """A list would be longer than the search's limit; caught there."""
+
+
+class Budget:
+    """What is left of a search's budget [tilings that are looked at, a few microseconds each]."""
+
+    def __init__(self, tilings: int) -> None:
+        self.left = float(tilings)
+
+    def spend(self, tilings: float) -> None:
+        """Work as long as looking at so many tilings, be it done or given up."""
+        self.left -= tilings
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the search should end."""
+        return self.left < 0
