@@ -7,8 +7,8 @@ In one process, warm, the four are taken in turn, and of each the least time of 
 inference   `onnx.load` and `onnx.shape_inference.infer_shapes`: from the file to shapes in Python
 path        `onnx.shape_inference.infer_shapes_path`: from file to file, nothing of it in Python
 import      `hwmodel.importers.onnx.from_onnx`: from the file to a network
-reading     the part of the import before the first layer is made: the file parsed, its shapes
-            inferred, every field that is needed read once; no importer in Python has less to do
+reading     what goes before a first layer: the file parsed, its shapes inferred, every operator and
+            every shape read once from Python; an importer that reads all of them does no less
 
 The files are the light ones of the onnx package, which have no weights, and one of sixteen
 convolutions with 44 MB of them. Times are of the processor [ms], ratios are import over the other.

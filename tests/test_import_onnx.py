@@ -442,6 +442,79 @@ def test_a_cycle_is_named(tmp_path):
         from_onnx(path)
 
 
+NORM = node("BatchNormalization", "x scale shift mean var")
+
+
+@pytest.mark.parametrize("missing", ["scale", "shift", "mean", "var"])
+def test_an_operand_that_nothing_gives_is_named_though_nobody_reads_it(tmp_path, missing):
+    stored = {name: (3,) for name in ("scale", "shift", "mean", "var") if name != missing}
+    path = save(tmp_path, [NORM], {"x": [1, 3, 4, 4]}, stored)
+    with pytest.raises(HwmodelError, match=f"BatchNormalization y takes '{missing}', which no"):
+        from_onnx(path)
+
+
+def test_a_stored_tensor_that_cannot_be_is_named_though_nobody_reads_it(tmp_path):
+    stored = {"scale": (3,), "shift": (3,), "mean": (3,), "var": (-3,)}
+    path = save(tmp_path, [NORM], {"x": [1, 3, 4, 4]}, stored)
+    with pytest.raises(ShapeError, match=r"tensor var is \[-3\]: none may be below 0"):
+        from_onnx(path)
+
+
+def test_constants_that_no_layer_asks_for_are_not_read(tmp_path, monkeypatch):
+    from hwmodel.importers.onnx_reader import Reader
+
+    made = ("scale", "shift", "mean", "var", "bias", "w")
+    nodes = [node("ConstantOfShape", f"{name}.shape", name) for name in made]
+    nodes += [node("Conv", "given w bias", "x"), NORM]
+    shapes = {f"{name}.shape": ((1,), INT64, [3]) for name in made}
+    shapes["w.shape"] = ((4,), INT64, [3, 2, 5, 5])
+    read, fold = [], Reader._fold
+    monkeypatch.setattr(
+        Reader, "_fold", lambda self, n, given: (read.extend(n.outputs), fold(self, n, given))[1]
+    )
+    conv, norm = imported(tmp_path, nodes, {"given": [1, 2, 9, 9]}, shapes)
+    assert read == ["w"]
+    assert (conv.weights, conv.other_parameters) == (3 * 2 * 5 * 5, 3)
+    assert (norm.output_shape, norm.other_parameters) == ((3, 5, 5), 2 * 3)
+
+
+def test_an_operand_that_is_left_out_is_none(tmp_path):
+    conv = helper.make_node("Conv", ["x", "w", ""], ["y"])
+    (found,) = imported(tmp_path, [conv], {"x": [1, 2, 9, 9]}, {"w": (3, 2, 5, 5)})
+    assert found.other_parameters == 0
+
+
+def test_a_layer_takes_in_one_bias_and_no_second(tmp_path):
+    nodes = [node("Conv", "x w", "a"), node("Add", "a b", "c"), node("Add", "c d")]
+    stored = {"w": (3, 2, 5, 5), "b": (3, 1, 1), "d": (3, 1, 1)}
+    found = imported(tmp_path, nodes, {"x": [1, 2, 9, 9]}, stored)
+    assert [n.layer.kind for n in found] == ["conv", "source", "add"]
+    assert [n.other_parameters for n in found] == [3, 3, 0]
+
+
+def test_types_are_told_apart_by_all_that_they_say():
+    from hwmodel.importers.onnx_contents import TensorType, Types
+
+    stated = {
+        "a": (FLOAT, [1, 2]), "b": (FLOAT, [1, 2]), "c": (INT64, [1, 2]), "d": (FLOAT, [2, 1]),
+        "open": (FLOAT, [1, "n"]), "none": (FLOAT, [1, 0]), "scalar": (FLOAT, []),
+        "rankless": (FLOAT, None),
+    }  # fmt: skip
+    infos = [helper.make_tensor_value_info(name, *given) for name, given in stated.items()]
+    types = Types(helper.make_graph([], "g", [], infos[:4], value_info=infos[4:]))
+    assert {name: types.get(name) for name in stated} == {
+        "a": TensorType((1, 2), FLOAT, known=True, wrong=False),
+        "b": TensorType((1, 2), FLOAT, known=True, wrong=False),
+        "c": TensorType((1, 2), INT64, known=True, wrong=False),
+        "d": TensorType((2, 1), FLOAT, known=True, wrong=False),
+        "open": TensorType((1, 0), FLOAT, known=False, wrong=False),
+        "none": TensorType((1, 0), FLOAT, known=False, wrong=True),
+        "scalar": TensorType((), FLOAT, known=True, wrong=False),
+        "rankless": TensorType((), FLOAT, known=False, wrong=False),
+    }
+    assert types.get("nowhere") is None
+
+
 @pytest.mark.parametrize("dims", [[1, 0, 4, 4], [1, -3, 4, 4]])
 def test_lengths_of_zero_and_below_are_named(tmp_path, dims):
     path = save(tmp_path, [node("Relu", "x")], {"x": dims})

@@ -34,8 +34,8 @@ from hwmodel.layers import (
 )
 from hwmodel.network import INPUT, MAX_LAYERS
 
-__all__ = ["COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value", "combined"]
-__all__ += ["function_of", "of_one", "pair", "plain", "text", "tokens"]
+__all__ = ["AFFINE", "COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value"]
+__all__ += ["combined", "function_of", "of_one", "pair", "plain", "text", "tokens"]
 
 Dims = tuple[int, ...]
 Elements = tuple[float, ...] | None
@@ -44,6 +44,7 @@ WORDS: dict[type[BaseLayer], str] = {
     kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
 }
 _PROPER = compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.+-]{0,70}[A-Za-z0-9])?")
+AFFINE = {"Mul": "affine", "Add": "affine"}  # what may follow a norm, and its field
 COMBINED: dict[str, type[BaseLayer]] = {"Add": Add, "Sub": Add, "Mul": Multiply}
 
 
@@ -135,7 +136,7 @@ class Graph:
         self.layers: list[Any] = []
         self.shapes: dict[str, Shape] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
-        self.open: dict[str, set[str]] = {}  # layer -> operators after it that it can take in
+        self.open: dict[str, dict[str, str]] = {}  # layer -> operator it can take in -> its field
         self._index: dict[str, int] = {}
         self._taken: dict[str, int] = {INPUT: 1}  # names, and how often each has been asked for
         self._views: dict[tuple[str, Shape], str] = {}
@@ -150,10 +151,10 @@ class Graph:
         **fields: Any,
     ) -> Value:
         """Add a layer; the value it gives. Raises: ShapeError, also where `dims` disagree."""
-        name = self.unused(name)
+        name, inputs = self.unused(name), tuple(inputs)
         last = self.layers[-1].name if self.layers else INPUT
-        if inputs and not (len(inputs) == 1 and inputs[0] == last):  # which goes without saying
-            fields["inputs"] = tuple(inputs)
+        if inputs and inputs != (last,):  # which goes without saying
+            fields["inputs"] = inputs
         try:
             layer = kind(name=name, kind=WORDS[kind], **fields)  # type: ignore[call-arg]
         except ValidationError as error:
@@ -170,7 +171,7 @@ class Graph:
             raise ShapeError(f"{self.where}: more than {MAX_LAYERS:,} layers")
         self._index[name] = len(self.layers)
         self.layers.append(layer)
-        self.inputs[name] = tuple(inputs)
+        self.inputs[name] = inputs
         self.shapes[name] = shape
         return Value(dims, name, shape)
 
@@ -293,7 +294,7 @@ class Graph:
         if function in ("layer-norm", "rms-norm"):
             base = self.seen(form.base, tokens(form.base.known))
             made = self.put(LayerNorm, form.name, [base], dims, affine=False)
-            self.open[made.layer] = {"Mul", "Add"} if function == "layer-norm" else set()
+            self.open[made.layer] = dict(AFFINE) if function == "layer-norm" else {}
             return made
         return self.put(Activation, form.name, [base], dims, function=function)
 

@@ -1,13 +1,13 @@
-"""A node of an ONNX graph with its operands found, as the small functions of the table take it."""
+"""A node of an ONNX graph whose operands can be found, as the functions of the table take it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hwmodel.errors import ShapeError
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, as_value
+from hwmodel.importers.onnx_contents import Node
 
 __all__ = ["Call", "Result", "dims_of", "window"]
 
@@ -15,39 +15,48 @@ Result = Value | Constant | Sequence[Operand]
 
 
 class Call:
-    """One node with its operands found."""
+    """One node; operands and attributes are looked up when they are asked for, as few are."""
 
     def __init__(
         self,
         graph: Graph,
         name: str,
-        operator: str,
-        domain: str,
-        x: list[Operand | None],
+        node: Node,
+        found: Callable[[str], Operand | None],
         dims: list[Dims | None],
-        attributes: Iterable[Any],
-        bits: int | None,
     ) -> None:
-        self.graph, self.name, self.operator, self.domain = graph, name, operator, domain
-        self.x, self.dims, self.bits = x, dims, bits
-        self._listed = attributes  # names cost time, and most operators are not asked for any
+        self.graph, self.name, self.dims = graph, name, dims
+        self.operator, self.domain, self._names, _, self._message = node
+        self._found = found
+        self._attributes: dict[str, Any] | None = None
 
-    @cached_property
+    @property
     def attributes(self) -> dict[str, Any]:
         """Attributes by name."""
-        return {a.name: a for a in self._listed}
+        if self._attributes is None:
+            self._attributes = {a.name: a for a in self._message.attribute}
+        return self._attributes
+
+    @property
+    def x(self) -> list[Operand | None]:
+        """All operands."""
+        return [self._found(name) for name in self._names]
 
     @property
     def value(self) -> Value:
         """The first operand; a constant becomes a tensor of its own."""
-        first = self.x[0] if self.x else None
+        first = self._found(self._names[0]) if self._names else None
         if isinstance(first, Value):
             return first
         return as_value(self.graph, self.name, first or Constant(()))
 
     def operand(self, index: int) -> Operand | None:
         """An operand; None where it is left out."""
-        return self.x[index] if index < len(self.x) else None
+        return self._found(self._names[index]) if index < len(self._names) else None
+
+    def has(self, index: int) -> bool:
+        """Whether an operand is given."""
+        return index < len(self._names) and bool(self._names[index])
 
     def needed(self, index: int) -> Operand:
         """An operand that must be there. Raises: ShapeError."""
@@ -61,10 +70,10 @@ class Call:
         found = self.operand(index)
         return found if isinstance(found, Constant) else None
 
-    def ints(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
+    def ints(self, name: str, default: Sequence[int] = ()) -> Sequence[int]:
         """An attribute that is a list of whole numbers."""
         found = self.attributes.get(name)
-        return tuple(found.ints) if found is not None and found.ints else tuple(default)
+        return default if found is None else found.ints[:] or default
 
     def number(self, name: str, default: int) -> int:
         """An attribute that is a whole number."""
@@ -90,9 +99,7 @@ def dims_of(call: Call) -> Dims:
     return Value(None, call.name, (1, 1, 1)).known if dims is None else dims
 
 
-def window(
-    call: Call, sizes: Sequence[int], outs: Sequence[int], kernel: Sequence[int]
-) -> list[int]:
+def window(call: Call, kernel: Sequence[int]) -> Sequence[int]:
     """Padding before every axis, then after, from `pads` or `auto_pad`.
 
     SAME: (outs - 1) stride + span - size in all, the odd one at the end (UPPER) or before (LOWER).
@@ -100,8 +107,9 @@ def window(
     axes = len(kernel)
     same = call.text("auto_pad", "NOTSET")
     if not same.startswith("SAME"):
-        return list(call.ints("pads", (0,) * 2 * axes)) if same == "NOTSET" else [0] * 2 * axes
+        return call.ints("pads", (0,) * 2 * axes) if same == "NOTSET" else (0,) * 2 * axes
     strides, dilations = call.ints("strides", (1,) * axes), call.ints("dilations", (1,) * axes)
+    sizes, outs = call.value.known[2:], dims_of(call)[2:]
     befores, afters = [], []
     for size, out, taps, stride, dilation in zip(
         sizes, outs, kernel, strides, dilations, strict=True

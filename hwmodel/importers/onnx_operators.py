@@ -19,11 +19,7 @@ __all__ = ["convert"]
 def convert(call: Call) -> list[Operand]:
     """What a node's outputs are; of an operator without a model, its first output is uncounted."""
     key = call.operator if call.domain in ("", "ai.onnx") else f"{call.domain}:{call.operator}"
-    found: Result | None = None
-    if key in _TABLE:
-        found = _TABLE[key](call)
-    elif (call.operator, call.domain) in QUANTIZERS:
-        found = ops.quantized(call.graph, call.name, call.value, call.bits, call.dims[0])
+    found = _TABLE.get(key, _quantized)(call)
     if found is None:
         found = _uncounted(call)
     return [found] if isinstance(found, (Value, Constant)) else list(found)
@@ -32,6 +28,15 @@ def convert(call: Call) -> list[Operand]:
 def _uncounted(call: Call) -> list[Operand]:
     name = call.operator if call.domain in ("", "ai.onnx") else f"{call.domain}.{call.operator}"
     return [call.graph.uncounted(call.name, name, call.x, dims) for dims in call.dims]
+
+
+def _quantized(call: Call) -> Operand | None:
+    """The same tensor, as wide as a quantizer states; nothing for any other operator."""
+    width = QUANTIZERS.get((call.operator, call.domain))
+    if width is None:
+        return None
+    bits = width(call.x, list(call.attributes.values()))
+    return ops.quantized(call.graph, call.name, call.value, bits, call.dims[0])
 
 
 # Norms and activations
@@ -44,7 +49,7 @@ def _batch_norm(call: Call) -> Value:
 def _layer_norm(call: Call) -> Value | None:
     x = call.value
     axis = call.number("axis", -1) % len(x.known)
-    affine = call.operand(1) is not None
+    affine = call.has(1)
     if axis != len(x.known) - 1:
         whole = prod(x.known[axis:])
         x = Value((*x.known[:axis], whole), call.graph.seen(x), x.shape)
@@ -92,7 +97,7 @@ def _binary(call: Call) -> Value:
 
 def _largest(call: Call) -> Value | None:
     """Max and Min of two are elementary; of more they have no model."""
-    return _binary(call) if len(call.x) == 2 else None
+    return _binary(call) if call.has(1) and not call.has(2) else None
 
 
 def _clip(call: Call) -> Value:
@@ -132,7 +137,7 @@ def _pool(call: Call) -> Result:
         call.graph, call.name, x, dims_of(call),
         largest=call.operator == "MaxPool", kernel=kernel,
         stride=call.ints("strides", (1,) * axes),
-        padding=window(call, x.known[2:], dims_of(call)[2:], kernel),
+        padding=window(call, kernel),
         partial=bool(call.number("ceil_mode", 0)), dilated=set(call.ints("dilations", (1,))) != {1},
     )  # fmt: skip
 
@@ -180,7 +185,7 @@ def _slice(call: Call) -> Result | None:
     """Along every axis that gets shorter, in turn; with steps it has no model."""
     x, dims = call.value, dims_of(call)
     steps = call.constant(4)
-    if (call.operand(4) is not None) and (steps is None or set(steps.whole or (0,)) != {1}):
+    if call.has(4) and (steps is None or set(steps.whole or (0,)) != {1}):
         return None
     stated = call.constant(1)
     starts = call.ints("starts") or (stated.whole if stated and stated.whole else ())

@@ -11,10 +11,10 @@ __all__ = ["PRODUCTS"]
 
 
 def _conv(call: Call) -> Value:
-    return _convolution(call, call.constant(1), call.operand(2))
+    return _convolution(call, call.constant(1), bias=call.has(2))
 
 
-def _convolution(call: Call, weights: Constant | None, bias: Operand | None) -> Value:
+def _convolution(call: Call, weights: Constant | None, *, bias: bool) -> Value:
     x = call.value
     if weights is None or len(weights.dims) < 3:
         return call.graph.uncounted(
@@ -22,9 +22,9 @@ def _convolution(call: Call, weights: Constant | None, bias: Operand | None) -> 
         )
     axes = len(weights.dims) - 2
     return products.conv(
-        call.graph, call.name, x, weights, bias, dims_of(call),
+        call.graph, call.name, x, weights, dims_of(call), bias=bias,
         stride=call.ints("strides", (1,) * axes),
-        padding=window(call, x.known[2:], dims_of(call)[2:], weights.dims[2:]),
+        padding=window(call, weights.dims[2:]),
         dilation=call.ints("dilations", (1,) * axes),
         groups=call.number("group", 1),
     )  # fmt: skip
@@ -54,7 +54,7 @@ def _conv_transpose(call: Call) -> Value:
         pads = [c // 2 for c in cut] + [c - c // 2 for c in cut]
         extra = [max(out - size, 0) for size, out in zip(bare, outs, strict=True)]
     return products.conv(
-        call.graph, call.name, x, weights, call.operand(2), dims_of(call),
+        call.graph, call.name, x, weights, dims_of(call), bias=call.has(2),
         stride=stride, padding=pads, dilation=dilation, groups=call.number("group", 1),
         transposed=True, output_padding=extra,
     )  # fmt: skip
@@ -63,15 +63,14 @@ def _conv_transpose(call: Call) -> Value:
 def _gemm(call: Call) -> Result | None:
     """A times B, of which one may be transposed; C is the bias."""
     b = call.constant(1)
-    bias = call.operand(2)
     if b is None or not isinstance(call.operand(0), Value) or call.number("transA", 0):
-        return ops.gemm_of_values(call.graph, call.name, call.x[:2], bias, call.dims[0],
+        return ops.gemm_of_values(call.graph, call.name, call.x[:2], call.operand(2), call.dims[0],
                                   (call.number("transA", 0), call.number("transB", 0)))  # fmt: skip
     if len(b.dims) != 2:
         return None
     features = b.dims[::-1] if call.number("transB", 0) else b.dims
     return products.linear(
-        call.graph, call.name, call.value, b, (features[0], features[1]), bias is not None,
+        call.graph, call.name, call.value, b, (features[0], features[1]), call.has(2),
         call.dims[0],
     )  # fmt: skip
 
@@ -85,7 +84,7 @@ def _matmul(call: Call) -> Value:
 
 
 def _qlinear_conv(call: Call) -> Value:
-    made = _convolution(call, call.constant(3), call.operand(8))
+    made = _convolution(call, call.constant(3), bias=call.has(8))
     return _as_wide(call, made, call.constant(7))
 
 

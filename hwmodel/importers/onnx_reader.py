@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from math import prod
+from operator import attrgetter
 from typing import Any
 
 from hwmodel.errors import ShapeError, SpecError
@@ -13,7 +14,7 @@ from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, plain, text
 from hwmodel.importers.onnx_call import Call
 from hwmodel.importers.onnx_constants import FLOATS, INTEGERS, of_node, stored
-from hwmodel.importers.onnx_contents import Contents, Node
+from hwmodel.importers.onnx_contents import Contents, Node, Types
 from hwmodel.importers.onnx_operators import convert
 from hwmodel.importers.onnx_quantizers import IN_PLACE, QUANTIZERS
 from hwmodel.layers import Shape, Source
@@ -33,9 +34,9 @@ class Reader:
         self.where, self.nodes, self.stored = where, contents.nodes, contents.stored
         self.unknown = False  # whether the dimensions of a tensor are
         self.tensors: dict[str, Operand | None] = {"": None}
-        self.types = {i.name: i.type.tensor_type for i in (*inferred.value_info, *inferred.output)}
+        self.types = Types(inferred)
         self.outputs = {info.name for info in inferred.output}
-        self.readers = Counter(chain.from_iterable(node.inputs for node in self.nodes))
+        self.readers = Counter(chain.from_iterable(map(attrgetter("inputs"), self.nodes)))
         self.lazy: dict[str, tuple[Node, int]] = {}  # nodes of constants, and how many in a row
         for tensor in contents.sparse:
             name = tensor.values.name
@@ -72,17 +73,15 @@ class Reader:
         """Take one node in."""
         if self._postponed(node):
             return
-        operands = [self._operand(name, node) for name in node.inputs]
-        if Value not in map(type, operands):
-            self._fold(node, operands)
+        if not self._depends(node):
+            self._fold(node, [self._operand(name) for name in node.inputs])
             return
-        outputs = list(node.outputs)
+        outputs = node.outputs
         while len(outputs) > 1 and not self.readers[outputs[-1]]:
-            outputs.pop()  # masks and statistics that nobody takes
+            outputs = outputs[:-1]  # masks and statistics that nobody takes
         call = Call(
-            self.graph, _called(node), node.operator, node.domain, operands,
-            [self._dims(name) for name in outputs], node.message.attribute,
-            self._width(node, operands),
+            self.graph, _called(node), node, self._operand,
+            list(map(self._dims, outputs)),
         )  # fmt: skip
         results = self._converted(call)
         for name, result in zip(outputs, results, strict=False):
@@ -92,8 +91,23 @@ class Reader:
         for name in outputs[len(results) :]:
             if self.readers[name]:
                 self.tensors[name] = self.graph.uncounted(
-                    call.name, node.operator, operands, self._dims(name)
+                    call.name, node.operator, call.x, self._dims(name)
                 )
+
+    def _depends(self, node: Node) -> bool:
+        """Whether a node takes a value. Raises: SpecError where nothing before gives a tensor."""
+        depends = False
+        for name in node.inputs:
+            if name in self.tensors:
+                depends = depends or isinstance(self.tensors[name], Value)
+            elif name in self.stored:
+                self._operand(name)
+            elif name not in self.lazy:
+                raise SpecError(
+                    f"{self.where}: {node.operator} {_called(node)} takes {name!r}, which no "
+                    "operator before it gives (a cycle, or a wrong order)"
+                )
+        return depends
 
     def _postponed(self, node: Node) -> bool:
         """Whether a node makes one constant of constants, which is read when it is needed."""
@@ -122,68 +136,48 @@ class Reader:
                 f"those of a {call.operator}"
             ) from None
 
-    def _operand(self, name: str, node: Node) -> Operand | None:
-        """What a name stands for. Raises: SpecError where nothing before has it."""
+    def _operand(self, name: str) -> Operand | None:
+        """What a name stands for, of those that have been given."""
         if name in self.tensors:
             return self.tensors[name]
         if name in self.stored:
             found = stored(self.stored[name], f"{self.where}: tensor {text(name)}", name)
-        elif name in self.lazy:
-            maker, _ = self.lazy[name]
-            of_elements = maker.inputs[: _OF_ELEMENTS.get(maker.operator)]
-            self._fold(maker, [self._operand(given, maker) for given in of_elements])
-            return self.tensors[name]
-        else:
-            raise SpecError(
-                f"{self.where}: {node.operator} {_called(node)} takes {name!r}, which no "
-                "operator before it gives (a cycle, or a wrong order)"
-            )
-        self.tensors[name] = found
-        return found
+            self.tensors[name] = found
+            return found
+        maker, _ = self.lazy[name]
+        of_elements = maker.inputs[: _OF_ELEMENTS.get(maker.operator)]
+        self._fold(maker, [self._operand(given) for given in of_elements])
+        return self.tensors[name]
 
     def _dims(self, name: str) -> Dims | None:
         """Dimensions of a tensor for one image; None where the file leaves them to the data."""
-        tensor = self.types.get(name)
-        if tensor is None:
+        found = self.types.get(name)
+        if found is None or not found.known:
+            if found is not None and found.wrong:
+                shown = list(found.dims)
+                raise ShapeError(f"{self.where}: tensor {name} is {shown}: all have to be above 0")
             self.unknown = True
             return None
-        shape = tensor.shape.dim
-        dims = [dim.dim_value for dim in shape]
-        if not dims or min(dims) < 1:
-            if any(d.HasField("dim_value") and d.dim_value < 1 for d in shape):
-                raise ShapeError(f"{self.where}: tensor {name} is {dims}: all have to be above 0")
-            if dims or not tensor.HasField("shape"):
-                self.unknown = True
-                return None
-        images = self.graph.images
-        if images == 1 or (len(dims) == 1 and tensor.elem_type in INTEGERS):
-            return tuple(dims)  # as they are; a shape or an index has no image
+        dims, images = found.dims, self.graph.images
+        if images == 1 or (len(dims) == 1 and found.element in INTEGERS):
+            return dims  # as they are; a shape or an index has no image
         return of_one_image(dims, images, f"{self.where}: tensor {name}")
-
-    def _width(self, node: Node, operands: Sequence[Operand | None]) -> int | None:
-        """What a quantizer states [bit]; None for any other operator, or where it is not known."""
-        if (node.operator, node.domain) not in QUANTIZERS:
-            return None
-        return QUANTIZERS[node.operator, node.domain](operands, node.message.attribute)
 
     def _fold(self, node: Node, operands: Sequence[Operand | None]) -> None:
         """A node of constants gives constants: a reshaped or dequantized weight is a weight."""
-        parts = [part for part in operands if isinstance(part, Constant)]
-        keys = {part.key for part in parts if part.learned}
-        bits = self._width(node, operands)
-        if bits is None:
-            bits = next((part.bits for part in parts if part.bits), None)
-        for name in node.outputs:
-            if node.operator == "Constant":
+        if node.operator == "Constant":
+            for name in node.outputs:
                 self.tensors[name] = of_node(node.message.attribute, self.where, name)
-                continue
-            tensor = self.types.get(name)
-            dims = tuple([d.dim_value for d in tensor.shape.dim]) if tensor else ()
-            learned = tensor is not None and tensor.elem_type in FLOATS and prod(dims) > 1
-            key, elements = next(iter(keys)) if len(keys) == 1 else name, None
-            if node.operator in IN_PLACE and parts and prod(dims) == prod(parts[0].dims):
-                elements, learned = parts[0].elements, parts[0].learned
-            self.tensors[name] = Constant(dims, key, learned, elements, bits)
+            return
+        parts = [part for part in operands if isinstance(part, Constant)]
+        width = QUANTIZERS.get((node.operator, node.domain))
+        bits = width(operands, node.message.attribute) if width else None
+        for name in node.outputs:
+            found = self.types.get(name)
+            dims = found.dims if found else ()
+            learned = found is not None and found.element in FLOATS and prod(dims) > 1
+            made = Constant(dims, name, learned, None, bits)
+            self.tensors[name] = _made_of(parts, node.operator, made) if parts else made
 
     def network(self, name: str) -> Network:
         """What the nodes make. The graph's outputs, and values that nobody takes, are computed."""
@@ -202,6 +196,19 @@ class Reader:
             input=self.graph.shapes[INPUT],
             layers=tuple(self.graph.layers),
         )
+
+
+def _made_of(parts: Sequence[Constant], operator: str, made: Constant) -> Constant:
+    """A constant that stands for the only learned part of it, as wide as the first that is."""
+    keys = {part.key for part in parts if part.learned}
+    key = next(iter(keys)) if len(keys) == 1 else made.key
+    bits = made.bits
+    if bits is None:
+        bits = next((part.bits for part in parts if part.bits), None)
+    first = parts[0]
+    if operator in IN_PLACE and prod(made.dims) == prod(first.dims):
+        return Constant(made.dims, key, first.learned, first.elements, bits)
+    return Constant(made.dims, key, made.learned, None, bits)
 
 
 def _called(node: Node) -> str:

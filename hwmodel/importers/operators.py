@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from hwmodel.importers.graph import (
+    AFFINE,
     COMBINED,
     Constant,
     Dims,
@@ -83,7 +84,7 @@ def batch_norm(
 ) -> Value:
     """Batch norm of axis 1; a factor and a shift for each channel after it are its own."""
     made = graph.put(BatchNorm, name, [_channels_first(graph, x)], dims, affine=affine)
-    graph.open[made.layer] = {"Mul", "Add"}
+    graph.open[made.layer] = dict(AFFINE)
     return made
 
 
@@ -191,7 +192,7 @@ def binary(
         return _ofpair(graph, name, operator, a, b, dims)
     value, constant = (a, b) if isinstance(a, Value) else (b, a)
     assert isinstance(value, Value) and isinstance(constant, Constant)
-    if constant.number is not None and not constant.learned:
+    if not constant.learned and constant.number is not None:
         function = function_of(operator, constant.number, first=value is a)
         found = graph.pending(name, operator, [value], function, dims)
         assert found is not None  # one part has one base
@@ -208,13 +209,16 @@ def _ofpair(graph: Graph, name: str, operator: str, a: Value, b: Value, dims: Di
     return graph.uncounted(name, operator, [a, b], dims)
 
 
+_TO_CHANNELS = {"Add": "Add", "Sub": "Add", "Mul": "Mul", "Div": "Mul"}  # as a shift or factor
+
+
 def _with_constant(
     graph: Graph, name: str, operator: str, x: Value, constant: Constant, dims: Dims | None
 ) -> Value:
     """A tensor of constants added or multiplied: part of the layer before where it can be."""
     graph.settle(x)
     constant = of_one(graph, constant)
-    word = {"Add": "Add", "Sub": "Add", "Mul": "Mul", "Div": "Mul"}.get(operator)
+    word = _TO_CHANNELS.get(operator)
     per_channel = prod(constant.dims) == x.shape[0]
     if word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1:
         return _taken_in(graph, x, word or "", dims)
@@ -232,10 +236,8 @@ def _with_constant(
 
 def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
     """The layer before with a bias, or with the factor or shift of a norm."""
-    layer = graph.layer(x.layer)
-    graph.open[x.layer].discard(word)
-    field = "bias" if hasattr(layer, "bias") else "affine"
-    if not getattr(layer, field):
+    field = graph.open[x.layer].pop(word)
+    if not getattr(graph.layer(x.layer), field):
         graph.change(x.layer, **{field: True})
     return Value(dims, x.layer, x.shape)
 
@@ -249,8 +251,10 @@ def concat(
     graph: Graph, name: str, operands: Sequence[Operand], axis: int, dims: Dims | None
 ) -> Value:
     """Tensors one after the other along any axis."""
-    last = any(isinstance(x, Value) and x.shape == tokens(x.known) for x in operands)
-    values = [as_value(graph, name, operand, features_last=last) for operand in operands]
+    values = [x for x in operands if isinstance(x, Value)]
+    if len(values) < len(operands):  # constants become tensors of the same kind
+        last = any(x.shape == tokens(x.known) for x in values)
+        values = [as_value(graph, name, operand, features_last=last) for operand in operands]
     if len(values) == 1:
         return Value(dims, graph.seen(values[0]), values[0].shape)
     names = [graph.seen(value) for value in values]

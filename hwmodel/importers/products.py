@@ -37,9 +37,9 @@ def conv(
     name: str,
     x: Value,
     weights: Constant,
-    bias: Operand | None,
     dims: Dims | None,
     *,
+    bias: bool,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -58,17 +58,17 @@ def conv(
         operator = f"{'ConvTranspose' if transposed else 'Conv'} along {axes} axes"
         return graph.uncounted(name, operator, [x], dims)
     C, H, W = plain(x.known[:4])
-    pads = [padding[0], 0, padding[1], 0] if axes == 1 else list(padding)
+    pads = (padding[0], 0, padding[1], 0) if axes == 1 else tuple(padding)
     fields = {
         "channels": weights.dims[1] * groups if transposed else weights.dims[0],
         "kernel": pair(weights.dims[2:]),
     }
     others = {
         "stride": pair(stride),
-        "padding": tuple(pads),
+        "padding": pads,
         "dilation": pair(dilation),
         "groups": groups,
-        "bias": bias is not None,
+        "bias": bias,
         "weight_bits": weights.bits,
         "shares": graph.owner(weights),
     }
@@ -79,8 +79,8 @@ def conv(
     fields |= {word: value for word, value in others.items() if value != _USUAL[word]}
     kind = ConvTranspose if transposed else Conv
     made = graph.put(kind, name, [graph.seen(x, (C, H, W))], dims, **fields)
-    if bias is None:
-        graph.open[made.layer] = {"Add"}
+    if not bias:
+        graph.open[made.layer] = {"Add": "bias"}
     return graph.owned(weights, made)
 
 
@@ -111,7 +111,7 @@ def linear(
         fields["over"] = "channels"
     made = graph.put(Linear, name, [source], dims, features=M, **fields)
     if not bias:
-        graph.open[made.layer] = {"Add"}
+        graph.open[made.layer] = {"Add": "bias"}
     return graph.owned(weights, made)
 
 

@@ -102,7 +102,7 @@ def _conv(ran: Ran) -> Value:
     dilation, transposed = ran.numbers("dilation", axes, 1), "transpose" in ran.operator
     transposed = transposed or bool(ran.argument("transposed", False))
     return products.conv(
-        ran.graph, ran.name, x, weights, ran.argument("bias"), ran.dims[0],
+        ran.graph, ran.name, x, weights, ran.dims[0], bias=ran.argument("bias") is not None,
         stride=ran.numbers("stride", axes, 1),
         padding=_padding(ran, weights.dims[2:], dilation),
         dilation=dilation,

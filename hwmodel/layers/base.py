@@ -144,7 +144,7 @@ class BaseLayer(SpecModel):
 
     def one(self, inputs: Sequence[Shape]) -> Shape:
         """The only input. Raises: ShapeError where there are more."""
-        return self.exactly(1, inputs)[0]
+        return inputs[0] if len(inputs) == 1 else self.exactly(1, inputs)[0]
 
     def exactly(self, number: int, inputs: Sequence[Shape]) -> Sequence[Shape]:
         """The inputs. Raises: ShapeError where they are not `number`."""
@@ -199,11 +199,12 @@ class Sliding(BaseLayer):
 
         A last partial step is dropped, or taken where `partial`. Raises: ShapeError.
         """
-        sizes = []
-        for axis, (size, word) in enumerate(zip(shape[1:], ("rows", "columns"), strict=True)):
-            span = reach(self.kernel[axis], dilation[axis])
-            padded = size + self.padding[axis] + self.padding[axis + 2]
+        kernel, padding, sizes = self.kernel, self.padding, []
+        for axis, size in enumerate(shape[1:]):
+            span = reach(kernel[axis], dilation[axis])
+            padded = size + padding[axis] + padding[axis + 2]
             if span > padded:
+                word = ("rows", "columns")[axis]
                 raise ShapeError(
                     f"layer {self.name}: the effective kernel spans {span} {word}, more than the "
                     f"{padded} of its input {shape} with padding {list(self.padding)}"

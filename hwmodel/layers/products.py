@@ -55,6 +55,8 @@ class _Channelled(Sliding):
         return self.weights(inputs) // self.channels
 
     def _check_groups(self, shape: Shape) -> None:
+        if self.groups == 1:
+            return
         for word, channels in (("input", shape[0]), ("output", self.channels)):
             if channels % self.groups:
                 raise ShapeError(
@@ -179,11 +181,12 @@ class Linear(BaseLayer):
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """(M, 1, 1), or (M, H, W) over channels."""
-        return self._pixel.output_shape([self._seen(inputs)])
+        _, H, W = self._seen(inputs)
+        return self.features, H, W
 
     def weights(self, inputs: Sequence[Shape]) -> int:
         """M * C, with C all elements of the input or its channels."""
-        return self._pixel.weights([self._seen(inputs)])
+        return self.features * self._seen(inputs)[0]
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
         """M biases, if any."""
@@ -195,16 +198,13 @@ class Linear(BaseLayer):
 
     def macs(self, inputs: Sequence[Shape]) -> int:
         """M * C at each place."""
-        return self._pixel.macs([self._seen(inputs)])
+        return self.weights(inputs) * prod(self._seen(inputs)[1:])
 
     def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
         """A convolution on one pixel with a kernel of one tap; places are further images."""
         C, H, W = self._seen(inputs)
-        return self._pixel.loops([(C, 1, 1)], batch * H * W)
-
-    @property
-    def _pixel(self) -> Conv:
-        return Conv(name=self.name, kind="conv", channels=self.features, kernel=(1, 1))
+        pixel = Conv(name=self.name, kind="conv", channels=self.features, kernel=(1, 1))
+        return pixel.loops([(C, 1, 1)], batch * H * W)
 
     def _seen(self, inputs: Sequence[Shape]) -> Shape:
         shape = self.one(inputs)
