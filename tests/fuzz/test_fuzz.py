@@ -52,6 +52,8 @@ def test_a_spoiled_input_ends_in_an_answer_or_in_one_line(name, tmp_path_factory
         (0, "a,-inf\n", "", ["says '-inf'"]),
         (0, '{"energy": Infinity, }', "", ["says 'Infinity'"]),
         (0, "finance,nan-o,infinite\n", "", []),
+        (0, "network,hardware,energy\nnan,inf,1.0\n", "", []),
+        (0, "network,hardware,energy\nnan,inf,inf\n", "", ["says 'inf'"]),
     ],
 )  # fmt: skip
 def test_the_judge_sees_what_is_wrong(code, out, err, wrong):
