@@ -10,6 +10,7 @@ from hwmodel import evaluate
 from hwmodel.accounting import Accounting
 from hwmodel.files import load, validate
 from hwmodel.layers import Layer
+from hwmodel.method import Method
 from hwmodel.network import Network
 from tests.test_architecture import PACKAGE
 
@@ -121,11 +122,32 @@ def test_the_optimizer_reads_as_much_of_the_table_s_gradient_as_was_written():
     assert read == counted(report, "table", "backward_weight")[0][1] == VOCABULARY * FEATURES
 
 
+def narrow():
+    """Full precision, but every tensor is 8 bit wide, its signal 16, and a sum is always kept."""
+    method = load(Method, "fp")
+    rule = {"where": {}, "bits": 8, "signal": 16, "source": "here"}
+    kept = {"where": {}, "bits": 8, "source": "here"}
+    values = method.model_dump(mode="json", exclude_none=True)
+    return validate(Method, values | {"tensors": [rule], "kept": [kept]}, "narrow")
+
+
 def test_a_table_s_gradient_is_a_full_precision_word_under_narrow_signals():
-    report = reported(TABLE, LAST, shape=(1, TOKENS, 1), method="fp16")
+    report = reported(TABLE, LAST, shape=(1, TOKENS, 1), method=narrow())
     rows = N * TOKENS * FEATURES
-    assert ("dO", rows, 16 * rows) in counted(report, "table", "backward_weight")
-    assert ("dF", 2 * rows, 2 * 32 * rows) in counted(report, "table", "backward_weight")
+    assert counted(report, "table", "backward_weight")[1:] == [
+        ("dO", rows, 16 * rows),
+        ("dF", 2 * rows, 2 * 32 * rows),
+    ]
+    assert operations(report, "table", "backward_weight") == {"add": rows}
+
+
+def test_a_constant_has_no_input_of_which_a_sum_could_be_kept():
+    report = reported({"name": "conv", **CONV}, CONSTANT, SUM, LAST, method=narrow())
+    assert counted(report, "constant", "backward_weight")[1] == ("dO", 2 * 16, 16 * 2 * 16)
+    assert {row.phase for row in report.rows if row.layer == "constant"} == {
+        "backward_weight",
+        "update",
+    }
 
 
 @pytest.mark.parametrize(
@@ -277,7 +299,9 @@ def test_what_is_left_out_of_signals_is_listed_only_where_it_is():
     assert line in reported(conv, cut, LAST).not_counted
     assert line not in reported(conv, cut, LAST, mode="inference").not_counted
     assert line not in reported(conv, cut, rest, joined, LAST).not_counted  # they take all of it
-    assert line not in reported(cut, LAST).not_counted  # the input has no signal
+    tensor = {"name": "tensor", "kind": "source", "shape": [4, 4, 4]}
+    for unlearned in ((cut, LAST), (tensor, cut, LAST)):  # without a signal
+        assert line not in reported(*unlearned).not_counted
 
 
 def test_without_streams_sums_of_signals_and_gradients_are_listed():
