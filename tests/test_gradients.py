@@ -245,7 +245,12 @@ EXAMPLES = {
 
 
 PARAMETERS = "scales, shifts, slopes and factors beyond their update"
-LISTED = {"biases": "biases beyond their update", "reading": PARAMETERS, "writing": PARAMETERS}
+LISTED = {
+    "biases": "biases beyond their update",
+    "reading": PARAMETERS,
+    "writing": PARAMETERS,
+    "statistics": "statistics of norms",
+}
 
 
 def table_of_passes():

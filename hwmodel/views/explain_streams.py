@@ -51,8 +51,9 @@ def _text(part: tuple[str, str], streams: Sequence[Stream], report: Report) -> s
         )
     if part == ("elementwise", "backward_weight"):
         return (
-            "Gradients are dense: the whole of dF is written (of a table, zeros), and of a table "
-            "the rows that were looked up are then read, added to and written."
+            "Gradients are dense: all of dF is written. A table's is zero at first, and the rows "
+            "looked up are then read, added to and written, once for each time; a constant's is "
+            "the sum over the images; a sharer's is added to that of the weights' owner."
         )
     if part[0] == "update":
         return f"A step of the optimizer, accounting {accounting.name}: {accounting.optimizer}."
@@ -68,9 +69,7 @@ def _adder_bits(stream: Stream, beside: Sequence[Stream], node: Node, report: Re
     """Width of the additions that are priced as integer logic [bit]."""
     if stream.component == "update":
         return max((other.bits for other in beside if other.tensor == "accumulator"), default=1)
-    if (
-        stream.tensor
-    ):  # where signals or gradients are added up, reads and operations are one stream
+    if stream.tensor:  # sums of signals, of shared gradients: moves and operations in one stream
         return stream.bits
     edges = [report.edges[name] for name in (*node.inputs, node.layer.name)]
     forward = stream.phase == "forward"
