@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum, prod
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "Found", "Report", "Tiler", "check_run", "evaluate", "not_counted"]
 __all__ += ["place", "priced", "refuse_unknown", "stationary", "teacher_works", "workload"]
 
-VIEWS = ("reshape", "slice", "source")  # nothing moves: no cost that could be left out
+VIEWS = ("reshape", "slice", "source")  # nothing moves forward: no cost that could be left out
 MAX_BATCH = 2**31
 COLUMNS = (
     "network", "hardware", "method", "accounting", "batch", "layer", "pass", "component",
@@ -245,21 +245,62 @@ def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[s
     """What the report leaves out: layers that have no model, and what the accounting names."""
     left: dict[str, list[int]] = {}
     streamed = accounting.elementwise == "streamed"
-    for node in network.nodes():
+    nodes = network.nodes()
+    for node in nodes:
         layer = node.layer
         counted = layer.loops(node.input_shapes, 1) or (streamed and layer.cost(node.input_shapes))
         if not counted and layer.kind not in VIEWS:
             left.setdefault(getattr(layer, "operator", layer.kind), []).append(
                 prod(node.output_shape)
             )
-    everything = sum(prod(node.output_shape) for node in network.nodes())
+    everything = sum(prod(node.output_shape) for node in nodes)
     layers = [
         f"{kind}: {len(sizes)} layers, {sum(sizes):,} output elements an image "
         f"({100 * sum(sizes) / everything:.1f} % of the network's)"
         for kind, sizes in left.items()
     ]
-    in_training = accounting.not_counted_in_training if mode == "training" else ()
-    return (*layers, *accounting.not_counted, *in_training)
+    if mode != "training":
+        return (*layers, *accounting.not_counted)
+    signals = _signals_left_out(nodes, streamed)
+    return (*layers, *signals, *accounting.not_counted, *accounting.not_counted_in_training)
+
+
+def _signals_left_out(nodes: Sequence[Node], streamed: bool) -> Iterator[str]:
+    """What signals and gradients cost between layers, as far as it is not counted."""
+    left = {"zeros in the signals of tensors that slices take only a part of": _cut(nodes)}
+    if not streamed:
+        left |= _sums_left_out(nodes)
+    for what, found in left.items():
+        if found:
+            yield f"{what}: {len(found)} tensors"
+
+
+def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
+    """Signals and gradients that are added up where operators are not streamed."""
+    return {
+        "adding up the signals of tensors that several layers take": [
+            n for n in nodes if len(n.consumers) > 1 and n.learns
+        ],
+        "adding up the gradients of weights that several layers share": [
+            n for n in nodes if n.layer.shares
+        ],
+        "summing the gradients of learned constants over the images": [
+            n for n in nodes if n.layer.kind == "source" and n.other_parameters
+        ],
+    }
+
+
+def _cut(nodes: Sequence[Node]) -> list[Node]:
+    """Layers whose output slices alone take, and not all of it."""
+    slices = {n.layer.name: prod(n.output_shape) for n in nodes if n.layer.kind == "slice"}
+    return [
+        n
+        for n in nodes
+        if n.learns
+        and n.consumers
+        and all(taker in slices for taker in n.consumers)
+        and sum(slices[taker] for taker in n.consumers) < prod(n.output_shape)
+    ]
 
 
 def refuse_unknown(network: Network) -> None:

@@ -65,6 +65,12 @@ class Node(NamedTuple):
         return 0 if self.layer.shares else self.layer.other_parameters(self.input_shapes)
 
     @property
+    def learns(self) -> bool:
+        """Whether it or something before it is learned: its output has a loss signal."""
+        layer, shapes = self.layer, self.input_shapes
+        return bool(any(self.signal_to) or layer.weights(shapes) or layer.other_parameters(shapes))
+
+    @property
     def macs(self) -> int:
         """Multiply-accumulates of one pass over one image."""
         return self.layer.macs(self.input_shapes)

@@ -43,17 +43,19 @@ class Job(NamedTuple):
 def works(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Product | Stream]:
     """The work of one layer in one iteration."""
     loops = node.layer.loops(node.input_shapes, job.batch)
-    if loops:
-        treatment = job.method.treatment(node, job.accounting)
+    treatment = job.method.treatment(node, job.accounting) if loops else None
+    if treatment:
         yield from _products(node, loops, edges, treatment, job)
     yield from _extra_words(node, job)
     if job.accounting.elementwise == "streamed":
         yield from _operator(node, edges, job)
         yield from _extra_streams(node, job)
+        if job.trains:
+            yield from _broadcast(node, edges, job)
+            yield from _gradients(node, treatment, edges, job)
         yield from _fork(node, edges, job)
     if job.trains:
-        update = treatment if loops else None
-        yield from _weight_update(node, update, job)
+        yield from _weight_update(node, treatment, job)
 
 
 def _products(
@@ -130,7 +132,7 @@ def _extra_streams(node: Node, job: Job) -> Iterator[Stream]:
             size = job.batch * prod(node.output_shape)
             tensor = _Tensor(work.what, size, full, full)
             cost = work.streamed.cost()
-            yield from _streams(node.layer.name, cost, [tensor], tensor, (True,), 0, job)
+            yield from _streams(node.layer.name, cost, [tensor], tensor, (True,), True, 0, job)
 
 
 class _Tensor(NamedTuple):
@@ -160,11 +162,11 @@ def _operator(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Strea
     if node.layer.kind == "activation" and ins[0].bits == out.bits == 1:
         cost = cost._replace(reads=0, writes=0, saved_input=0)  # thresholded as it was written
     kept = 0
-    if job.accounting.stored_activations:
+    if job.accounting.stored_activations and ins:
         kept = job.method.kept_bits(node, edges, job.accounting)
     if kept:  # the sum says what the input and the output would
         cost = cost._replace(saved_input=0, saved_output=0)
-    yield from _streams(name, cost, ins, out, node.signal_to, kept, job)
+    yield from _streams(name, cost, ins, out, node.signal_to, node.learns, kept, job)
 
 
 def _streams(
@@ -173,6 +175,7 @@ def _streams(
     ins: list[_Tensor],
     out: _Tensor,
     signal_to: tuple[bool, ...],
+    goes_back: bool,
     kept_bits: int,
     job: Job,
 ) -> Iterator[Stream]:
@@ -189,7 +192,7 @@ def _streams(
     yield stream("forward", out.name, 0, cost.writes * out.elements, out.bits)
     counts = (cost.adds, cost.macs, cost.specials)
     yield Stream(name, "forward", "elementwise", "", operations=_counted(counts, ins, out, job))
-    if not (job.trains and any(signal_to)):
+    if not (job.trains and goes_back):
         return
     keeps = job.accounting.stored_activations
     if kept_bits:
@@ -229,10 +232,77 @@ def _counted(
     return add, Operation("mac", full, macs), Operation("special", full, specials)
 
 
+def _broadcast(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
+    """Where a sum adds one tensor to many places, its signal is the sum of theirs."""
+    if node.layer.kind != "add":
+        return
+    name, edge = node.layer.name, edges[node.layer.name]
+    size = job.batch * prod(node.output_shape)
+    signal = _tensor("dO", size, edge)._replace(bits=edge.signal_bits)
+    inputs = zip(node.inputs, node.input_shapes, node.signal_to, strict=True)
+    for i, (source, shape, wanted) in enumerate(inputs, 1):
+        if not wanted or shape == node.output_shape:
+            continue
+        yield Stream(
+            name, "backward_input", "elementwise", "dO", reads=size, bits=signal.bits,
+            operations=_counted((1, 0, 0), [signal], signal, job),
+        )  # fmt: skip
+        yield Stream(
+            name, "backward_input", "elementwise", f"dI{i}", writes=job.batch * prod(shape),
+            bits=edges[source].signal_bits,
+        )  # fmt: skip
+
+
+def _gradients(
+    node: Node, treatment: Treatment | None, edges: Mapping[str, Edge], job: Job
+) -> Iterator[Stream]:
+    """Gradients that no product sums up: of tables and constants, and of shared weights.
+
+    A layer that shares its weights makes a gradient of its own, which is added to the owner's.
+    """
+    layer, edge = node.layer, edges[node.layer.name]
+    cost = layer.cost(node.input_shapes)
+    weights = layer.weights(node.input_shapes)
+    bits = treatment.weight_signal_bits if treatment else job.accounting.full_precision_bits
+    if cost is not None and cost.gradient_adds:
+        weights = layer.other_parameters(node.input_shapes)
+        out = _tensor("dO", job.batch * prod(node.output_shape), edge)
+        yield from _dense_gradient(layer.name, cost, weights, out, job)
+    if layer.shares and weights:
+        dF = _Tensor("dF", weights, bits, bits, edge.floating)
+        yield Stream(
+            layer.name, "backward_weight", "elementwise", "dF", 2 * weights, weights, bits,
+            operations=_counted((1, 0, 0), [dF], dF, job),
+        )  # fmt: skip
+
+
+def _dense_gradient(
+    name: str, cost: Cost, parameters: int, out: _Tensor, job: Job
+) -> Iterator[Stream]:
+    """The gradient of a table or of a learned constant, which is written as a whole.
+
+    A table's is zero at first; each signal of a row that was looked up is added to its row, which
+    is read and written. The signals of a constant are summed over the images before they are
+    written.
+    """
+    full = job.accounting.full_precision_bits
+
+    def stream(tensor: str, reads: int, writes: int, bits: int) -> Stream:
+        return Stream(name, "backward_weight", "elementwise", tensor, reads, writes, bits)
+
+    added, looked_up = cost.gradient_adds * out.elements, cost.table_reads * out.elements
+    yield stream("dF", 0, parameters, full)
+    yield stream("dO", added, 0, out.signal_bits)
+    yield stream("dF", looked_up, looked_up, full)
+    dF = out._replace(bits=full)
+    signal = out._replace(bits=out.signal_bits)
+    operations = _counted((cost.gradient_adds, 0, 0), [dF], signal, job)
+    yield Stream(name, "backward_weight", "elementwise", "", operations=operations)
+
+
 def _fork(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
     """Where several layers take a tensor, their signals are added up on the way back."""
-    learned = node.weights + node.other_parameters or any(node.signal_to)
-    if not job.trains or len(node.consumers) < 2 or not learned:
+    if not job.trains or len(node.consumers) < 2 or not node.learns:
         return
     size = job.batch * prod(node.output_shape)
     edge = edges[node.layer.name]

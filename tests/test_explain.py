@@ -253,6 +253,8 @@ layers:
   - {name: wide, kind: conv, channels: 2, kernel: 3, dilation: 2, padding: 2, groups: 2}
   - {name: again, kind: conv, channels: 2, kernel: 3, dilation: 2, padding: 2, groups: 2, shares: wide}
   - {name: joined, kind: concat, inputs: [wide, again]}
+  - {name: shift, kind: source, shape: [4, 1, 1], learned: true}
+  - {name: shifted, kind: add, inputs: [joined, shift]}
   - {name: fc, kind: linear, features: 5, bias: true}
 """
 CHIP = """\

@@ -63,6 +63,7 @@ class Cost(NamedTuple):
     signal_adds: int = 0  # the same operations, backward
     signal_macs: int = 0
     table_reads: int = 0  # passes over the output's worth of a table's rows (embedding)
+    gradient_adds: int = 0  # additions to the gradient of a table or a constant, backward
     inference_reads: int | None = None  # where inference needs fewer passes than training
 
 

@@ -120,7 +120,11 @@ class Add(BaseLayer):
         return sum(before)
 
     def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """One addition for each input beyond the first."""
+        """One addition for each input beyond the first.
+
+        What comes back to an input that is 1 long along an axis is a sum, which
+        `workload.py` adds: it depends on which of the inputs want their signals.
+        """
         return Cost(adds=len(self.inputs) - 1, signal_reads=0, signal_writes=0)
 
 
@@ -173,5 +177,8 @@ class Embedding(BaseLayer):
         return self.vocabulary * self.features
 
     def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """A row is read and written on; backward, its signal is added to the table's."""
-        return Cost(table_reads=1, signal_writes=0)
+        """A row is read and written on; backward, its signal is added to the row of dF.
+
+        Token numbers have no signal.
+        """
+        return Cost(table_reads=1, signal_reads=0, signal_writes=0, gradient_adds=1)

@@ -201,6 +201,12 @@ class Source(BaseLayer):
         """All of its elements, if learned."""
         return prod(self.shape) * self.learned
 
+    def cost(self, inputs: Sequence[Shape]) -> Cost | None:
+        """Nothing forward: who takes it reads it. If learned, its signals summed over images."""
+        if not self.learned:
+            return None
+        return Cost(reads=0, writes=0, signal_reads=0, signal_writes=0, gradient_adds=1)
+
 
 class Uncounted(BaseLayer):
     """An operator that has no model: its output's shape is known, its cost is listed as missing."""

@@ -19,6 +19,7 @@ _STREAMS = "docs/model.md section 6"
 _TITLES = {
     ("elementwise", "forward"): "Operators, forward",
     ("elementwise", "backward_input"): "Operators, on the way back",
+    ("elementwise", "backward_weight"): "Gradients that no product sums up",
     ("update", "update"): "Weight update",
 }
 Pairs = Sequence[tuple[Stream, Sequence[NumberedRow]]]
@@ -35,11 +36,11 @@ def stream_sections(pairs: Pairs, node: Node, report: Report) -> Iterator[Sectio
             base = _base(stream, base, node, report)
             bits = _adder_bits(stream, [other for other, _ in here], node, report)
             steps += _Moved(stream, base, bits, node, report).steps(rows)
-        text = _text(part[0], [stream for stream, _ in here], report)
+        text = _text(part, [stream for stream, _ in here], report)
         yield Section(_TITLES[part], text=text, steps=tuple(steps))
 
 
-def _text(component: str, streams: Sequence[Stream], report: Report) -> str:
+def _text(part: tuple[str, str], streams: Sequence[Stream], report: Report) -> str:
     """What is counted here by the accounting's choice."""
     accounting = report.accounting
     if any(stream.tensor == "accumulator" for stream in streams):
@@ -48,7 +49,13 @@ def _text(component: str, streams: Sequence[Stream], report: Report) -> str:
             "A Boolean step: the vote dF is added to the accumulator, which is compared, and the "
             f"weights that flip are written; accumulator bits and flip rate: {source}."
         )
-    if component == "update":
+    if part == ("elementwise", "backward_weight"):
+        return (
+            "Gradients are dense: all of dF is written. A table's is zero at first, and the rows "
+            "looked up are then read, added to and written, once for each time; a constant's is "
+            "the sum over the images; a sharer's is added to that of the weights' owner."
+        )
+    if part[0] == "update":
         return f"A step of the optimizer, accounting {accounting.name}: {accounting.optimizer}."
     if accounting.elementwise == "streamed":
         return "A tensor passes through every level between the outermost memory and the operators."
@@ -62,7 +69,7 @@ def _adder_bits(stream: Stream, beside: Sequence[Stream], node: Node, report: Re
     """Width of the additions that are priced as integer logic [bit]."""
     if stream.component == "update":
         return max((other.bits for other in beside if other.tensor == "accumulator"), default=1)
-    if stream.tensor:  # where signals are added up, reads and operations are one stream
+    if stream.tensor:  # sums of signals, of shared gradients: moves and operations in one stream
         return stream.bits
     edges = [report.edges[name] for name in (*node.inputs, node.layer.name)]
     forward = stream.phase == "forward"
@@ -85,6 +92,12 @@ def _base(stream: Stream, before: _Base, node: Node, report: Report) -> _Base:
         others = before.elements or stream.reads != node.weights
         word = "biases, scales, shifts and tables" if others else "weights"
         return _Base(word, (stream.reads,), stream.reads)
+    if stream.tensor == "dF" and stream.reads != stream.writes:  # all of it, not rows looked up
+        layer, shapes = node.layer, node.input_shapes
+        if weights := layer.weights(shapes):
+            return _Base("weights", (weights,), weights)
+        parameters = layer.other_parameters(shapes)
+        return _Base("|F|", (parameters,), parameters)
     tensor = stream.tensor.removeprefix("saved ").removeprefix("d")
     if tensor[:1] == "I":
         shape = node.input_shapes[int(tensor[1:] or 1) - 1]
