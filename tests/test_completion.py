@@ -7,6 +7,11 @@ import sys
 
 import pytest
 
+from hwmodel.files import bundled
+from hwmodel.hardware import Hardware
+from hwmodel.zoo import zoo
+from tests.test_architecture import PACKAGE
+
 # Stands for the installed command, which the completion calls by its name.
 COMMAND = """#!{python}
 import sys
@@ -54,16 +59,24 @@ def offered(tmp_path):
     return tab
 
 
-def test_bash_completes_commands_and_options(offered):
-    commands, subcommands, options, none = offered(
+def test_bash_completes_commands_options_and_bundled_names(offered):
+    commands, subcommands, options, networks, lists, chips, none = offered(
         ("hwmodel", "re"),
         ("hwmodel", "hardware", ""),
         ("hwmodel", "compare", "vgg-small", "--ha"),
+        ("hwmodel", "compare", "vgg-s"),
+        ("hwmodel", "compare", "vgg-small", "--methods", "fp,binary"),
+        ("hwmodel", "hardware", "show", "v"),
         ("hwmodel", "compare", "vgg-small", "--csv", "my"),
     )
     assert commands == ["report", "reproduce"]
     assert subcommands == ["list", "show", "check"]
     assert options == ["--hardware"]
+    assert networks == [name for name in zoo() if name.startswith("vgg-s")] != []
+    assert lists == [
+        f"fp,{path.stem}" for path in sorted((PACKAGE / "methods").glob("binary*.yaml"))
+    ]
+    assert chips == [path.stem for path in bundled(Hardware).values() if path.stem[0] == "v"]
     assert none == []  # bash goes on to names of files
 
 
