@@ -8,6 +8,7 @@ traced layer of its name, else those of the traced layers of its kind, else keep
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import fsum
 from typing import NamedTuple
 
 from hwmodel.trace import LayerEpoch, Trace
@@ -78,4 +79,4 @@ def _most(bits: Iterable[int | None]) -> int | None:
 
 def _mean(rates: Iterable[float | None]) -> float | None:
     found = [rate for rate in rates if rate is not None]
-    return sum(found) / len(found) if found else None
+    return fsum(found) / len(found) if found else None

@@ -1,6 +1,7 @@
 """The same input gives the same bytes, whatever the hash seed, the locale and the time zone."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -30,23 +31,56 @@ FULL = (
 )
 PLACES = [
     {"PYTHONHASHSEED": "0", "LC_ALL": "C", "TZ": "UTC"},
-    {"PYTHONHASHSEED": "1", "LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Kathmandu"},  # decimal comma, if it is there
+    {"PYTHONHASHSEED": "1", "LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Kathmandu"},
     {"PYTHONHASHSEED": "4294967295", "LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8", "TZ": "America/St_Johns",
      "PYTHONUTF8": "0", "PYTHONOPTIMIZE": "1"},
 ]  # fmt: skip
+# As a program that embeds this does: without the first line a process has its numbers from C.
+PROGRAM = """
+import locale, sys
+try:
+    locale.setlocale(locale.LC_ALL, "")
+except locale.Error:  # is not there
+    pass
+from hwmodel.cli import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def locales(tmp_path_factory):
+    """Folder of locales of decimal commas, made from the system's sources without its rights."""
+    folder = tmp_path_factory.mktemp("locales")
+    if shutil.which("localedef"):
+        for name in ("de_DE", "tr_TR"):
+            command = ["localedef", "-i", name, "-f", "UTF-8", str(folder / f"{name}.UTF-8")]
+            subprocess.run(command, capture_output=True, timeout=60)
+    return {"LOCPATH": str(folder)} if any(folder.iterdir()) else {}
 
 
 def said(arguments, place, cwd):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | place
-    command = [sys.executable, "-m", "hwmodel", *arguments]
+    command = [sys.executable, "-c", PROGRAM, *arguments]
     return subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
+@pytest.mark.parametrize("place", PLACES[1:], ids=["German", "Turkish"])
+def test_numbers_of_these_places_have_a_comma(locales, place):
+    """Else the tests below would say nothing of locales."""
+    program = "import locale; locale.setlocale(locale.LC_ALL, ''); print(f'{1.5:n}')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | locales | place, capture_output=True
+    )
+    if done.returncode:
+        pytest.skip("the system has neither this locale nor the means to make it")
+    assert done.stdout == b"1,5\n"
+
+
 @pytest.mark.parametrize("arguments", [JOB, FULL], ids=["compare", "report"])
-def test_a_table_has_the_same_bytes_everywhere(tmp_path, arguments):
-    running = [said(arguments, place, tmp_path) for place in PLACES]
+def test_a_table_has_the_same_bytes_everywhere(tmp_path, locales, arguments):
+    running = [said(arguments, locales | place, tmp_path) for place in PLACES]
     results = [process.communicate() for process in running]
     assert {process.returncode for process in running} == {0}
     assert len(results[0][0]) > 1000
@@ -55,7 +89,7 @@ def test_a_table_has_the_same_bytes_everywhere(tmp_path, arguments):
 
 
 @pytest.mark.parametrize("ending", ["html", "md", "tex", "json", "parquet", "xlsx"])
-def test_a_file_has_the_same_bytes_everywhere(tmp_path, ending):
+def test_a_file_has_the_same_bytes_everywhere(tmp_path, locales, ending):
     """Written from another folder under another name, too."""
     asked = ("compare", "mlp-784-512-512-10", "--hardware", "ascend", "--methods", "fp,bold")
     to = ("--html",) if ending == "html" else ("-o",)
@@ -63,7 +97,7 @@ def test_a_file_has_the_same_bytes_everywhere(tmp_path, ending):
     running = []
     for number, (place, folder) in enumerate(zip(PLACES, folders, strict=True)):
         folder.mkdir()
-        running.append(said((*asked, *to, f"made{number}.{ending}"), place, folder))
+        running.append(said((*asked, *to, f"made{number}.{ending}"), locales | place, folder))
     answers = [process.communicate() for process in running]
     assert {process.returncode for process in running} == {0}, answers
     first, second, third = (
@@ -73,30 +107,17 @@ def test_a_file_has_the_same_bytes_everywhere(tmp_path, ending):
     assert len(first) > 100
 
 
-def test_a_process_that_sets_its_own_locale_gets_the_same_bytes(hwmodel, tmp_path):
-    """As a program that embeds this does: numbers are not written by the locale's rules."""
-    import locale
-
-    asked = (
-        "compare",
-        "mlp-784-512-512-10",
-        "--hardware",
-        "ascend",
-        "--methods",
-        "fp,bold",
-        "--csv",
-        "-",
+def test_a_folder_of_tables_and_figures_has_the_same_bytes_everywhere(tmp_path, locales):
+    asked = ("compare", "mlp-784-512-512-10", "--hardware", "ascend", "--methods", "fp,bold")
+    running = [
+        said((*asked, "--out", f"{number}"), locales | place, tmp_path)
+        for number, place in enumerate(PLACES)
+    ]
+    answers = [process.communicate() for process in running]
+    assert {process.returncode for process in running} == {0}, answers
+    first, *others = (
+        {path.name: path.read_bytes() for path in (tmp_path / f"{number}").iterdir()}
+        for number, _ in enumerate(PLACES)
     )
-    plain = hwmodel(*asked)
-    before = locale.setlocale(locale.LC_ALL)
-    names = ("de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8")
-    try:
-        for name in names:
-            try:
-                locale.setlocale(locale.LC_ALL, name)
-            except locale.Error:
-                continue
-            break
-        assert hwmodel(*asked) == plain
-    finally:
-        locale.setlocale(locale.LC_ALL, before)
+    assert {name.rpartition(".")[2] for name in first} == {"csv", "png", "svg"}
+    assert all(made == first for made in others)

@@ -1,9 +1,6 @@
-"""The diagnosis of an installation, and what a shell asks of the command."""
+"""The diagnosis of an installation."""
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from importlib import metadata
 
@@ -70,24 +67,6 @@ def test_data_that_is_missing_and_a_place_that_cannot_be_written_are_faults(
     assert err == (
         "hwmodel: wrong: hardware files, method files, accounting files, training files, outputs\n"
     )
-
-
-def test_shells_complete_commands_and_options(tmp_path):
-    def completed(words, at):
-        asked = {"_HWMODEL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(at)}
-        command = [
-            sys.executable,
-            "-c",
-            "import sys; sys.argv[0] = 'hwmodel'; from hwmodel.cli import main; main()",
-        ]
-        program = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        done = subprocess.run(
-            command, cwd=tmp_path, env=os.environ | asked | program, capture_output=True, text=True
-        )
-        return done.stdout.split()
-
-    assert completed("hwmodel comp", 1) == ["compare"]
-    assert "--hardware" in completed("hwmodel compare --hard", 2)
 
 
 def test_the_version_is_that_of_the_package(hwmodel):

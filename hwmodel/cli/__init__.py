@@ -87,7 +87,7 @@ def main() -> NoReturn:
         with warnings.catch_warnings():
             warnings.simplefilter("default", SpecWarning)
             warnings.showwarning = _warned  # type: ignore[assignment]
-            code = app(standalone_mode=False)
+            code = app(prog_name="hwmodel", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except HwmodelError as error:
         say(one_line(f"hwmodel: {error}"))

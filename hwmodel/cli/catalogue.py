@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hwmodel.cli.offered import bundled_names
 from hwmodel.cli.usage import Commands
 
 __all__ = ["catalogue"]
@@ -27,8 +28,14 @@ def catalogue(word: str, what: str, *, plain: bool = True) -> typer.Typer:
     if not plain:
         return group
 
+    named = typer.Argument(
+        help="A bundled name, or a YAML file.",
+        show_default=False,
+        autocompletion=bundled_names(word),
+    )
+
     @group.command("show", help=f"What one {word} consists of.")
-    def show_(name: Annotated[str, typer.Argument(help="A bundled name, or a YAML file.")]) -> None:
+    def show_(name: str = named) -> None:
         from hwmodel.views.catalogue import description
 
         typer.echo(description(word, name))

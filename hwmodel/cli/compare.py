@@ -10,10 +10,12 @@ from hwmodel.cli.network import InputShape
 from hwmodel.cli.options import (
     Accountings,
     Batch,
+    Chips,
     Csv,
     Date,
     Format,
     Html,
+    Methods,
     Mode,
     Network,
     Out,
@@ -36,8 +38,8 @@ __all__ = ["compare", "reproduce"]
 
 def compare(
     network: Network,
-    hardware: Annotated[str, typer.Option(help="Chips, by name or file, separated by commas.")],
-    methods: Annotated[str, typer.Option(help="Methods, by name or file, separated by commas.")],
+    hardware: Chips,
+    methods: Methods,
     baseline: Annotated[str, typer.Option(help="Method that is 100 %.", show_default="fp")] = "",
     batch: Batch = None,
     accounting: Accountings = "paper",

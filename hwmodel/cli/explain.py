@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hwmodel.cli.network import InputShape
-from hwmodel.cli.options import Accounting, Batch, Mode, Network, TraceFile
+from hwmodel.cli.options import Accounting, Batch, Hardware, Method, Mode, Network, TraceFile
 from hwmodel.cli.screen import console, handed
 from hwmodel.errors import HwmodelError, nearest
 
@@ -20,8 +20,8 @@ _PASSES = ("forward", "backward-input", "backward-weight", "update")
 def explain(
     network: Network,
     layer: Annotated[str, typer.Option(help="The layer, by its name in the network.")],
-    hardware: Annotated[str, typer.Option(help="The chip, by name or file.")],
-    method: Annotated[str, typer.Option(help="The method, by name or file.")],
+    hardware: Hardware,
+    method: Method,
     accounting: Accounting = "paper",
     batch: Batch = None,
     mode: Mode = "training",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.catalogue import catalogue
+from hwmodel.cli.offered import bundled_names
+from hwmodel.cli.options import Network as Name
 from hwmodel.cli.screen import handed, show
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ InputShape = Annotated[
         show_default=False,
     ),
 ]
-Name = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX file.")]
 
 network = catalogue("network", "networks: layers and shapes", plain=False)
 
@@ -41,9 +42,18 @@ def show_(
     name: Name,
     method: Annotated[
         str,
-        typer.Option(help="Widths under this method.", show_default="the accounting's baseline"),
+        typer.Option(
+            help="Widths under this method.",
+            show_default="the accounting's baseline",
+            autocompletion=bundled_names("method"),
+        ),
     ] = "",
-    accounting: Annotated[str, typer.Option(help="What is a matter of counting.")] = "paper",
+    accounting: Annotated[
+        str,
+        typer.Option(
+            help="What is a matter of counting.", autocompletion=bundled_names("accounting")
+        ),
+    ] = "paper",
     yaml: Annotated[bool, typer.Option("--yaml", help="As a network file instead.")] = False,
     csv: Annotated[
         str, typer.Option("--csv", help="As CSV instead, to this file; '-' is standard output.")

@@ -7,13 +7,46 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Accounting", "Accountings", "Batch", "Csv", "Date", "Format", "Html", "Mode"]
-__all__ += ["Network", "Out", "Output", "Run", "Strict", "TraceFile"]
+from hwmodel.cli.offered import bundled_names
 
-Network = Annotated[str, typer.Argument(help="A bundled network, or a YAML or ONNX file.")]
-Accounting = Annotated[str, typer.Option(help="What is counted and how: a preset, or a YAML file.")]
+__all__ = ["Accounting", "Accountings", "Batch", "Chips", "Csv", "Date", "Format", "Hardware"]
+__all__ += ["Html", "Method", "Methods", "Mode", "Network", "Out", "Output", "Run", "Strict"]
+__all__ += ["TraceFile"]
+
+_hardware, _method = bundled_names("hardware"), bundled_names("method")
+_accounting = bundled_names("accounting")
+
+Network = Annotated[
+    str,
+    typer.Argument(
+        help="A bundled network, or a YAML or ONNX file.", autocompletion=bundled_names("network")
+    ),
+]
+Hardware = Annotated[str, typer.Option(help="The chip, by name or file.", autocompletion=_hardware)]
+Chips = Annotated[
+    str,
+    typer.Option(
+        "--hardware", help="Chips, by name or file, separated by commas.", autocompletion=_hardware
+    ),
+]
+Method = Annotated[str, typer.Option(help="The method, by name or file.", autocompletion=_method)]
+Methods = Annotated[
+    str,
+    typer.Option(help="Methods, by name or file, separated by commas.", autocompletion=_method),
+]
+Accounting = Annotated[
+    str,
+    typer.Option(
+        help="What is counted and how: a preset, or a YAML file.", autocompletion=_accounting
+    ),
+]
 Accountings = Annotated[
-    str, typer.Option("--accounting", help="Presets or YAML files, separated by commas.")
+    str,
+    typer.Option(
+        "--accounting",
+        help="Presets or YAML files, separated by commas.",
+        autocompletion=_accounting,
+    ),
 ]
 Batch = Annotated[
     int | None, typer.Option(help="Images in the iteration.", show_default="1, or the training's")
@@ -54,7 +87,12 @@ Out = Annotated[
     ),
 ]
 Run = Annotated[
-    str, typer.Option("--training", help="A whole training run, too: a preset, or a YAML file.")
+    str,
+    typer.Option(
+        "--training",
+        help="A whole training run, too: a preset, or a YAML file.",
+        autocompletion=bundled_names("training"),
+    ),
 ]
 TraceFile = Annotated[
     str, typer.Option("--trace", help="Measured widths and flip rates in place of assumed ones.")

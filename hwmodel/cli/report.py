@@ -13,7 +13,9 @@ from hwmodel.cli.options import (
     Csv,
     Date,
     Format,
+    Hardware,
     Html,
+    Method,
     Mode,
     Network,
     Out,
@@ -35,8 +37,8 @@ __all__ = ["report"]
 
 def report(
     network: Network,
-    hardware: Annotated[str, typer.Option(help="The chip, by name or file.")],
-    method: Annotated[str, typer.Option(help="The method, by name or file.")],
+    hardware: Hardware,
+    method: Method,
     batch: Batch = None,
     accounting: Accounting = "paper",
     mode: Mode = "training",

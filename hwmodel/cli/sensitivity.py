@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.network import InputShape
-from hwmodel.cli.options import Accounting, Batch, Csv, Date, Mode, Network, Out, Strict
+from hwmodel.cli.options import (
+    Accounting,
+    Batch,
+    Chips,
+    Csv,
+    Date,
+    Methods,
+    Mode,
+    Network,
+    Out,
+    Strict,
+)
 from hwmodel.cli.screen import Destination, destination, progress, say, told
 from hwmodel.errors import HwmodelError
 
@@ -19,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity"]
 
-
-Names = Annotated[str, typer.Option(help="By name or file, separated by commas.")]
 Samples = Annotated[
     int, typer.Option(help="Points at which constants are drawn all at once; 0 for none.")
 ]
@@ -37,8 +46,8 @@ Jobs = Annotated[int | None, typer.Option(help="Processes.", show_default="as ma
 
 def sensitivity(
     network: Network,
-    hardware: Names,
-    methods: Names,
+    hardware: Chips,
+    methods: Methods,
     accounting: Accounting = "paper",
     batch: Batch = None,
     mode: Mode = "training",

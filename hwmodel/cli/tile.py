@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hwmodel.cli.offered import bundled_names
+from hwmodel.cli.options import Hardware
 from hwmodel.cli.screen import handed, show
 from hwmodel.errors import HwmodelError
 
@@ -14,7 +16,7 @@ __all__ = ["tile"]
 
 
 def tile(
-    hardware: Annotated[str, typer.Option(help="The chip, by name or file.")],
+    hardware: Hardware,
     conv: Annotated[
         str,
         typer.Option(
@@ -29,7 +31,12 @@ def tile(
     search: Annotated[str, typer.Option(help="optimal or level-by-level.")] = "",
     counting: Annotated[str, typer.Option(help="exact or paper.")] = "",
     stationary: Annotated[str, typer.Option(help="filter or best.")] = "",
-    accounting: Annotated[str, typer.Option(help="Preset or file for all the rest.")] = "full",
+    accounting: Annotated[
+        str,
+        typer.Option(
+            help="Preset or file for all the rest.", autocompletion=bundled_names("accounting")
+        ),
+    ] = "full",
     tiles: Annotated[
         Path | None, typer.Option(help="Evaluate the tiling of this JSON file, do not search.")
     ] = None,

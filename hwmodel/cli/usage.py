@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from itertools import pairwise
 from typing import Any
@@ -49,12 +50,16 @@ def usage_sentence(error: Any) -> str:
     if value:
         return f"{option} {value!r}: {_rule(error.message)}"
     said = " ".join(error.format_message().split()).rstrip(".")
+    said = re.sub(r"argument(s|\(s\)) \(", "argument (", said)  # as versions have it
     return f"{path}: {said[:1].lower()}{said[1:]}; see {path} --help"
 
 
 def _rule(said: str) -> str:
     """What the parser says of a value, which differs from version to version, in our words."""
-    if "valid integer" in said:
+    least = re.search(r"(?:x>=|greater than or equal to )(-?\d+)", said)
+    if least:
+        return f"must be {least[1]} or more"
+    if "valid int" in said:
         return "must be a whole number"
     if "valid number" in said or "valid float" in said:
         return "must be a number"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hwmodel.problem import Operand
 from hwmodel.tiling.bounds import Axis, Level, Space, all_rooms
 from hwmodel.tiling.budget import TooMany
+from hwmodel.tiling.pricing import added
 
 __all__ = ["joined", "most_pieces", "stands", "tile_ranges", "wasted"]
 
@@ -18,7 +19,7 @@ Ints = NDArray[np.int64]
 
 def joined(lists: list[tuple[Any, Ints]], reach: float, limit: int) -> tuple[Any, Ints, int]:
     """All nests of listed classes up to `reach`: bounds, classes [nests, levels, 7], how many."""
-    rest = [sum(float(energies[0]) for energies, _ in lists[k + 1 :]) for k in range(len(lists))]
+    rest = [added(float(energies[0]) for energies, _ in lists[k + 1 :]) for k in range(len(lists))]
     totals = lists[0][0][lists[0][0] + rest[0] <= reach]
     chosen = [np.arange(len(totals))]  # which class of each list
     examined = sum(len(energies) for energies, _ in lists)

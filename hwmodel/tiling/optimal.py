@@ -27,7 +27,7 @@ from hwmodel.tiling.chains import best_within, energy_of, uncut_energy
 from hwmodel.tiling.classes import cheap_classes, floor, least_energy
 from hwmodel.tiling.level_by_level import candidates, level_by_level
 from hwmodel.tiling.nests import joined, most_pieces, wasted
-from hwmodel.tiling.pricing import memory_energy
+from hwmodel.tiling.pricing import added, memory_energy
 from hwmodel.tiling.rows import TOUCHED, RowRule
 
 __all__ = ["Certificate", "Optimum", "Options", "Stationary", "optimal"]
@@ -212,7 +212,7 @@ def _orders(space: Space, stationary: Stationary) -> list[_Order]:
         for one in levels:
             if one not in bounds:
                 bounds[one] = floor(one)
-        orders.append(_Order(held, levels, sum(bounds[one] for one in levels)))
+        orders.append(_Order(held, levels, added(bounds[one] for one in levels)))
     return orders
 
 
@@ -225,9 +225,9 @@ def _deepened(
             if one not in known:
                 known[one] = least_energy(one)
         least = tuple(known[one] for one in order.levels)
-        bound = sum(least)
+        bound = added(least)
         return best, order._replace(least=least, settled=bound, slack=SLACKS[0] * abs(bound))
-    bound = sum(order.least)
+    bound = added(order.least)
     reach = min(bound + order.slack, best.energy)
     lists = [
         cheap_classes(one, low + order.slack)

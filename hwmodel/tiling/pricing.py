@@ -6,13 +6,15 @@ The one formula of memory energy; reports call it with numbers, the search with 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from hwmodel.hardware import Priced
 from hwmodel.problem import Problem
 from hwmodel.tiling.accesses import Traffic
 
-__all__ = ["level_energies", "level_energy", "memory_energy", "partial_sum_bits", "rates"]
+__all__ = ["added", "level_energies", "level_energy", "memory_energy", "partial_sum_bits", "rates"]
 
 
 def rates(problem: Problem, hardware: Priced, level: int, unfinished_bits: int) -> Traffic:
@@ -40,14 +42,13 @@ def partial_sum_bits(problem: Problem, unfinished_bits: int) -> int:
 
 def level_energies(traffic: Traffic, rates: Traffic) -> tuple[Any, Any, Any]:
     """Energy of what one level is asked for of I, of F and of O [chip's unit]."""
-    # Not sum(): from Python 3.12 on it rounds numbers otherwise than arrays.
     I, F, fetched, left, finished = (n * rate for n, rate in zip(traffic, rates, strict=True))  # noqa: E741
     return I, F, fetched + left + finished
 
 
 def level_energy(traffic: Traffic, rates: Traffic) -> Any:
     """Energy of what one level is asked for [chip's unit]; an array if the traffic is."""
-    return sum(level_energies(traffic, rates))
+    return added(level_energies(traffic, rates))
 
 
 def memory_energy(
@@ -58,4 +59,12 @@ def memory_energy(
         level_energy(asked, rates(problem, hardware, level, unfinished_bits))
         for level, asked in enumerate(traffics)
     )
-    return float(sum(levels))
+    return float(added(levels))
+
+
+def added(energies: Iterable[Any]) -> Any:
+    """Their sum one by one, from the left.
+
+    Not sum(): from Python 3.12 on it rounds numbers otherwise than before, and than arrays.
+    """
+    return reduce(add, energies, 0)

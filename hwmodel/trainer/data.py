@@ -79,8 +79,8 @@ def _table(package: str, file: str, distribution: str, shape: tuple[int, int]) -
     spec = importlib.util.find_spec(package)
     if spec is None:
         raise DataError(
-            f"this data set is part of {distribution}, which is not installed; "
-            "'pip install hwmodel[data]' brings it"
+            f"this data set is part of the package {distribution}, which is not installed: "
+            "pip install 'hwmodel[data]'"
         )
     source = resources.files(importlib.util.module_from_spec(spec)).joinpath(file)
     try:

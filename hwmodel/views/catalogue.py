@@ -11,18 +11,23 @@ from hwmodel.method import Method
 from hwmodel.network import Network, load_network, zoo
 from hwmodel.training import Training
 
-__all__ = ["FILES", "checked", "description", "titles"]
+__all__ = ["FILES", "checked", "description", "names", "titles"]
 
 FILES: dict[str, type[NamedSpec]] = {
     kind.KIND: kind for kind in (Hardware, Method, Accounting, Training)
 }
 
 
+def names(word: str) -> list[str]:
+    """Bundled names of one kind."""
+    return list(zoo() if word == Network.KIND else bundled(FILES[word]))
+
+
 def titles(word: str) -> dict[str, str]:
-    """Bundled names of one kind and their titles."""
+    """The same with their titles."""
     if word == Network.KIND:
         return {name: member.title for name, member in zoo().items()}
-    return {name: load(FILES[word], name).title for name in bundled(FILES[word])}
+    return {name: load(FILES[word], name).title for name in names(word)}
 
 
 def checked(word: str, what: str) -> NamedSpec:

@@ -18,7 +18,7 @@ from hwmodel.hardware import Hardware
 from hwmodel.layers import PASSES, Conv
 from hwmodel.problem import Extents, Operand, Problem, Widths
 from hwmodel.tiling.accesses import Mapping, Traffic
-from hwmodel.tiling.pricing import level_energies, memory_energy, rates
+from hwmodel.tiling.pricing import level_energies, level_energy, memory_energy, rates
 from hwmodel.tiling.tile import Tiling, counts, footprints, touched_elements
 from hwmodel.tiling.tile import tile as tile_of
 from hwmodel.views.loop_nest import loop_nest
@@ -241,7 +241,7 @@ class Solved:
             listed.add_row(
                 level.name,
                 *(f"{n:,}" for n in elements),
-                *(f"{energy / divisor:,.3f}" for energy in (*energies, sum(energies))),
+                *(f"{energy / divisor:,.3f}" for energy in (*energies, level_energy(asked, rate))),
             )
         return listed
 

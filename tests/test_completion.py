@@ -1,0 +1,102 @@
+"""What a shell offers at the Tab key, asked of a real bash; and what is said of a call that is no call."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from hwmodel.files import bundled
+from hwmodel.hardware import Hardware
+from hwmodel.zoo import zoo
+from tests.test_architecture import PACKAGE
+
+# Stands for the installed command, which the completion calls by its name.
+COMMAND = """#!{python}
+import sys
+from hwmodel.cli import main
+main()
+"""
+# What readline does at Tab: the function that `complete` was given, with the words so far.
+TAB = """
+eval "$(hwmodel --show-completion)"
+set -- $(complete -p hwmodel)
+while [ "$1" != -F ]; do shift; done
+offer=$2
+tab() {
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    "$offer" hwmodel "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    echo "${COMPREPLY[*]}"
+}
+"""
+
+
+@pytest.fixture
+def offered(tmp_path):
+    """A function that gives what bash is offered for the last of each list of words."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash")
+    command = tmp_path / "bin" / "hwmodel"
+    command.parent.mkdir()
+    command.write_text(COMMAND.format(python=sys.executable))
+    command.chmod(0o755)
+    environment = os.environ | {
+        "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+
+    def tab(*calls):
+        asked = "\n".join(" ".join(["tab", *(f"'{word}'" for word in call)]) for call in calls)
+        done = subprocess.run(
+            [bash, "--norc", "-c", TAB + asked],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        return [line.split() for line in done.stdout.splitlines()]
+
+    return tab
+
+
+def test_bash_completes_commands_options_and_bundled_names(offered):
+    commands, subcommands, options, networks, lists, chips, none = offered(
+        ("hwmodel", "re"),
+        ("hwmodel", "hardware", ""),
+        ("hwmodel", "compare", "vgg-small", "--ha"),
+        ("hwmodel", "compare", "vgg-s"),
+        ("hwmodel", "compare", "vgg-small", "--methods", "fp,binary"),
+        ("hwmodel", "hardware", "show", "v"),
+        ("hwmodel", "compare", "vgg-small", "--csv", "my"),
+    )
+    assert commands == ["report", "reproduce"]
+    assert subcommands == ["list", "show", "check"]
+    assert options == ["--hardware"]
+    assert networks == [name for name in zoo() if name.startswith("vgg-s")] != []
+    assert lists == [
+        f"fp,{path.stem}" for path in sorted((PACKAGE / "methods").glob("binary*.yaml"))
+    ]
+    assert chips == [path.stem for path in bundled(Hardware).values() if path.stem[0] == "v"]
+    assert none == []  # bash goes on to names of files
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (("report", "vgg-small", "--batch", "y"), "--batch 'y': must be a whole number"),
+        (("train", "--epochs", "y"), "--epochs 'y': must be a whole number"),
+        (("train", "--epochs", "0"), "--epochs '0': must be 1 or more"),
+        (("train", "--seed=-1"), "--seed '-1': must be 0 or more"),
+        (
+            ("compare", "vgg-small", "--hardware", "ascend"),
+            "hwmodel compare: missing option '--methods'; see hwmodel compare --help",
+        ),
+        (
+            ("network", "show", "vgg-small", "vgg16", "bert-base"),
+            "hwmodel network show: got unexpected extra argument (vgg16 bert-base); "
+            "see hwmodel network show --help",
+        ),
+    ],
+)
+def test_the_parsers_complaints_are_in_the_words_of_no_version(hwmodel, call, sentence):
+    assert hwmodel(*call) == (2, "", f"hwmodel: {sentence}\n")
