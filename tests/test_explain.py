@@ -18,8 +18,8 @@ from hwmodel.files import load
 from hwmodel.network import load_network
 from hwmodel.problem import Extents, Problem, Widths, Window
 from hwmodel.tiling.accesses import Mapping
-from hwmodel.views.explain import explanation, explanation_markdown
-from hwmodel.views.explain_steps import TIMES, computed, energy, exact
+from hwmodel.views.explain.explanation import explanation, explanation_markdown
+from hwmodel.views.explain.steps import TIMES, computed, energy, exact
 from hwmodel.views.loop_nest import loop_nest
 from tests.specs import chip, written
 from tests.test_architecture import PACKAGE

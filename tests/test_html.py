@@ -12,7 +12,7 @@ from hwmodel import evaluate
 from hwmodel.comparison import compare
 from hwmodel.network import Network
 from hwmodel.provenance import Provenance, input_of, written
-from hwmodel.views.explain import explanation, explanation_markdown
+from hwmodel.views.explain.explanation import explanation, explanation_markdown
 from hwmodel.views.html import derivation as derivations
 from hwmodel.views.html import page as module
 from hwmodel.views.html.page import page

@@ -41,7 +41,7 @@ def explain(
         raise HwmodelError(f"--pass {pass_!r}: {nearest(pass_, _PASSES)}")
     from hwmodel.provenance import written
     from hwmodel.question import question
-    from hwmodel.views.explain import explanation, explanation_markdown
+    from hwmodel.views.explain.explanation import explanation, explanation_markdown
 
     options = {
         "--layer": layer, "--hardware": hardware, "--method": method, "--accounting": accounting,

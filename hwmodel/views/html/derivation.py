@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hwmodel.evaluation import Report
-from hwmodel.views.explain import explanation, explanation_markdown
+from hwmodel.views.explain.explanation import explanation, explanation_markdown
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

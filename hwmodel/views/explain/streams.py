@@ -10,8 +10,8 @@ from hwmodel.energy import COMPUTE, Operation, Row, Stream
 from hwmodel.evaluation import Report
 from hwmodel.network import Node
 from hwmodel.prices import price
-from hwmodel.views.explain_products import NumberedRow
-from hwmodel.views.explain_steps import TIMES, Section, Step, computed, count, energy, exact, times
+from hwmodel.views.explain.products import NumberedRow
+from hwmodel.views.explain.steps import TIMES, Section, Step, computed, count, energy, exact, times
 
 __all__ = ["stream_sections"]
 

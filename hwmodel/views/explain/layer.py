@@ -13,7 +13,7 @@ from hwmodel.layers import Shape
 from hwmodel.method import LayerRule, Method, TensorRule, Where
 from hwmodel.network import INPUT, Node
 from hwmodel.problem import OPERANDS
-from hwmodel.views.explain_steps import Section, Step, Table, computed, times
+from hwmodel.views.explain.steps import Section, Step, Table, computed, times
 
 __all__ = ["layer_section"]
 

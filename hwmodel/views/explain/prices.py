@@ -8,7 +8,7 @@ from typing import Any
 from hwmodel.accounting import Accounting, RelativePrice
 from hwmodel.hardware import Buffer, Hardware, Price
 from hwmodel.prices import LOGIC_OF_INT32_ADD, OperationKind, price
-from hwmodel.views.explain_steps import TIMES, Section, Step, Table, computed, exact
+from hwmodel.views.explain.steps import TIMES, Section, Step, Table, computed, exact
 
 __all__ = ["memories", "operation_prices"]
 

@@ -15,11 +15,11 @@ from hwmodel.errors import HwmodelError, nearest
 from hwmodel.evaluation import Report
 from hwmodel.network import Node
 from hwmodel.tiling.tile import Tiling
-from hwmodel.views.explain_layer import layer_section
-from hwmodel.views.explain_prices import memories, operation_prices
-from hwmodel.views.explain_products import NumberedRow, product_sections
-from hwmodel.views.explain_steps import Explanation, Section, Step, Table, added, energy
-from hwmodel.views.explain_streams import stream_sections
+from hwmodel.views.explain.layer import layer_section
+from hwmodel.views.explain.prices import memories, operation_prices
+from hwmodel.views.explain.products import NumberedRow, product_sections
+from hwmodel.views.explain.steps import Explanation, Section, Step, Table, added, energy
+from hwmodel.views.explain.streams import stream_sections
 from hwmodel.views.tables import NATURE, what
 from hwmodel.workload import works
 

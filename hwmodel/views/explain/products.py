@@ -12,7 +12,7 @@ from hwmodel.prices import price
 from hwmodel.problem import OPERANDS, Operand
 from hwmodel.tiling.accesses import Cut, sums_moved
 from hwmodel.tiling.tile import Tiling
-from hwmodel.views.explain_pieces import (
+from hwmodel.views.explain.pieces import (
     Tiled,
     piece_steps,
     pieces_table,
@@ -20,7 +20,7 @@ from hwmodel.views.explain_pieces import (
     row_steps,
     shown_windows,
 )
-from hwmodel.views.explain_steps import TIMES, Section, Step, computed, energy, exact, times
+from hwmodel.views.explain.steps import TIMES, Section, Step, computed, energy, exact, times
 from hwmodel.views.loop_nest import loop_nest
 
 __all__ = ["NumberedRow", "product_sections"]

@@ -23,7 +23,7 @@ from hwmodel.tiling.accesses import (
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import RowRule, span_rows
 from hwmodel.tiling.tile import counts, footprints, tile_rows
-from hwmodel.views.explain_steps import TIMES, Step, Table, computed, count, times
+from hwmodel.views.explain.steps import TIMES, Step, Table, computed, count, times
 
 __all__ = ["Tiled", "piece_steps", "pieces_table", "room_steps", "row_steps"]
 __all__ += ["shown_windows"]
