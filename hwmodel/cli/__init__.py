@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 import warnings
@@ -104,10 +105,15 @@ def main() -> NoReturn:
 
 
 def _prepare() -> None:
-    """Streams that print what they can, and signals that take back what was being written."""
+    """Streams that print what they can, and signals that take back what was being written.
+
+    What goes to a pipe or a file is UTF-8 in every locale, as are the files that commands write.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without a letter shows a mark
+            kept = stream.isatty() or "PYTHONIOENCODING" in os.environ
+            encoding = stream.encoding if kept else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="replace")  # a mark for a letter it lacks
     for name in ("SIGTERM", "SIGHUP"):  # the second where there are terminals that hang up
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:

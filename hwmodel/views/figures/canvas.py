@@ -46,13 +46,17 @@ STYLES = {
 
 
 def settings(style: Style) -> AbstractContextManager[None]:
-    """Matplotlib's settings while a figure is made and written."""
+    """Matplotlib's settings while a figure is made and written; none of a user's `matplotlibrc`."""
     import matplotlib
 
     matplotlib.use("agg")
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    own: dict[Any, Any] = {
+        name: of for name, of in matplotlib.rcParamsDefault.items() if name != "backend"
+    }
     return matplotlib.rc_context(
-        {
+        own
+        | {
             "text.parse_math": False,  # a name is a name, dollars and all
             "svg.hashsalt": "hwmodel",  # the same table gives the same bytes
             "svg.fonttype": "none",  # text stays text

@@ -1,0 +1,142 @@
+"""What lies around a command moves none of its outputs: settings, locale, streams, worker counts."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from hwmodel.cli import main
+
+MLP = "mlp-784-512-512-10 --hardware ascend"
+JOBS = (  # {n}: files are called otherwise in the other place, as its folder is
+    f"compare {MLP} --methods fp,binaryconnect,bold --out compared",
+    f"report {MLP} --method bold -o {{n}}.csv",
+    "plot {n}.csv -o {n}.pdf",
+    f"explain {MLP} --method bold --layer fc2",
+    f"sensitivity {MLP} --methods fp,bold --samples 2 --csv - --jobs {{jobs}}",
+    "tile --hardware ascend --conv N=2,M=8,C=4,H=7,W=7,K=3,pad=1 --bits 16,16,16",
+    "network show deep-mlp",
+    "sweep sweep.yaml --out {n}.sweep.csv --jobs {jobs}",
+    "best {n}.sweep.csv --csv -",
+    "plot {n}.sweep.csv -o {n}.svg --kind lines --x batch",
+)
+SWEEP = """
+{version: 1, name: s, title: t, network: mlp-784-512-512-10, hardware: ascend, method: [fp, bold],
+ accounting: paper, axes: [{batch: [1, 2]}]}
+"""
+SETTINGS = "axes.formatter.use_locale: True\naxes.facecolor: red\nlines.linewidth: 9\n"
+HERE = {"PYTHONHASHSEED": "0", "LC_ALL": "C", "TZ": "UTC"}
+THERE = {"PYTHONHASHSEED": "7", "LC_ALL": "fr_FR.ISO-8859-1", "TZ": "Pacific/Chatham"}
+PROGRAM = """
+import contextlib, json, locale, shlex, sys
+from hwmodel.cli import main
+
+with contextlib.suppress(locale.Error):
+    locale.setlocale(locale.LC_ALL, "")  # as few programs do, and Python alone does not
+encoding, *jobs = json.loads(sys.argv[1])
+for number, job in enumerate(jobs):
+    sys.argv = ["hwmodel", *shlex.split(job)]
+    with open(f"printed{number}", "w", encoding=encoding) as out, contextlib.redirect_stdout(out):
+        try:
+            main()
+        except SystemExit as end:
+            if end.code:
+                sys.exit(f"{job}: exit code {end.code}")
+with open("place", "w") as file:
+    json.dump([locale.str(0.5), hash("x")], file)
+"""
+
+
+@pytest.fixture(scope="module")
+def french(tmp_path_factory):
+    """Where the locale of a decimal comma is, made from the system's sources if there are such."""
+    folder = tmp_path_factory.mktemp("locales")
+    if shutil.which("localedef"):
+        command = ["localedef", "-i", "fr_FR", "-f", "ISO-8859-1", str(folder / THERE["LC_ALL"])]
+        subprocess.run(command, capture_output=True, timeout=60)
+    return {"LOCPATH": str(folder)} if any(folder.iterdir()) else {}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, french):
+    """All that the jobs print and write, in two places at once."""
+    made = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("there")
+    (made[1] / "matplotlibrc").write_text(SETTINGS)  # read from the present folder
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    running = []
+    for folder, place, encoding in zip(
+        made, (HERE, THERE | french), ("utf-8", "latin-1"), strict=True
+    ):
+        (folder / "sweep.yaml").write_text(SWEEP)
+        jobs = [job.format(n=f"in-{folder.name}", jobs=len(running) + 1) for job in JOBS]
+        command = [sys.executable, "-c", PROGRAM, json.dumps([encoding, *jobs])]
+        running.append(
+            subprocess.Popen(
+                command, cwd=folder, env=os.environ | path | place, stderr=subprocess.PIPE
+            )
+        )
+    said = [process.communicate()[1] for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
+    return made
+
+
+def content(folder):
+    apart = ("place", "matplotlibrc")
+    return {
+        path.relative_to(folder).as_posix().replace(f"in-{folder.name}", "made"): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in apart
+    }
+
+
+def test_no_output_is_moved(folders):
+    here, there = map(content, folders)
+    assert [name for name in here | there if here.get(name) != there.get(name)] == []
+
+
+def test_there_are_outputs_of_every_kind(folders):
+    here = content(folders[0])
+    assert {"made.csv", "made.pdf", "made.sweep.csv", "made.svg"} <= here.keys()
+    drawn = {name.rpartition(".")[2] for name in here if name.startswith("compared/")}
+    assert drawn == {"csv", "png", "svg"}
+    for number, job in enumerate(JOBS):
+        printed = here[f"printed{number}"].decode("utf-8")
+        assert "{n}" in job or len(printed) > 200, job
+    assert "─" in here["printed0"].decode("utf-8")  # the rule of a table, which Latin-1 lacks
+
+
+def test_the_other_place_is_another(folders):
+    """Otherwise the first test would try less than it says."""
+    (point, one), (comma, other) = (
+        json.loads((folder / "place").read_text()) for folder in folders
+    )
+    assert point == "0.5" and one != other
+    if comma == point:
+        pytest.skip(f"no locale {THERE['LC_ALL']} here, and no means to make it")
+    assert comma == "0,5"
+
+
+@pytest.mark.parametrize(
+    ("terminal", "asked", "encoding"),
+    [(False, "", "utf-8"), (True, "", "latin-1"), (False, "latin-1", "latin-1")],
+    ids=["pipe", "terminal", "asked for"],
+)
+def test_only_pipes_and_files_are_always_utf_8(monkeypatch, terminal, asked, encoding):
+    """A terminal reads its own encoding, and who sets PYTHONIOENCODING means it."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    out.isatty = lambda: terminal
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.argv", ["hwmodel", "network", "show", "deep-mlp"])
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+    if asked:
+        monkeypatch.setenv("PYTHONIOENCODING", asked)
+    with pytest.raises(SystemExit):
+        main()
+    out.flush()
+    assert b"32 x 32" in out.buffer.getvalue()
+    assert ("─".encode() in out.buffer.getvalue()) == (encoding == "utf-8")
+    assert out.encoding == encoding
