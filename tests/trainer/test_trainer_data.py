@@ -43,7 +43,7 @@ def test_mnist_5k_is_balanced_and_shuffled():
 @pytest.mark.parametrize("name", ["digits", "mnist-5k"])
 def test_a_package_that_is_missing_is_named_with_its_extra(name, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
-    with pytest.raises(DataError, match=r"not installed; 'pip install hwmodel\[data\]' brings it"):
+    with pytest.raises(DataError, match=r"not installed: pip install 'hwmodel\[data\]'"):
         load_dataset(name)
 
 
