@@ -370,14 +370,12 @@ def started(*arguments, cwd, seed="0", code=None):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", [COMPARE, REPORT])
-def test_a_rerun_gives_the_same_bytes_whatever_the_hash_seed(tmp_path, arguments):
+def test_a_rerun_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
         folder.mkdir()
     processes = [
-        started(*arguments, cwd=folder, seed=seed)
-        for folder, seed in zip(folders, "17", strict=True)
+        started(*REPORT, cwd=folder, seed=seed) for folder, seed in zip(folders, "17", strict=True)
     ]
     said = [process.communicate() for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
