@@ -255,7 +255,7 @@ def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[s
             )
     everything = sum(prod(node.output_shape) for node in nodes)
     layers = [
-        f"{kind}: {len(sizes)} layers, {sum(sizes):,} output elements an image "
+        f"{kind}: {_several(len(sizes), 'layer')}, {sum(sizes):,} output elements an image "
         f"({100 * sum(sizes) / everything:.1f} % of the network's)"
         for kind, sizes in left.items()
     ]
@@ -272,7 +272,11 @@ def _signals_left_out(nodes: Sequence[Node], streamed: bool) -> Iterator[str]:
         left |= _sums_left_out(nodes)
     for what, found in left.items():
         if found:
-            yield f"{what}: {len(found)} tensors"
+            yield f"{what}: {_several(len(found), 'tensor')}"
+
+
+def _several(number: int, word: str) -> str:
+    return f"{number:,} {word}{'s' if number > 1 else ''}"
 
 
 def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
