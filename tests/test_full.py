@@ -162,7 +162,7 @@ def test_an_operator_without_a_model_is_listed_with_its_share_and_strict_refuses
     elements = 10
     whole = 6 * MAP + 2 * 10
     assert left[0] == (
-        f"FFT: 1 layers, {elements} output elements an image "
+        f"FFT: 1 layer, {elements} output elements an image "
         f"({100 * elements / whole:.1f} % of the network's)"
     )
     with pytest.raises(ShapeError, match="layer odd is the operator 'FFT', which has no model"):

@@ -299,7 +299,7 @@ def test_what_is_left_out_of_signals_is_listed_only_where_it_is():
     cut = {"name": "cut", "kind": "slice", "start": 0, "stop": 2}
     rest = {"name": "rest", "kind": "slice", "inputs": ["conv"], "start": 2, "stop": 4}
     joined = {"name": "joined", "kind": "concat", "inputs": ["cut", "rest"]}
-    line = "zeros in the signals of tensors that slices take only a part of: 1 tensors"
+    line = "zeros in the signals of tensors that slices take only a part of: 1 tensor"
     conv = {"name": "conv", **CONV}
     assert line in reported(conv, cut, LAST).not_counted
     assert line not in reported(conv, cut, LAST, mode="inference").not_counted
@@ -316,9 +316,9 @@ def test_without_streams_sums_of_signals_and_gradients_are_listed():
     ]  # fmt: skip
     layers[3:3] = [{"name": "sharer", **CONV, "shares": "conv"}]
     lines = {
-        "adding up the signals of tensors that several layers take: 1 tensors",
-        "adding up the gradients of weights that several layers share: 1 tensors",
-        "summing the gradients of learned constants over the images: 1 tensors",
+        "adding up the signals of tensors that several layers take: 1 tensor",
+        "adding up the gradients of weights that several layers share: 1 tensor",
+        "summing the gradients of learned constants over the images: 1 tensor",
     }
     assert lines <= set(reported(*layers, accounting=load(Accounting, "paper")).not_counted)
     assert not lines & set(reported(*layers).not_counted)

@@ -334,8 +334,8 @@ def test_what_has_no_model_is_passed_over_by_name(tmp_path):
     path = save(tmp_path, nodes, {"x": [1, 4, 5, 5]}, domains=["my.ops"])
     report = evaluate(path, "ascend", "fp")
     assert [line for line in report.not_counted if line.startswith(("LRN", "my.ops.Foo"))] == [
-        "LRN: 1 layers, 100 output elements an image (33.3 % of the network's)",
-        "my.ops.Foo: 1 layers, 100 output elements an image (33.3 % of the network's)",
+        "LRN: 1 layer, 100 output elements an image (33.3 % of the network's)",
+        "my.ops.Foo: 1 layer, 100 output elements an image (33.3 % of the network's)",
     ]
 
 
