@@ -45,6 +45,11 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """With the names of `__getattr__`, so that an interactive shell completes them."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Public names whose modules take long to import, on first use."""
     if name not in _HOMES:

@@ -11,7 +11,7 @@ from hwmodel.accounting import Accounting
 from hwmodel.energy import COMPUTE
 from hwmodel.errors import HwmodelError, Infeasible, TooLarge
 from hwmodel.evaluation import Report, Tiler, evaluate
-from hwmodel.files import NamedSpec, bundled, load
+from hwmodel.files import NamedSpec, Spec, bundled, load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
 from hwmodel.network import Network, load_network, zoo
@@ -72,8 +72,8 @@ class _Cell(NamedTuple):
 
 def compare(
     network: str | Path | Network,
-    hardware: Sequence[str | Path | Hardware],
-    methods: Sequence[str | Path | Method],
+    hardware: str | Path | Hardware | Sequence[str | Path | Hardware],
+    methods: str | Path | Method | Sequence[str | Path | Method],
     *,
     baseline: str | Path | Method | None = None,
     accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = "paper",
@@ -86,6 +86,7 @@ def compare(
     Everything is loaded before the first line is computed.
 
     Args:
+        hardware, methods: one, or several.
         baseline: the method that is 100 %, by default each accounting's.
         accounting: one, or several to be set side by side.
         traces: of training runs; a method that one of them was trained with takes its figures.
@@ -93,11 +94,9 @@ def compare(
     Raises: HwmodelError, as `evaluate`.
     """
     network = load_network(network)
-    chips = [load(Hardware, chip) for chip in hardware]
-    rules = [load(Method, method) for method in methods]
-    single = isinstance(accounting, (str, Path, Accounting))
-    several = cast(Sequence[str | Path | Accounting], [accounting] if single else accounting)
-    choices = [load(Accounting, choice) for choice in several]
+    chips = _loaded(Hardware, hardware)
+    rules = _loaded(Method, methods)
+    choices = _loaded(Accounting, accounting)
     for specs in (chips, rules, choices):
         distinct(specs)
     references = [load(Method, baseline or choice.baseline) for choice in choices]
@@ -107,6 +106,13 @@ def compare(
         for choice, reference in zip(choices, references, strict=True)
     ]
     return _lines(plan, batch, mode, {trace.run.method: trace for trace in traces})
+
+
+def _loaded(kind: type[Spec], given: str | Path | Spec | Sequence[str | Path | Spec]) -> list[Spec]:
+    """Specs of a name, path or value, or of several. Raises: HwmodelError."""
+    single = isinstance(given, (str, Path, kind))
+    several = cast(Sequence[str | Path | Spec], [given] if single else given)
+    return [load(kind, one) for one in several]
 
 
 def reached(

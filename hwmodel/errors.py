@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = ["DataError", "HwmodelError", "Infeasible", "NameUnknown", "ShapeError", "SpecError"]
-__all__ += ["SpecWarning", "TooLarge", "near", "nearest", "one_line"]
+__all__ += ["SpecWarning", "TooLarge", "many", "near", "nearest", "one_line"]
 
 LONGEST = 1000  # characters of a message
 
@@ -43,6 +43,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close := near(word, names):
         return f"did you mean {close!r}?"
     return f"known: {', '.join(names)}" if names else "none is known"
+
+
+def many(count: int, thing: str) -> str:
+    """A number of things.
+
+    >>> many(1, "layer"), many(2000, "layer")
+    ('1 layer', '2,000 layers')
+    """
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def one_line(message: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hwmodel.accounting import Accounting
 from hwmodel.energy import Product, Row, Stream, product_rows, stream_rows
-from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge
+from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge, many
 from hwmodel.files import load
 from hwmodel.hardware import Hardware
 from hwmodel.measured import Measures, measures
@@ -255,7 +255,7 @@ def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[s
             )
     everything = sum(prod(node.output_shape) for node in nodes)
     layers = [
-        f"{kind}: {_several(len(sizes), 'layer')}, {sum(sizes):,} output elements an image "
+        f"{kind}: {many(len(sizes), 'layer')}, {sum(sizes):,} output elements an image "
         f"({100 * sum(sizes) / everything:.1f} % of the network's)"
         for kind, sizes in left.items()
     ]
@@ -272,11 +272,7 @@ def _signals_left_out(nodes: Sequence[Node], streamed: bool) -> Iterator[str]:
         left |= _sums_left_out(nodes)
     for what, found in left.items():
         if found:
-            yield f"{what}: {_several(len(found), 'tensor')}"
-
-
-def _several(number: int, word: str) -> str:
-    return f"{number:,} {word}{'s' if number > 1 else ''}"
+            yield f"{what}: {many(len(found), 'tensor')}"
 
 
 def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
@@ -314,5 +310,6 @@ def refuse_unknown(network: Network) -> None:
         first = unknown[0]
         raise ShapeError(
             f"{network.name}: layer {first.name} is the operator {first.operator!r}, which has no "
-            f"model ({len(unknown)} such layers); without --strict it is listed as not counted"
+            f"model ({many(len(unknown), 'such layer')}); without --strict it is listed as not "
+            "counted"
         )

@@ -273,9 +273,7 @@ class Method(NamedSpec):
         for node in nodes:
             name, rule = node.layer.name, self._first(self.tensors, node, "tensors")
             ins = [edges[source] for source in node.inputs]
-            sums = self._sum_bits(node, ins, accounting)
-            if (own := found[name]) is not None and node.weights:
-                sums = own.sum_bits or sums
+            sums = self._sum_bits(node, ins, accounting, found[name])
             bits = _width_of(rule.bits, sums, accounting, node.layer.bits)
             if rule.bits == AS_INPUT:
                 bits = max((edge.bits for edge in ins), default=full)
@@ -285,15 +283,19 @@ class Method(NamedSpec):
             edges[name] = Edge(bits, signal, sums, rule.format == "floating")
         return edges
 
-    def _sum_bits(self, node: Node, ins: list[Edge], accounting: Accounting) -> int:
+    def _sum_bits(
+        self, node: Node, ins: list[Edge], accounting: Accounting, own: LayerMeasures | None
+    ) -> int:
         """Width of a layer's sums: as many bits as its terms need, where these are +1 and -1.
 
-        Elsewhere a full-precision word; so, too, where such a word is one of the terms.
+        If a trace has measured it (`own`), that many. Elsewhere a full-precision word; so, too,
+        where such a word is one of the terms.
         """
         full = accounting.full_precision_bits
         if node.weights:
             logic = self.treatment(node, accounting).arithmetic["forward"] == "logic"
-            return node.terms.bit_length() if logic else full
+            measured = own.sum_bits if own else None
+            return (measured or node.terms.bit_length()) if logic else full
         if node.layer.kind == "add":
             return max([node.terms.bit_length(), *(edge.sum_bits for edge in ins if edge.bits > 1)])
         return max((edge.sum_bits for edge in ins), default=full)

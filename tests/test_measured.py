@@ -5,7 +5,7 @@ import pytest
 from hwmodel import evaluate
 from hwmodel.comparison import compare, reached
 from hwmodel.measured import measures
-from hwmodel.trace import Trace
+from hwmodel.trace import Trace, write_trace
 
 BITS = {"conv2": (9, 7, 11), "fc4": (8, 6, 5)}  # sums, signals, optimizer's memory
 
@@ -92,6 +92,33 @@ def test_a_method_without_boolean_training_takes_nothing_of_a_trace():
     plain = evaluate("conv-small", "ascend", "binarynet", accounting="full")
     traced = evaluate("conv-small", "ascend", "binarynet", accounting="full", trace=trace())
     assert plain.rows == traced.rows
+
+
+@pytest.mark.parametrize("network", ["conv-small", "vgg-small"])
+def test_only_sums_of_truth_values_take_a_measured_width(network):
+    """Full-precision sums are full-precision words, whatever a layer of their name or kind had."""
+    full = evaluate(network, "ascend", "fp", accounting="full", trace=trace())
+    assert {edge.sum_bits for edge in full.edges.values()} == {32}
+    boolean = evaluate(network, "ascend", "bold", accounting="full", trace=trace())
+    last = {"conv-small": "fc5", "vgg-small": "fc3"}[network]
+    assert boolean.edges[last].sum_bits == 32  # the classifier stays in full precision
+
+
+def test_a_report_says_whose_trace_it_took(hwmodel, tmp_path):
+    write_trace(trace(), tmp_path / "t.json")
+    asked = (
+        "report",
+        "vgg-small-1fc",
+        "--hardware",
+        "ascend",
+        "--method",
+        "bold",
+        "--trace",
+        "t.json",
+    )
+    code, out, _ = hwmodel(*asked, "--csv", "t.csv")
+    assert code == 0
+    assert "the trace is of n trained by bold on d: layers take" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

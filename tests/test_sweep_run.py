@@ -227,6 +227,16 @@ def test_a_scheduler_that_is_not_there_is_named(hwmodel, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*.parts"))
 
 
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:1", "tcp://host", "tcp://a b:1"])
+def test_half_an_address_of_a_scheduler_is_refused_at_once(address, hwmodel, tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "sizes.yaml").write_text(SWEEP)
+    code, _, err = hwmodel("sweep", "sizes.yaml", "--scheduler", address)
+    rule = "is no address as tcp://host:8786"
+    assert (code, err) == (2, f"hwmodel: --scheduler {address!r}: {rule}\n")
+    assert not list(tmp_path.glob("*.parts"))
+
+
 def test_parquet_has_the_values_of_the_csv(hwmodel, tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "sizes.yaml").write_text(PAPER)

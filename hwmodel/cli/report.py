@@ -122,7 +122,7 @@ def _pieces(found: Report, asked: Question, tensors: bool) -> list[RenderableTyp
 
     pieces: list[RenderableType | str] = [*report_tables(found)]
     if asked.traces:
-        pieces += moved_tables(asked.report(traced=False), found)
+        pieces += moved_tables(asked.report(traced=False), found, asked.traces[0].run)
     if tensors:
         pieces.append(tensor_table(found))
     return pieces

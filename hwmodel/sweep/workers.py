@@ -7,6 +7,7 @@ at a time, so that memory stays bounded; a task whose worker dies is asked for a
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -108,6 +109,8 @@ def _cluster(scheduler: str) -> Iterator[Workers]:
         from distributed import Client, KilledWorker
     except ImportError:
         raise HwmodelError("--scheduler needs Dask: pip install 'hwmodel[cluster]'") from None
+    if not re.fullmatch(r"\w+://\S+:\d+", scheduler):  # for half an address Dask waits, and fails
+        raise HwmodelError(f"--scheduler {scheduler!r}: is no address as tcp://host:8786")
     try:
         client = Client(scheduler, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -67,6 +67,8 @@ def _accuracies(axes: Axes, trace: Trace, steps: list[int]) -> None:
 
 def _flips(axes: Axes, trace: Trace, steps: list[int]) -> None:
     """One line a layer; at a rate of 0 a logarithm has nothing to show, and the line breaks."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     for index, shape in enumerate(trace.layers):
         rates = [e.layers[index].flip_rate for e in trace.epochs]
         if any(rates):
@@ -75,5 +77,8 @@ def _flips(axes: Axes, trace: Trace, steps: list[int]) -> None:
     axes.set_ylabel("weights flipped in a step [%]")
     if axes.lines:
         axes.set_yscale("log")
+        # numbers as they are: a minor tick of Matplotlib's own is a power in mathematics
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.legend(frameon=False)

@@ -12,6 +12,7 @@ from hwmodel.evaluation import Report
 from hwmodel.layers import Shape
 from hwmodel.network import INPUT
 from hwmodel.published import PublishedTable
+from hwmodel.trace import Run
 from hwmodel.training import Training
 from hwmodel.views.tables import layer_sums, scale, what, whole_run
 
@@ -224,7 +225,7 @@ def reached_table(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Table
     return listed
 
 
-def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType | str]:
+def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[RenderableType | str]:
     """What a trace put in the place of the accounting's assumptions, and what that did."""
     divisor, unit = scale(assumed.energy, assumed.unit)
     listed = table(
@@ -257,4 +258,6 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
         f"with the trace {measured.energy / divisor:,.2f} {unit}, assumed "
         f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %); accumulator widths and flip "
         "rates are in the energies\n"
+        f"the trace is of {run.network} trained by {run.method} on {run.dataset}: layers take the "
+        "figures of their name there, else of the Boolean layers of their kind\n"
     )

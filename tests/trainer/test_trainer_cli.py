@@ -104,6 +104,26 @@ def test_the_figure_shows_what_the_trace_holds(name, tmp_path):
     figure.savefig(tmp_path / "f.png")
 
 
+@pytest.mark.parametrize("highest", [0.0085, 0.4])
+def test_flip_rates_have_plain_numbers_on_their_axis(highest):
+    """Within a decade Matplotlib numbers minor ticks, in mathematics, which is switched off."""
+    trace = train(small.settings(epochs=1), small.images())
+    (epoch,) = trace.epochs
+    rates = (highest, 0.0011)
+    layers = [
+        layer.model_copy(update={"flip_rate": rates[i % 2]}) for i, layer in enumerate(epoch.layers)
+    ]
+    shown = trace.model_copy(
+        update={"epochs": (epoch.model_copy(update={"layers": tuple(layers)}),)}
+    )
+    figure = training_figure(shown)
+    figure.canvas.draw()
+    axis = figure.axes[2].yaxis
+    texts = [label.get_text() for label in axis.get_ticklabels(which="both")]
+    numbers = [float(text) for text in texts if text]  # none is a power written out
+    assert len([n for n in numbers if 0.11 <= n <= 100 * highest]) >= 2
+
+
 def test_the_figure_of_a_frozen_run_has_no_flips_to_draw(tmp_path):
     trace = train(small.settings(freeze=True), small.images())
     figure = training_figure(trace)
