@@ -36,7 +36,7 @@ TILE = (
     "--bits",
     "16,16,16",
 )
-LIBRARIES = ("matplotlib", "numpy", "onnx", "pyarrow", "xlsxwriter")
+LIBRARIES = ("matplotlib", "numpy", "onnx", "pyarrow", "pydantic", "xlsxwriter")
 # A file and the command that makes it: under its own name, or on standard output where it does not name
 # it. Commands run in this order, so that later ones read what earlier ones made.
 JOBS = {
@@ -101,7 +101,7 @@ JOBS_OF_EXTRAS = {
     "traced.csv": ("report", "deep-mlp", "--hardware", "ascend", "--method", "bold", "--trace", "trace.json", "--csv", "-"),
 }  # fmt: skip
 # A format is its library's, and sums of real numbers NumPy's: equal only under one version of it.
-GIVEN = {".svg": "matplotlib", ".parquet": "pyarrow", ".xlsx": "xlsxwriter", "trace.json": "numpy", "traced.csv": "numpy"}  # fmt: skip
+GIVEN = {".svg": "matplotlib", ".parquet": "pyarrow", ".xlsx": "xlsxwriter", "schema.json": "pydantic", "trace.json": "numpy", "traced.csv": "numpy"}  # fmt: skip
 MODEL = """
 from onnx import TensorProto as T, helper as h
 value = h.make_tensor_value_info
