@@ -187,6 +187,20 @@ def test_tensors_beyond_the_eighth_are_one_part_and_nothing_is_lost():
     assert "4 other" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
+def test_panels_with_many_tensors_share_one_legend_and_a_single_tensor_is_named():
+    names = {"fp": 9, "bold": 10, "xnor-net": 12}
+    records = []
+    for method, many in names.items():
+        rows = reported("conv1", method=method)
+        records += [row | {"tensor": f"tensor {i % many}"} for i, row in enumerate(rows)]
+    figure = figure_of(records, "levels")
+    shown_names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert sorted(set(shown_names)) == sorted(shown_names)
+    assert [name for name in shown_names if "other" in name] == ["other"]
+    alone = figure_of(records[: len(records) // 3], "levels").legends[0].get_texts()
+    assert {text.get_text() for text in alone} == {f"tensor {i}" for i in range(9)}
+
+
 def test_cells_are_the_shares_of_tensors_at_levels_and_a_pair_without_rows_is_blank():
     records = [r | {"energy": "1"} for r in reported("conv1") if r["pass"] == "forward"]
     records[0]["energy"] = "3"  # of I at DRAM; 3 + 6 x 1 = 9 in all

@@ -158,7 +158,8 @@ def _stack(page: Page, group: Sequence[Record], along: str, across: str) -> Stac
     """A group's energy in a unit that suits it, summed by two columns of the table."""
     places, parts = _in_turn(unique(group, along)), _in_turn(unique(group, across))
     found = sums(group, lambda record: (record[across], record[along]))
-    kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), MOST_PARTS)
+    most = len(parts) if len(parts) == MOST_PARTS + 1 else MOST_PARTS  # one is not put together
+    kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), most)
     whole = fsum(found.values())
     total, in_total = scale(whole, group[0]["unit"])
     divisor, unit = scale(
@@ -168,7 +169,8 @@ def _stack(page: Page, group: Sequence[Record], along: str, across: str) -> Stac
     others = [p for p in parts if p not in kept]
     if others:
         rest = [fsum(found.get((p, x), 0) for p in others) / divisor for x in places]
-        heights[f"{len(others)} {OTHERS}"] = rest
+        # panels share a legend: how many are put together is not the same in each
+        heights[OTHERS if len(page.groups) > 1 else f"{len(others)} {OTHERS}"] = rest
     title = f"{page.name(group)}: {whole / total:,.4g} {in_total}"
     return Stack(title, places, heights, f"energy, {unit}")
 
