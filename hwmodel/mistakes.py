@@ -78,17 +78,14 @@ def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: P
         return f"{where}: {field} is not a field; {hint}"
     if wrong == "missing":
         more = "; write 'version: 1'" if location == ("version",) else ""
-        beside = [loc for loc in _missing(errors) if loc[:-1] == location[:-1] and loc != location]
+        missing = [error["loc"] for error in errors if error["type"] == "missing"]
+        beside = [loc for loc in missing if loc[:-1] == location[:-1] and loc != location]
         listed = ", ".join([field, *(str(loc[-1]) for loc in beside)])
         return f"{where}: {listed} {'are' if beside else 'is'} missing{more}"
     problem = _rule(first, value)
     shown = field if wrong == "value_error" else f"{field} {show(value)}"  # ours show it
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return ": ".join(part for part in (where, shown, problem) if part) + more
-
-
-def _missing(errors: list[Any]) -> list[Location]:
-    return [error["loc"] for error in errors if error["type"] == "missing"]
 
 
 def _rank(error: Any) -> int:

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import shutil
+import subprocess
 
 import pytest
 from hypothesis import settings
@@ -24,6 +26,21 @@ def hwmodel(tmp_path, monkeypatch, capsys):
         return stopped.value.code or 0, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture(scope="session")
+def locales(tmp_path_factory):
+    """The environment with locales of decimal commas, made of the system's sources if it has any.
+
+    Without the system's rights: in a folder of their own.
+    """
+    folder = tmp_path_factory.mktemp("locales")
+    if shutil.which("localedef"):
+        for name in ("de_DE.UTF-8", "tr_TR.UTF-8", "fr_FR.ISO-8859-1"):
+            language, _, letters = name.partition(".")
+            command = ["localedef", "-i", language, "-f", letters, str(folder / name)]
+            subprocess.run(command, capture_output=True, timeout=60)
+    return {"LOCPATH": str(folder)} if any(folder.iterdir()) else {}
 
 
 @pytest.fixture

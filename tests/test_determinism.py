@@ -4,7 +4,6 @@ What else every command prints and writes: `test_surroundings.py`.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -38,17 +37,6 @@ except locale.Error:  # is not there
 from hwmodel.cli import main
 main()
 """
-
-
-@pytest.fixture(scope="module")
-def locales(tmp_path_factory):
-    """Folder of locales of decimal commas, made from the system's sources without its rights."""
-    folder = tmp_path_factory.mktemp("locales")
-    if shutil.which("localedef"):
-        for name in ("de_DE", "tr_TR"):
-            command = ["localedef", "-i", name, "-f", "UTF-8", str(folder / f"{name}.UTF-8")]
-            subprocess.run(command, capture_output=True, timeout=60)
-    return {"LOCPATH": str(folder)} if any(folder.iterdir()) else {}
 
 
 def said(arguments, place, cwd):

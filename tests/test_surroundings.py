@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -52,24 +51,14 @@ with open("place", "w") as file:
 
 
 @pytest.fixture(scope="module")
-def french(tmp_path_factory):
-    """Where the locale of a decimal comma is, made from the system's sources if there are such."""
-    folder = tmp_path_factory.mktemp("locales")
-    if shutil.which("localedef"):
-        command = ["localedef", "-i", "fr_FR", "-f", "ISO-8859-1", str(folder / THERE["LC_ALL"])]
-        subprocess.run(command, capture_output=True, timeout=60)
-    return {"LOCPATH": str(folder)} if any(folder.iterdir()) else {}
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory, french):
+def folders(tmp_path_factory, locales):
     """All that the jobs print and write, in two places at once."""
     made = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("there")
     (made[1] / "matplotlibrc").write_text(SETTINGS)  # read from the present folder
     path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     running = []
     for folder, place, encoding in zip(
-        made, (HERE, THERE | french), ("utf-8", "latin-1"), strict=True
+        made, (HERE, THERE | locales), ("utf-8", "latin-1"), strict=True
     ):
         (folder / "sweep.yaml").write_text(SWEEP)
         jobs = [job.format(n=f"in-{folder.name}", jobs=len(running) + 1) for job in JOBS]

@@ -71,8 +71,7 @@ def deliver(
     written = WRITERS[to.target.format](result) if to.target else ""
     folder = told(tables, f"{notes}\n{result.provenance}", written, to)
     if to.html is not None:
-        write(to.html, page)
-        say(f"wrote {to.html}")
+        handed(page, to.html)
     if folder is None:
         return
     made = folder / f"{stem}.csv"
@@ -90,8 +89,6 @@ def told(
     tables: Iterable[RenderableType | str], notes: str, written: str | bytes, to: Destination
 ) -> Path | None:
     """The part of `deliver` before the folder, and the folder; None where none is wanted."""
-    from hwmodel.files import write
-
     if to.target and to.target.path is None:
         sys.stdout.write(str(written))
         say(notes)
@@ -99,19 +96,18 @@ def told(
         show(tables)
         typer.echo(notes)
     if to.target and to.target.path is not None:
-        write(to.target.path, written)
-        say(f"wrote {to.target.path}")
+        handed(written, to.target.path)
     return to.out or (None if to.target or to.html else REPORTS)
 
 
-def handed(text: str, to: str | Path, more: str = "") -> None:
-    """Text to a file, whole or not at all, or to standard output where `to` is "-"."""
+def handed(content: str | bytes, to: str | Path, more: str = "") -> None:
+    """Content to a file, whole or not at all, or to standard output where `to` is "-"."""
     from hwmodel.files import write
 
     if str(to) == "-":
-        typer.echo(text, nl=False)
+        typer.echo(content, nl=False)
     else:
-        write(Path(to), text)
+        write(Path(to), content)
         say(f"wrote {to}{more}")
 
 

@@ -199,9 +199,7 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
     cost = pair_cost(space.rule, window, outs.extent, taps.extent, anew)
     limit = int(space.limit / max(cost / 10, 1))
     (out, out_cut), (tap, tap_cut) = (
-        _useful_chains(space.budget, box, limit)
-        if _even(cuts)
-        else _chains(space.budget, box, limit)
+        (_useful_chains if _even(cuts) else _chains)(space.budget, box, limit)
         for box, cuts in ((outs, by_out), (taps, by_tap))
     )
     if len(out) * len(tap) > limit // (30 if together else 100):
