@@ -141,6 +141,16 @@ def test_a_table_s_gradient_is_a_full_precision_word_under_narrow_signals():
     assert operations(report, "table", "backward_weight") == {"add": rows}
 
 
+def test_a_lookup_reads_a_row_of_full_precision_words_for_every_token():
+    """2 images of 7 tokens take 14 rows of 5 words, and hand them on as 70 numbers of 8 bit."""
+    method = narrow().model_copy(update={"kept": ()})
+    report = reported(TABLE, LAST, shape=(1, TOKENS, 1), method=method)
+    tokens, *moved = counted(report, "table", "forward")
+    assert tokens[:2] == ("I", 14)
+    assert moved == [("F", 70, 70 * 32), ("O", 70, 70 * 8)]
+    assert operations(report, "table", "forward") == {}
+
+
 def test_a_constant_has_no_input_of_which_a_sum_could_be_kept():
     report = reported({"name": "conv", **CONV}, CONSTANT, SUM, LAST, method=narrow())
     assert counted(report, "constant", "backward_weight")[1] == ("dO", 2 * 16, 16 * 2 * 16)
