@@ -339,6 +339,48 @@ def test_what_has_no_model_is_passed_over_by_name(tmp_path):
     ]
 
 
+def branch(*nodes, results=("b",)):
+    infos = [helper.make_tensor_value_info(name, FLOAT, None) for name in results]
+    return helper.make_graph(nodes, "branch", [], infos)
+
+
+def looped():
+    """A body that takes `h` from around it; it goes round twice."""
+    given = [("i", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("v", FLOAT, None)]
+    given = [helper.make_tensor_value_info(*one) for one in given]
+    infos = [("more", TensorProto.BOOL, []), ("w2", FLOAT, None)]
+    infos = [helper.make_tensor_value_info(*one) for one in infos]
+    nodes = [node("Identity", "go", "more"), node("Add", "v h", "w2")]
+    body = helper.make_graph(nodes, "body", given, infos)
+    return node("Loop", "twice yes zeros", "f", body=body)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        node("If", "yes", "f", then_branch=branch(node("Relu", "h", "b")),
+             else_branch=branch(node("Neg", "h", "b"))),
+        node("If", "yes", "f", else_branch=branch(node("Neg", "h", "b")),
+             then_branch=branch(node("If", "yes", "b",
+                                     then_branch=branch(node("Relu", "h", "c"), results=["c"]),
+                                     else_branch=branch(node("Neg", "h", "c"), results=["c"])))),
+        looped(),
+    ],
+)  # fmt: skip
+def test_a_branch_or_a_body_takes_tensors_from_around_it(tmp_path, inner):
+    """Though all its own inputs are constants, what comes after depends on the network's input."""
+    nodes = [node("Conv", "x w", "h"), inner, node("Conv", "f w")]
+    constants = {"w": (4, 4, 1, 1), "zeros": (1, 4, 5, 5)}
+    constants |= {"yes": ((), TensorProto.BOOL, [True]), "twice": ((), TensorProto.INT64, [2])}
+    shape = [
+        helper.make_tensor_value_info("f", FLOAT, [1, 4, 5, 5])
+    ]  # of a loop's, none is inferred
+    found = imported(tmp_path, nodes, {"x": [1, 4, 5, 5]}, constants, value_info=shape)
+    assert [layer.layer.kind for layer in found] == ["conv", "uncounted", "conv"]
+    assert [layer.macs for layer in found] == [400, 0, 400]  # 4 x 4 x 5 x 5
+    assert found[1].layer.operator == inner.op_type
+
+
 # Widths
 
 

@@ -13,7 +13,7 @@ from stat import S_ISREG
 from typing import Any
 
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
-from hwmodel.importers.onnx_contents import Node, contents_of
+from hwmodel.importers.onnx_contents import STANDARD, Node, contents_of
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
@@ -24,7 +24,6 @@ __all__ = ["from_onnx", "input_shapes"]
 
 SMALL = 2**20  # B; a file up to this size is read as it is
 LARGEST = 2**31 - 1  # B; what a protocol buffer can hold
-STANDARD = ("", "ai.onnx")
 
 
 def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None = None) -> Network:

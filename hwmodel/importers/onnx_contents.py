@@ -11,7 +11,11 @@ from typing import Any, NamedTuple
 
 from hwmodel.importers.graph import Dims
 
-__all__ = ["Contents", "Node", "TensorType", "Types", "contents_of"]
+__all__ = ["STANDARD", "Contents", "Node", "TensorType", "Types", "contents_of"]
+
+
+STANDARD = ("", "ai.onnx")
+_WITH_GRAPHS = ("If", "Loop", "Scan", "SequenceMap")  # of the standard operators
 
 
 class Node(NamedTuple):
@@ -19,7 +23,7 @@ class Node(NamedTuple):
 
     operator: str
     domain: str
-    inputs: list[str]
+    inputs: list[str]  # those that its own graphs take from around them come last
     outputs: list[str]
     message: Any
 
@@ -39,11 +43,30 @@ def contents_of(graph: Any) -> Contents:
     sparse = list(graph.sparse_initializer)
     known = stored.keys() | {tensor.values.name for tensor in sparse}
     return Contents(
-        [Node(n.op_type, n.domain, n.input[:], n.output[:], n) for n in graph.node],
+        [Node(n.op_type, n.domain, _taken(n), n.output[:], n) for n in graph.node],
         stored,
         sparse,
         [given for given in graph.input if given.name not in known],
     )
+
+
+def _taken(node: Any) -> list[str]:
+    """Every tensor that a node takes: a branch or a body may take any that is in sight."""
+    inputs: list[str] = node.input[:]
+    if node.op_type not in _WITH_GRAPHS and node.domain in STANDARD:
+        return inputs
+    graphs = [g for a in node.attribute for g in (*a.graphs, *([a.g] if a.HasField("g") else ()))]
+    outer = chain.from_iterable(map(_from_around, graphs))
+    return [*inputs, *dict.fromkeys(name for name in outer if name and name not in inputs)]
+
+
+def _from_around(graph: Any) -> list[str]:
+    """Tensors that a graph within a node takes and does not make."""
+    made = {one.name for one in (*graph.input, *graph.initializer)}
+    made |= {one.values.name for one in graph.sparse_initializer}
+    made.update(chain.from_iterable(node.output for node in graph.node))
+    taken = chain(*map(_taken, graph.node), (one.name for one in graph.output))
+    return [name for name in taken if name not in made]
 
 
 class TensorType(NamedTuple):

@@ -9,6 +9,7 @@ from hwmodel.importers import operators as ops
 from hwmodel.importers import products
 from hwmodel.importers.graph import Constant, Operand, Value, plain
 from hwmodel.importers.onnx_call import Call, Result, dims_of, window
+from hwmodel.importers.onnx_contents import STANDARD
 from hwmodel.importers.onnx_products import PRODUCTS
 from hwmodel.importers.onnx_quantizers import QUANTIZERS
 from hwmodel.layers import Activation, PixelShuffle, PixelUnshuffle, Scale
@@ -18,7 +19,7 @@ __all__ = ["convert"]
 
 def convert(call: Call) -> list[Operand]:
     """What a node's outputs are; of an operator without a model, its first output is uncounted."""
-    key = call.operator if call.domain in ("", "ai.onnx") else f"{call.domain}:{call.operator}"
+    key = call.operator if call.domain in STANDARD else f"{call.domain}:{call.operator}"
     found = _TABLE.get(key, _quantized)(call)
     if found is None:
         found = _uncounted(call)
@@ -26,7 +27,7 @@ def convert(call: Call) -> list[Operand]:
 
 
 def _uncounted(call: Call) -> list[Operand]:
-    name = call.operator if call.domain in ("", "ai.onnx") else f"{call.domain}.{call.operator}"
+    name = call.operator if call.domain in STANDARD else f"{call.domain}.{call.operator}"
     return [call.graph.uncounted(call.name, name, call.x, dims) for dims in call.dims]
 
 
