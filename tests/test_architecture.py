@@ -35,6 +35,7 @@ LADDER = [
     {"tiling/bounds"},
     {"tiling/classes", "tiling/nests", "tiling/chain_rows"},
     {"tiling/chains"},
+    {"tiling/descent"},
     {"tiling/optimal"},
     {"tiling/tile"},
     {"energy"},

@@ -85,7 +85,6 @@ class Space:
     C: Ints
     M: Ints
     limit: int  # entries of any list
-    nests: int  # nests of classes that are met
     budget: Budget  # of the whole search
 
 
@@ -115,7 +114,8 @@ def space(
     partial_sum_bits: int,
     rule: RowRule,
     ofmap_space: OfmapSpace,
-    limits: tuple[int, int, int],
+    limit: int,
+    budget: Budget,
 ) -> Space:
     """Prepare the search of `problem` on `hardware`."""
     n, height, width = problem.extent, problem.height, problem.width
@@ -140,9 +140,8 @@ def space(
         N=candidates(n.N),
         C=candidates(n.C),
         M=candidates(n.M),
-        limit=limits[0],
-        nests=limits[1],
-        budget=Budget(limits[2]),
+        limit=limit,
+        budget=budget,
     )
 
 

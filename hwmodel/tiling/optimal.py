@@ -22,9 +22,10 @@ from hwmodel.hardware import Hardware
 from hwmodel.problem import OPERANDS, Extents, Operand, Problem
 from hwmodel.tiling.accesses import Mapping, traffic
 from hwmodel.tiling.bounds import Level, OfmapSpace, Space, level, rooms, space
-from hwmodel.tiling.budget import TooMany
+from hwmodel.tiling.budget import NEST, Budget, TooMany
 from hwmodel.tiling.chains import best_within, energy_of, uncut_energy
 from hwmodel.tiling.classes import cheap_classes, floor, least_energy
+from hwmodel.tiling.descent import descended
 from hwmodel.tiling.level_by_level import candidates, level_by_level
 from hwmodel.tiling.nests import joined, most_pieces, wasted
 from hwmodel.tiling.pricing import added, memory_energy
@@ -37,7 +38,9 @@ SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
 GROWTH = (30, 10.0), (300, 4.0), (3000, 2.0), (inf, 1.4)  # of the slack, by entries listed
 CAREFUL = 1e-3  # relative slack from which it grows twofold at most
 SHORT = 112  # outputs and taps of an axis that is settled all the same
-LOOSE = 5  # where halos are bounded loosely, few searches end in a proof: a share of the budget
+LOOSE = 4  # where halos are bounded loosely, few searches end in a proof: a share of the budget
+NEAR = 30  # tilings that are kept for the end
+ENOUGH = 1e-3  # gap at which a tiling is left as it is
 CHUNK = 50_000  # nests looked at together, to save memory
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
@@ -55,8 +58,7 @@ class Options:
     rule: RowRule = TOUCHED
     ofmap_space: OfmapSpace = "held"
     limit: int = 3_000_000  # entries of any list
-    nests: int = 5_000  # nests of classes met one by one; a thousand take seconds
-    budget: int = 3_000_000  # tilings looked at, and lists made, all in all: some ten seconds
+    budget: int = 600_000  # tilings looked at, nests met and lists made: a second or two
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class _Best(NamedTuple):
     energy: float
     mapping: Mapping | None
     examined: int = 0
-    met: int = 0  # nests
+    near: tuple[Mapping, ...] = ()  # of the smallest tiles of nests whose bounds are least
 
 
 def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) -> Optimum:
@@ -93,20 +95,20 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
 
     Raises: Infeasible.
     Holds for: every problem; equal to the exhaustive search of the tests. Where a list would
-        exceed `options.limit`, or more than `options.nests` nests had to be met, the best tiling
-        so far is returned with its gap.
+        exceed `options.limit`, or `options.budget` is spent, the best tiling so far is returned
+        with its gap.
     """
     sums, room = options.partial_sum_bits, options.ofmap_space
     share = 1 if _tight(problem) else LOOSE
-    limits = options.limit, options.nests // share, options.budget // share
-    prepared = space(problem, hardware, sums, options.rule, room, limits)
+    budget = Budget(options.budget // share)
+    prepared = space(problem, hardware, sums, options.rule, room, options.limit, budget)
     _check_feasible(prepared, hardware)
     try:
         best, bound = _best_first(prepared, _orders(prepared, options.stationary))
     except TooMany:  # not even the classes of the reduction could be listed
         best, bound = _Best(inf, None), uncut_energy(prepared)
     if best.mapping is None or best.energy > bound * (1 + ROUNDING):
-        best = _fallback(prepared, hardware, best)
+        best = _fallback(prepared, hardware, best, bound)
     return _certified(problem, hardware, options, best, bound)
 
 
@@ -150,18 +152,21 @@ def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
     return best, min(stuck, best.energy)
 
 
-def _fallback(space: Space, hardware: Hardware, best: _Best) -> _Best:
-    """`best`, or the level-by-level tiling, or tiles of one element, where the search gave up."""
+def _fallback(space: Space, hardware: Hardware, best: _Best, bound: float) -> _Best:
+    """`best`, or what is better of the tilings known without a search, and made better still."""
     problem, number = space.problem, len(hardware.levels) - 1
     single: Operand = "F"
-    starts = [Mapping((Extents(1, 1, 1, 1, 1, 1, 1),) * number, (single,) * number)]
+    starts = [Mapping((Extents(1, 1, 1, 1, 1, 1, 1),) * number, (single,) * number), *best.near]
     if prod(candidates(extent).size for extent in problem.extent[:5]) <= space.limit:
         starts.append(level_by_level(problem, hardware))
     for mapping in starts:
         energy = energy_of(space, mapping)
         if energy < best.energy:
             best = best._replace(energy=energy, mapping=mapping)
-    return best
+    if best.mapping is None or best.energy * (1 - ENOUGH) <= bound:
+        return best
+    energy, mapping = descended(space, best.mapping)
+    return best._replace(energy=energy, mapping=mapping)
 
 
 def _certified(
@@ -272,6 +277,9 @@ def _met(
         for i in range(0, len(nests), CHUNK)
     ]
     raised = totals + np.concatenate([np.zeros(0), *waste])
+    if len(nests):
+        near = _smallest(space, order.held, nests[np.argmin(raised)])
+        best = best._replace(near=(*best.near[1 - NEAR :], near))
     for i in np.argsort(raised, kind="stable").tolist():
         total, reach = float(raised[i]), min(reach, best.energy)
         if total > reach or total >= best.energy * (1 - ROUNDING):
@@ -280,10 +288,10 @@ def _met(
         nest = nests[i].tobytes() + most.tobytes()
         if nest in seen:
             continue
-        if best.met >= space.nests or space.budget.is_spent:
+        if space.budget.is_spent:
             return best, min(settled, total)
         seen.add(nest)
-        best = best._replace(met=best.met + 1)
+        space.budget.spend(NEST)
         try:
             found = best_within(space, order.held, nests[i], most)
         except TooMany:
@@ -294,6 +302,12 @@ def _met(
         if found.energy < best.energy * (1 - ROUNDING):
             best = best._replace(energy=found.energy, mapping=found.mapping)
     return best, settled
+
+
+def _smallest(space: Space, held: tuple[Operand, ...], nest: Ints) -> Mapping:
+    """The smallest tiles of a nest's classes: they fit, though they may waste pieces."""
+    tiles = -(-np.array(space.problem.extent) // nest)
+    return Mapping(tuple(Extents(*tile) for tile in tiles.tolist()), held)
 
 
 def _check_feasible(space: Space, hardware: Hardware) -> None:
