@@ -205,10 +205,10 @@ def test_lists_that_lead_to_no_tiling_are_paid_for(padding, monkeypatch):
         "hwmodel.tiling.optimal.best_within", lambda *a: met.append(a) or best_within(*a)
     )
     problem, hardware = conv(1, 8, 3, 300, 3, 1, padding), chip((10**7, 10**6, 10**5), ENERGIES)
-    _, certificate = optimal(problem, hardware, Options(budget=100 * NEST))
-    assert 0 < len(met) < 50  # the others are paid for in lists
+    _, certificate = optimal(problem, hardware, Options(budget=200 * NEST))
+    assert len(met) < 100  # half of the budget at most; the rest is paid for lists
     assert certificate.lower_bound <= certificate.energy
-    assert not certificate.proved
+    assert not certificate.proved and certificate.gap < 1e-3
 
 
 def test_huge_loops_end():

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["ENTRIES", "NEST", "Budget", "TooMany"]
 
 ENTRIES = 10  # of a list of numbers that take as long as one tiling that is looked at
-NEST = 600  # tilings that take as long as a nest that is met, be there any in it or not
+NEST = 600  # tilings that take as long as to meet a nest, or to join lists
 
 
 class TooMany(Exception):

@@ -6,6 +6,7 @@ energy. Else tiles a little larger, or a few pieces more, are listed loop by loo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -22,9 +23,10 @@ from hwmodel.tiling.nests import stands, tile_ranges
 from hwmodel.tiling.pricing import level_energy
 from hwmodel.tiling.rows import most_rows
 
-__all__ = ["Found", "best_within", "energy_of", "uncut_energy"]
+__all__ = ["Found", "best_within", "energies_of", "energy_of", "uncut_energy"]
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 REMEMBERED = 5_000  # tiles below the first cut up to which a loop's chains are kept for reuse
 COMPARED = 1000  # options that are compared with all others; what is left then is kept
 
@@ -283,14 +285,26 @@ def _fits(space: Space, rooms: tuple[Room, ...], tile: Any, stored: Any) -> Any:
 
 def energy_of(space: Space, mapping: Mapping) -> float:
     """Energy of a mapping; infinite if a tile does not fit."""
+    return float(energies_of(space, mapping.tiles, mapping.held)[0])
+
+
+def energies_of(space: Space, tiles: Sequence[Tile], held: tuple[Operand, ...]) -> Floats:
+    """Energies of nested tiles [mappings]; infinite where one does not fit.
+
+    Args:
+        tiles: of every level; N, M and C may be arrays [mappings] of whole numbers.
+    """
     problem, top = space.problem, space.top
-    for i, (tile, holds) in enumerate(zip(mapping.tiles, mapping.held, strict=True)):
+    fits: Any = True
+    for i, (tile, holds) in enumerate(zip(tiles, held, strict=True)):
         rows = most_rows(problem.height, space.rule, top.rows, tile.HO, tile.HF)
         columns = most_rows(problem.width, space.rule, top.columns, tile.WO, tile.WF)
-        if not _fits(space, rooms(space, i + 1, holds), tile, rows * columns):
-            return np.inf
-    cuts = exact_cuts(problem, mapping.tiles, space.rule)[1:-1]
-    return float(_energy(space, mapping.held, np.array(cuts, float).T))
+        fits = fits & _fits(space, rooms(space, i + 1, holds), tile, rows * columns)
+    cuts = exact_cuts(problem, tiles, space.rule)[1:-1]
+    flat = np.broadcast_arrays(*(np.atleast_1d(number) for cut in cuts for number in cut))
+    levels = np.array(flat, float).reshape(len(cuts), len(Cut._fields), -1)
+    found: Floats = np.where(fits, _energy(space, held, np.moveaxis(levels, 0, -1)), np.inf)
+    return found
 
 
 def uncut_energy(space: Space) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.bounds import Level, Space
-from hwmodel.tiling.budget import TooMany
+from hwmodel.tiling.budget import ENTRIES, TooMany
 
 __all__ = ["cheap_classes", "floor", "least_energy"]
 
@@ -73,6 +73,7 @@ def _floor(level: Level, part: _Part) -> Floats:
     of I and kappa / (A B) bits of O; eA A + eB B is least where the capacity binds.
     """
     space, w, size = level.space, level.weights, _sizes(level.space, part)
+    space.budget.spend(len(part.C) / ENTRIES)
     n = space.problem.extent
     eA, eB = w.A + w.RA * size.R, w.B
     alpha, beta = size.F_bits * n.M, size.I_bits * size.B * size.left

@@ -25,7 +25,7 @@ from hwmodel.tiling.bounds import Level, OfmapSpace, Space, level, rooms, space
 from hwmodel.tiling.budget import NEST, Budget, TooMany
 from hwmodel.tiling.chains import best_within, energy_of, uncut_energy
 from hwmodel.tiling.classes import cheap_classes, floor, least_energy
-from hwmodel.tiling.descent import descended
+from hwmodel.tiling.descent import descended, first_guesses
 from hwmodel.tiling.level_by_level import candidates, level_by_level
 from hwmodel.tiling.nests import joined, most_pieces, wasted
 from hwmodel.tiling.pricing import added, memory_energy
@@ -57,7 +57,7 @@ class Options:
     stationary: Stationary = "filter"
     rule: RowRule = TOUCHED
     ofmap_space: OfmapSpace = "held"
-    limit: int = 3_000_000  # entries of any list
+    limit: int = 1_000_000  # entries of any list
     budget: int = 600_000  # tilings looked at, nests met and lists made: a second or two
 
 
@@ -156,7 +156,9 @@ def _fallback(space: Space, hardware: Hardware, best: _Best, bound: float) -> _B
     """`best`, or what is better of the tilings known without a search, and made better still."""
     problem, number = space.problem, len(hardware.levels) - 1
     single: Operand = "F"
-    starts = [Mapping((Extents(1, 1, 1, 1, 1, 1, 1),) * number, (single,) * number), *best.near]
+    helds = {(single,) * number: 0} | {mapping.held: 0 for mapping in best.near[-1:]}
+    starts = [guess for held in helds for guess in first_guesses(space, held)]
+    starts += best.near
     if prod(candidates(extent).size for extent in problem.extent[:5]) <= space.limit:
         starts.append(level_by_level(problem, hardware))
     for mapping in starts:
@@ -207,17 +209,17 @@ def _held(stationary: Stationary, boundaries: int) -> list[tuple[Operand, ...]]:
 
 def _orders(space: Space, stationary: Stationary) -> list[_Order]:
     """All choices of what the boundaries hold, each with a rough lower bound."""
-    bounds: dict[Level, float] = {}
+    known: dict[tuple[int, tuple[Operand, Operand]], tuple[Level, float]] = {}
     orders = []
     for held in _held(stationary, len(space.prices) - 1):
         around: tuple[Operand, ...] = (*held, "F")
-        levels = tuple(
-            level(space, number, *pair) for number, pair in enumerate(pairwise(around), start=1)
-        )
-        for one in levels:
-            if one not in bounds:
-                bounds[one] = floor(one)
-        orders.append(_Order(held, levels, added(bounds[one] for one in levels)))
+        keys = list(enumerate(pairwise(around), start=1))
+        for key in keys:
+            if key not in known:
+                one = level(space, key[0], *key[1])
+                known[key] = one, floor(one)
+        levels, bounds = zip(*(known[key] for key in keys), strict=True)
+        orders.append(_Order(held, levels, added(bounds)))
     return orders
 
 
@@ -239,7 +241,7 @@ def _deepened(
         for one, low in zip(order.levels, order.least, strict=True)
     ]
     totals, nests, examined = joined(lists, reach, space.limit)
-    space.budget.spend(examined)
+    space.budget.spend(examined + NEST)
     best = best._replace(examined=best.examined + examined)
     seen = set(order.seen)
     best, settled = _met(space, order, totals, nests, reach, best, seen)
