@@ -29,6 +29,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from hwmodel.arguments import expect
 from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning
 from hwmodel.mistakes import sentence, show
 
@@ -118,11 +119,12 @@ def is_path(text: str) -> bool:
 def load(kind: type[Spec], what: str | Path | Spec) -> Spec:
     """The spec behind a bundled name, a path to a YAML file, or a spec itself.
 
-    Raises: NameUnknown, SpecError.
+    Raises: NameUnknown, SpecError; HwmodelError for what is neither.
     """
     if isinstance(what, kind):
         return what
-    text = os.fspath(what) if isinstance(what, (str, Path)) else repr(what)
+    expect((str, Path), kind.KIND, what, f"a name, a path or a {kind.__name__}")
+    text = str(what)
     if isinstance(what, Path) or is_path(text):
         return _named(kind, Path(text))
     found: Spec = _bundled(kind, text)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
+from hwmodel.arguments import expect
 from hwmodel.errors import ShapeError, SpecError, near
 from hwmodel.files import (
     Name,
@@ -310,14 +311,16 @@ def load_network(
     Args:
         input_shapes: of an ONNX file's inputs that leave dimensions open.
 
-    Raises: NameUnknown, SpecError, ShapeError.
+    Raises: NameUnknown, SpecError, ShapeError; HwmodelError for what is neither.
     """
+    expect((str, Path, Network), "network", what, "a name, a path or a Network")
     if isinstance(what, (str, Path)) and str(what).lower().endswith(".onnx"):
         importer = import_module("hwmodel.importers.onnx")  # which builds on this module
         found: Network = importer.from_onnx(what, input_shapes)
         return found
     if input_shapes:
-        raise SpecError(f"{what}: input shapes are given for ONNX files only")
+        named = what.name if isinstance(what, Network) else what
+        raise SpecError(f"{named}: input shapes are given for ONNX files only")
     if isinstance(what, str) and not is_path(what):
         network = family_member(what)
     elif isinstance(what, Network):

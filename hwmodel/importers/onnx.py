@@ -12,12 +12,14 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from hwmodel.arguments import expect, path_of, several, whole
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.importers.onnx_contents import Node, contents_of
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
 from hwmodel.importers.wire import MAX_NODES, without_weights
+from hwmodel.layers.base import MAX_EXTENT
 from hwmodel.network import Network
 
 __all__ = ["from_onnx", "input_shapes"]
@@ -37,10 +39,10 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
     Raises: SpecError where the file cannot be read, ShapeError where shapes do not fit or are not
         known; HwmodelError where the package onnx is missing.
     """
-    path, where = Path(path), str(path)
+    path, where, shapes = path_of("path", path), str(path), _stated(input_shapes)
     model = _model(path)
     contents = contents_of(model.graph)
-    _bind_inputs(contents.inputs, where, dict(input_shapes or {}))
+    _bind_inputs(contents.inputs, where, shapes)
     _stand_in(contents.nodes)
     computed = any(node.operator == "Shape" for node in contents.nodes)
     model = inferred_shapes(model, where, computed=computed)
@@ -55,6 +57,19 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
         nodes = _as_they_were(contents_of(completed).nodes, contents.nodes)
         network = Reader(where, contents._replace(nodes=nodes), completed).network(path.stem)
     return network
+
+
+def _stated(shapes: Mapping[str, Sequence[int]] | None) -> dict[str, Sequence[int]]:
+    """Shapes as they are given to a function. Raises: HwmodelError."""
+    if shapes is None:
+        return {}
+    rule = "a mapping of names to dimensions, as {'images': (1, 3, 224, 224)}"
+    expect(Mapping, "input_shapes", shapes, rule)
+    return {
+        name: [whole(f"input_shapes {name}", n, 1, MAX_EXTENT) for n in several(
+            f"input_shapes {name}", dims, "a list of dimensions")]
+        for name, dims in shapes.items()
+    }  # fmt: skip
 
 
 def input_shapes(stated: Sequence[str]) -> dict[str, tuple[int, ...]]:

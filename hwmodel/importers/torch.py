@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from hwmodel.arguments import expect
 from hwmodel.errors import HwmodelError, ShapeError
 from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value
@@ -32,6 +33,8 @@ def from_torch(module: Any, example_inputs: Any, *, name: str | None = None) -> 
     Raises: HwmodelError where the package torch is missing or the module cannot be exported;
         ShapeError where a layer cannot be a layer here.
     """
+    if name is not None:
+        expect(str, "name", name, "text")
     given = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     name = name or type(module).__name__
     program = _exported(module, tuple(given), name)

@@ -19,6 +19,7 @@ from typing import Any
 
 from hwmodel import __version__
 from hwmodel.accounting import Accounting
+from hwmodel.arguments import expect
 from hwmodel.errors import HwmodelError, SpecError
 from hwmodel.files import NamedSpec, load
 from hwmodel.hardware import Hardware
@@ -172,6 +173,7 @@ def plan(file: SweepFile) -> Plan:
     Raises: HwmodelError: SpecError for a path that none of the specs has, or a value that breaks
         a rule; NameUnknown.
     """
+    expect(SweepFile, "file", file, "a SweepFile, as files.load reads it")
     specs = _specs(file)
     varied = [axis_of(number, axis, specs) for number, axis in enumerate(file.axes, start=1)]
     if len(specs["batch"]) > 1 and any(("batch", 0) in axis.settings for axis in varied):
