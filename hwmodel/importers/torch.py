@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from hwmodel.arguments import expect
-from hwmodel.errors import HwmodelError, ShapeError
+from hwmodel.errors import HwmodelError, ShapeError, printable
 from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value
 from hwmodel.importers.torch_operators import CHANNELS_FIRST, Ran, convert
@@ -95,8 +95,8 @@ class _Walk:
         return Network(
             version=1,
             name=Graph("").unused(self.name),
-            title=f"{self.name}, read from a PyTorch module",
-            sources={"module": f"{self.name}, torch.export"},
+            title=f"{printable(self.name)}, read from a PyTorch module",
+            sources={"module": f"{printable(self.name)}, torch.export"},
             input=self.graph.shapes[INPUT],
             layers=tuple(self.graph.layers),
         )

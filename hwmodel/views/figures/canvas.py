@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from textwrap import wrap
@@ -45,16 +46,26 @@ STYLES = {
 }
 
 
+def _library() -> Any:
+    """Matplotlib without a screen, whichever one the environment asks for: no figure is shown."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    asked = os.environ.pop("MPLBACKEND", None)  # read on import, which ends if there is none such
+    try:
+        import matplotlib
+    finally:
+        if asked is not None:
+            os.environ["MPLBACKEND"] = asked
+    matplotlib.use("agg")
+    return matplotlib
+
+
 def settings(style: Style) -> AbstractContextManager[None]:
     """Matplotlib's settings while a figure is made and written; none of a user's `matplotlibrc`."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    matplotlib = _library()
     own: dict[Any, Any] = {
         name: of for name, of in matplotlib.rcParamsDefault.items() if name != "backend"
     }
-    return matplotlib.rc_context(
+    context: AbstractContextManager[None] = matplotlib.rc_context(
         own
         | {
             "text.parse_math": False,  # a name is a name, dollars and all
@@ -86,6 +97,7 @@ def settings(style: Style) -> AbstractContextManager[None]:
             "axes.axisbelow": True,
         }
     )
+    return context
 
 
 def panels(
