@@ -73,7 +73,13 @@ def one_line(message: str) -> str:
 
 
 class HwmodelError(Exception):
-    """What the command line prints as one message, with exit code 2."""
+    """What the command line prints as one message, with exit code 2.
+
+    Attributes:
+        at: the way to the field of a file that is wrong, for whoever knows the file.
+    """
+
+    at: tuple[str | int, ...] = ()
 
 
 class SpecError(HwmodelError):

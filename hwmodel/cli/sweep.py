@@ -43,14 +43,12 @@ def sweep(
     ] = False,
 ) -> None:
     """Energy at every point of a grid, or of a sample of it."""
-    from hwmodel.files import load
     from hwmodel.provenance import written
-    from hwmodel.sweep.file import SweepFile
-    from hwmodel.sweep.plan import plan
+    from hwmodel.sweep.plan import read_plan
 
     if jobs is not None and (not 1 <= jobs <= MAX_JOBS or scheduler):
         raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes, and none with --scheduler")
-    planned = plan(load(SweepFile, file))
+    planned = read_plan(file)
     if dry_run:
         _say_what(planned)
         return
