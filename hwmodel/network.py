@@ -340,6 +340,25 @@ def _read(path: Path) -> Network:
         network.nodes()
     except ShapeError as error:
         if error.place is not None:
-            error.where = f"{path}:{line_of(values, file.way_to(error.place))}"
+            way = file.way_to(error.place)
+            error.where = f"{path}:{line_of(values, way)}"
+            error.args = (_as_in_the_list(error.args[0], file, way),)
         raise
     return network
+
+
+def _as_in_the_list(said: str, file: NetworkFile, way: Sequence[str | int]) -> str:
+    """What is said of a layer's input, with the nearest name of the repeated list that it is in.
+
+    Written out, its layers have longer names, and `before` is gone.
+    """
+    if len(way) < 4:
+        return said
+    entry = file.layers[int(way[1])]
+    assert isinstance(entry, Repeat)  # nothing else has a way that is so long
+    known = [BEFORE, *(layer.name for layer in entry.layers)]
+    for name in entry.layers[int(way[3])].inputs or ():
+        close = near(name, known)
+        if close and name not in known and f"takes {name!r}" in said:
+            return f"{said.partition('; did you mean')[0]}; did you mean {close!r}?"
+    return said
