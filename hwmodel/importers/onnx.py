@@ -14,7 +14,8 @@ from typing import Any
 
 from hwmodel.arguments import expect, path_of, several, whole
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
-from hwmodel.importers.onnx_contents import Node, contents_of
+from hwmodel.importers.graph import text
+from hwmodel.importers.onnx_contents import Contents, Node, contents_of
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
@@ -42,6 +43,7 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
     path, where, shapes = path_of("path", path), str(path), _stated(input_shapes)
     model = _model(path)
     contents = contents_of(model.graph)
+    _see_each_given_once(contents, where)
     _bind_inputs(contents.inputs, where, shapes)
     _stand_in(contents.nodes)
     computed = any(node.operator == "Shape" for node in contents.nodes)
@@ -128,6 +130,20 @@ def _bytes(path: Path) -> bytes:
     with path.open("rb") as stream:
         mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     return without_weights(memoryview(mapped), str(path))
+
+
+def _see_each_given_once(contents: Contents, where: str) -> None:
+    """See that every tensor comes from one place; of two, none is meant. Raises: SpecError."""
+    given = {*contents.stored, *(info.name for info in contents.inputs)}
+    given |= {tensor.values.name for tensor in contents.sparse}
+    for node in contents.nodes:
+        for name in filter(None, node.outputs):
+            if name in given:
+                raise SpecError(
+                    f"{where}: {node.operator} gives {text(name)!r}, which is given before; "
+                    "every tensor has a name of its own"
+                )
+            given.add(name)
 
 
 def _stand_in(nodes: Sequence[Node]) -> None:
