@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, SupportsIndex, cast
 
 from hwmodel.accounting import Accounting
+from hwmodel.arguments import expect, several
 from hwmodel.energy import COMPUTE
 from hwmodel.errors import HwmodelError, Infeasible, TooLarge
-from hwmodel.evaluation import Report, Tiler, evaluate
+from hwmodel.evaluation import Report, Tiler, check_run, evaluate
 from hwmodel.files import NamedSpec, Spec, bundled, load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
@@ -77,7 +78,7 @@ def compare(
     *,
     baseline: str | Path | Method | None = None,
     accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = "paper",
-    batch: int = 1,
+    batch: SupportsIndex = 1,
     mode: Mode = "training",
     traces: Sequence[Trace] = (),
 ) -> Iterator[Comparison]:
@@ -94,25 +95,43 @@ def compare(
     Raises: HwmodelError, as `evaluate`.
     """
     network = load_network(network)
-    chips = _loaded(Hardware, hardware)
-    rules = _loaded(Method, methods)
-    choices = _loaded(Accounting, accounting)
+    chips = _loaded(Hardware, "hardware", hardware)
+    rules = _loaded(Method, "methods", methods)
+    choices = _loaded(Accounting, "accounting", accounting)
     for specs in (chips, rules, choices):
         distinct(specs)
-    references = [load(Method, baseline or choice.baseline) for choice in choices]
+    images = check_run(batch, mode)
+    by_method = _by_method(traces)
+    if baseline is not None:
+        expect((str, Path, Method), "baseline", baseline, "a name, a path or a Method")
+    references = [load(Method, c.baseline if baseline is None else baseline) for c in choices]
     plan = [
-        (chip, choice, [_cell(network, m, chip, reference, batch, mode) for m in rules])
+        (chip, choice, [_cell(network, m, chip, reference, images, mode) for m in rules])
         for chip in chips
         for choice, reference in zip(choices, references, strict=True)
     ]
-    return _lines(plan, batch, mode, {trace.run.method: trace for trace in traces})
+    return _lines(plan, images, mode, by_method)
 
 
-def _loaded(kind: type[Spec], given: str | Path | Spec | Sequence[str | Path | Spec]) -> list[Spec]:
+def _loaded(
+    kind: type[Spec], name: str, given: str | Path | Spec | Sequence[str | Path | Spec]
+) -> list[Spec]:
     """Specs of a name, path or value, or of several. Raises: HwmodelError."""
-    single = isinstance(given, (str, Path, kind))
-    several = cast(Sequence[str | Path | Spec], [given] if single else given)
-    return [load(kind, one) for one in several]
+    if isinstance(given, (str, Path, kind)):
+        return [load(kind, given)]
+    rule = f"a name, a path, a {kind.__name__}, or a list of them"
+    return [load(kind, one) for one in several(name, cast(Sequence[Spec], given), rule)]
+
+
+def _by_method(traces: Sequence[Trace]) -> dict[str, Trace]:
+    """Traces by the method that they are of. Raises: HwmodelError where two are of one."""
+    found: dict[str, Trace] = {}
+    for trace in several("traces", traces, "a list of Traces"):
+        expect(Trace, "traces", trace, "a Trace, as read_trace gives it")
+        if trace.run.method in found:
+            raise HwmodelError(f"traces: two of them are of method {trace.run.method}")
+        found[trace.run.method] = trace
+    return found
 
 
 def reached(
@@ -174,14 +193,19 @@ def distinct(specs: Sequence[NamedSpec]) -> None:
 
 
 def reproduce(
-    table: str, *, accounting: Sequence[str | Path | Accounting] = ("paper", "full"), batch: int = 1
+    table: str,
+    *,
+    accounting: Sequence[str | Path | Accounting] = ("paper", "full"),
+    batch: SupportsIndex = 1,
 ) -> Iterator[Comparison]:
     """A published table row by row, on its chips, against its baseline.
 
-    Raises: NameUnknown.
+    Raises: NameUnknown; HwmodelError for arguments of another kind.
     """
     published = published_table(table)
-    choices = [load(Accounting, choice) for choice in accounting]
+    choices = _loaded(Accounting, "accounting", accounting)
+    distinct(choices)
+    images = check_run(batch, "training")
     baseline = load_network(published.baseline.network), load(Method, published.baseline.method)
     rows = [(load_network(f.network), load(Method, f.method), f) for f in published.figures]
     plan = [
@@ -193,7 +217,7 @@ def reproduce(
         for chip in published.chips
         for choice in choices
     ]
-    return _lines(plan, batch, "training", {})
+    return _lines(plan, images, "training", {})
 
 
 def _lines(

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = ["DataError", "HwmodelError", "Infeasible", "NameUnknown", "ShapeError", "SpecError"]
-__all__ += ["SpecWarning", "TooLarge", "many", "near", "nearest", "one_line"]
+__all__ += ["SpecWarning", "TooLarge", "many", "near", "nearest", "one_line", "printable"]
 
 LONGEST = 1000  # characters of a message
 
@@ -54,17 +54,32 @@ def many(count: int, thing: str) -> str:
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
+def printable(text: str) -> str:
+    """A text with all that has no letter written out: a file's name may be of any bytes.
+
+    >>> printable("a\\nb")
+    'a\\\\nb'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def one_line(message: str) -> str:
     """A message without line breaks and control characters, and cut in the middle if it is long.
 
     What a user or a file says may stand in it, and a terminal obeys control characters.
     """
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    text = printable(message)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 4 :]}"
 
 
 class HwmodelError(Exception):
-    """What the command line prints as one message, with exit code 2."""
+    """What the command line prints as one message, with exit code 2.
+
+    Attributes:
+        at: the way to the field of a file that is wrong, for whoever knows the file.
+    """
+
+    at: tuple[str | int, ...] = ()
 
 
 class SpecError(HwmodelError):

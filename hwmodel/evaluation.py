@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum, prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from hwmodel.accounting import Accounting
+from hwmodel.arguments import expect, whole, word
 from hwmodel.energy import Product, Row, Stream, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge, many
 from hwmodel.files import load
@@ -153,7 +154,7 @@ def evaluate(
     method: str | Path | Method,
     *,
     accounting: str | Path | Accounting = "paper",
-    batch: int = 1,
+    batch: SupportsIndex = 1,
     mode: Mode = "training",
     trace: str | Path | Trace | None = None,
     tiler: Tiler | None = None,
@@ -175,19 +176,35 @@ def evaluate(
     chip = load(Hardware, hardware)
     method = load(Method, method)
     choices = load(Accounting, accounting)
-    check_run(batch, mode)
-    tiler = tiler or Tiler(chip, choices)
-    measured = None
-    if trace is not None:
-        measured = measures(trace if isinstance(trace, Trace) else read_trace(Path(trace)))
-    job = Job(method, choices, batch, mode, measured)
+    images = check_run(batch, mode)
+    tiler = Tiler(chip, choices) if tiler is None else _fitting(tiler, chip, choices)
+    measured = None if trace is None else measures(_read(trace))
+    job = Job(method, choices, images, mode, measured)
     work, edges = workload(network, job)
     rows, tilings = priced(work, job, tiler)
     missing = not_counted(network, choices, mode)
     return Report(
-        network, chip, method, choices, batch, mode, tuple(rows), tuple(tilings), edges, missing,
+        network, chip, method, choices, images, mode, tuple(rows), tuple(tilings), edges, missing,
         measured,
     )  # fmt: skip
+
+
+def _fitting(tiler: Tiler, chip: Hardware, accounting: Accounting) -> Tiler:
+    """The tiler, whose own chip and accounting all prices come from. Raises: HwmodelError."""
+    expect(Tiler, "tiler", tiler, "a Tiler")
+    for own, asked in ((tiler.hardware, chip), (tiler.accounting, accounting)):
+        if own != asked:
+            other = asked.name if own.name != asked.name else f"another {asked.name}"
+            raise HwmodelError(f"tiler: is for {own.KIND} {own.name}, but {other} is asked for")
+    return tiler
+
+
+def _read(trace: str | Path | Trace) -> Trace:
+    """What a training run measured, or what its file says of it. Raises: HwmodelError."""
+    if isinstance(trace, Trace):
+        return trace
+    expect((str, Path), "trace", trace, "a path or a Trace")
+    return read_trace(Path(trace))
 
 
 def workload(network: Network, job: Job) -> tuple[list[Product | Stream], dict[str, Edge]]:
@@ -233,12 +250,11 @@ def teacher_works(job: Job) -> list[Product | Stream]:
     return [replace(work, layer=f"{network.name}.{work.layer}") for work in found]
 
 
-def check_run(batch: int, mode: Mode) -> None:
-    """See that there are such a batch and such a mode. Raises: HwmodelError."""
-    if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH:
-        raise HwmodelError(f"batch {batch!r}: must be a whole number from 1 to {MAX_BATCH}")
-    if mode not in MODES:
-        raise HwmodelError(f"mode {mode!r}: must be one of {', '.join(MODES)}")
+def check_run(batch: SupportsIndex, mode: Mode) -> int:
+    """The batch, where there are such a batch and such a mode. Raises: HwmodelError."""
+    images = whole("batch", batch, 1, MAX_BATCH)
+    word("mode", mode, MODES)
+    return images
 
 
 def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:

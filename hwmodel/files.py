@@ -7,9 +7,10 @@ taken, so is a path. A mistake in a file becomes one sentence with file, line, f
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,8 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning
+from hwmodel.arguments import expect
+from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning, nearest
 from hwmodel.mistakes import sentence, show
 
 __all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
@@ -88,7 +90,31 @@ class NamedSpec(SpecModel):
 
     def doubts(self) -> list[str]:
         """What is possible but improbable, and is told when the file is read."""
-        return []
+        unknown = [text for text in _cited(self) if not _names_one(text, self.sources)]
+        return [
+            f"source {text!r} names none of the file's sources; {nearest(text, self.sources)}"
+            for text in dict.fromkeys(unknown)
+        ]
+
+
+def _names_one(text: str, sources: Collection[str]) -> bool:
+    """Whether a text refers to one of the sources; where none is listed, it stands for itself."""
+    words = re.findall(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", text)
+    return not sources or any(word in sources or word.rstrip(".") in sources for word in words)
+
+
+def _cited(value: Any) -> Iterator[str]:
+    """What stands in the fields `source` of a spec and of its parts."""
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _cited(part)
+    elif isinstance(value, SpecModel):
+        for name in type(value).model_fields:
+            part = getattr(value, name)
+            if name == "source" and isinstance(part, str):
+                yield part
+            else:
+                yield from _cited(part)
 
 
 Spec = TypeVar("Spec", bound=NamedSpec)
@@ -118,11 +144,12 @@ def is_path(text: str) -> bool:
 def load(kind: type[Spec], what: str | Path | Spec) -> Spec:
     """The spec behind a bundled name, a path to a YAML file, or a spec itself.
 
-    Raises: NameUnknown, SpecError.
+    Raises: NameUnknown, SpecError; HwmodelError for what is neither.
     """
     if isinstance(what, kind):
         return what
-    text = os.fspath(what) if isinstance(what, (str, Path)) else repr(what)
+    expect((str, Path), kind.KIND, what, f"a name, a path or a {kind.__name__}")
+    text = str(what)
     if isinstance(what, Path) or is_path(text):
         return _named(kind, Path(text))
     found: Spec = _bundled(kind, text)
@@ -135,10 +162,11 @@ def _bundled(kind: type[NamedSpec], name: str) -> Any:
     known = bundled(kind)
     if name not in known:
         raise NameUnknown(kind.KIND, name, known)
-    return _named(kind, known[name])
+    return validate(kind, read_yaml(known[name]), known[name])
 
 
 def _named(kind: type[Spec], path: Path) -> Spec:
+    """The spec of a user's file, whose doubts are told; of ours there is none that is not known."""
     spec = validate(kind, read_yaml(path), path)
     doubts = spec.doubts()
     if doubts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
@@ -301,7 +302,24 @@ class Hardware(NamedSpec):
                 )
 
     def doubts(self) -> list[str]:
-        """Energies in pJ that are far from any known memory or circuit: mistaken units, mostly."""
+        """Sources that are not listed, sizes that fall outwards, energies far from any known."""
+        return [*super().doubts(), *self._sizes(), *self._energies()]
+
+    def _sizes(self) -> list[str]:
+        """Memories larger than the one above: a tile is never larger than that in which it lies."""
+        pairs = {
+            (inner[x].name, outer[x].name): (inner[x].capacity_bits, outer[x].capacity_bits)
+            for outer, inner in pairwise(self.holders)
+            for x in OPERANDS
+        }
+        return [
+            f"{name}: is larger than {above}, the memory above it; no tile in it can be"
+            for (name, above), (bits, most) in pairs.items()
+            if most is not None and (bits is None or bits > most)
+        ]
+
+    def _energies(self) -> list[str]:
+        """Energies in pJ that are far from any memory or circuit: mistaken units, mostly."""
         if self.energy_unit != "pJ":
             return []
         stated = [(b.name, e, e.value, "bit") for b, _ in self._placed() for e in b.energies]

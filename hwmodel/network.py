@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
+from hwmodel.arguments import expect
 from hwmodel.errors import ShapeError, SpecError, near
 from hwmodel.files import (
     Name,
@@ -310,14 +311,16 @@ def load_network(
     Args:
         input_shapes: of an ONNX file's inputs that leave dimensions open.
 
-    Raises: NameUnknown, SpecError, ShapeError.
+    Raises: NameUnknown, SpecError, ShapeError; HwmodelError for what is neither.
     """
+    expect((str, Path, Network), "network", what, "a name, a path or a Network")
     if isinstance(what, (str, Path)) and str(what).lower().endswith(".onnx"):
         importer = import_module("hwmodel.importers.onnx")  # which builds on this module
         found: Network = importer.from_onnx(what, input_shapes)
         return found
     if input_shapes:
-        raise SpecError(f"{what}: input shapes are given for ONNX files only")
+        named = what.name if isinstance(what, Network) else what
+        raise SpecError(f"{named}: input shapes are given for ONNX files only")
     if isinstance(what, str) and not is_path(what):
         network = family_member(what)
     elif isinstance(what, Network):
@@ -337,6 +340,25 @@ def _read(path: Path) -> Network:
         network.nodes()
     except ShapeError as error:
         if error.place is not None:
-            error.where = f"{path}:{line_of(values, file.way_to(error.place))}"
+            way = file.way_to(error.place)
+            error.where = f"{path}:{line_of(values, way)}"
+            error.args = (_as_in_the_list(error.args[0], file, way),)
         raise
     return network
+
+
+def _as_in_the_list(said: str, file: NetworkFile, way: Sequence[str | int]) -> str:
+    """What is said of a layer's input, with the nearest name of the repeated list that it is in.
+
+    Written out, its layers have longer names, and `before` is gone.
+    """
+    if len(way) < 4:
+        return said
+    entry = file.layers[int(way[1])]
+    assert isinstance(entry, Repeat)  # nothing else has a way that is so long
+    known = [BEFORE, *(layer.name for layer in entry.layers)]
+    for name in entry.layers[int(way[3])].inputs or ():
+        close = near(name, known)
+        if close and name not in known and f"takes {name!r}" in said:
+            return f"{said.partition('; did you mean')[0]}; did you mean {close!r}?"
+    return said

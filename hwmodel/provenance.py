@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hwmodel import __version__
-from hwmodel.errors import DataError, nearest
+from hwmodel.errors import DataError, nearest, printable
 from hwmodel.files import NamedSpec, SpecModel
 
 __all__ = [
@@ -54,11 +54,10 @@ class Command(NamedTuple):
     options: tuple[tuple[str, str], ...]  # ("--hardware", "ascend"), … in the order written
 
     def __str__(self) -> str:
-        """As one types it, quoted for a POSIX shell."""
+        """As one types it, quoted for a POSIX shell; what cannot be printed is written out."""
         words = [self.argument] if self.argument else []
-        return shlex.join(
-            ["hwmodel", self.name, *words, *(word for pair in self.options for word in pair)]
-        )
+        words += [word for pair in self.options for word in pair]
+        return shlex.join(["hwmodel", self.name, *map(printable, words)])
 
     def all(self, option: str) -> list[str]:
         """Every value given to an option."""

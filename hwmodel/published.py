@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from hwmodel.arguments import expect
 from hwmodel.errors import NameUnknown
 from hwmodel.files import Name, NamedSpec, Number, SpecModel, Text, read_yaml, validate
 
@@ -71,6 +72,7 @@ def published_tables() -> dict[str, PublishedTable]:
 
 def published_table(name: str) -> PublishedTable:
     """One table. Raises: NameUnknown."""
+    expect(str, "table", name, "the name of a published table")
     tables = published_tables()
     if name not in tables:
         raise NameUnknown("published table", name, tables)

@@ -188,7 +188,7 @@ def read_trace(path: Path) -> Trace:
     Raises: DataError, naming the file, the field and what is wrong with it.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:

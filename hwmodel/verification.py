@@ -100,7 +100,7 @@ def _records(path: Path) -> list[dict[str, str]]:
 
 def _json_records(path: Path) -> list[dict[str, str]]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

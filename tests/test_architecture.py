@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parent.parent / "hwmodel"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 LADDER = [
     {"errors"},
-    {"mistakes"},
+    {"arguments", "csv_files", "mistakes"},
     {"quantity", "files", "problem"},
     {"provenance", "zoo"},
     {"hardware", "accounting", "published", "training", "trace"},

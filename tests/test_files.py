@@ -112,11 +112,6 @@ def test_numbers_are_those_of_yaml_1_2(tmp_path):
         ),
         (Method, "bold-nb", "no method is called 'bold-nb': did you mean 'bold-bn'?"),
         (Accounting, "x", "no accounting is called 'x': known: full, paper"),
-        (
-            Hardware,
-            3,
-            "no hardware is called '3': known: ascend, eyeriss, horowitz45, tpuv4i, v100",
-        ),
     ],
 )
 def test_an_unknown_name_comes_with_the_nearest_or_all(kind, name, sentence):

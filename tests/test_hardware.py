@@ -5,8 +5,10 @@ import re
 import pytest
 
 from hwmodel import SpecError
+from hwmodel.accounting import Accounting
 from hwmodel.files import bundled, load
 from hwmodel.hardware import Hardware
+from hwmodel.method import Method
 from tests.specs import CHIP, written
 
 KIB = 8 * 1024
@@ -197,3 +199,51 @@ def test_a_chip_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, se
     with pytest.raises(SpecError) as caught:
         load(Hardware, path)
     assert str(caught.value) == f"{path}{sentence}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "doubt"),
+    [
+        ("0.5 pJ/B, source: me", "0.5 pJ/B, source: mee",
+         "source 'mee' names none of the file's sources; did you mean 'me'?"),
+        ("4.6 pJ, source: me", "4.6 pJ, source: 'Smith, 2020'",
+         "source 'Smith, 2020' names none of the file's sources; known: me"),
+        ("4.6 pJ, source: me", "4.6 pJ, source: 'me: 3.7 + 0.9'", None),
+        ("4.6 pJ, source: me", "4.6 pJ, source: 'table 2 of me'", None),
+        ('sources: {me: "me, 2024"}\n', "", None),  # then every source stands for itself
+        ("1 KiB", "65 KiB", "RF: is larger than SRAM, the memory above it; no tile in it can be"),
+        ("1 KiB", "64 KiB", None),
+        ("1 KiB", "unlimited",
+         "RF: is larger than SRAM, the memory above it; no tile in it can be"),
+        ("64 KiB", "unlimited", None),
+    ],
+)  # fmt: skip
+def test_what_is_improbable_is_told_and_nothing_stops(hwmodel, tmp_path, old, new, doubt):
+    written(tmp_path, CHIP, (old, new), name="chip.yaml")
+    code, out, err = hwmodel("hardware", "check", "chip.yaml")
+    assert (code, out) == (0, "chip.yaml: hardware chip is right\n")
+    assert err == ("" if doubt is None else f"hwmodel: warning: chip.yaml: {doubt}\n")
+
+
+def test_sizes_are_compared_operand_by_operand(hwmodel, tmp_path):
+    """The split memory of I may be as large as that above it has room, whatever the others are."""
+    split = """\
+  - level: 0
+    name: RF
+    split:
+      - {name: RF-I, holds: [I], capacity: 65 KiB, access_energy: 1 pJ/B, source: me}
+      - {name: RF-FO, holds: [F, O], capacity: 1 KiB, access_energy: 1 pJ/B, source: me}
+"""
+    line = next(line for line in CHIP.splitlines() if "name: RF" in line)
+    written(tmp_path, CHIP, (f"{line}\n", split), name="chip.yaml")
+    _, _, err = hwmodel("hardware", "check", "chip.yaml")
+    assert err == (
+        "hwmodel: warning: chip.yaml: RF-I: is larger than SRAM, the memory above it; "
+        "no tile in it can be\n"
+    )
+
+
+@pytest.mark.parametrize("kind", [Hardware, Method, Accounting])
+def test_bundled_files_have_no_source_that_is_not_listed(kind):
+    for name in bundled(kind):
+        assert not [doubt for doubt in load(kind, name).doubts() if "source" in doubt]

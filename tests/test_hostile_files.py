@@ -4,13 +4,17 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import unicodedata
+from xml.etree import ElementTree
 
 import pytest
 
+from hwmodel.views.tables import read_csv
 from tests.specs import CHIP, METHOD, NETWORK, written
 
 LOOP = """
@@ -110,7 +114,75 @@ def test_a_full_device_is_one_line(tmp_path):
     assert err.splitlines()[-1].startswith("hwmodel: ") and "No space left" in err.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--help",), ("network", "list"), ("sweep", "--help"), COMPARE, (*COMPARE, "--csv", "-")],
+)
+@pytest.mark.parametrize("read", [0, 20])
+def test_a_pipe_without_a_reader_ends_a_command_quietly(tmp_path, words, read):
+    """With the exit code that shells give to a program that SIGPIPE ends."""
+    out, into = os.pipe()
+    if not read:
+        os.close(out)
+    process = started(tmp_path, *words, stdout=into)
+    os.close(into)
+    if read:  # as `head -1`: what comes at once may fit into the pipe, which is no failure
+        assert len(os.read(out, read)) == read
+        os.close(out)
+    _, err = process.communicate()
+    assert process.returncode == 128 + signal.SIGPIPE or (read and process.returncode == 0)
+    assert "Traceback" not in err and "Broken" not in err and "Exception" not in err
+    assert read or err == ""
+
+
 # Inputs
+
+ODD = [".onnx", "a [1].onnx", "[bold].onnx", "A.ONNX", "a b.onnx", "a\nb.onnx", "\udcff.onnx",
+       "a\x1b[31m.onnx", "=1.onnx", "\u2500.onnx", "<b>&'.onnx", "$x$.onnx",
+       f"{'a' * 250}.onnx"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD, ids=ascii)
+def test_a_file_may_have_any_name(hwmodel, tmp_path, name):
+    """Its network is the same; what is printed and written is UTF-8 without control characters."""
+    pytest.importorskip("onnx")
+    from tests.test_import_onnx import node, save
+
+    plain = save(tmp_path, [node("MatMul", "x w")], {"x": [1, 8]}, {"w": (8, 4)})
+    shutil.copy(plain, tmp_path / name)
+    energies = []
+    for where in (plain.name, name):
+        code, out, err = hwmodel("report", where, "--hardware", "ascend", "--method", "fp",
+                                 "--out", "o", "--html", "o/x.html")  # fmt: skip
+        assert code == 0, err
+        printed = out + err
+        for made in (tmp_path / "o").iterdir():
+            printed += made.read_bytes().decode("utf-8") if made.suffix != ".png" else ""
+            if made.suffix == ".svg":
+                ElementTree.parse(made)
+        assert not [c for c in printed if unicodedata.category(c) in ("Cc", "Cs") and c != "\n"]
+        (csv,) = (tmp_path / "o").glob("*.csv")
+        energies.append([row["energy"] for row in read_csv(csv)[1]])
+        shutil.rmtree(tmp_path / "o")
+    assert energies[0] == energies[1] != []
+
+
+@pytest.mark.parametrize("name", ["\udcff", "a\x1b[31m", "a\nb", "a b", "[bold]"], ids=ascii)
+def test_so_may_an_output_and_a_file_that_is_not_there(hwmodel, refused, tmp_path, name):
+    shown = name.encode("unicode_escape").decode()
+    report = ("report", "mlp-784-512-512-10", "--hardware", "ascend", "--method", "fp")
+    for ending in (".csv", ".json", ".md", ".html"):
+        option = "--html" if ending == ".html" else "-o"
+        code, out, err = hwmodel(*report, option, name + ending)
+        assert (code, err) == (0, f"wrote {shown}{ending}\n")
+        assert (tmp_path / (name + ending)).exists()
+        assert name.isprintable() or name not in out
+    assert hwmodel("verify", f"{name}.csv")[0] == 0
+    assert hwmodel("plot", f"{name}.csv", "-o", f"{name}.svg")[2] == f"wrote {shown}.svg\n"
+    assert shown in refused("hardware", "check", f"{name}.yaml").replace("\\\\", "\\")
+    assert shown in refused("best", f"{name}.none")
+    (tmp_path / f"{name}.yaml").write_text(CHIP)
+    assert hwmodel("hardware", "check", f"{name}.yaml")[1].startswith(f"{shown}.yaml: hardware")
 
 
 @pytest.mark.parametrize("name", ["=1+1", "@SUM(A1)", "+1", "-2+3", "|calc"])

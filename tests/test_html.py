@@ -191,7 +191,7 @@ def test_what_is_not_counted_stands_there():
 
 
 def test_a_line_that_could_not_be_computed_says_why(tmp_path):
-    small = file(tmp_path, CHIP, ("64 KiB", "1 B"))
+    small = file(tmp_path, CHIP, ("64 KiB", "1 B"), ("1 KiB", "1 B"))
     lines = list(compare("vgg-small", ["ascend", small], ["fp"]))
     assert lines[1].energy is None
     tree = parsed(page(lines, lines, provenance(lines)))

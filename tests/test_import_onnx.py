@@ -272,7 +272,7 @@ def test_shapes_that_only_a_computation_states(tmp_path):
 def test_shapes_that_inference_does_not_follow(tmp_path):
     """A class token repeated to the batch through Where and Equal, as exporters write expand."""
     nodes = [
-        node("Shape", "x", "s"), node("Gather", "s zero", "n"), node("Unsqueeze", "n zeros", "n1"),
+        node("Shape", "x", "d"), node("Gather", "d zero", "n"), node("Unsqueeze", "n zeros", "n1"),
         node("Concat", "n1 minus minus", "target", axis=0),
         node("ConstantOfShape", "three", "ones", value=helper.make_tensor("v", INT64, [1], [1])),
         node("Mul", "ones minus", "negative"), node("Equal", "target negative", "open"),
@@ -295,6 +295,27 @@ def test_a_name_that_is_no_text_is_made_one(tmp_path):
     path = save(tmp_path, [helper.make_node("Relu", ["x"], ["y"], "abcd")], {"x": [1, 3]})
     path.write_bytes(path.read_bytes().replace(b"abcd", b"ab\xff\xfe"))
     assert from_onnx(path).layers[0].name == "ab"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        (
+            [node("Relu", "x", "a"), node("Sigmoid", "x", "a"), node("Neg", "a")],
+            "Sigmoid gives 'a'",
+        ),
+        ([node("Split", "x", "y y", axis=1)], "Split gives 'y'"),
+        ([node("Relu", "x", "x"), node("Neg", "x")], "Relu gives 'x'"),
+        ([node("Relu", "x", "w"), node("Add", "x w")], "Relu gives 'w'"),
+    ],
+)
+def test_a_tensor_that_two_places_give_is_refused(tmp_path, nodes, said):
+    """As the format's own checker does: names of tensors are assigned once."""
+    path = save(tmp_path, nodes, {"x": [1, 8]}, {"w": (1, 8)})
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(onnx.load(path))
+    with pytest.raises(SpecError, match=f"model.onnx: {said}, which is given before"):
+        from_onnx(path)
 
 
 def test_pools_joins_and_slices(tmp_path):

@@ -119,3 +119,31 @@ def test_every_bundled_network_is_right(name):
     assert isinstance(network, Network)
     assert network.name == name
     assert load_network(network) is network
+
+
+@pytest.mark.parametrize(
+    ("inputs", "meant"),
+    [("act, befor", "before"), ("acts, before", "act"), ("act, convv", "conv"), ("act, xyz", "")],
+)
+def test_an_unknown_input_of_a_repeated_list_comes_with_the_nearest_name(tmp_path, inputs, meant):
+    path = tmp_path / "net.yaml"
+    path.write_text(f"""\
+version: 1
+name: net
+title: t
+input: [3, 8, 8]
+layers:
+  - {{name: conv, kind: conv, channels: 3, kernel: 3, padding: 1}}
+  - name: block
+    repeat: 2
+    layers:
+      - {{name: act, kind: activation}}
+      - {{name: sum, kind: add, inputs: [{inputs}]}}
+""")
+    with pytest.raises(ShapeError) as caught:
+        load_network(path)
+    unknown = next(name for name in inputs.split(", ") if name not in ("act", "before"))
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    assert str(caught.value) == (
+        f"{path}:11: layer block.0.sum takes {unknown!r}, which is no layer before it{hint}"
+    )

@@ -1,9 +1,24 @@
 """What Python code finds when it imports the package."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import hwmodel
-from hwmodel import NameUnknown, compare
+from hwmodel import HwmodelError, NameUnknown, compare, evaluate
+from hwmodel.accounting import Accounting
+from hwmodel.comparison import reproduce
+from hwmodel.evaluation import Tiler
+from hwmodel.files import load
+from hwmodel.hardware import Hardware
+from hwmodel.network import load_network
+from hwmodel.paths import replaced
+from hwmodel.sensitivity import sensitivity
+from hwmodel.sweep.plan import plan
+from hwmodel.sweep.run import run
+
+NET = "mlp-784-512-512-10"
 
 
 def test_one_name_may_stand_for_a_list_of_one():
@@ -16,3 +31,113 @@ def test_one_name_may_stand_for_a_list_of_one():
 
 def test_public_names_are_listed_before_they_are_loaded():
     assert {*hwmodel.__all__} <= {*dir(hwmodel)}
+
+
+def compared(network, hardware, method, *, trace=None, **options):
+    traces = {} if trace is None else {"traces": trace}
+    return list(compare(network, hardware, method, **traces, **options))
+
+
+def moved(network, hardware, method, *, trace=None, **options):
+    return sensitivity(network, [hardware], [method], **options)
+
+
+@pytest.mark.parametrize("function", [evaluate, compared, moved])
+@pytest.mark.parametrize(
+    ("argument", "value", "rule"),
+    [
+        ("batch", True, "batch True: must be a whole number from 1 to 2147483648"),
+        ("batch", 4.0, "batch 4.0: must be a whole number"),
+        ("batch", "4", "batch '4': must be a whole number"),
+        ("batch", None, "batch None: must be a whole number"),
+        ("batch", np.float64(4), ": must be a whole number"),
+        ("batch", np.bool_(True), ": must be a whole number"),
+        ("batch", np.int64(0), ": must be a whole number"),
+        ("batch", [4], "batch [4]: must be a whole number"),
+        ("mode", None, "mode None: must be one of training, inference"),
+        ("mode", ["training"], "mode ['training']: must be one of training, inference"),
+        ("mode", np.zeros(2), "mode array([0., 0.]): must be one of training, inference"),
+        ("network", 5, "network 5: must be a name, a path or a Network"),
+        ("network", None, "network None: must be a name, a path or a Network"),
+        ("network", b"vgg", "network b'vgg': must be a name, a path or a Network"),
+        ("network", load(Hardware, "v100"), "network Hardware("),
+        ("hardware", 5, "hardware 5: must be a name, a path"),
+        ("hardware", None, "hardware None: must be a name, a path"),
+        ("hardware", {"name": "v100"}, "hardware {'name': 'v100'}: must be a name, a path"),
+        ("hardware", load(Accounting, "paper"), "hardware Accounting("),
+        ("method", 5, " 5: must be a name, a path"),
+        ("method", load(Hardware, "v100"), " Hardware("),
+        ("accounting", None, "accounting None: must be a name, a path"),
+        ("accounting", 2.5, "accounting 2.5: must be a name, a path"),
+    ],
+)
+def test_an_argument_of_another_kind_is_one_sentence(function, argument, value, rule):
+    given = {"network": NET, "hardware": "ascend", "method": "bold", argument: value}
+    places = [given.pop(name) for name in ("network", "hardware", "method")]
+    with pytest.raises(HwmodelError) as error:
+        function(*places, **given)
+    said = str(error.value)
+    assert rule in said and said.count("\n") == 0 and len(said) < 200
+
+
+@pytest.mark.parametrize(
+    ("asked", "rule"),
+    [
+        (lambda: evaluate(NET, "ascend", "bold", trace=5), "trace 5: must be a path or a Trace"),
+        (lambda: evaluate(NET, "ascend", "bold", tiler="x"), "tiler 'x': must be a Tiler"),
+        (lambda: compared(NET, "ascend", "bold", traces="x"), "traces 'x': must be a list of"),
+        (lambda: compared(NET, "ascend", "bold", traces=None), "traces None: must be a list of"),
+        (lambda: compared(NET, "ascend", "bold", traces=["x"]), "traces 'x': must be a Trace"),
+        (lambda: compared(NET, "ascend", "bold", baseline=0), "baseline 0: must be a name"),
+        (lambda: compared(NET, "ascend", ["bold", 5]), "method 5: must be a name"),
+        (lambda: list(reproduce(["x"])), "table ['x']: must be the name of a published table"),
+        (lambda: list(reproduce("x", batch=1.0)), "no published table is called 'x'"),
+        (lambda: sensitivity(NET, "ascend", ["bold"]), "hardware 'ascend': must be a list of"),
+        (lambda: sensitivity(NET, ["ascend"], "bold"), "methods 'bold': must be a list of"),
+        (lambda: sensitivity(NET, [], ["bold"]), "hardware: names none"),
+        (lambda: sensitivity(NET, ["ascend"], []), "methods: names none"),
+        (lambda: moved(NET, "ascend", "bold", samples=1.5), "samples 1.5: must be a whole number"),
+        (lambda: moved(NET, "ascend", "bold", seed=None), "seed None: must be a whole number"),
+        (lambda: moved(NET, "ascend", "bold", jobs=True), "jobs True: must be a whole number"),
+        (lambda: moved(NET, "ascend", "bold", ranges=5), "ranges 5: must be a path"),
+        (lambda: plan("sweep.yaml"), "file 'sweep.yaml': must be a SweepFile"),
+        (lambda: run("sweep.yaml", "x", None, jobs=1, progress=print), "plan 'sweep.yaml': must"),
+        (lambda: hwmodel.from_onnx(5), "path 5: must be a path"),
+        (lambda: hwmodel.from_onnx("x.onnx", "1,3"), "input_shapes '1,3': must be a mapping"),
+        (lambda: hwmodel.from_onnx("x.onnx", {"x": 3}), "input_shapes x 3: must be a list"),
+        (lambda: load_network("x.onnx", {"x": [1.5]}), "input_shapes x 1.5: must be a whole"),
+        (lambda: hwmodel.from_torch(None, None, name=5), "name 5: must be text"),
+    ],
+)
+def test_so_is_one_of_a_single_function(asked, rule):
+    with pytest.raises(HwmodelError) as error:
+        asked()
+    assert str(error.value).startswith(rule)
+
+
+@pytest.mark.parametrize("batch", [np.int64(4), np.uint8(4), np.array(4)])
+def test_whole_numbers_of_numpy_are_whole_numbers(batch):
+    report = evaluate(NET, "ascend", "bold", batch=batch)
+    assert report == evaluate(NET, "ascend", "bold", batch=4) and type(report.batch) is int
+    (line,) = compare(NET, "ascend", "bold", batch=batch)
+    assert line.report == report and type(line.batch) is int
+    assert moved(NET, "ascend", "bold", batch=batch) == moved(NET, "ascend", "bold", batch=4)
+
+
+def test_a_tiler_serves_its_own_chip_and_accounting_only():
+    """All prices are the tiler's: under the name of another chip they would be wrong."""
+    chip, paper = load(Hardware, "ascend"), load(Accounting, "paper")
+    dearer = replaced(chip, "levels.L1.read_energy", 1.0)
+    fewer = replaced(paper, "border_bits", 8)
+    for tiler, said in (
+        (Tiler(load(Hardware, "v100"), paper), "hardware v100, but ascend is asked for"),
+        (Tiler(chip, load(Accounting, "full")), "accounting full, but paper is asked for"),
+        (Tiler(dearer, paper), "hardware ascend, but another ascend is asked for"),
+        (Tiler(chip, fewer), "accounting paper, but another paper is asked for"),
+    ):
+        with pytest.raises(HwmodelError, match=f"^tiler: is for {said}$"):
+            evaluate(NET, "ascend", "bold", tiler=tiler)
+    plain = evaluate(NET, "ascend", "bold")
+    equal = Tiler(chip.model_copy(deep=True), paper)
+    assert evaluate(NET, "ascend", "bold", tiler=equal) == plain
+    assert evaluate(NET, Path("v100.yaml").stem, "bold").energy != plain.energy

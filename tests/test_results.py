@@ -68,3 +68,55 @@ def test_a_parquet_file_is_held_to_the_same(hwmodel, tmp_path):
     assert hwmodel("best", "t.parquet") == (
         2, "", "hwmodel: t.parquet: column energy holds what is no finite number\n",
     )  # fmt: skip
+    cells[-3], cells[1] = [1.0, 2.0], pyarrow.array(["x", "a\x1b[2J"]).dictionary_encode()
+    parquet.write_table(pyarrow.table(dict(zip(names, cells, strict=True))), tmp_path / "t.parquet")
+    assert hwmodel("best", "t.parquet") == (
+        2, "", "hwmodel: t.parquet: column network holds a control character\n",
+    )  # fmt: skip
+
+
+TEXT = "\n".join([HEAD, *ROWS]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TEXT.encode("utf-8-sig"),
+        TEXT.replace("\n", "\r\n").encode(),
+        TEXT.replace("\n", "\r\n").encode("utf-8-sig"),
+        TEXT.replace("point,network", '"point","network"').encode(),
+        TEXT.rstrip("\n").encode(),
+    ],
+    ids=["mark", "line ends", "both", "quoted", "no last line end"],
+)
+def test_a_table_that_a_spreadsheet_saved_is_the_same_table(hwmodel, tmp_path, content):
+    (tmp_path / "t.csv").write_bytes(content)
+    code, out, _ = hwmodel("best", "t.csv", "--csv", "-")
+    assert (code, out.splitlines()) == (0, ["point,batch,energy,unit", "1,2,0.5,pJ", "0,1,2.5,pJ"])
+    assert hwmodel("plot", "t.csv", "-o", "t.svg", "--kind", "lines", "--x", "batch")[0] == 0
+
+
+@pytest.mark.parametrize("command", [("best",), ("verify",), ("plot", "-o", "t.svg")])
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (TEXT.replace(",", ";").encode(), "t.csv:1: is separated by semicolons; commas are"),
+        (TEXT.replace(",", "\t").encode("utf-8-sig"), "t.csv:1: is separated by tabs; commas are"),
+        (b"sep=;\n" + TEXT.replace(",", ";").encode(), "t.csv:1: is separated by semicolons"),
+        (TEXT.encode("utf-16"), "t.csv: is not a CSV file: it is UTF-16; UTF-8 is expected"),
+        (TEXT.replace("0,n", "0,a\x1b[2J").encode(), "t.csv:2: has the control character '\\x1b'"),
+        (TEXT.replace("1,n", "1,\0").encode(), "t.csv:3: has the control character '\\x00'"),
+        (TEXT.replace("1,n", "1,\uffff").encode(), "t.csv:3: has the control character '\\uffff'"),
+        (None, "t.csv: cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(refused, tmp_path, command, content, sentence):
+    if content is not None:
+        (tmp_path / "t.csv").write_bytes(content)
+    assert refused(command[0], "t.csv", *command[1:]).startswith(sentence)
+    assert not (tmp_path / "t.svg").exists()
+
+
+def test_a_file_that_is_not_there_is_no_wrong_table(refused):
+    said = refused("plot", "missing.csv", "-o", "t.svg", "--x", "energy")
+    assert said == "missing.csv: cannot be read: No such file or directory"

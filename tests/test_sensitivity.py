@@ -56,6 +56,16 @@ def toy(hardware=TOY, **options):
     return sensitivity(LAYER, [hardware], methods, **options)
 
 
+def test_a_method_that_is_called_as_the_baseline_has_its_own_energy():
+    mine = WORDS.model_copy(update={"name": "fp"})
+    options = {"accounting": FREE_LOGIC, "mode": "inference"}
+    found = sensitivity(LAYER, [TOY], [mine, BITS], **options)
+    before = {(e.method, e.percent_before) for e in found.effects}
+    ours, whole = (evaluate(LAYER, TOY, m, **options).energy for m in (mine, "fp"))
+    assert ours != whole
+    assert ("fp", 100 * (ours / whole)) in before
+
+
 def effect(found, field, value, name):
     (row,) = (e for e in found.effects if (e.field, e.value_to, e.method) == (field, value, name))
     return row
@@ -341,9 +351,9 @@ def test_wrong_ranges_are_named(tmp_path, text, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"samples": -1}, "samples -1: must be from 0 to"),
-        ({"seed": -1}, "seed -1: must be from 0 to"),
-        ({"jobs": 0}, "jobs 0: must be at least 1"),
+        ({"samples": -1}, "samples -1: must be a whole number from 0 to"),
+        ({"seed": -1}, "seed -1: must be a whole number from 0 to"),
+        ({"jobs": 0}, "jobs 0: must be a whole number from 1 to 256"),
         ({"batch": 0}, "batch 0: must be"),
         ({"mode": "both"}, "mode 'both': must be one of"),
     ],
@@ -421,7 +431,7 @@ def test_the_command_writes_csvs_and_a_figure_and_reruns_are_the_same(command, t
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--samples", "-1"), "samples -1: must be from 0 to"),
+        (("--samples", "-1"), "samples -1: must be a whole number from 0 to"),
         (("--ranges", "none.yaml"), "none.yaml: cannot be read"),
         (("--accounting", "papr"), "did you mean 'paper'?"),
         (("--methods", "fp"), "fp: that is the baseline, always 100 %"),

@@ -29,7 +29,8 @@ SWEEP = """
 """
 SETTINGS = "axes.formatter.use_locale: True\naxes.facecolor: red\nlines.linewidth: 9\n"
 HERE = {"PYTHONHASHSEED": "0", "LC_ALL": "C", "TZ": "UTC"}
-THERE = {"PYTHONHASHSEED": "7", "LC_ALL": "fr_FR.ISO-8859-1", "TZ": "Pacific/Chatham"}
+THERE = {"PYTHONHASHSEED": "7", "LC_ALL": "fr_FR.ISO-8859-1", "TZ": "Pacific/Chatham",
+         "MPLBACKEND": "nonsense"}  # fmt: skip
 PROGRAM = """
 import contextlib, json, locale, shlex, sys
 from hwmodel.cli import main

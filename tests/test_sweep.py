@@ -4,6 +4,7 @@ import csv
 import io
 import random
 import re
+import time
 
 import pytest
 
@@ -175,6 +176,53 @@ def test_derived_fields_follow_and_constraints_leave_points_out():
              for path in swept.paths},
         )  # fmt: skip
         assert float(row["energy"]) == evaluate(row["network"], chip, "fp").energy
+
+
+@pytest.mark.parametrize("sample", [None, {"points": 150, "seed": 3}])
+def test_constraints_keep_what_plain_python_keeps(sample):
+    """On two chips, of which one lacks a memory, and two roots; a spec's own value counts, too."""
+    l0a = "hardware.levels.L0-A.capacity"
+    options = {
+        "batch": [1, 3, 4],
+        "accounting.boolean_signal_bits": [1, 8, 16],
+        L1: [2, 4, 8],
+        L2: [4, 8],
+    }
+    fields = {
+        "axes": tuple({path: tuple(f"{v} bit" if "capacity" in path else v for v in values)}
+                      for path, values in options.items()),
+        "sample": sample,
+    }  # fmt: skip
+    wanted = (f"{L1} < {L2} and batch != 3", f"accounting.boolean_signal_bits >= {L1}",
+              f"{l0a} == 65536 B", "method == bold", f"{L2} > batch")  # fmt: skip
+    own = {
+        buffer.name: buffer.capacity_bits for buffer in load(Hardware, "ascend").levels[-1].split
+    }
+    assert own["L0-A"] == 65536 * 8  # V100 has no such memory: nothing to break
+    swept, free = planned(constraints=wanted, **fields), planned(**fields)
+
+    def shown(point):
+        values = free.shown(free.digits(point))
+        return [values[name] for name in ("method", *options)]
+
+    def keeps(method, batch, bits, l1, l2):
+        return l1 < l2 and batch != 3 and bits >= l1 and method == "bold" and l2 > batch
+
+    kept = [point for point in free.points() if keeps(*shown(point))]
+    assert list(swept.points()) == kept
+    assert 0 < len(kept) < len(free.points()) / 4
+
+
+def test_constraints_of_a_million_points_take_no_minute():
+    values = {"times": tuple(range(1, 101))}
+    started = time.monotonic()
+    swept = planned(
+        hardware="ascend", method="fp", axes=({L1: values}, {L2: values}, {"batch": (*range(1, 101),)}),
+        constraints=(f"{L1} > 1024 GiB", "batch > 1"),
+    )  # fmt: skip
+    with pytest.raises(HwmodelError, match="no point keeps all constraints"):
+        swept.points()
+    assert time.monotonic() - started < 20  # 2 s on a machine that has nothing else to do
 
 
 def test_a_sample_is_the_same_again_and_has_no_point_twice():
@@ -370,3 +418,37 @@ def test_the_front_and_the_best_by_hand():
         if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in pairs)
     }  # fmt: skip
     assert {pairs[i] for i in front(x, y)} == best
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("L1.capacity: [", "L9.capacity: [", "s.yaml:8: hardware ascend: 'levels.L9.capacity' is no path"),
+        ("[1, 2]", "[2, 2]", "s.yaml:9: axes.2: batch 2 stands there twice"),
+        ("64 KiB", "0 KiB", "s.yaml:8: axes.1: hardware ascend, levels.L1: capacity: '0 KiB'"),
+        ("L0-A.capacity: {", "L0-Z.capacity: {", "s.yaml:11: hardware ascend: 'levels.L0-Z.capacity' is no"),
+        ("batch < 2", "bach < 2", "s.yaml:14: 'bach < 2': 'bach' is no name here; did you mean 'batch'?"),
+        ("deep-mlp", "deep-mpl", "s.yaml:4: no network is called 'deep-mpl': did you mean 'deep-mlp'?"),
+        ("method: fp", "method: [fp, bald]", "s.yaml:6: no method is called 'bald': did you mean"),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_a_file_is_told_with_file_and_line(refused, tmp_path, old, new, sentence):
+    text = """\
+version: 1
+name: s
+title: t
+network: deep-mlp
+hardware: ascend
+method: fp
+axes:
+  - {hardware.levels.L1.capacity: [64 KiB, 1 MiB]}
+  - {batch: [1, 2]}
+derived:
+  hardware.levels.L0-A.capacity: {of: hardware.levels.L1.capacity, times: 0.5}
+constraints:
+  - batch > 0
+  - batch < 2
+"""
+    assert old in text
+    (tmp_path / "s.yaml").write_text(text.replace(old, new))
+    assert refused("sweep", "s.yaml", "--dry-run").startswith(sentence)

@@ -374,7 +374,7 @@ def test_the_best_points_are_listed_and_written(hwmodel, tmp_path, unbroken):
         ("t.csv", "a,b\n1,2\n", "has no column 'point'"),
         ("t.csv", "point,x\n1\n", "t.csv:2: has not as many cells"),
         ("t.csv", "", "is no CSV of a sweep"),
-        ("t.csv", "\udcff", "is no CSV of a sweep"),
+        ("t.csv", "\udcff", "is not a CSV file"),
         ("t.parquet", "PAR1", "is no Parquet file"),
     ],
 )

@@ -53,8 +53,12 @@ def test_what_cannot_fit_names_level_tensor_and_bytes(hwmodel, tmp_path):
     chip.write_text(text.replace("1024 KiB", "40 bit"))
     code, out, err = hwmodel("tile", "--hardware", str(chip), "--conv", CONV, "--bits", "32,32,32")
     assert (code, out) == (2, "")
-    assert err == (
-        "hwmodel: no tile fits: one element of I and F needs 64 bit, L1 holds 40 (3 B too few)\n"
+    doubt, refusal = err.splitlines()
+    assert doubt.endswith(
+        "L0-A: is larger than L1, the memory above it; no tile in it can be (and 2 more)"
+    )
+    assert refusal == (
+        "hwmodel: no tile fits: one element of I and F needs 64 bit, L1 holds 40 (3 B too few)"
     )
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import hwmodel as package
-from hwmodel.trace import write_trace
+from hwmodel.trace import read_trace, write_trace
 from hwmodel.views.tables import read_csv
 from tests.specs import CHIP, NETWORK, written
 from tests.test_measured import trace
@@ -291,3 +291,12 @@ def test_a_spreadsheet_s_mark_and_line_ends_are_no_matter(hwmodel, table):
     path = table(*COMPARE)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
     assert hwmodel("verify", path)[0] == 0
+    path = table(*COMPARE, name="t.json")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert hwmodel("verify", path)[0] == 0
+
+
+def test_so_they_are_in_a_trace(tmp_path):
+    write_trace(trace(), path := tmp_path / "trace.json")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_trace(path) == trace()

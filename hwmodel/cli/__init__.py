@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -30,6 +31,8 @@ from hwmodel.errors import HwmodelError, SpecWarning, one_line
 from hwmodel.trainer.cli import train
 
 __all__ = ["app", "main"]
+
+CLOSED_PIPE = 141  # what shells report of a program that writes to a pipe without a reader
 
 app = typer.Typer(
     name="hwmodel",
@@ -85,23 +88,54 @@ def main() -> NoReturn:
     """Entry point: a user's mistake is one message on standard error and exit code 2."""
     _prepare()
     try:
+        code = _called()
+        if sys.stdout is not None:
+            sys.stdout.flush()  # at the exit itself nothing could be said of a failure any more
+    except BrokenPipeError:
+        code = CLOSED_PIPE
+    except OSError as error:  # a disk that is full
+        code = _told(f"{error.filename or 'standard output'}: {error.strerror or error}")
+    if code in (2, CLOSED_PIPE):
+        _let_go()
+    sys.exit(code)
+
+
+def _called() -> int:
+    """Do what the command line says; the exit code."""
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", SpecWarning)
             warnings.showwarning = _warned  # type: ignore[assignment]
             code = app(prog_name="hwmodel", standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        return code if isinstance(code, int) else 0
     except HwmodelError as error:
-        say(one_line(f"hwmodel: {error}"))
+        return _told(str(error))
     except UsageError as error:
-        say(one_line(f"hwmodel: {usage_sentence(error)}"))
+        return _told(usage_sentence(error))
     except typer.Abort:  # Ctrl-C
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        sys.stderr.close()
-        sys.exit(0)
-    except OSError as error:
-        say(one_line(f"hwmodel: {error.filename or 'standard output'}: {error.strerror or error}"))
-    sys.exit(2)
+        return 130
+    except SystemExit as end:  # the libraries below make 1 of a closed pipe
+        if isinstance(end.__context__, BrokenPipeError):
+            return CLOSED_PIPE
+        raise
+
+
+def _told(mistake: str) -> int:
+    """One line on standard error; the exit code of mistakes."""
+    with suppress(OSError):  # nobody listens
+        say(one_line(f"hwmodel: {mistake}"))
+    return 2
+
+
+def _let_go() -> None:
+    """Drop what standard output did not take, which would be tried again at the exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+        return
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _prepare() -> None:

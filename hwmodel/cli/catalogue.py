@@ -8,6 +8,7 @@ import typer
 
 from hwmodel.cli.offered import bundled_names
 from hwmodel.cli.usage import Commands
+from hwmodel.errors import printable
 
 __all__ = ["catalogue"]
 
@@ -44,6 +45,6 @@ def catalogue(word: str, what: str, *, plain: bool = True) -> typer.Typer:
     def check(file: Annotated[str, typer.Argument(help="A YAML file, or a name.")]) -> None:
         from hwmodel.views.catalogue import checked
 
-        typer.echo(f"{file}: {word} {checked(word, file).name} is right")
+        typer.echo(f"{printable(file)}: {word} {checked(word, file).name} is right")
 
     return group

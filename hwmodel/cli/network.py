@@ -11,6 +11,7 @@ from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.offered import bundled_names
 from hwmodel.cli.options import Network as Name
 from hwmodel.cli.screen import handed, show
+from hwmodel.errors import printable
 
 if TYPE_CHECKING:
     from hwmodel.network import Network
@@ -83,7 +84,7 @@ def show_(
 @network.command()
 def check(name: Name, input_shape: InputShape = None) -> None:
     """Whether a network file is right; if not, where it is wrong."""
-    typer.echo(f"{name}: network {_chosen(name, input_shape).name} is right")
+    typer.echo(f"{printable(name)}: network {_chosen(name, input_shape).name} is right")
 
 
 @network.command("import")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hwmodel.cli.screen import say
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, printable
 
 __all__ = ["plot"]
 
@@ -59,7 +59,7 @@ def plot(
         )
     else:
         _draw(tables, output, kind, style, network, hardware)
-    say(f"wrote {output}")
+    say(printable(f"wrote {output}"))
 
 
 def _draw(

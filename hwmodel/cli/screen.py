@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -82,7 +82,7 @@ def deliver(
     for kind in kinds:
         draw(records, *(folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")), kind=kind)
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
-    say(f"wrote {made}{figures}")
+    say(printable(f"wrote {made}{figures}"))
 
 
 def told(
@@ -108,7 +108,7 @@ def handed(content: str | bytes, to: str | Path, more: str = "") -> None:
         typer.echo(content, nl=False)
     else:
         write(Path(to), content)
-        say(f"wrote {to}{more}")
+        say(printable(f"wrote {to}{more}"))
 
 
 def show(pieces: Iterable[RenderableType | str]) -> None:

@@ -22,7 +22,7 @@ from hwmodel.cli.options import (
     Strict,
 )
 from hwmodel.cli.screen import Destination, destination, progress, say, told
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
     from hwmodel.provenance import Provenance
@@ -110,4 +110,7 @@ def _deliver(found: Sensitivity, provenance: Provenance, to: Destination) -> Non
             figure = folder / f"{stem}_{chip}_tornado.{ending}"
             draw_tornado(mine, figure, provenance.cells[:3])
     more = ", _samples.csv" if found.sampled else ""
-    say(f"wrote {folder / stem}.csv{more}, and a tornado of each chip as .png and .svg beside it")
+    wrote = (
+        f"wrote {folder / stem}.csv{more}, and a tornado of each chip as .png and .svg beside it"
+    )
+    say(printable(wrote))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hwmodel.cli.screen import say
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
     from hwmodel.provenance import Command
@@ -43,27 +43,25 @@ def sweep(
     ] = False,
 ) -> None:
     """Energy at every point of a grid, or of a sample of it."""
-    from hwmodel.files import load
     from hwmodel.provenance import written
-    from hwmodel.sweep.file import SweepFile
-    from hwmodel.sweep.plan import plan
+    from hwmodel.sweep.plan import read_plan
 
     if jobs is not None and (not 1 <= jobs <= MAX_JOBS or scheduler):
         raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes, and none with --scheduler")
-    planned = plan(load(SweepFile, file))
+    planned = read_plan(file)
     if dry_run:
         _say_what(planned)
         return
     target = out or Path(f"{planned.file.name}.csv")
     command = written("sweep", str(file), {})
     summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
-    say(f"wrote {target}")
+    say(printable(f"wrote {target}"))
     if summary.unproved:
         say(f"hwmodel: {summary.unproved:,} tilings are not proved optimal: unproved_tilings")
     if summary.failed:
         say(
             f"hwmodel: {summary.failed:,} of {summary.points:,} points have no energy; the first: "
-            f"{summary.first_reason}"
+            f"{printable(summary.first_reason)}"
         )
         raise typer.Exit(1)
 
@@ -110,10 +108,9 @@ def _run(
                 jobs=jobs, scheduler=scheduler, resume=resume, progress=progress,
             )  # fmt: skip
     except (KeyboardInterrupt, SystemExit) as stopped:
-        say(
-            f"hwmodel: stopped; {out}.parts holds what is done: go on with the same command and "
-            "--resume"
-        )
+        parts = printable(f"{out}.parts")
+        how = "go on with the same command and --resume"
+        say(f"hwmodel: stopped; {parts} holds what is done: {how}")
         code = stopped.code if isinstance(stopped, SystemExit) else 130
         raise typer.Exit(int(code or 0)) from None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.screen import say
+from hwmodel.errors import printable
 
 if TYPE_CHECKING:
     from hwmodel.verification import Verdict
@@ -34,7 +35,7 @@ def verify(
     say(f"computing anew: {stated(table)[2]}")
     verdict = verified(table, tolerance)
     for line in _sentences(verdict, tolerance):
-        typer.echo(line)
+        typer.echo(printable(line))
     if not verdict.holds:
         raise typer.Exit(1)
 

@@ -12,12 +12,15 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from hwmodel.arguments import expect, path_of, several, whole
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
-from hwmodel.importers.onnx_contents import STANDARD, Node, contents_of
+from hwmodel.importers.graph import text
+from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, contents_of
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
 from hwmodel.importers.wire import MAX_NODES, without_weights
+from hwmodel.layers.base import MAX_EXTENT
 from hwmodel.network import Network
 
 __all__ = ["from_onnx", "input_shapes"]
@@ -36,10 +39,11 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
     Raises: SpecError where the file cannot be read, ShapeError where shapes do not fit or are not
         known; HwmodelError where the package onnx is missing.
     """
-    path, where = Path(path), str(path)
+    path, where, shapes = path_of("path", path), str(path), _stated(input_shapes)
     model = _model(path)
     contents = contents_of(model.graph)
-    _bind_inputs(contents.inputs, where, dict(input_shapes or {}))
+    _see_each_given_once(contents, where)
+    _bind_inputs(contents.inputs, where, shapes)
     _stand_in(contents.nodes)
     computed = any(node.operator == "Shape" for node in contents.nodes)
     model = inferred_shapes(model, where, computed=computed)
@@ -54,6 +58,19 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
         nodes = _as_they_were(contents_of(completed).nodes, contents.nodes)
         network = Reader(where, contents._replace(nodes=nodes), completed).network(path.stem)
     return network
+
+
+def _stated(shapes: Mapping[str, Sequence[int]] | None) -> dict[str, Sequence[int]]:
+    """Shapes as they are given to a function. Raises: HwmodelError."""
+    if shapes is None:
+        return {}
+    rule = "a mapping of names to dimensions, as {'images': (1, 3, 224, 224)}"
+    expect(Mapping, "input_shapes", shapes, rule)
+    return {
+        name: [whole(f"input_shapes {name}", n, 1, MAX_EXTENT) for n in several(
+            f"input_shapes {name}", dims, "a list of dimensions")]
+        for name, dims in shapes.items()
+    }  # fmt: skip
 
 
 def input_shapes(stated: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -112,6 +129,20 @@ def _bytes(path: Path) -> bytes:
     with path.open("rb") as stream:
         mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     return without_weights(memoryview(mapped), str(path))
+
+
+def _see_each_given_once(contents: Contents, where: str) -> None:
+    """See that every tensor comes from one place; of two, none is meant. Raises: SpecError."""
+    given = {*contents.stored, *(info.name for info in contents.inputs)}
+    given |= {tensor.values.name for tensor in contents.sparse}
+    for node in contents.nodes:
+        for name in filter(None, node.outputs):
+            if name in given:
+                raise SpecError(
+                    f"{where}: {node.operator} gives {text(name)!r}, which is given before; "
+                    "every tensor has a name of its own"
+                )
+            given.add(name)
 
 
 def _stand_in(nodes: Sequence[Node]) -> None:

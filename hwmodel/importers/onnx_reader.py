@@ -9,7 +9,7 @@ from math import prod
 from operator import attrgetter
 from typing import Any
 
-from hwmodel.errors import ShapeError, SpecError
+from hwmodel.errors import ShapeError, SpecError, printable
 from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, plain, text
 from hwmodel.importers.onnx_call import Call
@@ -191,8 +191,8 @@ class Reader:
         return Network(
             version=1,
             name=Graph("").unused(name),
-            title=f"{name}, read from an ONNX file",
-            sources={"file": f"{name}.onnx"},
+            title=f"{printable(name)}, read from an ONNX file",
+            sources={"file": f"{printable(name)}.onnx"},
             input=self.graph.shapes[INPUT],
             layers=tuple(self.graph.layers),
         )

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from hwmodel.errors import HwmodelError, ShapeError
+from hwmodel.arguments import expect
+from hwmodel.errors import HwmodelError, ShapeError, printable
 from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value
 from hwmodel.importers.torch_operators import CHANNELS_FIRST, Ran, convert
@@ -32,6 +33,8 @@ def from_torch(module: Any, example_inputs: Any, *, name: str | None = None) -> 
     Raises: HwmodelError where the package torch is missing or the module cannot be exported;
         ShapeError where a layer cannot be a layer here.
     """
+    if name is not None:
+        expect(str, "name", name, "text")
     given = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     name = name or type(module).__name__
     program = _exported(module, tuple(given), name)
@@ -92,8 +95,8 @@ class _Walk:
         return Network(
             version=1,
             name=Graph("").unused(self.name),
-            title=f"{self.name}, read from a PyTorch module",
-            sources={"module": f"{self.name}, torch.export"},
+            title=f"{printable(self.name)}, read from a PyTorch module",
+            sources={"module": f"{printable(self.name)}, torch.export"},
             input=self.graph.shapes[INPUT],
             layers=tuple(self.graph.layers),
         )

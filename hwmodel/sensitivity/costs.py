@@ -89,7 +89,8 @@ class Costs:
 
     def _works(self, job: Job) -> list[Product | Stream]:
         asked = (value for name, value in job.accounting if name not in PRICES)
-        key = job.method.name, *asked
+        # The baseline may be called as one of the methods is, and yet have other rules.
+        key = job.method == self.study.baseline, job.method.name, *asked
         if key not in self._work:
             work, _ = workload(self.study.network, job)
             _keep(self._work, key, work, MOST_KEPT * (1 + len(self.study.methods)))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 from hwmodel.accounting import Accounting
+from hwmodel.arguments import path_of, several, whole
 from hwmodel.comparison import distinct
 from hwmodel.errors import HwmodelError
 from hwmodel.evaluation import check_run
@@ -32,6 +33,7 @@ from hwmodel.workload import Mode
 __all__ = ["Effect", "Reversal", "Sensitivity", "sensitivity"]
 
 MAX_SAMPLES = 1_000_000
+MAX_SEED = 2**63 - 1
 MAX_JOBS = 256
 
 
@@ -87,12 +89,12 @@ def sensitivity(
     methods: Sequence[str | Path | Method],
     *,
     accounting: str | Path | Accounting = "paper",
-    batch: int = 1,
+    batch: SupportsIndex = 1,
     mode: Mode = "training",
-    samples: int = 0,
-    seed: int = 0,
-    ranges: Path | None = None,
-    jobs: int = 1,
+    samples: SupportsIndex = 0,
+    seed: SupportsIndex = 0,
+    ranges: str | Path | None = None,
+    jobs: SupportsIndex = 1,
     watch: Watch = lambda items, total, what: items,
 ) -> Sensitivity:
     """Every constant of the chips and every choice of the accounting moved, one at a time.
@@ -106,20 +108,21 @@ def sensitivity(
 
     Raises: HwmodelError, as `evaluate`; also where no method can be computed unmoved.
     """
-    check_run(batch, mode)
-    _check(samples, seed, jobs)
+    images = check_run(batch, mode)
+    drawn = whole("samples", samples, 0, MAX_SAMPLES), whole("seed", seed, 0, MAX_SEED)
+    processes = whole("jobs", jobs, 1, MAX_JOBS)
+    file = None if ranges is None else path_of("ranges", ranges)
     study = _study(load_network(network), hardware, methods, load(Accounting, accounting),
-                   batch, mode)  # fmt: skip
-    draw = _Draw(samples, seed, "from half to double", [*map(default_ranges, study.points)])
-    if ranges is not None:
-        told = f"in the ranges of {ranges.name}"
-        draw = _Draw(samples, seed, told, read_ranges(ranges, study.points))
+                   images, mode)  # fmt: skip
+    draw = _Draw(*drawn, "from half to double", [*map(default_ranges, study.points)])
+    if file is not None:
+        draw = _Draw(*drawn, f"in the ranges of {file.name}", read_ranges(file, study.points))
     planned = [(i, move) for i, inputs in enumerate(study.points) for move in moves(inputs)]
-    with workers(study, jobs) as mapped:
+    with workers(study, processes) as mapped:
         before = _unmoved(mapped, study)
         after = _moved(mapped, planned, before, watch)
         flips = _flips(mapped, planned, before, after, watch)
-        spreads = _sampled(mapped, study, before, draw, watch) if samples else ()
+        spreads = _sampled(mapped, study, before, draw, watch) if draw.samples else ()
     done = [
         _Done(study, i, move, before[i], there, at)
         for (i, move), there, at in zip(planned, after, flips, strict=True)
@@ -175,14 +178,6 @@ class _Done(NamedTuple):
         return None if self.flip is None else float(self.flip.value)
 
 
-def _check(samples: int, seed: int, jobs: int) -> None:
-    for name, value, most in (("samples", samples, MAX_SAMPLES), ("seed", seed, 2**63 - 1)):
-        if not 0 <= value <= most:
-            raise HwmodelError(f"{name} {value}: must be from 0 to {most:,}")
-    if not 1 <= jobs <= MAX_JOBS:
-        raise HwmodelError(f"jobs {jobs}: must be at least 1 and at most {MAX_JOBS}")
-
-
 def _study(
     network: Network,
     hardware: Sequence[str | Path | Hardware],
@@ -192,12 +187,16 @@ def _study(
     mode: Mode,
 ) -> Study:
     """Everything loaded, and told apart by name. Raises: HwmodelError."""
-    chips = [load(Hardware, chip) for chip in hardware]
-    rules = [load(Method, method) for method in methods]
+    rule = "a list of names, paths or specs"
+    chips = [load(Hardware, chip) for chip in several("hardware", hardware, rule)]
+    rules = [load(Method, method) for method in several("methods", methods, rule)]
+    for name, found in (("hardware", chips), ("methods", rules)):
+        if not found:
+            raise HwmodelError(f"{name}: names none; at least one is needed")
     baseline = load(Method, accounting.baseline)
     distinct([*chips])
     distinct([*rules])
-    if all(rule.name == baseline.name for rule in rules):
+    if all(rule == baseline for rule in rules):
         raise HwmodelError(
             f"methods {baseline.name}: that is the baseline, always 100 %; add one to compare"
         )

@@ -9,28 +9,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from hwmodel import __version__
 from hwmodel.accounting import Accounting
+from hwmodel.arguments import expect
 from hwmodel.errors import HwmodelError, SpecError
-from hwmodel.files import NamedSpec, load
+from hwmodel.files import NamedSpec, load, read_yaml
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
+from hwmodel.mistakes import line_of
 from hwmodel.network import load_network
 from hwmodel.provenance import Input, input_of
 from hwmodel.question import method_inputs
 from hwmodel.sweep.axes import SPECS, Axis, Setting, Specs, axis_of, fields_of, with_derived
-from hwmodel.sweep.conditions import Condition, conditions, holds
+from hwmodel.sweep.conditions import Condition, conditions
+from hwmodel.sweep.constraints import kept
 from hwmodel.sweep.file import SweepFile
 
-__all__ = ["NAMES", "Digits", "Plan", "plan"]
+__all__ = ["NAMES", "Digits", "Plan", "plan", "read_plan"]
 
 NAMES = ("network", "accounting", "method", "mode", "batch", "hardware")
 MAX_GRID = 10_000_000  # points that are looked at one by one
@@ -134,10 +138,10 @@ class Plan:
         if sample:
             drawn = sorted(Random(sample.seed).sample(drawn, number))
         wanted = self.conditions()
-        kept = self._kept(drawn, wanted) if wanted else drawn
-        if not kept:
+        left = kept(self.axes, self.specs, drawn, wanted) if wanted else drawn
+        if not left:
             raise HwmodelError(f"sweep {self.file.name}: no point keeps all constraints")
-        return kept
+        return left
 
     def conditions(self) -> list[Condition]:
         """The constraints. Raises: HwmodelError for a name that is none, or no comparison."""
@@ -145,25 +149,23 @@ class Plan:
             return []
         stated = (fields_of(root, spec) for root in SPECS for spec in self.specs[root])
         known = {*NAMES, *self.paths, *(path for found in stated for path in found)}
-        return [c for text in self.file.constraints for c in conditions(text, known)]
+        found: list[Condition] = []
+        for number, text in enumerate(self.file.constraints):
+            with _at("constraints", number):
+                found += conditions(text, known)
+        return found
 
-    def _kept(self, drawn: Sequence[int], wanted: list[Condition]) -> Sequence[int]:
-        """Those of the points that keep every constraint; what a spec lacks breaks none."""
-        names = {name for c in wanted for name in (c.name, c.other) if name}
-        stated = {
-            (root, index): {k: v for k, v in fields_of(root, spec).items() if k in names}
-            for root in SPECS
-            for index, spec in enumerate(self.specs[root])
-        }
-        kept = array("q")
-        for point in drawn:
-            digits = self.digits(point)
-            values: dict[str, Any] = {}
-            for root in SPECS:
-                values |= stated[root, self.which(root, digits)]
-            if holds(wanted, values | self.shown(digits), absent=True):
-                kept.append(point)
-        return kept
+
+def read_plan(path: Path) -> Plan:
+    """The plan of a sweep's file. Raises: HwmodelError, as `plan`, with file and line."""
+    file = load(SweepFile, path)
+    try:
+        return plan(file)
+    except HwmodelError as error:
+        if not error.at:
+            raise
+        line = line_of(read_yaml(path), error.at)
+        raise SpecError(f"{path}:{line}: {error}") from None
 
 
 def plan(file: SweepFile) -> Plan:
@@ -172,12 +174,17 @@ def plan(file: SweepFile) -> Plan:
     Raises: HwmodelError: SpecError for a path that none of the specs has, or a value that breaks
         a rule; NameUnknown.
     """
+    expect(SweepFile, "file", file, "a SweepFile, as files.load reads it")
     specs = _specs(file)
-    varied = [axis_of(number, axis, specs) for number, axis in enumerate(file.axes, start=1)]
+    varied: list[Axis] = []
+    for number, axis in enumerate(file.axes):
+        with _at("axes", number):
+            varied.append(axis_of(number + 1, axis, specs))
     if len(specs["batch"]) > 1 and any(("batch", 0) in axis.settings for axis in varied):
         raise SpecError(f"sweep {file.name}: batch is set in two places")
     for path, derived in file.derived.items():
-        varied = with_derived(path, derived, varied, specs)
+        with _at("derived", path):
+            varied = with_derived(path, derived, varied, specs)
     names = {root: Axis(root, len(specs[root]), {}) for root in NAMES}
     outer = [a for a in varied if any(root != "hardware" for root, _ in a.settings)]
     inner = [a for a in varied if all(root == "hardware" for root, _ in a.settings)]
@@ -188,13 +195,23 @@ def plan(file: SweepFile) -> Plan:
     return found
 
 
+@contextmanager
+def _at(*way: str | int) -> Iterator[None]:
+    """Note in an error which field of the file it is of."""
+    try:
+        yield
+    except HwmodelError as error:
+        error.at = way
+        raise
+
+
 def _specs(file: SweepFile) -> dict[str, tuple[Any, ...]]:
     """Everything that the file names, loaded."""
     specs: dict[str, tuple[Any, ...]] = {
-        "network": tuple(load_network(name) for name in _several(file.network)),
-        "hardware": tuple(load(Hardware, name) for name in _several(file.hardware)),
-        "method": tuple(load(Method, name) for name in _several(file.method)),
-        "accounting": tuple(load(Accounting, name) for name in _several(file.accounting)),
+        "network": _loaded("network", load_network, file.network),
+        "hardware": _loaded("hardware", partial(load, Hardware), file.hardware),
+        "method": _loaded("method", partial(load, Method), file.method),
+        "accounting": _loaded("accounting", partial(load, Accounting), file.accounting),
         "mode": _several(file.mode),
         "batch": _several(file.batch),
     }
@@ -204,6 +221,11 @@ def _specs(file: SweepFile) -> dict[str, tuple[Any, ...]]:
         if twice:
             raise SpecError(f"sweep {file.name}: {root} {twice[0]} stands there twice")
     return specs
+
+
+def _loaded(root: str, read: Callable[[str], Any], stated: Any) -> tuple[Any, ...]:
+    with _at(root):
+        return tuple(map(read, _several(stated)))
 
 
 def _several(stated: Any) -> tuple[Any, ...]:

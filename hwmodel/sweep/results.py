@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hwmodel.csv_files import CONTROL, csv_file_text
 from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.sweep.block import PARTS
 from hwmodel.sweep.conditions import conditions, holds
@@ -19,6 +21,7 @@ __all__ += ["varied"]
 
 Row = dict[str, Any]
 MAX_BYTES = 2**31
+_FIRST_COLUMN = re.compile(rb'(\xef\xbb\xbf)?"?point"?[,;\t|]')  # as spreadsheets write it, too
 ENERGIES = (
     "energy",
     "energy_per_image",
@@ -37,14 +40,17 @@ class Results(NamedTuple):
 
 
 def is_results(path: Path) -> bool:
-    """Whether a file looks like a table of a sweep: by its ending, or its first column."""
+    """Whether a file looks like a table of a sweep: by its ending, or its first column.
+
+    Raises: DataError where it cannot be read.
+    """
     if path.suffix == ".parquet":
         return True
     try:
         with path.open("rb") as stream:
-            return stream.read(6) == b"point,"
-    except OSError:
-        return False
+            return _FIRST_COLUMN.match(stream.read(20)) is not None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def read_results(path: Path) -> Results:
@@ -68,7 +74,6 @@ def read_results(path: Path) -> Results:
 def _read_parquet(path: Path) -> Results:
     try:
         import pyarrow
-        import pyarrow.compute
         import pyarrow.parquet
     except ImportError:
         raise HwmodelError(f"{path}: needs pyarrow: pip install 'hwmodel[parquet]'") from None
@@ -77,18 +82,32 @@ def _read_parquet(path: Path) -> Results:
     except pyarrow.ArrowException as error:
         raise DataError(f"{path}: is no Parquet file: {str(error).splitlines()[0]}") from None
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if pyarrow.types.is_floating(column.type):
-            extremes = pyarrow.compute.min_max(pyarrow.compute.is_finite(column)).as_py()
-            if extremes["min"] is False:
-                raise DataError(f"{path}: column {name} holds what is no finite number")
+        _check_column(path, name, column)
     return Results(tuple(table.column_names), table.to_pylist())
+
+
+def _check_column(path: Path, name: str, column: Any) -> None:
+    """See that a column can be drawn and shown. Raises: DataError."""
+    from pyarrow import compute, types
+
+    floats = types.is_floating(column.type)
+    if floats and compute.min_max(compute.is_finite(column)).as_py()["min"] is False:
+        raise DataError(f"{path}: column {name} holds what is no finite number")
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    odd = re.search(CONTROL, name) is not None
+    if types.is_string(column.type) or types.is_large_string(column.type):
+        found = compute.any(compute.match_substring_regex(column, CONTROL))
+        odd = odd or bool(found.as_py())
+    if odd:
+        raise DataError(f"{path}: column {name} holds a control character")
 
 
 def _read_csv(path: Path) -> Results:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = csv_file_text(path)
         header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+    except (csv.Error, ValueError) as error:
         raise DataError(f"{path}: is no CSV of a sweep: {error}") from None
     for number, line in enumerate(lines, start=2):
         if len(line) != len(header):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import SupportsIndex
 
+from hwmodel.arguments import expect, path_of, whole
 from hwmodel.provenance import Command, Provenance
 from hwmodel.sweep.part import columns, run_part
 from hwmodel.sweep.parts import Folder, Summary, ending_of, opened
@@ -19,16 +21,17 @@ __all__ = ["Progress", "cut", "run"]
 LONGEST = 1000  # points of a part
 FEWEST = 64  # parts, where there are so many points: two workers end at about the same time
 SEARCHES = 16  # of a task
+MAX_JOBS = 256
 
 Progress = Callable[[str, int, int], None]  # what is done, how many, of how many
 
 
 def run(
     plan: Plan,
-    out: Path,
+    out: str | Path,
     command: Command,
     *,
-    jobs: int,
+    jobs: SupportsIndex,
     scheduler: str | None = None,
     resume: bool = False,
     progress: Progress,
@@ -44,10 +47,12 @@ def run(
 
     Raises: HwmodelError.
     """
+    expect(Plan, "plan", plan, "a Plan, as plan.plan makes it")
+    out, processes = path_of("out", out), whole("jobs", jobs, 1, MAX_JOBS)
     ending_of(out)
     points = plan.points()
     parts = cut(points)
-    with workers(jobs, scheduler) as there:
+    with workers(processes, scheduler) as there:
         folder = opened(out, plan.digest, resume=resume)
         missing = [n for n in range(len(parts)) if not folder.has("part", n)]
         found = _tilings(plan, points, folder, there, progress) if missing else {}

@@ -161,11 +161,14 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
 
 def _conclude(result: Trace, path: Path) -> None:
     """What was reached, on stdout; a run that Ctrl-C cut short ends with the code for that."""
+    from hwmodel.errors import printable
+
     run, last = result.run, result.epochs[-1]
     control = ", Boolean weights frozen" if run.frozen else ""
     typer.echo(
         f"{run.network} on {run.dataset}, {run.method}, seed {run.seed}{control}: "
-        f"{last.accuracy:.1%} of the test images after {last.steps:,} steps; trace in {path}"
+        f"{last.accuracy:.1%} of the test images after {last.steps:,} steps; "
+        f"trace in {printable(str(path))}"
     )
     if last.epoch < run.epochs:
         typer.echo(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hwmodel.comparison import Comparison, Reached
+from hwmodel.csv_files import csv_file_text
 from hwmodel.errors import DataError
 from hwmodel.evaluation import COLUMNS, Report
 from hwmodel.layers import PASSES
@@ -135,18 +136,9 @@ def _cell(value: object) -> object:
 def read_csv(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
     """Header and rows of a CSV file. Raises: DataError.
 
-    A cell that a row lacks is None, cells that it has too many stand under None; the mark that
-    spreadsheets write at the beginning is passed over.
+    A cell that a row lacks is None, cells that it has too many stand under None.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            text = stream.read(MAX_CSV_CHARACTERS + 1)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    if len(text) > MAX_CSV_CHARACTERS:
-        raise DataError(f"{path}: is longer than the {MAX_CSV_CHARACTERS:,} characters to be read")
+    text = csv_file_text(path, MAX_CSV_CHARACTERS)
     try:
         reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         records, header = list(reader), tuple(reader.fieldnames or ())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -45,16 +47,31 @@ STYLES = {
 }
 
 
-def settings(style: Style) -> AbstractContextManager[None]:
-    """Matplotlib's settings while a figure is made and written; none of a user's `matplotlibrc`."""
+def _library() -> Any:
+    """Matplotlib, whatever screen the environment asks for: none is needed, and none is chosen."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    if "matplotlib" not in sys.modules:
+        asked = os.environ.pop("MPLBACKEND", None)  # if there is none such, the import would end
+        try:
+            import matplotlib
+        finally:
+            if asked is not None:
+                os.environ["MPLBACKEND"] = asked
+        if asked is not None:
+            with suppress(ValueError):
+                matplotlib.rcParams["backend"] = asked  # as it would have been, for a notebook
     import matplotlib
 
-    matplotlib.use("agg")
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    return matplotlib
+
+
+def settings(style: Style) -> AbstractContextManager[None]:
+    """Matplotlib's settings while a figure is made and written; none of a user's `matplotlibrc`."""
+    matplotlib = _library()
     own: dict[Any, Any] = {
         name: of for name, of in matplotlib.rcParamsDefault.items() if name != "backend"
     }
-    return matplotlib.rc_context(
+    context: AbstractContextManager[None] = matplotlib.rc_context(
         own
         | {
             "text.parse_math": False,  # a name is a name, dollars and all
@@ -86,6 +103,7 @@ def settings(style: Style) -> AbstractContextManager[None]:
             "axes.axisbelow": True,
         }
     )
+    return context
 
 
 def panels(
