@@ -16,7 +16,7 @@ from hwmodel.accounting import Accounting
 from hwmodel.comparison import Comparison, Reached, compare, reached, reproduce
 from hwmodel.errors import HwmodelError
 from hwmodel.evaluation import Report, evaluate
-from hwmodel.files import load
+from hwmodel.files import NamedSpec, load
 from hwmodel.hardware import Hardware
 from hwmodel.importers.onnx import input_shapes
 from hwmodel.method import Method
@@ -71,15 +71,20 @@ class Question:
     traces: tuple[Trace, ...]
     accuracy: float | None  # to be reached, as a share
 
-    def inputs(self) -> tuple[Input, ...]:
-        """Everything that the numbers depend on, each once."""
-        found = [input_of(spec) for spec in (self.network, *self.hardware)]
-        found += [given for method in self.methods for given in method_inputs(method)]
-        found += [input_of(accounting) for accounting in self.accountings]
+    def specs(self) -> Iterator[NamedSpec]:
+        """Everything with a file of its own that the numbers depend on."""
+        yield from (self.network, *self.hardware)
+        for method in self.methods:
+            yield from _method_specs(method)
+        yield from self.accountings
         if self.command.name == "compare":
             for accounting in self.accountings:
-                found += method_inputs(self.baseline or load(Method, accounting.baseline))
-        found += [input_of(self.training)] if self.training else []
+                yield from _method_specs(self.baseline or load(Method, accounting.baseline))
+        yield from [self.training] if self.training else []
+
+    def inputs(self) -> tuple[Input, ...]:
+        """Everything that the numbers depend on, each once."""
+        found = [*map(input_of, self.specs())]
         found += [Input("trace", trace.run.method, digest(trace)) for trace in self.traces]
         return tuple(dict.fromkeys(found))
 
@@ -115,10 +120,15 @@ class Question:
 
 def method_inputs(method: Method) -> Iterator[Input]:
     """A method, the methods its rules name, and its teacher."""
-    yield from map(input_of, (method, *method.references()))
+    return map(input_of, _method_specs(method))
+
+
+def _method_specs(method: Method) -> Iterator[NamedSpec]:
+    """The same as values."""
+    yield from (method, *method.references())
     if method.teacher is not None:
-        yield input_of(load_network(method.teacher.network))
-        yield from method_inputs(load(Method, method.teacher.method))
+        yield load_network(method.teacher.network)
+        yield from _method_specs(load(Method, method.teacher.method))
 
 
 @dataclass(frozen=True)
