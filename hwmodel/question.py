@@ -35,6 +35,7 @@ __all__ = [
     "names",
     "question",
     "reproduction",
+    "whole",
 ]
 
 # Options that change numbers, in the order in which a command is written.
@@ -48,6 +49,11 @@ OPTIONS = {
         "--training", "--trace", "--accuracy", "--input-shape",
     ),
     "reproduce": ("--accounting", "--batch"),
+    "sensitivity": (
+        "--hardware", "--methods", "--accounting", "--batch", "--mode", "--input-shape",
+        "--samples", "--seed", "--ranges",
+    ),
+    "sweep": (),  # its file says all
     "explain": (
         "--layer", "--hardware", "--method", "--accounting", "--batch", "--mode", "--pass",
         "--trace", "--input-shape",
@@ -176,7 +182,7 @@ def reproduction(command: Command) -> Reproduction:
     asked = command.argument
     tables = [published_table(asked)] if asked else list(published_tables().values())
     presets = names(command.one("--accounting"), "--accounting")
-    batch = _whole(command, "--batch", 1)
+    batch = whole(command, "--batch", 1)
     stated = {"--accounting": ",".join(presets), "--batch": str(batch)}
     accountings = tuple(load(Accounting, name) for name in presets)
     return Reproduction(_canonical(command, stated), tuple(tables), accountings, batch)
@@ -194,7 +200,7 @@ def question(command: Command) -> Question:
     accuracy = _accuracy(command)
     traces = _traces(command, several=compares)
     usual = traces[0].run.batch if compares and traces else run.batch if run else 1
-    batch = _whole(command, "--batch", usual)
+    batch = whole(command, "--batch", usual)
     hardware, methods, accountings = listed.values()
     stated = dict(command.options) | {option: ",".join(of) for option, of in listed.items()}
     return Question(
@@ -219,7 +225,8 @@ def _canonical(command: Command, stated: dict[str, str]) -> Command:
     return written(command.name, command.argument, options)
 
 
-def _whole(command: Command, option: str, usual: int) -> int:
+def whole(command: Command, option: str, usual: int) -> int:
+    """The value of an option that is a whole number. Raises: HwmodelError."""
     text = command.one(option)
     try:
         return int(text) if text else usual
