@@ -21,17 +21,8 @@ from hwmodel.layers import PASSES, Cost, Pass
 from hwmodel.measured import LayerMeasures, Measures
 from hwmodel.network import INPUT, Node
 
-__all__ = [
-    "Arithmetic",
-    "Edge",
-    "ExtraWork",
-    "LayerRule",
-    "Method",
-    "Teacher",
-    "TensorRule",
-    "Treatment",
-]
-__all__ += ["Update", "Where"]
+__all__ = ["Arithmetic", "Edge", "ExtraWork", "LayerRule", "Method", "Teacher", "TensorRule"]
+__all__ += ["Treatment", "Update", "Where"]
 
 Arithmetic = Literal["mac", "int-mac", "add", "shift-add", "logic", "accumulate"]
 Update = Literal["optimizer", "boolean"]
@@ -201,6 +192,12 @@ class Edge(NamedTuple):
     signal_bits: int  # of an element of the signal that comes back [bit]
     sum_bits: int  # of the +-1 sum that it is or was taken from [bit]
     floating: bool = False  # whether words narrower than full precision are floating-point
+    copies: tuple[int, ...] = ()  # narrower widths at which products read it [bit]
+
+    def also_read(self, treatment: Treatment) -> Edge:
+        """With the copy that products with such a treatment read, if it is narrower."""
+        copies = {*self.copies, treatment.read(self.bits)} - {self.bits}
+        return self._replace(copies=tuple(sorted(copies)))
 
 
 class Treatment(NamedTuple):
@@ -281,6 +278,9 @@ class Method(NamedSpec):
             if measured is not None and rule.signal == "boolean_signal" and ins:
                 signal = _measured_signal(node, found, ins[0]) or signal
             edges[name] = Edge(bits, signal, sums, rule.format == "floating")
+        for node in nodes:
+            for source in node.inputs if node.macs else ():
+                edges[source] = edges[source].also_read(self.treatment(node, accounting))
         return edges
 
     def _sum_bits(

@@ -16,7 +16,7 @@ from hwmodel.accounting import Accounting
 from hwmodel.comparison import Comparison, Reached, compare, reached, reproduce
 from hwmodel.errors import HwmodelError
 from hwmodel.evaluation import Report, evaluate
-from hwmodel.files import load
+from hwmodel.files import NamedSpec, load
 from hwmodel.hardware import Hardware
 from hwmodel.importers.onnx import input_shapes
 from hwmodel.method import Method
@@ -35,6 +35,7 @@ __all__ = [
     "names",
     "question",
     "reproduction",
+    "whole",
 ]
 
 # Options that change numbers, in the order in which a command is written.
@@ -48,6 +49,11 @@ OPTIONS = {
         "--training", "--trace", "--accuracy", "--input-shape",
     ),
     "reproduce": ("--accounting", "--batch"),
+    "sensitivity": (
+        "--hardware", "--methods", "--accounting", "--batch", "--mode", "--input-shape",
+        "--samples", "--seed", "--ranges",
+    ),
+    "sweep": (),  # its file says all
     "explain": (
         "--layer", "--hardware", "--method", "--accounting", "--batch", "--mode", "--pass",
         "--trace", "--input-shape",
@@ -71,15 +77,20 @@ class Question:
     traces: tuple[Trace, ...]
     accuracy: float | None  # to be reached, as a share
 
-    def inputs(self) -> tuple[Input, ...]:
-        """Everything that the numbers depend on, each once."""
-        found = [input_of(spec) for spec in (self.network, *self.hardware)]
-        found += [given for method in self.methods for given in method_inputs(method)]
-        found += [input_of(accounting) for accounting in self.accountings]
+    def specs(self) -> Iterator[NamedSpec]:
+        """Everything with a file of its own that the numbers depend on."""
+        yield from (self.network, *self.hardware)
+        for method in self.methods:
+            yield from _method_specs(method)
+        yield from self.accountings
         if self.command.name == "compare":
             for accounting in self.accountings:
-                found += method_inputs(self.baseline or load(Method, accounting.baseline))
-        found += [input_of(self.training)] if self.training else []
+                yield from _method_specs(self.baseline or load(Method, accounting.baseline))
+        yield from [self.training] if self.training else []
+
+    def inputs(self) -> tuple[Input, ...]:
+        """Everything that the numbers depend on, each once."""
+        found = [*map(input_of, self.specs())]
         found += [Input("trace", trace.run.method, digest(trace)) for trace in self.traces]
         return tuple(dict.fromkeys(found))
 
@@ -115,10 +126,15 @@ class Question:
 
 def method_inputs(method: Method) -> Iterator[Input]:
     """A method, the methods its rules name, and its teacher."""
-    yield from map(input_of, (method, *method.references()))
+    return map(input_of, _method_specs(method))
+
+
+def _method_specs(method: Method) -> Iterator[NamedSpec]:
+    """The same as values."""
+    yield from (method, *method.references())
     if method.teacher is not None:
-        yield input_of(load_network(method.teacher.network))
-        yield from method_inputs(load(Method, method.teacher.method))
+        yield load_network(method.teacher.network)
+        yield from _method_specs(load(Method, method.teacher.method))
 
 
 @dataclass(frozen=True)
@@ -166,7 +182,7 @@ def reproduction(command: Command) -> Reproduction:
     asked = command.argument
     tables = [published_table(asked)] if asked else list(published_tables().values())
     presets = names(command.one("--accounting"), "--accounting")
-    batch = _whole(command, "--batch", 1)
+    batch = whole(command, "--batch", 1)
     stated = {"--accounting": ",".join(presets), "--batch": str(batch)}
     accountings = tuple(load(Accounting, name) for name in presets)
     return Reproduction(_canonical(command, stated), tuple(tables), accountings, batch)
@@ -184,7 +200,7 @@ def question(command: Command) -> Question:
     accuracy = _accuracy(command)
     traces = _traces(command, several=compares)
     usual = traces[0].run.batch if compares and traces else run.batch if run else 1
-    batch = _whole(command, "--batch", usual)
+    batch = whole(command, "--batch", usual)
     hardware, methods, accountings = listed.values()
     stated = dict(command.options) | {option: ",".join(of) for option, of in listed.items()}
     return Question(
@@ -209,7 +225,8 @@ def _canonical(command: Command, stated: dict[str, str]) -> Command:
     return written(command.name, command.argument, options)
 
 
-def _whole(command: Command, option: str, usual: int) -> int:
+def whole(command: Command, option: str, usual: int) -> int:
+    """The value of an option that is a whole number. Raises: HwmodelError."""
     text = command.one(option)
     try:
         return int(text) if text else usual

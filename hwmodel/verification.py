@@ -14,18 +14,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hwmodel.answers import answer
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.provenance import COLUMNS, Command, Provenance, read_command
-from hwmodel.question import OPTIONS, question, reproduction
-from hwmodel.views.tables import Table, comparison_table, read_csv, report_table
+from hwmodel.question import OPTIONS
+from hwmodel.views.tables import read_csv
 
-__all__ = ["Moved", "Verdict", "answer", "stated", "verify"]
+__all__ = ["Moved", "Verdict", "stated", "verify"]
 
 # Columns that tell the rows of a table apart; all others are compared.
 _KEYS = {
     "report": ("layer", "pass", "component", "tensor", "level"),
     "compare": ("network", "method", "hardware", "accounting", "mode", "batch"),
     "reproduce": ("network", "method", "hardware", "accounting", "mode", "batch"),
+    "sensitivity": ("hardware", "field", "value_to", "method"),
+    "sweep": ("point",),
 }
 _FOR_PRINT = (".md", ".markdown", ".tex", ".xlsx", ".html")
 Key = tuple[str, ...]
@@ -65,7 +68,7 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
     """Rows of a table as text, its provenance, and the command that it states.
 
     Args:
-        path: a CSV, JSON or Parquet file of `report`, `compare` or `reproduce`.
+        path: a CSV, JSON or Parquet file of a command that `_KEYS` names.
 
     Raises: DataError where it is none, or its rows are not of one command.
     """
@@ -128,21 +131,11 @@ def _parquet_records(path: Path) -> list[dict[str, str]]:
 
 
 def _as_text(row: Mapping[str, Any]) -> dict[str, str]:
-    """Cells as a CSV has them."""
-    return {name: "" if value is None else str(value) for name, value in row.items()}
-
-
-def answer(command: Command) -> tuple[Table, Provenance]:
-    """The table that a command makes, and its provenance. Raises: HwmodelError."""
-    if command.name == "reproduce":
-        asked = reproduction(command)
-        found = [line for table in asked.tables for line in asked.lines(table)]
-        return comparison_table(found), asked.provenance()
-    one = question(command)
-    if command.name == "report":
-        return report_table(one.report()), one.provenance()
-    lines = list(one.lines())
-    return comparison_table(lines, one.training, one.ends(lines)), one.provenance()
+    """Cells as a CSV has them; yes and no as that of a sweep has."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+        for name, value in row.items()
+    }
 
 
 def verify(path: Path, tolerance: float = 0.0) -> Verdict:
@@ -157,11 +150,11 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
     if not 0 <= tolerance < 1:
         raise HwmodelError(f"--tolerance {tolerance:g}: a relative change from 0 to below 1")
     records, made, command = stated(path)
-    table, now = answer(command)
+    table, now = answer(command, records[0])
     here = tuple(name for name in records[0] if name not in (*COLUMNS, "date"))
     if here != table.header:
         raise DataError(f"{path}: has not the columns that {command.name} writes today")
-    keys = _KEYS[command.name]
+    keys = tuple(name for name in _KEYS[command.name] if name in here)
     old = _by_key(records, keys)
     new = _by_key((dict(zip(table.header, row, strict=True)) for row in table.rows), keys)
     moved = {key: _moved(key, old[key], new[key], keys, tolerance) for key in new if key in old}

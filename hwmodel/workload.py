@@ -49,6 +49,7 @@ def works(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Product |
     yield from _extra_words(node, job)
     if job.accounting.elementwise == "streamed":
         yield from _operator(node, edges, job)
+        yield from _copies(node, edges, job)
         yield from _extra_streams(node, job)
         if job.trains:
             yield from _broadcast(node, edges, job)
@@ -133,6 +134,22 @@ def _extra_streams(node: Node, job: Job) -> Iterator[Stream]:
             tensor = _Tensor(work.what, size, full, full)
             cost = work.streamed.cost()
             yield from _streams(node.layer.name, cost, [tensor], tensor, (True,), True, 0, job)
+
+
+def _copies(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
+    """The narrower copies that products read of a tensor, made as it is written.
+
+    A copy of 1 bit takes a comparison, a wider one a multiply-add, which scales. Those of the
+    network's input belong to the loading of data, which no accounting counts.
+    """
+    edge = edges[node.layer.name]
+    tensor = _tensor("O", job.batch * prod(node.output_shape), edge)
+    for bits in edge.copies:
+        counts = (1, 0, 0) if bits == 1 else (0, 1, 0)
+        yield Stream(
+            node.layer.name, "forward", "elementwise", f"{bits}-bit copy",
+            writes=tensor.elements, bits=bits, operations=_counted(counts, [tensor], tensor, job),
+        )  # fmt: skip
 
 
 class _Tensor(NamedTuple):

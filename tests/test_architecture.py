@@ -47,6 +47,7 @@ LADDER = [
     {"sweep"},
     {"views/tables", "views/colours"},
     {"views/loop_nest", "views/figures"},
+    {"answers"},
     {"verification"},
     {"views/screen_tables", "views/paper"},
     {"views/latex"},

@@ -84,6 +84,23 @@ def test_bash_completes_commands_options_and_bundled_names(offered):
     ("call", "sentence"),
     [
         (("report", "vgg-small", "--batch", "y"), "--batch 'y': must be a whole number"),
+        (
+            ("reproduce", "x", "--date", "2026-11-28"),
+            "--date '2026-11-28': --date is a flag, which takes no value; see hwmodel reproduce --help",
+        ),
+        (
+            ("reproduce", "x", "--date=2026-11-28"),
+            "--date '2026-11-28': --date is a flag, which takes no value; see hwmodel --help",
+        ),
+        (
+            ("sweep", "x.yaml", "--resume", "yes"),
+            "--resume 'yes': --resume is a flag, which takes no value; see hwmodel sweep --help",
+        ),
+        (
+            ("reproduce", "--date", "x", "twice"),
+            "hwmodel reproduce: got unexpected extra argument (twice); see hwmodel reproduce --help",
+        ),
+        (("report", "vgg-small", "--batch"), "--batch: needs a value; see hwmodel --help"),
         (("train", "--epochs", "y"), "--epochs 'y': must be a whole number"),
         (("train", "--epochs", "0"), "--epochs '0': must be 1 or more"),
         (("train", "--seed=-1"), "--seed '-1': must be 0 or more"),

@@ -98,6 +98,23 @@ def bars(axes):
     return found
 
 
+def free_names(figure, axes):
+    """Names in a panel, as its texts; none of them on another, on a point or on a line."""
+    matplotlib.backends.backend_agg.FigureCanvasAgg(figure).draw()
+    inside = [text for text in axes.texts if text.get_text()]
+    boxes = [matplotlib.text.Text.get_window_extent(text) for text in inside]  # without leaders
+    for one, other in combinations(boxes, 2):
+        assert not one.overlaps(other)
+    for line in axes.lines:
+        path = line.get_transform().transform_path(line.get_path())
+        for text, box in zip(inside, boxes, strict=True):
+            if line.get_linestyle() == "None":
+                assert not any(box.contains(x, y) for x, y in path.vertices), text
+            else:
+                assert not path.intersects_bbox(box, filled=False), text
+    return [text.get_text() for text in inside]
+
+
 # What is drawn
 
 
@@ -242,17 +259,10 @@ def test_points_stand_at_their_energy_and_published_accuracy():
 
 
 @pytest.mark.parametrize("style", ["paper", "slides"])
-def test_names_of_points_cover_neither_points_nor_names(style):
+def test_names_of_points_cover_neither_points_nor_names_nor_lines(style):
     figure = figure_of(read_records(EXAMPLE), "pareto", style)
-    matplotlib.backends.backend_agg.FigureCanvasAgg(figure).draw()
     for axes in shown(figure):
-        boxes = [text.get_window_extent() for text in axes.texts]
-        assert len(boxes) == 6
-        for one, other in combinations(boxes, 2):
-            assert not one.overlaps(other)
-        marks = [line.get_xydata()[0] for line in axes.lines if line.get_marker() != "None"]
-        for x, y in axes.transData.transform(marks):
-            assert not any(box.contains(x, y) for box in boxes)
+        assert len(free_names(figure, axes)) == 6
 
 
 def test_traced_accuracy_and_energy_go_before_published_ones():
@@ -308,6 +318,18 @@ def test_no_layer_lies_below_the_roof_that_its_arithmetic_has(hwmodel, tmp_path,
     assert len(points) == 9
     for x, y in points:
         assert y >= (top.energy(x) if method == "fp" else top.byte / x) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("style", ["paper", "slides"])
+@pytest.mark.parametrize("chip", ["ascend", "eyeriss", "v100"])
+def test_what_the_lines_of_a_roofline_are_stands_on_no_line(hwmodel, tmp_path, chip, style):
+    hwmodel("report", "vgg-small", "--hardware", chip, "--method", "bold", "--csv", "r.csv")
+    with settings(STYLES[style]):
+        figure = roofline_figure(Page(read_records(tmp_path / "r.csv"), STYLES[style]))
+        (axes,) = shown(figure)
+        names = free_names(figure, axes)
+    assert sum("MAC" in name or "/byte" in name for name in names) == 2
+    assert {to_hex(t.get_color()) for t in axes.texts if "byte" in t.get_text()} == {"#595959"}
 
 
 def test_macs_are_those_of_the_whole_batch(hwmodel, tmp_path):

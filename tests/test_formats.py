@@ -51,6 +51,7 @@ def test_a_text_is_all_that_goes_to_standard_output(hwmodel, tmp_path, format):
     starts = {"markdown": "Energy of one", "latex": "% hwmodel", "csv": "network,", "json": "{"}
     assert out.startswith(starts[format])
     assert "analytical, not measured" in err
+    assert (out + err).lower().count("biases, data loading") == 1  # on a terminal they are one
     assert files(tmp_path) == []
     code, shown, err = hwmodel(*REPORT, "--format", format, "-o", "x/file")
     assert (code, err, files(tmp_path)) == (0, "wrote x/file\n", ["x/file"])

@@ -112,6 +112,44 @@ def test_a_boolean_sum_is_as_wide_as_its_terms_need():
     assert report.edges["first"].bits == 1  # so does the first layer
 
 
+def test_a_copy_that_products_read_of_a_wider_tensor_is_written_once_and_compared():
+    """A sum of 8 bit (145 terms) that two convolutions read as its sign: one copy of 1 bit.
+
+    A comparison is an addition of 8 bit, as is that of the sum itself: 2 x 8 - 1 operations each.
+    """
+    conv = {"kind": "conv", "channels": 16, "kernel": 3, "padding": 1}
+    forked = network(layers=[
+        *BLOCK["layers"][:3],
+        {"name": "sum", "kind": "add", "inputs": ["conv", "act"]},
+        conv | {"name": "one", "inputs": ["sum"]},
+        conv | {"name": "other", "inputs": ["sum"]},
+        {"name": "both", "kind": "add", "inputs": ["one", "other"]},
+        {"name": "last_act", "kind": "activation"},
+        {"name": "fc", "kind": "linear", "features": 10},
+    ])  # fmt: skip
+    for mode in ("training", "inference"):
+        table = rows("bold", forked, mode)
+        for level in ("L3", "L2", "L1", "L0-C"):
+            written = at(table, "sum", level, phase="forward").loc["1-bit copy"]
+            assert (written.accesses, written.bits) == (N * MAP, N * MAP)
+        done = table[(table.layer == "sum") & (table["pass"] == "forward")].operations.sum()
+        assert done == 2 * N * MAP * (2 * 8 - 1)
+        for layer in ("one", "other"):
+            read = at(table, layer, phase="forward").loc["I"]
+            assert read.bits == read.accesses
+        assert table.tensor.str.contains("copy").sum() == 4  # thresholds make no copy
+
+
+def test_a_copy_of_several_bits_is_scaled():
+    """LUQ reads 4 bit of a ReLU's 32. The image's copies belong to the loading of data."""
+    table = rows("luq")
+    written = at(table, "act", phase="forward").loc["4-bit copy"]
+    assert (written.accesses, written.bits) == (N * MAP, 4 * N * MAP)
+    macs = table[(table.layer == "act") & (table.tensor == "mac") & (table["pass"] == "forward")]
+    assert macs.operations.tolist() == [N * MAP]
+    assert set(rows("fp16").tensor[rows("fp16").tensor.str.contains("copy")]) == set()
+
+
 def test_a_sum_of_full_precision_products_is_a_full_precision_word():
     """The first layer is not Boolean: 27 products of reals are no sum of 27 signs."""
     table = rows("bold")

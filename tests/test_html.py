@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 from dataclasses import replace
 from math import fsum
 
@@ -24,12 +25,14 @@ PASSES = ("forward", "backward_input", "backward_weight", "update")
 HOSTILE = "\"onmouseover=pwned=1 x='</title></script><script>pwned = 1</script>{{ 7 * 7 }}&amp;"
 
 
-def provenance(lines):
+def origin(lines):
+    """Provenance of lines, and the specs that its inputs are of."""
     specs = {}
     for report in (line.report for line in lines if line.report):
         for spec in (report.network, report.hardware, report.method, report.accounting):
-            specs[spec.KIND, spec.name] = input_of(spec)
-    return Provenance(written("compare", lines[0].network, {}), tuple(specs.values()))
+            specs[spec.KIND, spec.name] = spec
+    inputs = tuple(map(input_of, specs.values()))
+    return Provenance(written("compare", lines[0].network, {}), inputs), specs.values()
 
 
 def compared(network="vgg-small", chips=("ascend",), methods=("fp", "bold"), **options):
@@ -39,7 +42,7 @@ def compared(network="vgg-small", chips=("ascend",), methods=("fp", "bold"), **o
 def report_page(network="vgg-small", method="bold", **options):
     """The page of one method on one chip, and its report."""
     lines = compared(network, methods=("fp", method), **options)
-    return page(lines, lines[1:], provenance(lines)), lines[1].report
+    return page(lines, lines[1:], *origin(lines)), lines[1].report
 
 
 # The numbers
@@ -102,7 +105,7 @@ def test_bars_are_as_long_as_what_they_stand_for():
 
 def test_the_comparison_has_percentages_published_figures_and_parts():
     lines = compared(chips=("ascend", "v100"), methods=("fp", "bold", "binarynet"))
-    tree = parsed(page(lines, lines, provenance(lines)))
+    tree = parsed(page(lines, lines, *origin(lines)))
     for n, chip_name in enumerate(("ascend", "v100"), start=1):
         here = [line for line in lines if line.hardware == chip_name]
         table = tree.one("table", id=f"c{n}")
@@ -125,7 +128,7 @@ def test_the_sentence_names_share_of_the_baseline_and_the_largest_parts(tmp_path
     free = file(tmp_path, CHIP, *((f"{e} pJ/B", "0 pJ/B") for e in ("50", "5", "0.5")))
     network = load_one_layer()
     lines = list(compare(network, [free], ["fp"], mode="inference"))
-    lead = next(parsed(page(lines, lines, provenance(lines))).all("p", **{"class": "lead"}))
+    lead = next(parsed(page(lines, lines, *origin(lines))).all("p", **{"class": "lead"}))
     # 4 outputs of 8 inputs: 32 MACs of 4.6 pJ
     assert lead.text == (
         "Under fp, one inference of 1 image of one costs 100.00 % of the baseline fp on chip: "
@@ -136,7 +139,7 @@ def test_the_sentence_names_share_of_the_baseline_and_the_largest_parts(tmp_path
 
 def test_a_comparison_begins_with_the_cheapest_method_of_each_chip():
     lines = compared(chips=("ascend", "v100"), methods=("fp", "bold", "xnor-net"))
-    leads = [p.text for p in parsed(page(lines, lines, provenance(lines))).all("p") if p["class"]]
+    leads = [p.text for p in parsed(page(lines, lines, *origin(lines))).all("p") if p["class"]]
     leads = [text for text in leads if text.startswith("Under ")]
     assert len(leads) == 2
     for text, chip_name in zip(leads, ("ascend", "v100"), strict=True):
@@ -176,7 +179,7 @@ def test_a_tiling_that_is_not_proved_says_its_gap():
     loose = tiling.certificate.__class__(100.0, 75.0, 0.25, False, 10, 3)
     report = replace(report, tilings=((work, tiling._replace(certificate=loose)), *rest))
     line = lines[1]._replace(report=report)
-    tree = parsed(page([lines[0], line], [line], provenance(lines)))
+    tree = parsed(page([lines[0], line], [line], *origin(lines)))
     _, cells = next(rows(tree.one("table", id="d1-tilings")))
     assert (cells[-1].text, number(cells[-1])) == ("gap 25.00 %", 25.0)
     assert report.unproved in tree.text
@@ -184,7 +187,7 @@ def test_a_tiling_that_is_not_proved_says_its_gap():
 
 def test_what_is_not_counted_stands_there():
     lines = compared(accounting=["paper", "full"])
-    tree = parsed(page(lines, lines, provenance(lines)))
+    tree = parsed(page(lines, lines, *origin(lines)))
     listed = [li.text for li in tree.one("section", **{"aria-labelledby": "missing"}).all("li")]
     wanted = {line.accounting: line.report.not_counted for line in lines}
     assert listed == [*wanted["paper"], *wanted["full"]]
@@ -194,7 +197,7 @@ def test_a_line_that_could_not_be_computed_says_why(tmp_path):
     small = file(tmp_path, CHIP, ("64 KiB", "1 B"), ("1 KiB", "1 B"))
     lines = list(compare("vgg-small", ["ascend", small], ["fp"]))
     assert lines[1].energy is None
-    tree = parsed(page(lines, lines, provenance(lines)))
+    tree = parsed(page(lines, lines, *origin(lines)))
     ((_, cells),) = rows(tree.one("table", id="c2"))
     assert [cell.text for cell in cells[1:]] == ["\u2013"] * 4
     assert lines[1].reason in tree.text
@@ -202,8 +205,10 @@ def test_a_line_that_could_not_be_computed_says_why(tmp_path):
 
 def test_inputs_are_shown_with_the_hash_of_their_content():
     lines = compared()
-    stated = provenance(lines)
-    section = parsed(page(lines, lines, stated)).one("section", **{"aria-labelledby": "inputs"})
+    stated, _ = origin(lines)
+    section = parsed(page(lines, lines, *origin(lines))).one(
+        "section", **{"aria-labelledby": "inputs"}
+    )
     hashes = {(kind, cells[0].text): cells[2].text for kind, cells in rows(section.one("table"))}
     assert hashes == {(x.kind, x.name): x.sha256 for x in stated.inputs}
     assert {kind for kind, _ in hashes} == {"network", "hardware", "method", "accounting"}
@@ -223,7 +228,7 @@ def test_the_same_question_gives_the_same_bytes():
 
 def test_the_page_is_whole_and_asks_for_nothing():
     lines = compared(chips=("ascend", "v100"), accounting="full")
-    text = page(lines, lines, provenance(lines))
+    text = page(lines, lines, *origin(lines))
     tree = parsed(text)
     for element in tree.all():
         for name in ("src", "href", "action", "data", "poster", "srcset"):
@@ -237,7 +242,7 @@ def test_the_page_is_whole_and_asks_for_nothing():
 
 def test_the_page_can_be_read_without_seeing_it():
     lines = compared(accounting="full")
-    tree = parsed(page(lines, lines, provenance(lines)))
+    tree = parsed(page(lines, lines, *origin(lines)))
     assert tree.one("html")["lang"] == "en"
     assert "width=device-width" in tree.one("meta", name="viewport")["content"]
     for landmark in ("header", "nav", "main", "footer", "h1"):
@@ -267,7 +272,7 @@ def hostile(line):
 @pytest.mark.parametrize("single", [True, False])
 def test_names_are_text_and_nothing_else(single):
     lines = [hostile(line) for line in compared(accounting="full")]
-    text = page(lines, lines[1:] if single else lines, provenance(lines))
+    text = page(lines, lines[1:] if single else lines, *origin(lines))
     tree = parsed(text)
     assert len(list(tree.all("script"))) == 1
     assert not any(name.startswith("on") for e in tree.all() for name in e.attributes)
@@ -286,7 +291,7 @@ def test_a_page_that_would_be_too_large_derives_the_dearest_layers(monkeypatch):
     def made(limit):
         """Layers derived, whether the command for others stands there, whether details do."""
         monkeypatch.setattr(module, "MAX_BYTES", limit)
-        text = page(lines, lines[1:], provenance(lines), explained=lambda _, layer: 10_000 * "x")
+        text = page(lines, lines[1:], *origin(lines), explained=lambda _, layer: 10_000 * "x")
         assert len(text.encode()) <= limit
         main = parsed(text).one("main")
         folded = [d.parent.one("summary").text for d in main.all("div", **{"class": "explained"})]
@@ -294,7 +299,7 @@ def test_a_page_that_would_be_too_large_derives_the_dearest_layers(monkeypatch):
         assert ("left out" in main.text) != detailed
         return folded, "hwmodel explain vgg-small --layer NAME" in main.text, detailed
 
-    plain = len(page(lines, lines[1:], provenance(lines)).encode())
+    plain = len(page(lines, lines[1:], *origin(lines)).encode())
     every = [*lines[1].report.by("layer").index]
     assert made(3_000_000) == (every, False, True)
     assert made(plain + 41_000) == ([x for x in every if x in totals.index[:4]], True, True)
@@ -326,7 +331,7 @@ def test_a_report_is_written_with_the_derivation_of_each_layer(hwmodel, tmp_path
     inputs = tree.one("section", **{"aria-labelledby": "inputs"})
     assert inputs.one("pre", **{"class": "command"}).text == (
         "hwmodel report vgg-small-1fc --hardware ascend --method bold --accounting full "
-        "--batch 1 --mode training"
+        "--batch 1 --mode training --html report.html"
     )
 
 
@@ -342,6 +347,30 @@ def test_the_baseline_is_among_the_inputs(hwmodel, tmp_path):
     inputs = tree.one("section", **{"aria-labelledby": "inputs"})
     methods = [cells[0].text for kind, cells in rows(inputs.one("table")) if kind == "method"]
     assert methods == ["mine", "fp"]
+
+
+def test_every_input_but_a_trace_has_its_title_and_its_content(hwmodel, tmp_path):
+    """A baseline that is not compared, too, and what a method names: its teacher, here."""
+    asked = ("--hardware", "ascend", "--methods", "bold,bnext", "--training", "cifar10-300")
+    assert hwmodel("compare", "vgg-small-1fc", *asked, "--html", "page.html")[0] == 0
+    tree = parsed((tmp_path / "page.html").read_text(encoding="utf-8"))
+    inputs = tree.one("section", **{"aria-labelledby": "inputs"})
+    table = {(kind, cells[0].text): cells[1].text for kind, cells in rows(inputs.one("table"))}
+    assert {("method", "fp"), ("network", "resnet34"), ("training", "cifar10-300")} <= set(table)
+    assert all(table.values()), table
+    folded = [text.one("summary").text.strip() for text in inputs.all("details")]
+    assert folded == [f"{kind} {name}: content and sources" for kind, name in table]
+
+
+@pytest.mark.parametrize("command", [REPORT, COMPARE])
+def test_the_command_on_a_page_makes_the_same_page(hwmodel, tmp_path, command):
+    assert hwmodel(*command, "--html", "page.html")[0] == 0
+    made = (tmp_path / "page.html").read_bytes()
+    stated = parsed(made.decode()).one("pre", **{"class": "command"}).text
+    before = {*tmp_path.iterdir()}
+    assert hwmodel(*shlex.split(stated)[1:])[0] == 0
+    (again,) = {*tmp_path.iterdir()} - before
+    assert again.read_bytes() == made
 
 
 def test_the_baseline_alone_is_set_beside_nothing(hwmodel, tmp_path):

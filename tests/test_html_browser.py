@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from tests.browser import CHROMIUM, CONTRASTS, DRIVER, Browser
-from tests.test_html import HOSTILE, compared, hostile, page, provenance
+from tests.test_html import HOSTILE, compared, hostile, origin, page
 
 pytest.importorskip("selenium", reason="selenium, which drives the browser, is not installed")
 if not (CHROMIUM and DRIVER):
@@ -25,7 +25,7 @@ def browser(tmp_path_factory):
 def report(tmp_path_factory):
     lines = compared("resnet18", accounting="full")
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page(lines, lines[1:], provenance(lines)), encoding="utf-8")
+    path.write_text(page(lines, lines[1:], *origin(lines)), encoding="utf-8")
     return path
 
 
@@ -33,7 +33,7 @@ def report(tmp_path_factory):
 def comparison(tmp_path_factory):
     lines = compared("resnet18", ("ascend", "v100"), METHODS, accounting="full")
     path = tmp_path_factory.mktemp("comparison") / "comparison.html"
-    path.write_text(page(lines, lines, provenance(lines)), encoding="utf-8")
+    path.write_text(page(lines, lines, *origin(lines)), encoding="utf-8")
     return path
 
 
@@ -189,7 +189,7 @@ def test_paper_shows_the_reports_and_no_controls(browser, comparison):
 def test_no_name_runs(browser, tmp_path):
     lines = [hostile(line) for line in compared(accounting="full")]
     path = tmp_path / "hostile.html"
-    path.write_text(page(lines, lines[1:], provenance(lines)), encoding="utf-8")
+    path.write_text(page(lines, lines[1:], *origin(lines)), encoding="utf-8")
     browser.messages()
     browser.open(path)
     browser.focus("#d1-layers rect")

@@ -89,6 +89,32 @@ def test_convolutions(tmp_path, x, w, attributes, shape, macs):
     assert (found.output_shape, found.macs, found.weights) == (shape, macs, prod(w))
 
 
+@pytest.mark.parametrize(
+    ("dims", "axes", "kept", "operator", "kind", "seen", "out", "adds"),
+    [
+        # tokens, features: each of 7 features is a sum of 5 tokens, 4 additions and a factor
+        ([2, 5, 7], [1], 0, "ReduceMean", "global-average-pool", (7, 5, 1), (7, 1, 1), 4),
+        ([2, 5, 7], [1], 1, "ReduceMean", "global-average-pool", (7, 5, 1), (7, 1, 1), 4),
+        ([2, 5, 7], [-2], 0, "ReduceMax", "max-pool", (7, 5, 1), (7, 1, 1), 4),
+        # rows, columns, channels, and channels first
+        ([1, 3, 5, 7], [1, 2], 0, "ReduceMean", "global-average-pool", (7, 3, 5), (7, 1, 1), 14),
+        ([1, 3, 5, 7], [2, 3], 0, "ReduceMean", "global-average-pool", (3, 5, 7), (3, 1, 1), 34),
+        # neither: no pool
+        ([1, 3, 5, 7], [1], 0, "ReduceMean", "uncounted", None, None, None),
+        ([2, 5, 7], [1], 0, "ReduceSum", "uncounted", None, None, None),
+    ],
+)  # fmt: skip
+def test_a_mean_over_all_but_the_channels_is_a_pool(
+    tmp_path, dims, axes, kept, operator, kind, seen, out, adds
+):
+    nodes = [node("Relu", "x", "h"), node(operator, "h axes", keepdims=kept)]
+    *_, found = imported(tmp_path, nodes, {"x": dims}, {"axes": ((len(axes),), INT64, axes)})
+    assert found.layer.kind == kind
+    if adds is not None:
+        assert (found.input_shapes, found.output_shape) == ((seen,), out)
+        assert found.layer.cost(found.input_shapes).adds == adds
+
+
 def test_same_lower_pads_before(tmp_path):
     (found,) = imported(
         tmp_path,

@@ -1,5 +1,8 @@
 """PyTorch modules: ResNet-18 by both ways is the zoo's, and what modules can do besides."""
 
+import subprocess
+import sys
+
 import pytest
 
 from hwmodel.errors import HwmodelError
@@ -231,6 +234,44 @@ def test_embeddings_of_tokens():
     found = nodes(module, torch.zeros(2, 7, dtype=torch.long))
     assert [n.layer.kind for n in found] == ["embedding", "linear"]
     assert (found[0].other_parameters, found[1].macs) == (800, 7 * 24)
+
+
+def test_a_mean_over_tokens_is_a_pool():
+    """Of 5 tokens of 16 features: 4 additions and a factor each; 4 x 16 MACs follow."""
+
+    class Mean(nn.Module):
+        def __init__(self, **options):
+            super().__init__()
+            self.options = options
+            self.fc, self.out = nn.Linear(8, 16), nn.Linear(16, 4)
+
+        def forward(self, x):
+            return self.out(self.fc(x).mean(1, **self.options))
+
+    for options in ({}, {"keepdim": True}):
+        _, pool, out = nodes(Mean(**options), torch.zeros(2, 5, 8))
+        assert (pool.layer.kind, pool.output_shape) == ("global-average-pool", (16, 1, 1))
+        cost = pool.layer.cost(pool.input_shapes)
+        assert (cost.adds, cost.macs, out.macs) == (4, 1, 64)
+
+
+def test_what_torch_says_of_a_failed_export_is_the_message_alone(tmp_path):
+    """In a process of its own: torch's log keeps the standard error that it began with."""
+    script = tmp_path / "fails.py"
+    script.write_text(
+        "import logging, torch, hwmodel\n"
+        "class Depends(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return x if x.sum() > 0 else -x\n"
+        "try:\n"
+        "    hwmodel.from_torch(Depends(), torch.zeros(1, 2))\n"
+        "except hwmodel.HwmodelError as error:\n"
+        "    print(error)\n"
+        "logging.warning('a log is a log again')\n"
+    )
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("Depends: torch.export cannot follow it")
+    assert ran.stderr == "WARNING:root:a log is a log again\n"
 
 
 def test_a_module_that_cannot_be_exported_ends_in_one_message():

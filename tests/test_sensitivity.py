@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 import signal
 from math import log
 
@@ -21,6 +22,7 @@ from hwmodel.sensitivity.moves import moves
 from hwmodel.sensitivity.parallel import workers
 from hwmodel.tiling.tile import tiling_inputs
 from hwmodel.views.sensitivity_tables import largest, sensitivity_tables
+from hwmodel.views.tornado import tornado_figure
 from tests.specs import CHIP, NETWORK, chip, written
 
 # One linear layer of 8 inputs and 16 outputs, run forward on one image. Only DRAM's reads and the
@@ -389,6 +391,16 @@ def test_parts_of_a_figure_are_not_named_beside_it(tmp_path):
     assert "hardware.levels.DRAM.read_energy" in parts
     assert "hardware.levels.DRAM.access_energy" in named
     assert not parts & named
+
+
+def test_every_figure_that_a_bar_ends_at_has_its_unit():
+    """Energies are of a bit or an operation, capacities and widths in KiB or bit, choices words."""
+    found = sensitivity(LAYER, [TOY], [load(Method, "fp"), load(Method, "bold")], samples=0)
+    axes = tornado_figure(found.effects).axes
+    texts = [text.get_text() for one in axes for text in one.texts]
+    numbers = [text for text in texts if text[0].isdigit()]
+    assert numbers
+    assert all(re.fullmatch(r"[\d.e+-]+ (pJ|pJ/bit|KiB|bit|MAC)", text) for text in numbers), texts
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """Figures of sweeps: what they show is what the table has."""
 
 import pytest
+from matplotlib.colors import to_hex, to_rgb
 
 from hwmodel.errors import HwmodelError
 from hwmodel.sweep.results import Results
+from hwmodel.views.colours import lightness
 from hwmodel.views.sweep_figures import (
     SWEEP_PLOTS,
     View,
@@ -46,7 +48,10 @@ def test_lines_are_the_lowest_over_what_is_not_shown():
     assert lines == {"fp": [[64, 9], [256, 7]], "bold": [[64, 3], [256, 2]]}
     assert axes.get_xlabel() == "L1.capacity, KiB"
     assert axes.get_ylabel() == "energy, µJ"
-    assert "lines: the lowest over batch" in axes.get_title("left")
+    assert axes.figure.get_suptitle().splitlines() == [
+        "net, chip, accounting paper, training (analytical, not measured)",
+        "lines: the lowest energy over batch",
+    ]
     by_batch = drawn(lines_figure, "lines", x=L1, by="batch")
     lines = {line.get_label(): line.get_xydata().tolist() for line in by_batch.lines}
     assert lines == {"batch 1": [[64, 3], [256, 4]], "batch 8": [[64, 11], [256, 2]]}
@@ -60,7 +65,12 @@ def test_the_front_has_what_no_other_point_beats():
         if line.get_linestyle() == "-"
     }
     assert fronts == {"fp": [[65, 9], [257, 7]], "bold": [[65, 3], [264, 2]]}
-    assert sum(len(line.get_xdata()) for line in axes.lines if line.get_linestyle() == "None") == 8
+    points = [line for line in axes.lines if line.get_linestyle() == "None"]
+    assert sum(len(line.get_xdata()) for line in points) == 8
+    for line in points:  # seen at a glance, too: contrast with white of 2 to 1 at least, 1 mm
+        red, green, blue = (1 - line.get_alpha() * (1 - c) for c in to_rgb(line.get_color()))
+        light = lightness(to_hex((red, green, blue)))
+        assert light < 75 and line.get_markersize() / 2 > 2  # "." is half as wide
 
 
 def test_of_accuracy_more_is_better():
@@ -75,6 +85,33 @@ def test_shades_are_the_lowest_of_each_place():
     assert [text.get_text() for text in axes.texts] == ["3", "4", "11", "2"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["64", "256"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["1", "8"]
+
+
+@pytest.mark.parametrize(
+    ("energies", "texts"),
+    [
+        ([1, 1000], ["1", "1000"]),  # no power of ten
+        ([0.1841701, 0.1840301], ["0.1842", "0.184"]),  # as many digits as tell them apart
+        ([0.18417, 0.18403, 0.18402], ["0.18417", "0.18403", "0.18402"]),
+        ([5, 5], ["5", "5"]),
+        ([1 + 1e-13, 1], ["1", "1"]),  # what rounding leaves is no difference
+    ],
+)
+def test_cells_of_unequal_energies_have_unequal_numbers(energies, texts):
+    rows = [table().rows[0] | {"batch": n, "percent": of} for n, of in enumerate(energies)]
+    view = View(x=L1, y="batch", z="percent")
+    (axes, *_) = heatmap_figure(rows, tuple(rows[0]), view).axes
+    assert [text.get_text() for text in axes.texts] == texts
+
+
+def test_a_wide_range_of_shades_has_plain_numbers_beside_it_and_blanks_are_explained(tmp_path):
+    rows = [r | {"energy": r["energy"] ** 2} for r in table().rows if r["batch"] * r[L1] < 1e7]
+    draw_sweep(Results(table().columns, rows), tmp_path / "a.svg", "heatmap",
+               View(x=L1, y="batch", where="batch < 9"))  # fmt: skip
+    text = (tmp_path / "a.svg").read_text()
+    assert "mathdefault" not in text
+    assert ">only points with batch &lt; 9<" in text
+    assert "over method; blank: no such point<" in text
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

@@ -68,6 +68,64 @@ def test_a_reproduction_holds(hwmodel, table):
     assert (code, out) == (0, f"{SAME}12 rows equal, 0 moved, 0 missing, 0 extra\n")
 
 
+SWEPT = """version: 1
+name: swept
+title: Two memories, three widths
+network: net.yaml
+hardware: [chip.yaml, v100]
+method: [fp, bold]
+accounting: paper
+baseline: fp
+axes:
+  - hardware.arithmetic.mac.32: {times: [1, 2]}
+  - accounting.first_layer_input_gradient: [false, true]
+"""
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_sweep_holds_and_a_point_that_somebody_changed_is_found(hwmodel, table, tmp_path, ending):
+    table(*COMPARE)  # and its inputs
+    written(tmp_path, SWEPT, name="swept.yaml")
+    assert hwmodel("sweep", "swept.yaml", "--out", f"s.{ending}", "--jobs", 1)[0] == 0
+    before = sorted(p.name for p in tmp_path.iterdir())
+    assert hwmodel("verify", f"s.{ending}") == (
+        0, f"{SAME}16 rows equal, 0 moved, 0 missing, 0 extra\n",
+        "computing anew: hwmodel sweep swept.yaml\n",
+    )  # fmt: skip
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+    if ending == "csv":
+        edited(tmp_path / "s.csv", lambda records: records[5].update(energy="1"))
+        code, out, _ = hwmodel("verify", "s.csv")
+        assert (code, out.splitlines()[0].startswith("moved: 5: energy 1 -> ")) == (1, True)
+        written(tmp_path, SWEPT, ("[1, 2]", "[1, 3]"), name="swept.yaml")
+        code, out, _ = hwmodel("verify", "s.csv")
+        assert code == 1 and "input differs: sweep swept" in out
+
+
+def test_both_tables_of_a_study_hold_and_so_do_its_draws(hwmodel, table, tmp_path):
+    table(*COMPARE)  # and its inputs
+    written(tmp_path, "accounting.flip_rate: [0.001, 0.1]\n", name="ranges.yaml")
+    asked = ("sensitivity", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,bold")
+    more = ("--samples", 3, "--seed", 5, "--ranges", "ranges.yaml", "--jobs", 1)
+    assert hwmodel(*asked, *more, "--accounting", "full", "--out", "s")[0] == 0
+    for name, rows in (("", None), ("_samples", 2)):
+        path = tmp_path / f"s/sensitivity_net_full_training_batch1{name}.csv"
+        rows = rows or len(read_csv(path)[1])
+        assert hwmodel("verify", path)[:2] == (
+            0, f"{SAME}{rows} rows equal, 0 moved, 0 missing, 0 extra\n"
+        )  # fmt: skip
+    edited(path, lambda records: records[1].update(percentile_50="1"))
+    code, out, _ = hwmodel("verify", path)
+    assert code == 1 and out.startswith("moved: chip bold: percentile_50 1 -> ")
+    seed = command_of("--seed 5", "--seed x")
+    edited(path, seed)
+    assert hwmodel("verify", path)[2].endswith("hwmodel: --seed 'x': must be a whole number\n")
+
+
+def command_of(old, new):
+    return lambda records: [{**r, "command": r["command"].replace(old, new)} for r in records]
+
+
 def test_a_cell_that_somebody_changed_is_found_with_the_change(hwmodel, table):
     path = table(*COMPARE)
     energy = float(read_csv(path)[1][1]["energy"])
@@ -183,7 +241,7 @@ def command(text):
         (lambda records: records[0].update(version="9"),
          f"t.csv: has rows of more than one version: 9, {package.__version__}"),
         (command("touch pwned"), "t.csv: command 'touch pwned': is none of hwmodel report, "
-         "hwmodel compare, hwmodel reproduce"),
+         "hwmodel compare, hwmodel reproduce, hwmodel sensitivity, hwmodel sweep"),
         (command("hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x"),
          "t.csv: command 'hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x': "
          "hwmodel compare has no option --csv here; known: --accounting, --accuracy, --baseline, "
@@ -199,7 +257,7 @@ def command(text):
         (command("hwmodel compare net.yaml --hardware v100 --methods fp --accounting paper --batch x"),
          "--batch 'x': must be a whole number"),
         (command("hwmodel explain net.yaml --layer conv1"), "t.csv: command 'hwmodel explain net.yaml --layer conv1': "
-         "is none of hwmodel report, hwmodel compare, hwmodel reproduce"),
+         "is none of hwmodel report, hwmodel compare, hwmodel reproduce, hwmodel sensitivity, hwmodel sweep"),
         (command("hwmodel reproduce nothing --accounting paper"), "no published table is called "),
     ],
 )  # fmt: skip

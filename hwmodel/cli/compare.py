@@ -101,7 +101,7 @@ def _compare(asked: Question, to: Destination) -> None:
     stem = f"compare_{asked.network.name}_{names}_{asked.mode}_batch{asked.batch}"
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if to.html else ""
-    deliver(tables, notes(missing), result, to, stem=stem, kinds=["methods"], page=page)
+    deliver(tables, notes, result, to, stem=stem, kinds=["methods"], page=page)
     _partly(lines)
 
 
@@ -118,7 +118,7 @@ def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> s
         if run and line.report
     ]
     baseline = asked.baseline.name if asked.baseline else ""
-    return page(lines, lines, provenance, baseline=baseline, remarks=remarks)
+    return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=remarks)
 
 
 def reproduce(
@@ -159,7 +159,7 @@ def reproduce(
     missing = {preset.name: preset.not_counted for preset in asked.accountings}
     result = Result(comparison_table(lines), paper, missing, provenance)
     end = f"No constant was fitted to any row. All figures but the published are {NATURE}."
-    deliver(tables, end, result, to, stem=stem, kinds=[])
+    deliver(tables, lambda _: end, result, to, stem=stem, kinds=[])
     _partly(lines)
 
 

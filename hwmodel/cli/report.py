@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,14 +83,15 @@ def report(
     pieces = _pieces(found, asked, tensors)
     page = _page(found, asked, to.date) if to.html else ""
     kinds = ["layers", "levels"]
-    deliver(pieces, _notes(found, asked), result, to, stem=stem, kinds=kinds, page=page)
+    notes = partial(_notes, found, asked)
+    deliver(pieces, notes, result, to, stem=stem, kinds=kinds, page=page)
 
 
-def _notes(found: Report, asked: Question) -> str:
+def _notes(found: Report, asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     """What is said below the tables."""
     from hwmodel.views.tables import notes, run_sentence
 
-    end = notes({found.accounting.name: found.not_counted})
+    end = notes(not_counted)
     end = f"{found.unproved}.\n{end}" if found.unproved else end
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end
 
@@ -107,10 +110,12 @@ def _page(found: Report, asked: Question, date: str | None) -> str:
     base = load(Method, found.accounting.baseline)
     (whole,) = replace(asked, methods=(base,), traces=()).lines()
     mine = line_of(found, whole.energy)
+    beside = replace(asked, methods=(*asked.methods, base))
     return page(
         [mine] if base.name == found.method.name else [whole, mine],
         [mine],
-        replace(asked, methods=(*asked.methods, base)).provenance(date),
+        beside.provenance(date),
+        beside.specs(),
         remarks=[run_sentence(found, asked.training)] if asked.training else [],
         explained=derivation,
     )

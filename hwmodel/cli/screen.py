@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -47,7 +47,7 @@ def destination(
 
 def deliver(
     tables: Iterable[RenderableType | str],
-    notes: str,
+    notes: Callable[[Mapping[str, Sequence[str]]], str],
     result: Result,
     to: Destination,
     *,
@@ -58,18 +58,20 @@ def deliver(
     """Tables to the screen, the result where it is wanted, CSV and figures to a folder.
 
     Args:
-        notes: end what is on the screen; they go to standard error where the result itself goes
-            to standard output.
+        notes: of what is not counted; they end what is on the screen, or go to standard error
+            where the result itself goes to standard output, without what that says already.
         stem: name of the files in the folder.
         kinds: figures to draw where no folder is named; in one that is, all that fit are drawn.
         page: what the HTML file is to hold, where one is asked for.
     """
     from hwmodel.files import write
-    from hwmodel.views.formats import WRITERS
+    from hwmodel.views.formats import LISTING, WRITERS
     from hwmodel.views.plot import draw, fitting, read_records
 
     written = WRITERS[to.target.format](result) if to.target else ""
-    folder = told(tables, f"{notes}\n{result.provenance}", written, to)
+    listed = to.target and to.target.path is None and to.target.format in LISTING
+    end = notes({} if listed else result.not_counted)
+    folder = told(tables, f"{end}\n{result.provenance}", written, to)
     if to.html is not None:
         handed(page, to.html)
     if folder is None:

@@ -89,8 +89,8 @@ def sensitivity(
 def _deliver(found: Sensitivity, provenance: Provenance, to: Destination) -> None:
     """Tables to the screen; the CSVs, and a figure for each chip, to a folder."""
     from hwmodel.files import write
-    from hwmodel.views.sensitivity_tables import effects_table, sensitivity_tables, spreads_table
-    from hwmodel.views.tables import NATURE
+    from hwmodel.views.sensitivity_tables import sensitivity_tables
+    from hwmodel.views.tables import NATURE, effects_table, spreads_table
     from hwmodel.views.tornado import draw_tornado
 
     text = effects_table(found.effects).stamped(provenance).csv()

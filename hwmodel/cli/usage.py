@@ -44,6 +44,9 @@ def usage_sentence(error: Any) -> str:
     if hasattr(error, "possibilities"):  # an option that there is not
         options = [word for p in error.ctx.command.params for word in p.opts if word[0] == "-"]
         return f"{error.option_name} is no option of {path}; {nearest(error.option_name, options)}"
+    flag, value = _flag(error)
+    if flag:
+        return f"{flag} {value!r}: {flag} is a flag, which takes no value; see {path} --help"
     if hasattr(error, "option_name"):
         return f"{error.option_name}: needs a value; see {path} --help"
     option, value = _given(error)
@@ -52,6 +55,22 @@ def usage_sentence(error: Any) -> str:
     said = " ".join(error.format_message().split()).rstrip(".")
     said = re.sub(r"argument(s|\(s\)) \(", "argument (", said)  # as versions have it
     return f"{path}: {said[:1].lower()}{said[1:]}; see {path} --help"
+
+
+def _flag(error: Any) -> tuple[str, str]:
+    """The flag that was given a value, joined or apart, and the value; else two times nothing."""
+    words = sys.argv[1:]
+    option = getattr(error, "option_name", None)
+    if option:
+        joined = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+        return (option, joined[-1]) if joined and "not take" in error.message else ("", "")
+    params = error.ctx.command.params if error.ctx else []
+    flags = {word for p in params if getattr(p, "is_flag", False) for word in p.opts}
+    surplus = re.search(r"unexpected extra argument.* \((.*)\)$", error.message)
+    for before, word in pairwise(words):
+        if surplus and before in flags and word in surplus[1].split():
+            return before, word
+    return "", ""
 
 
 def _rule(said: str) -> str:

@@ -18,7 +18,8 @@ __all__ = ["verify"]
 
 def verify(
     table: Annotated[
-        Path, typer.Argument(help="A CSV, JSON or Parquet file of report, compare or reproduce.")
+        Path,
+        typer.Argument(help="A CSV, JSON or Parquet file that a command wrote."),
     ],
     tolerance: Annotated[
         float, typer.Option(help="Relative change of a number that is let pass.")

@@ -79,15 +79,14 @@ def _elementary(call: Call) -> Value:
 
 
 def _reduce(call: Call) -> Value | None:
-    """Along the last axis part of a norm or of softmax; along rows and columns a pool."""
+    """Along the last axis part of a norm or of softmax; along rows and columns or tokens a pool."""
     x, axes = call.value, call.axes()
     rank, kept = len(x.known), call.number("keepdims", 1)
     if axes == (rank - 1,) and kept and call.operator in ("ReduceMean", "ReduceSum", "ReduceMax"):
         return ops.unary(call.graph, call.name, call.operator, x, call.dims[0])
-    spatial = axes == tuple(range(2, rank)) and rank in (3, 4)
-    if spatial and call.operator in ("ReduceMean", "ReduceMax"):
+    if call.operator in ("ReduceMean", "ReduceMax"):
         largest = call.operator == "ReduceMax"
-        return ops.global_pool(call.graph, call.name, x, call.dims[0], largest=largest)
+        return ops.reduced(call.graph, call.name, x, axes, call.dims[0], largest=largest)
     return None
 
 

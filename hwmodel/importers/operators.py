@@ -47,7 +47,7 @@ from hwmodel.layers import (
 
 __all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
 __all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "pool"]
-__all__ += ["quantized", "same", "sliced", "sum_of", "unary", "upsample"]
+__all__ += ["quantized", "reduced", "same", "sliced", "sum_of", "unary", "upsample"]
 
 
 def gemm_of_values(
@@ -170,11 +170,35 @@ def pool(
 
 def global_pool(graph: Graph, name: str, x: Value, dims: Dims | None, *, largest: bool) -> Value:
     """The mean, or the largest, of each channel."""
-    shape = plain((1, *x.known[1:]))
+    return _pooled(graph, name, x, x.known[1:], dims, largest=largest)
+
+
+def _pooled(
+    graph: Graph, name: str, x: Value, seen: Dims, dims: Dims | None, *, largest: bool
+) -> Value:
+    """The same of a tensor seen as channels, rows and columns."""
+    shape = plain((1, *seen))
     if largest:
         kernel = (shape[1], shape[2])
         return graph.put(MaxPool, name, [graph.seen(x, shape)], dims, kernel=kernel)
     return graph.put(GlobalAveragePool, name, [graph.seen(x, shape)], dims)
+
+
+def reduced(
+    graph: Graph, name: str, x: Value, axes: Sequence[int], dims: Dims | None, *, largest: bool
+) -> Value | None:
+    """A mean or a maximum over all axes but the channels: they stand first, or last as of tokens.
+
+    None over other axes.
+    """
+    rank = len(x.known)
+    if rank not in (3, 4):
+        return None
+    if tuple(axes) == tuple(range(2, rank)):
+        return global_pool(graph, name, x, dims, largest=largest)
+    if tuple(axes) == tuple(range(1, rank - 1)) and x.known[0] == 1:
+        return _pooled(graph, name, x, (x.known[-1], *x.known[1:-1]), dims, largest=largest)
+    return None
 
 
 def unary(graph: Graph, name: str, operator: str, x: Value, dims: Dims | None) -> Value:

@@ -7,7 +7,10 @@ in. Parameters that several modules share are one tensor there, and so are store
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from math import prod
 from typing import Any
 
@@ -51,7 +54,8 @@ def _exported(module: Any, inputs: tuple[Any, ...], name: str) -> Any:
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # one operator in the place of attention
     try:
-        return torch.export.export(module, inputs, strict=False)
+        with _quiet():
+            return torch.export.export(module, inputs, strict=False)
     except Exception as error:  # whatever the module's own code raises
         first = (str(error).strip().splitlines() or [""])[0][:200]
         raise HwmodelError(
@@ -59,6 +63,18 @@ def _exported(module: Any, inputs: tuple[Any, ...], name: str) -> Any:
         ) from error
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What torch logs and prints of its own graphs goes nowhere: the error says what is wrong."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)
 
 
 class _Walk:

@@ -257,15 +257,13 @@ def _adaptive(ran: Ran) -> Value | None:
 
 
 def _mean(ran: Ran) -> Value | None:
-    """Over rows and columns a global pool; over the last axis part of a norm."""
+    """Over rows and columns, or tokens, a global pool; over the last axis part of a norm."""
     x, axes = ran.value, ran.argument("dim")
     rank = len(x.known)
     axes = tuple(sorted(a % rank for a in (axes if isinstance(axes, list) else [axes or 0])))
     if axes == (rank - 1,) and ran.argument("keepdim", False):
         return ops.unary(ran.graph, ran.name, "ReduceMean", x, ran.dims[0])
-    if axes == tuple(range(2, rank)) and rank in (3, 4):
-        return ops.global_pool(ran.graph, ran.name, x, ran.dims[0], largest=False)
-    return None
+    return ops.reduced(ran.graph, ran.name, x, axes, ran.dims[0], largest=False)
 
 
 # Shapes

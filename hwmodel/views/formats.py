@@ -26,7 +26,7 @@ from hwmodel.views.tables import Table
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["ENDINGS", "WRITERS", "Result", "Target", "target"]
+__all__ = ["ENDINGS", "LISTING", "WRITERS", "Result", "Target", "target"]
 
 ENDINGS = {
     "markdown": (".md", ".markdown"),
@@ -36,6 +36,7 @@ ENDINGS = {
     "parquet": (".parquet",),
     "excel": (".xlsx",),
 }
+LISTING = ("markdown", "latex", "json")  # texts that say themselves what is not counted
 _PACKAGES = {"parquet": "pyarrow", "excel": "xlsxwriter"}  # the extra's name is the format's
 _INPUTS = (".yaml", ".yml", ".onnx")  # endings of what a command reads
 _EXCEL_ROWS = 2**20

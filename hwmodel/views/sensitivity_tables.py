@@ -1,4 +1,4 @@
-"""Rows of a sensitivity study -> tidy tables, tables on screen and sentences."""
+"""Rows of a sensitivity study -> tables on screen and sentences."""
 
 from __future__ import annotations
 
@@ -6,33 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hwmodel.paths import Scalar
-from hwmodel.sensitivity import Effect, Reversal, Sampled, Sensitivity, Spread
+from hwmodel.sensitivity import Effect, Reversal, Sampled, Sensitivity
 from hwmodel.views.screen_tables import table
-from hwmodel.views.tables import Table, what
+from hwmodel.views.tables import what
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table as Listed
 
-__all__ = ["effects_table", "largest", "moves_of", "sensitivity_tables", "short", "shown"]
-__all__ += ["spreads_table"]
+__all__ = ["largest", "moves_of", "sensitivity_tables", "short", "shown"]
 
 LISTED = 10  # fields in the table of a chip
 NAMED = 3  # fields in the sentence of a method
 NOTHING = 1e-9  # points; what rounding leaves is no effect
 
 Rows = Sequence[Effect]
-
-
-def effects_table(effects: Rows) -> Table:
-    """One row for every move and method."""
-    return Table(Effect._fields, list(effects))
-
-
-def spreads_table(found: Sequence[Sampled]) -> Table:
-    """One row for every chip and method, and the samples in which the ranking held."""
-    rows = [(*x, one.ranking_held, one.complete) for one in found for x in one.spreads]
-    return Table((*Spread._fields, "ranking_held", "ranked_samples"), [*rows])
 
 
 def moves_of(effects: Rows) -> dict[tuple[str, Scalar], Rows]:

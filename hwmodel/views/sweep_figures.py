@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
 from hwmodel.provenance import COLUMNS as PROVENANCE
 from hwmodel.sweep.results import ENERGIES, Results, Row, front, kept, numbers, varied
 from hwmodel.views.colours import ink_on, look, part_looks
-from hwmodel.views.figures.canvas import plain_ticks
+from hwmodel.views.figures.canvas import DRAFT, STYLES, caption, plain_ticks, width_of
 from hwmodel.views.plot import write_figure
 from hwmodel.views.tables import NATURE, scale
 
@@ -26,8 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["SWEEP_PLOTS", "View", "draw_sweep"]
 
 MOST_SERIES = 12
-FRONT = "points; lines: no other point is better in one and not worse in the other"
+FRONT = (
+    "points: all; on lines: those than which no other is better in one and not worse in the other"
+)
 MOST_CELLS = 400  # of a heatmap whose cells have numbers
+DIGITS = range(3, 8)  # of the number in a cell: as few as tell different energies apart
 _SIZES = (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13), ("B", 8), ("bit", 1))
 
 
@@ -76,14 +78,14 @@ def pareto_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> Fi
     x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
     for name, places, colour in _series(rows, columns, view.by):
         mine_x, mine_y = [x.values[i] for i in places], [y.values[i] for i in places]
-        axes.plot(mine_x, mine_y, ".", color=colour, ms=3, alpha=0.25, mew=0, rasterized=True)
+        axes.plot(mine_x, mine_y, ".", color=colour, ms=5, alpha=0.6, mew=0, rasterized=True)
         signs = [-1 if _more_is_better(column) else 1 for column in (view.x, view.y)]
         best = front([signs[0] * v for v in mine_x], [signs[1] * v for v in mine_y])
         edge = [mine_x[i] for i in best], [mine_y[i] for i in best]
         axes.plot(*edge, "o-", color=colour, ms=4, lw=1.2, label=name)
     _axes(axes, x, y)
-    _title(axes, rows, columns, view, FRONT)
-    figure.legend(loc="outside right upper", frameon=False)
+    _title(figure, rows, columns, view, FRONT)
+    figure.legend(loc="outside right center", frameon=False)
     return figure
 
 
@@ -98,8 +100,8 @@ def lines_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> Fig
         line = sorted(lowest.items())
         axes.plot(*zip(*line, strict=True), "o-", color=colour, ms=4, lw=1.2, label=name)
     _axes(axes, x, y)
-    _title(axes, rows, columns, view, "lines")
-    figure.legend(loc="outside right upper", frameon=False)
+    _title(figure, rows, columns, view, f"lines: {_lowest(rows, columns, view, view.y)}")
+    figure.legend(loc="outside right center", frameon=False)
     return figure
 
 
@@ -114,7 +116,10 @@ def heatmap_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> F
     for place, value in zip(zip(x.values, y.values, strict=True), z.values, strict=True):
         lowest[place] = min(value, lowest.get(place, value))
     across, up = sorted({a for a, _ in lowest}), sorted({b for _, b in lowest})
-    figure, axes = _figure(max(5.0, 0.5 * len(across) + 2), max(3.0, 0.3 * len(up) + 1.2))
+    told = _told(list(lowest.values()))
+    widest = max(width_of(text, STYLES[DRAFT].small) for text in told.values()) + 0.12
+    width, height = max(3.0, widest * len(across)), max(1.8, 0.3 * len(up))
+    figure, axes = _figure(width + 2, height + 1.2)
     least, most = min(lowest.values()), max(lowest.values())
     norm = (LogNorm if 0 < 20 * least < most else Normalize)(least, most)
     shades = colormaps["viridis"]
@@ -124,14 +129,40 @@ def heatmap_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> F
         for (a, b), value in lowest.items():
             ink = ink_on(to_hex(shades(norm(value))))
             at = across.index(a), up.index(b)
-            axes.text(*at, f"{value:.3g}", ha="center", va="center", size=6.5, color=ink)
-    axes.set_xticks(range(len(across)), [f"{a:g}" for a in across], rotation=40, ha="right")
-    axes.set_yticks(range(len(up)), [f"{b:g}" for b in up])
+            size = STYLES[DRAFT].small
+            axes.text(*at, told[value], ha="center", va="center", size=size, color=ink)
+    names = [_plain(a, 12) for a in across]
+    narrow = max(width_of(f"{name} ", STYLES[DRAFT].small) for name in names) > width / len(across)
+    slant: dict[str, Any] = {"rotation": 40, "ha": "right"} if narrow else {}
+    axes.set_xticks(range(len(across)), names, **slant)
+    axes.set_yticks(range(len(up)), [_plain(b, 12) for b in up])
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
-    figure.colorbar(image, ax=axes, label=z.label)
-    _title(axes, rows, columns, view, "shades")
+    shown = figure.colorbar(image, ax=axes, label=z.label)
+    if isinstance(norm, LogNorm):
+        plain_ticks(shown.ax.yaxis)
+    blank = "; blank: no such point" if len(lowest) < len(across) * len(up) else ""
+    _title(figure, rows, columns, view, f"cells: {_lowest(rows, columns, view, view.z)}{blank}")
     return figure
+
+
+def _told(values: Sequence[float]) -> dict[float, str]:
+    """Each number in as few digits as tell the different ones apart, as far as seven do."""
+    different = len({_plain(value, DIGITS[-1]) for value in values})
+    for digits in DIGITS:
+        told = {value: _plain(value, digits) for value in values}
+        if len(set(told.values())) == different:
+            break
+    return told
+
+
+def _plain(value: float, digits: int) -> str:
+    """A number in so many digits, without a power of ten.
+
+    >>> _plain(1234.5, 3), _plain(0.0588235, 3)
+    ('1230', '0.0588')
+    """
+    return f"{float(f'{value:.{digits}g}'):.15g}"
 
 
 def _figure(width: float = 6.4, height: float = 3.8) -> tuple[Figure, Axes]:
@@ -144,7 +175,7 @@ def _figure(width: float = 6.4, height: float = 3.8) -> tuple[Figure, Axes]:
 def _column(rows: Sequence[Row], name: str, columns: Sequence[str]) -> Column:
     """Numbers of a column in a unit that suits them."""
     values = numbers(rows, name, columns)
-    words = _short(name).replace("_", " ")
+    words = _words(name)
     divisor, unit = 1.0, ""
     if name in ENERGIES:
         divisor, unit = scale(max(values), str(rows[0]["unit"]))
@@ -190,19 +221,32 @@ def _axes(axes: Axes, x: Column, y: Column) -> None:
     axes.grid(color="0.9")
 
 
-def _title(axes: Axes, rows: Sequence[Row], columns: Sequence[str], view: View, what: str) -> None:
-    """What the rows have in common, and over which fields the lowest were taken."""
-    shown = {view.x, view.y, view.z, view.by}
-    names = ("network", "hardware", "method", "accounting", "batch")
+def _title(
+    figure: Figure, rows: Sequence[Row], columns: Sequence[str], view: View, what: str
+) -> None:
+    """What the rows have in common, which of them were chosen, and what is drawn of them."""
+    words = {"accounting": "accounting ", "batch": "batch "}
     alike = [
-        f"{'batch ' * (n == 'batch')}{rows[0][n]}" for n in names if len({r[n] for r in rows}) == 1
+        f"{words.get(name, '')}{rows[0][name]}"
+        for name in ("network", "hardware", "method", "accounting", "mode", "batch")
+        if name in columns and len({row[name] for row in rows}) == 1
     ]
+    chosen = [f"only points with {view.where}"] if view.where else []
+    style = STYLES[DRAFT]
+    style = style._replace(width=figure.get_figwidth(), small=style.size)
+    caption(figure, style, "\n".join([f"{', '.join(alike)} ({NATURE})", *chosen, what]))
+
+
+def _lowest(rows: Sequence[Row], columns: Sequence[str], view: View, column: str) -> str:
+    """The column that is drawn, and the fields over which the lowest of it was taken."""
+    shown = {view.x, view.y, view.z, view.by}
     others = [name for name in varied(rows, columns) if name not in shown]
-    lines = [f"{', '.join(alike)} ({NATURE})", what]
-    if others and what != FRONT:
-        lines[1] = f"{what}: the lowest over {', '.join(map(_short, others))}"
-    text = "\n".join(part for line in lines for part in wrap(line, 84))
-    axes.set_title(text, loc="left", fontsize=7, color="0.3")
+    drawn = _words(column)
+    return f"the lowest {drawn} over {', '.join(map(_words, others))}" if others else drawn
+
+
+def _words(column: str) -> str:
+    return _short(column).replace("_", " ")
 
 
 def _short(column: str) -> str:

@@ -15,10 +15,12 @@ from hwmodel.errors import DataError
 from hwmodel.evaluation import COLUMNS, Report
 from hwmodel.layers import PASSES
 from hwmodel.provenance import Provenance
+from hwmodel.sensitivity import Effect, Sampled, Spread
 from hwmodel.training import PJ_PER_KWH, Training
 
-__all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "layer_sums", "notes"]
-__all__ += ["read_csv", "report_table", "run_sentence", "scale", "what", "whole_run"]
+__all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "effects_table"]
+__all__ += ["layer_sums", "notes", "read_csv", "report_table", "run_sentence", "scale"]
+__all__ += ["spreads_table", "what", "whole_run"]
 
 MAX_CSV_CHARACTERS = 2**28
 NATURE = "analytical, not measured"
@@ -114,6 +116,17 @@ def layer_sums(report: Report) -> tuple[list[str], dict[str, list[float]]]:
         for layer in dict.fromkeys(row.layer for row in report.rows)
     }
     return passes, sums
+
+
+def effects_table(effects: Sequence[Effect]) -> Table:
+    """One row for every move and method."""
+    return Table(Effect._fields, list(effects))
+
+
+def spreads_table(found: Sequence[Sampled]) -> Table:
+    """One row for every chip and method, and the samples in which the ranking held."""
+    rows = [(*x, one.ranking_held, one.complete) for one in found for x in one.spreads]
+    return Table((*Spread._fields, "ranking_held", "ranked_samples"), [*rows])
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

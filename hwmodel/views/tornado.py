@@ -93,11 +93,11 @@ def _bar(axes: Axes, row: int, base: float, side: Sequence[Effect], colour: str)
     if side:
         far = side[0].change_points or 0.0
         axes.annotate(
-            shown(side[0].value_to, side[0].field, "") + (", …" if len(side) > 1 else ""),
+            shown(side[0].value_to, side[0].field, side[0].unit) + (", …" if len(side) > 1 else ""),
             (base + far, row),
             (3 if far > 0 else -3, 0),
             textcoords="offset points",
             ha="left" if far > 0 else "right",
             va="center",
-            size=6,
+            size=7,
         )

@@ -69,6 +69,8 @@ def _adder_bits(stream: Stream, beside: Sequence[Stream], node: Node, report: Re
     """Width of the additions that are priced as integer logic [bit]."""
     if stream.component == "update":
         return max((other.bits for other in beside if other.tensor == "accumulator"), default=1)
+    if stream.tensor.endswith(" copy"):
+        return report.edges[node.layer.name].bits
     if stream.tensor:  # sums of signals, of shared gradients: moves and operations in one stream
         return stream.bits
     edges = [report.edges[name] for name in (*node.inputs, node.layer.name)]
@@ -146,6 +148,8 @@ class _Moved(NamedTuple):
         tensor, accounting = self.stream.tensor, self.report.accounting
         if tensor == "kept sum":
             return f"method {self.report.method.name}, kept"
+        if tensor.endswith(" copy"):
+            return f"method {self.report.method.name}, inputs of what reads it"
         if tensor == "accumulator":
             or_trace = ", or measured" if self.report.measured else ""
             return f"accounting {accounting.name}, accumulator_bits{or_trace}"

@@ -151,8 +151,9 @@ def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> st
 
 
 def caption(figure: Figure, style: Style, text: str) -> None:
-    """What the figure is of, above it; the figure grows by its height."""
-    lines = broken(text, 0.96 * style.width, style.small)
+    """What the figure is of, above it, in a line or several; the figure grows by their height."""
+    width = 0.96 * style.width
+    lines = "\n".join(broken(line, width, style.small) for line in text.split("\n"))
     figure.suptitle(lines, x=0.02, ha="left", size=style.small, color=GREY)
     _grow(figure, _high(lines, style.small) + 0.6 * style.small / 72)
 

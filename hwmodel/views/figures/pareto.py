@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError
@@ -91,9 +92,9 @@ def _frame(axes: Axes, points: Sequence[Point], style: Style) -> None:
         room = 0.12 * (most - least) or 1.0
         axes.set_ylim(least - room, most + room)
     best = front(points)
-    axes.plot(
-        [p.x for p in best], [p.y for p in best], drawstyle="steps-post", color="0.75",
-        lw=0.12 * style.size, zorder=1,
-    )  # fmt: skip
+    stairs = [(p.x, p.y) for p in best[:1]]
+    stairs += [corner for p, q in pairwise(best) for corner in ((q.x, p.y), (q.x, q.y))]
+    axes.plot([x for x, _ in stairs], [y for _, y in stairs], color="0.75",
+              lw=0.12 * style.size, zorder=1)  # fmt: skip
     plain_ticks(axes.xaxis)
     axes.grid()

@@ -1,8 +1,10 @@
-"""Points in the looks of their methods, and names beside them, none on another."""
+"""Points in the looks of their methods, and names beside them, none on another or on a line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import ceil, hypot
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hwmodel.views.colours import look
@@ -21,7 +23,7 @@ class Point(NamedTuple):
     x: float
     y: float
     text: str  # "" has no name in the figure
-    method: str
+    method: str  # "" is a place on a line, which is named there and has no mark
 
 
 def scatter(axes: Axes, points: Sequence[Point], style: Style) -> None:
@@ -49,7 +51,7 @@ class Box(NamedTuple):
 def name_points(
     figure: Figure, axes: Sequence[Axes], series: Sequence[Sequence[Point]], style: Style
 ) -> None:
-    """A name beside each point that has one, where it covers least of points and other names.
+    """A name beside each point that has one, where it covers least of points, names and lines.
 
     The layout is settled first and then stays: places are sought in pixels.
     """
@@ -59,7 +61,9 @@ def name_points(
         frame = Box(*one.get_window_extent().extents)
         places = [one.transData.transform((point.x, point.y)) for point in points]
         half = 0.5 * size
-        taken = [Box(x - half, y - half, x + half, y + half) for x, y in places]
+        marked = [place for point, place in zip(points, places, strict=True) if point.method]
+        taken = [Box(x - half, y - half, x + half, y + half) for x, y in marked]
+        taken += _lines(one, size)
         for point, (x, y) in zip(points, places, strict=True):
             if not point.text:
                 continue
@@ -75,8 +79,23 @@ def name_points(
             one.annotate(
                 lines, (point.x, point.y), (across, up),
                 textcoords="axes fraction", ha="center", va="center", size=style.small, zorder=4,
+                color="k" if point.method else GREY,
                 arrowprops=_leader(box, x, y, size),
             )  # fmt: skip
+
+
+def _lines(axes: Axes, size: float) -> Iterator[Box]:
+    """The lines of a panel, as small boxes along them."""
+    half = 0.15 * size
+    for line in axes.get_lines():
+        if line.get_linestyle() == "None":
+            continue
+        path: Any = line.get_transform().transform_path(line.get_path())
+        for (x, y), (to_x, to_y) in pairwise(path.vertices.tolist()):
+            steps = max(1, ceil(hypot(to_x - x, to_y - y) / (2 * half)))
+            for step in range(steps + 1):
+                at_x, at_y = x + (to_x - x) * step / steps, y + (to_y - y) * step / steps
+                yield Box(at_x - half, at_y - half, at_x + half, at_y + half)
 
 
 def _leader(box: Box, x: float, y: float, size: float) -> dict[str, Any] | None:

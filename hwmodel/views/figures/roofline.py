@@ -70,15 +70,17 @@ def roofline_figure(page: Page) -> Figure:
     ]
     style = page.style
     figure, axes = panels(style, len(groups), 1.1 * style.height, columns=style.columns - 1)
+    lines = []
     for one, group, top, points in zip(axes, groups, roofs, series, strict=True):
         scatter(one, points, style)
-        _lines(one, points, top, style)
+        lines.append(_lines(one, points, top, style))
         several = len(unique(page.records, "accounting")) > 1
         name = [group[0]["hardware"], *([group[0]["accounting"]] if several else [])]
         heading(one, style, ", ".join(name))
     caption(figure, style, headline(page.records) + "; a point a layer, all passes")
     legend(figure, style, looks(unique(page.records, "method")), marks=True)
-    name_points(figure, axes, series, style)
+    named = [[*points, *more] for points, more in zip(series, lines, strict=True)]
+    name_points(figure, axes, named, style)
     return figure
 
 
@@ -150,8 +152,8 @@ def _macs(page: Page) -> dict[str, int]:
     return found
 
 
-def _lines(axes: Axes, points: Sequence[Point], top: Roof, style: Style) -> None:
-    """The floor, the slope and their sum, each with what it is, where no point can lie."""
+def _lines(axes: Axes, points: Sequence[Point], top: Roof, style: Style) -> list[Point]:
+    """The floor, the slope and their sum; returns what is to be named, and where."""
     low, high = min(p.x for p in points) / 2.5, max(p.x for p in points) * 2.5
     span = [low * (high / low) ** (i / 100) for i in range(101)]
     least = min(*(p.y for p in points), top.mac) / 2
@@ -160,15 +162,6 @@ def _lines(axes: Axes, points: Sequence[Point], top: Roof, style: Style) -> None
     axes.plot(span, [top.energy(x) for x in span], color="k", lw=1.5 * width, zorder=2)
     axes.plot(span, [top.byte / x for x in span], color=GREY, lw=width, ls="--", zorder=2)
     axes.axhline(top.mac, color=GREY, lw=width, ls=":", zorder=2)
-    axes.annotate(
-        f"{top.bits}-bit MAC {top.mac:.3g} {top.unit}", (low, top.mac), (2, -2),
-        textcoords="offset points", ha="left", va="top", size=style.small, color=GREY,
-    )  # fmt: skip
-    foot = 1.6 * least
-    axes.annotate(
-        f"{top.level} {top.byte:.3g} {top.unit}/byte", (top.byte / foot, foot), (-4, 0),
-        textcoords="offset points", ha="right", va="center", size=style.small, color=GREY,
-    )  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(low, high)
@@ -178,3 +171,8 @@ def _lines(axes: Axes, points: Sequence[Point], top: Roof, style: Style) -> None
     axes.set_xlabel(f"MACs per byte of {top.level}")
     axes.set_ylabel(f"energy per MAC, {top.unit}")
     axes.grid()
+    foot = max(1.6 * least, 1.2 * top.byte / high)  # where the slope is about to leave the panel
+    return [
+        Point(low, top.mac, f"{top.bits}-bit MAC {top.mac:.3g} {top.unit}", ""),
+        Point(top.byte / foot, foot, f"{top.level} {top.byte:.3g} {top.unit}/byte", ""),
+    ]

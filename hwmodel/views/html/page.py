@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,6 +67,7 @@ def page(
     lines: Sequence[Comparison],
     shown: Sequence[Comparison],
     provenance: Provenance,
+    specs: Iterable[NamedSpec],
     *,
     baseline: str = "",
     remarks: Sequence[str] = (),
@@ -80,12 +81,14 @@ def page(
     Args:
         lines: methods to be set side by side, the baseline among them.
         shown: those of `lines` whose report is shown in detail; a single one stands open.
+        specs: what the inputs of the provenance hold, as far as they are specs.
         baseline: name of the method that is 100 %; by default that of each accounting.
         remarks: further sentences below the comparison.
         explained: HTML of the derivation of one layer; None: none is shown.
     """
     details = [_detail(line, line.report, baseline) for line in shown if line.report]
     common = _common(lines, shown, provenance, baseline)
+    common["inputs"] = _sources(specs, provenance)
     common |= {"remarks": remarks, "details": details, "derived": {}, "fits": True}
     text = _rendered(common)
     size = len(text.encode())
@@ -132,8 +135,8 @@ def _common(
         "groups": groups(lines),
         "parts": {part: own.colour for part, own in part_looks(PARTS).items()},
         "not_counted": {report.accounting.name: report.not_counted for report in reports},
-        "inputs": _sources(reports, provenance),
         "provenance": provenance,
+        "command": f"{provenance.command} --html {provenance.command.name}.html",
         "script": Markup(script),
         "style": Markup(style),
         "script_sha256": b64encode(sha256(script.encode()).digest()).decode(),
@@ -199,15 +202,12 @@ def _summary(lines: Sequence[Comparison], shown: Sequence[Comparison], baseline:
     return [_sentence(x, x.report, baseline) for x in cheapest.values() if x.report]
 
 
-def _sources(reports: Sequence[Report], provenance: Provenance) -> list[_Source]:
-    """Every input with its hash; what the reports hold of it besides."""
-    specs: dict[tuple[str, str], NamedSpec] = {}
-    for report in reports:
-        for spec in (report.network, report.hardware, report.method, report.accounting):
-            specs[spec.KIND, spec.name] = spec
+def _sources(specs: Iterable[NamedSpec], provenance: Provenance) -> list[_Source]:
+    """Every input with its hash, and what it holds."""
+    named = {(spec.KIND, spec.name): spec for spec in specs}
     found = []
     for given in provenance.inputs:
-        known = specs.get((given.kind, given.name))
+        known = named.get((given.kind, given.name))
         title, sources = (known.title, known.sources) if known else ("", {})
         found.append(_Source(*given, title, sources, _content(known) if known else ""))
     return found
