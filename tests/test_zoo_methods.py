@@ -105,7 +105,7 @@ TILERS: dict[tuple[str, ...], Tiler] = {}
 def evaluate(network: str | Network, chip: str, method: str,
              accounting: Accounting = PAPER, **options: Any) -> Report:  # fmt: skip
     """The report; tiles are searched once for all tests."""
-    key = chip, accounting.search, accounting.counting
+    key = chip, accounting.name
     tiler = TILERS.setdefault(key, Tiler(load(Hardware, chip), accounting))
     return evaluate_afresh(network, chip, method, accounting=accounting, tiler=tiler, **options)
 
