@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hwmodel.accounting import Accounting
-from hwmodel.evaluation import Report, Tiler
+from hwmodel.evaluation import Found, Report, Tiler
 from hwmodel.evaluation import evaluate as evaluate_afresh
 from hwmodel.files import bundled, load
 from hwmodel.hardware import Hardware
@@ -99,14 +99,14 @@ LATENT_BINARY = (
 BOOLEAN = ("bold", "bold-bert", "bold-bn")
 
 
-TILERS: dict[tuple[str, ...], Tiler] = {}
+FOUND: dict[tuple[str, ...], Found] = {}
 
 
 def evaluate(network: str | Network, chip: str, method: str,
              accounting: Accounting = PAPER, **options: Any) -> Report:  # fmt: skip
     """The report; tiles are searched once for all tests."""
-    key = chip, accounting.name
-    tiler = TILERS.setdefault(key, Tiler(load(Hardware, chip), accounting))
+    key = chip, accounting.search, accounting.counting
+    tiler = Tiler(load(Hardware, chip), accounting, FOUND.setdefault(key, {}))
     return evaluate_afresh(network, chip, method, accounting=accounting, tiler=tiler, **options)
 
 
