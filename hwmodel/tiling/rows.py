@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 Whole = Any  # an int or an array of them
+TOGETHER = 2**20  # pairs of pieces that are looked at together, to save memory
 
 
 class RowRule(NamedTuple):
@@ -161,10 +162,13 @@ def products(window: Window, rule: RowRule, outs: int, taps: int) -> int:
 
 def cut_rows(window: Window, rule: RowRule, outs: Sequence[Span], taps: Sequence[Span]) -> int:
     """Rows loaded when every pair of an output piece and a tap piece loads what it needs."""
-    rows, pairs = span_rows(window, rule, outs, taps)
-    if float(rows.max()) * float(pairs.max()) * rows.size > 2**62:  # beyond 64-bit integers
-        rows = rows.astype(object)
-    return int((rows * pairs).sum())
+    total, step = 0, max(1, TOGETHER // len(outs))
+    for i in range(0, len(taps), step):
+        rows, pairs = span_rows(window, rule, outs, taps[i : i + step])
+        if float(rows.max()) * float(pairs.max()) * rows.size > 2**62:  # beyond 64-bit integers
+            rows = rows.astype(object)
+        total += int((rows * pairs).sum())
+    return total
 
 
 def span_rows(
