@@ -155,9 +155,9 @@ def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
 def _fallback(space: Space, hardware: Hardware, best: _Best, bound: float) -> _Best:
     """`best`, or what is better of the tilings known without a search, and made better still."""
     problem, number = space.problem, len(hardware.levels) - 1
-    single: Operand = "F"
-    helds = {(single,) * number: 0} | {mapping.held: 0 for mapping in best.near[-1:]}
-    starts = [guess for held in helds for guess in first_guesses(space, held)]
+    filters: tuple[Operand, ...] = ("F",) * number
+    choices = dict.fromkeys([filters, *(mapping.held for mapping in best.near[-1:])])
+    starts = [guess for held in choices for guess in first_guesses(space, held)]
     starts += best.near
     if prod(candidates(extent).size for extent in problem.extent[:5]) <= space.limit:
         starts.append(level_by_level(problem, hardware))
