@@ -155,8 +155,8 @@ def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
 def _fallback(space: Space, hardware: Hardware, best: _Best, bound: float) -> _Best:
     """`best`, or what is better of the tilings known without a search, and made better still."""
     problem, number = space.problem, len(hardware.levels) - 1
-    filters: tuple[Operand, ...] = ("F",) * number
-    choices = dict.fromkeys([filters, *(mapping.held for mapping in best.near[-1:])])
+    single: Operand = "F"
+    choices = dict.fromkeys(((single,) * number, *(mapping.held for mapping in best.near[-1:])))
     starts = [guess for held in choices for guess in first_guesses(space, held)]
     starts += best.near
     if prod(candidates(extent).size for extent in problem.extent[:5]) <= space.limit:
