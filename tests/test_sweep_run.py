@@ -216,6 +216,26 @@ def test_a_cluster_writes_the_same_table_though_a_worker_is_killed(tmp_path, unb
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_a_cluster_that_is_lost_is_named_and_what_is_done_is_kept(tmp_path, unbroken):
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+    address = cluster.scheduler_address
+    with cluster:
+
+        def close(what, done, total):
+            if what == "points" and done:
+                cluster.close()
+
+        with pytest.raises(HwmodelError, match=r"was lost: .*; what is done is kept: .*--resume$"):
+            run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1, scheduler=address,
+                progress=close)  # fmt: skip
+    run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1, resume=True, progress=quiet)
+    assert (tmp_path / "t.csv").read_bytes() == unbroken
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_is_not_there_is_named(hwmodel, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(

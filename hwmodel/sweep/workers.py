@@ -61,6 +61,32 @@ class _Here(Executor):
         return future
 
 
+class _There(Executor):
+    """A Dask client. Its own executor fails where a worker dies while a result is on its way."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._asked: dict[Future[Any], Any] = {}  # a task that nobody refers to is not computed
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        there = self._client.submit(function, *args, **kwargs, pure=False)
+        self._asked[future] = there
+        there.add_done_callback(lambda done: self._hand_over(done, future))
+        return future
+
+    def _hand_over(self, there: Any, future: Future[Any]) -> None:
+        """A result that is lost on its way is computed again, and waited for."""
+        del self._asked[future]
+        try:
+            future.set_result(there.result())
+        except BaseException as error:  # of a cancelled task it is no Exception
+            future.set_exception(error)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._client.cancel([*self._asked.values()])
+
+
 @contextmanager
 def workers(jobs: int, scheduler: str | None) -> Iterator[Workers]:
     """Workers: `jobs` processes on this machine, or those of a Dask scheduler.
@@ -120,14 +146,11 @@ def _cluster(scheduler: str) -> Iterator[Workers]:
         if not threads:
             raise HwmodelError(f"--scheduler {scheduler}: has no workers")
         try:
-            yield Workers(
-                lambda: client.get_executor(pure=False),
-                lambda executor: executor.shutdown(wait=False),
-                threads,
-            )
+            yield Workers(lambda: _There(client), Executor.shutdown, threads)
         except (KilledWorker, CancelledError, OSError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
             raise HwmodelError(
-                f"--scheduler {scheduler}: was lost: {error or type(error).__name__}; "
+                f"--scheduler {scheduler}: was lost: {reason}; "
                 "what is done is kept: go on with --resume"
             ) from None
 
