@@ -22,7 +22,7 @@ def samples(name):
 def test_a_spoiled_input_ends_in_an_answer_or_in_one_line(name, tmp_path_factory):
     target = TARGETS[name]
 
-    @settings(max_examples=examples(300 if target.slow else 100) // 3 + 5, deadline=None,
+    @settings(max_examples=examples(100 if target.slow else 300) // 3 + 2, deadline=None,
               suppress_health_check=list(HealthCheck), database=None)  # fmt: skip
     @given(st.integers(0, 2**32 - 1))
     def check(seed):
