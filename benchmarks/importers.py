@@ -10,12 +10,18 @@ import      `hwmodel.importers.onnx.from_onnx`: from the file to a network
 reading     what goes before a first layer: the file parsed, its shapes inferred, every operator and
             every shape read once from Python; an importer that reads all of them does no less
 
+Then the same as whole commands, each in a fresh process with its bytecode at hand, as after an
+install: inference and path by a line of Python, the import by `from_onnx` in such a line and by
+`hwmodel network import`.
+
 The files are the light ones of the onnx package, which have no weights, and one of sixteen
 convolutions with 44 MB of them. Times are of the processor [ms], ratios are import over the other.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -33,6 +39,7 @@ from hwmodel.importers.onnx_shapes import inferred_shapes
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SECONDS = 2.0  # for one file
+RUNS = 6  # of every command
 
 
 def inference(path: Path) -> Any:
@@ -83,29 +90,81 @@ def with_weights(path: Path) -> Path:
     return path
 
 
-def main() -> None:
-    """Print the table."""
+def commands(path: Path, folder: Path) -> dict[str, list[str]]:
+    """What Python is given, by name."""
+    file, inferred = str(path), str(folder / "inferred.onnx")
+    return {
+        "inference": ["-c", f"import onnx; from onnx.shape_inference import infer_shapes; "
+                      f"infer_shapes(onnx.load({file!r}))"],
+        "path": ["-c", f"from onnx.shape_inference import infer_shapes_path; "
+                 f"infer_shapes_path({file!r}, {inferred!r})"],
+        "from_onnx": ["-c", f"from hwmodel import from_onnx; from_onnx({file!r})"],
+        "command": ["-m", "hwmodel", "network", "import", file, "-o", str(folder / "made.yaml")],
+    }  # fmt: skip
+
+
+def process_ms(arguments: list[str], environment: dict[str, str]) -> float:
+    """Processor time of a fresh process, its start included [ms]."""
+    quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    words = [sys.executable, *arguments]
+    child = os.posix_spawn(sys.executable, words, environment, file_actions=quiet)
+    _, status, used = os.wait4(child, 0)
+    if status:
+        sys.exit(f"{' '.join(words)}: exit status {status}")
+    return 1000 * (used.ru_utime + used.ru_stime)
+
+
+def in_one_process(files: list[Path], folder: Path) -> None:
+    """Print the table of function calls."""
     print(
         f"{'file':22} {'operators':>9} {'layers':>6} {'inference':>9} {'path':>7} {'import':>7} "
         f"{'reading':>7} {'/inference':>10} {'/path':>7}"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        out = str(Path(folder) / "inferred.onnx")
-        files = [*sorted(LIGHT.glob("*.onnx")), with_weights(Path(folder) / "with_weights.onnx")]
-        for path in files:
-            own, other, ours, floor = least(
-                [
-                    partial(inference, path),
-                    partial(shape_inference.infer_shapes_path, str(path), out),
-                    partial(from_onnx, path),
-                    partial(reading, path),
-                ]
-            )
-            operators = len(onnx.load(path).graph.node)
-            print(
-                f"{path.stem:22} {operators:9} {len(from_onnx(path).layers):6} {own:9.2f} "
-                f"{other:7.2f} {ours:7.2f} {floor:7.2f} {ours / own:10.2f} {ours / other:7.2f}"
-            )
+    for path in files:
+        own, other, ours, floor = least(
+            [
+                partial(inference, path),
+                partial(shape_inference.infer_shapes_path, str(path), str(folder / "o.onnx")),
+                partial(from_onnx, path),
+                partial(reading, path),
+            ]
+        )
+        operators = len(onnx.load(path).graph.node)
+        print(
+            f"{path.stem:22} {operators:9} {len(from_onnx(path).layers):6} {own:9.2f} "
+            f"{other:7.2f} {ours:7.2f} {floor:7.2f} {ours / own:10.2f} {ours / other:7.2f}"
+        )
+
+
+def as_commands(files: list[Path], folder: Path) -> None:
+    """Print the table of whole commands; every kind once before it counts."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
+    print(
+        f"\n{'file':22} {'inference':>9} {'path':>7} {'from_onnx':>9} {'command':>7} "
+        f"{'from_onnx /inference':>20} {'/path':>5} {'command /inference':>18} {'/path':>5}"
+    )
+    for words in commands(files[0], folder).values():
+        process_ms(words, environment)
+    for path in files:
+        taken: dict[str, list[float]] = {}
+        for _ in range(RUNS):
+            for name, words in commands(path, folder).items():
+                taken.setdefault(name, []).append(process_ms(words, environment))
+        own, other, ours, whole = (min(times) for times in taken.values())
+        print(
+            f"{path.stem:22} {own:9.0f} {other:7.0f} {ours:9.0f} {whole:7.0f} {ours / own:20.2f} "
+            f"{ours / other:5.2f} {whole / own:18.2f} {whole / other:5.2f}"
+        )
+
+
+def main() -> None:
+    """Print both tables."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = [*sorted(LIGHT.glob("*.onnx")), with_weights(folder / "with_weights.onnx")]
+        in_one_process(files, folder)
+        as_commands(files, folder)
 
 
 if __name__ == "__main__":
