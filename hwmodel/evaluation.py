@@ -295,7 +295,7 @@ def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
     """Signals and gradients that are added up where operators are not streamed."""
     return {
         "adding up the signals of tensors that several layers take": [
-            n for n in nodes if len(n.consumers) > 1 and n.learns
+            n for n in nodes if n.learns and max(n.taken) > 1
         ],
         "adding up the gradients of weights that several layers share": [
             n for n in nodes if n.layer.shares
@@ -308,15 +308,7 @@ def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
 
 def _cut(nodes: Sequence[Node]) -> list[Node]:
     """Layers whose output slices alone take, and not all of it."""
-    slices = {n.layer.name: prod(n.output_shape) for n in nodes if n.layer.kind == "slice"}
-    return [
-        n
-        for n in nodes
-        if n.learns
-        and n.consumers
-        and all(taker in slices for taker in n.consumers)
-        and sum(slices[taker] for taker in n.consumers) < prod(n.output_shape)
-    ]
+    return [n for n in nodes if n.learns and n.consumers and n.taken[0]]
 
 
 def refuse_unknown(network: Network) -> None:

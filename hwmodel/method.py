@@ -379,7 +379,7 @@ def _measured_signal(
         return own.signal_bits if own else None
     if node.layer.kind != "activation":
         return source.signal_bits
-    sent = [m.sent_bits for name in node.consumers if (m := found[name]) and m.sent_bits]
+    sent = [m.sent_bits for taker in node.consumers if (m := found[taker.name]) and m.sent_bits]
     return max(sent, default=None)
 
 

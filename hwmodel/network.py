@@ -8,6 +8,7 @@ construct, and it is gone once the file is read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -49,7 +50,7 @@ class Node(NamedTuple):
     output_shape: Shape
     position: str  # among the layers with weights: "first", "last" or "middle"
     feeds: tuple[str, ...]  # kinds of layers that take the output, seen through pools and views
-    consumers: tuple[str, ...]  # layers that take the output
+    consumers: tuple[Layer, ...]  # layers that take the output
     input_terms: int  # terms of +-1 that one element of an input can be the sum of, at most
     terms: int  # the same of the output
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
@@ -75,6 +76,36 @@ class Node(NamedTuple):
     def macs(self) -> int:
         """Multiply-accumulates of one pass over one image."""
         return self.layer.macs(self.input_shapes)
+
+    @property
+    def taken(self) -> Counter[int]:
+        """How many elements of one image's output are taken by so many layers; slices take parts.
+
+        The number of takers -> elements.
+        """
+        C, H, W = self.output_shape
+        parts: dict[str, list[tuple[int, int]]] = {"channels": [], "rows": []}
+        for layer in self.consumers:
+            if layer.kind == "slice":
+                parts[layer.axis].append((layer.start, layer.stop))
+        whole = len(self.consumers) - sum(map(len, parts.values()))
+        found: Counter[int] = Counter()
+        for c, channels in _covered(C, parts["channels"]).items():
+            for r, rows in _covered(H, parts["rows"]).items():
+                found[whole + c + r] += channels * rows * W
+        return found
+
+
+def _covered(length: int, parts: Sequence[tuple[int, int]]) -> Counter[int]:
+    """How many places along an axis lie in so many of the parts, each from start to stop - 1."""
+    ends = sorted([(start, 1) for start, _ in parts] + [(stop, -1) for _, stop in parts])
+    found: Counter[int] = Counter()
+    depth = before = 0
+    for place, step in [*ends, (length, 0)]:
+        if place > before:
+            found[depth] += place - before
+        depth, before = depth + step, place
+    return found
 
 
 class _Placed(NamedTuple):
@@ -144,7 +175,7 @@ class Network(NamedSpec):
             own = p.layer.weights(p.input_shapes) + p.layer.other_parameters(p.input_shapes)
             learned[name] = own > 0 or any(signal_to)
             position = ends.get(name, "middle")
-            consumers = tuple(taker.name for taker in takers.get(name, ()))
+            consumers = tuple(takers.get(name, ()))
             most = max(before, default=1)
             bits = tuple(stated[i] for i in p.inputs)
             nodes.append(

@@ -318,18 +318,23 @@ def _dense_gradient(
 
 
 def _fork(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
-    """Where several layers take a tensor, their signals are added up on the way back."""
-    if not job.trains or len(node.consumers) < 2 or not node.learns:
+    """What several layers take: their signals are added up on the way back.
+
+    Parts that one layer alone takes, as slices that do not overlap, have nothing to be added to.
+    """
+    if not job.trains or not node.learns:
         return
-    size = job.batch * prod(node.output_shape)
-    edge = edges[node.layer.name]
-    bits = edge.signal_bits
-    tensor = _tensor("dO", size, edge)._replace(bits=bits)
-    operations = _counted((len(node.consumers) - 1, 0, 0), [tensor], tensor, job)
-    yield Stream(
-        node.layer.name, "backward_input", "elementwise", "dO",
-        reads=len(node.consumers) * size, writes=size, bits=bits, operations=operations,
-    )  # fmt: skip
+    name, edge = node.layer.name, edges[node.layer.name]
+    for layers, places in sorted(node.taken.items()):
+        if layers < 2:
+            continue
+        size = job.batch * places
+        tensor = _tensor("dO", size, edge)._replace(bits=edge.signal_bits)
+        operations = _counted((layers - 1, 0, 0), [tensor], tensor, job)
+        yield Stream(
+            name, "backward_input", "elementwise", "dO",
+            reads=layers * size, writes=size, bits=tensor.bits, operations=operations,
+        )  # fmt: skip
 
 
 # States besides the weight, multiply-adds and special functions for each weight.

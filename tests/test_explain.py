@@ -228,6 +228,35 @@ def test_layers_of_every_kind_add_up_to_the_rows_of_the_table(case):
     assert sum(len(steps) for _, _, steps in sections) > 10
 
 
+def test_signals_that_are_added_up_in_parts_of_a_tensor_add_up(tmp_path):
+    """Two layers take 8 x 6 x 8 and 8 x 2 x 8 places, three take 8 x 2 x 8 (test_full.py)."""
+    path = written(tmp_path, """
+version: 1
+name: parts
+title: parts
+input: [3, 8, 8]
+layers:
+  - {name: conv, kind: conv, channels: 16, kernel: 3, padding: 1}
+  - {name: act, kind: activation}
+  - {name: whole, kind: activation}
+  - {name: channels, kind: slice, inputs: [act], start: 0, stop: 8}
+  - {name: rows, kind: slice, inputs: [act], axis: rows, start: 6, stop: 8}
+  - {name: a, kind: global-average-pool, inputs: [whole]}
+  - {name: b, kind: global-average-pool, inputs: [channels]}
+  - {name: c, kind: global-average-pool, inputs: [rows]}
+  - {name: all, kind: concat, inputs: [a, b, c]}
+  - {name: fc, kind: linear, features: 10}
+""")  # fmt: skip
+    sections = check(report(path, "ascend", "bold", "full", 2), "act")
+    sums = [
+        step["sum"] for _, _, steps in sections for step in steps if "layers take" in step["text"]
+    ]
+    assert len(sums) == 6  # elements read and written, operations
+    assert {"2 * 2 * 512 = 2,048", "2 * 512 = 1,024", "3 * 2 * 128 = 768", "2 * 128 = 256"} < set(
+        sums
+    )
+
+
 def test_a_reduction_that_is_cut_pays_for_its_unfinished_sums():
     sections = check(report("vgg-small", "ascend", "fp", "paper", 1000), "conv6", "backward_weight")
     texts = [step["text"] for _, _, steps in sections for step in steps]

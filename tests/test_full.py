@@ -93,6 +93,48 @@ def test_where_two_layers_take_a_tensor_their_signals_are_added():
     assert fork.index.tolist() == ["dO"]
 
 
+@pytest.mark.parametrize(
+    ("takers", "parts"),
+    [
+        ([(0, 8), (8, 16)], {}),  # nothing is added to anything
+        ([(0, 4), (12, 16)], {}),
+        ([(0, 12), (8, 16)], {2: 4 * 64}),  # channels 8 to 11
+        ([(0, 8), None], {2: 8 * 64}),
+        ([(0, 8), (4, 12), None], {2: 8 * 64, 3: 4 * 64}),
+        ([(0, 8), (0, 3, "rows")], {2: 8 * 3 * 8}),
+        ([None, (0, 8), (6, 8, "rows")], {2: 8 * 6 * 8 + 8 * 2 * 8, 3: 8 * 2 * 8}),
+    ],
+)  # fmt: skip
+def test_signals_are_added_where_slices_overlap_and_nowhere_else(takers, parts):
+    """What k layers take is read k times, added k - 1 times, written once."""
+    layers = [*BLOCK["layers"][:2]]
+    for number, part in enumerate(takers):
+        cut = {"name": f"part{number}", "kind": "activation", "inputs": ["act"]}
+        if part:
+            cut |= {
+                "kind": "slice",
+                "start": part[0],
+                "stop": part[1],
+                "axis": [*part, "channels"][2],
+            }
+        ends = [{"name": f"pool{number}", "kind": "global-average-pool", "inputs": [cut["name"]]}]
+        layers += [cut, *ends]
+    layers += [
+        {"name": "all", "kind": "concat", "inputs": [f"pool{n}" for n in range(len(takers))]},
+        {"name": "fc", "kind": "linear", "features": 10},
+    ]
+    table = rows("fp", network(layers=layers))
+    found = at(table, "act", phase="backward_input", component="elementwise")
+    moved = [
+        N * MAP,
+        *((k + 1) * N * n for k, n in parts.items()),
+    ]  # the activation's own read first
+    assert sorted(found[found.index == "dO"].accesses) == sorted(moved)
+    back = table[(table.layer == "act") & (table["pass"] == "backward_input")]
+    added = sum((k - 1) * N * n for k, n in parts.items())
+    assert back.operations.sum() == N * MAP + added  # its own: a comparison of each element
+
+
 def test_a_sum_reads_both_its_terms_and_sends_its_signal_on_for_nothing():
     table = rows("fp")
     assert at(table, "sum", phase="forward").accesses.to_dict() == {

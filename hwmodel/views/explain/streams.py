@@ -105,6 +105,10 @@ def _base(stream: Stream, before: _Base, node: Node, report: Report) -> _Base:
         shape = node.input_shapes[int(tensor[1:] or 1) - 1]
     else:
         tensor, shape = "O", node.output_shape
+    places = stream.writes // report.batch
+    if stream.tensor == "dO" and places and places < prod(shape):  # a sum of signals
+        word = f"places of O that {stream.reads // stream.writes} layers take"
+        return _Base(f"N {TIMES} {word}", (report.batch, places), stream.writes)
     factors = (report.batch, *shape)
     return _Base(f"|{tensor}|", factors, prod(factors))
 
