@@ -880,3 +880,21 @@ def test_operators_on_shapes_without_operands_end_in_a_message(tmp_path, operato
     path = save(tmp_path, nodes, {"x": [1, 16]})
     with pytest.raises(HwmodelError):
         from_onnx(path)
+
+
+def test_parts_of_one_stored_tensor_are_weights_of_their_own(tmp_path):
+    """Queries, keys and values from one stored (8, 24): 3 x 8 x 8 weights, none of them shared."""
+    found = imported(
+        tmp_path,
+        [
+            node("Split", "w", "a b c", axis=1, num_outputs=3),
+            node("MatMul", "x a", "q"),
+            node("MatMul", "x b", "k"),
+            node("MatMul", "x c", "v"),
+            node("Sum", "q k v"),
+        ],
+        {"x": [1, 5, 8]},
+        {"w": (8, 24)},
+    )
+    assert [one.weights for one in found] == [64, 64, 64, 0]
+    assert sum(one.macs for one in found) == 3 * 5 * 8 * 8

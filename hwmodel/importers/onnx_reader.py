@@ -200,8 +200,9 @@ class Reader:
 
 def _made_of(parts: Sequence[Constant], operator: str, made: Constant) -> Constant:
     """A constant that stands for the only learned part of it, as wide as the first that is."""
-    keys = {part.key for part in parts if part.learned}
-    key = next(iter(keys)) if len(keys) == 1 else made.key
+    keys = {part.key: prod(part.dims) for part in parts if part.learned}
+    whole = len(keys) == 1 and [prod(made.dims)] == list(keys.values())
+    key = next(iter(keys)) if whole else made.key  # a part of it is stored by itself
     bits = made.bits
     if bits is None:
         bits = next((part.bits for part in parts if part.bits), None)
