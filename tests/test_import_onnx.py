@@ -898,3 +898,12 @@ def test_parts_of_one_stored_tensor_are_weights_of_their_own(tmp_path):
     )
     assert [one.weights for one in found] == [64, 64, 64, 0]
     assert sum(one.macs for one in found) == 3 * 5 * 8 * 8
+
+
+def test_integers_that_are_dequantized_twice_are_stored_once(tmp_path):
+    """Each reader with a DequantizeLinear of its own: 4 x 4 weights of 8 bits, stored once."""
+    one = {"s": ((), FLOAT, [1.0]), "z": ((), INT8, [0]), "w": ((4, 4, 1, 1), INT8)}
+    nodes = [node("DequantizeLinear", "w s z", "u"), node("DequantizeLinear", "w s z", "v")]
+    nodes += [node("Conv", "x u", "a"), node("Conv", "a v")]
+    found = imported(tmp_path, nodes, {"x": [1, 4, 6, 6]}, one)
+    assert [(n.weights, n.layer.weight_bits) for n in found] == [(16, 8), (0, 8)]

@@ -208,7 +208,7 @@ def _made_of(parts: Sequence[Constant], operator: str, made: Constant) -> Consta
         bits = next((part.bits for part in parts if part.bits), None)
     first = parts[0]
     if operator in IN_PLACE and prod(made.dims) == prod(first.dims):
-        return Constant(made.dims, key, first.learned, first.elements, bits)
+        return Constant(made.dims, first.key, first.learned, first.elements, bits)
     return Constant(made.dims, key, made.learned, None, bits)
 
 
