@@ -907,3 +907,47 @@ def test_integers_that_are_dequantized_twice_are_stored_once(tmp_path):
     nodes += [node("Conv", "x u", "a"), node("Conv", "a v")]
     found = imported(tmp_path, nodes, {"x": [1, 4, 6, 6]}, one)
     assert [(n.weights, n.layer.weight_bits) for n in found] == [(16, 8), (0, 8)]
+
+
+@pytest.mark.parametrize(
+    ("c", "inputs", "parameters"),
+    [
+        ({"c": (4,)}, {}, 32 + 4),
+        ({"c": (1, 4)}, {}, 32 + 4),
+        ({"c": (1,)}, {}, 32 + 1),  # one number for all features
+        ({"c": (6, 4)}, {}, 32 + 24),  # one for each place and feature
+        ({"c": (6, 1)}, {}, 32 + 6),
+        ({}, {"c": [6, 4]}, 32),  # computed: no parameter, but an addition
+    ],
+)
+def test_what_a_gemm_adds(tmp_path, c, inputs, parameters):
+    """(6, 8) times (8, 4): 192 MACs, and what C stores."""
+    nodes = [node("Reshape", "x s", "a"), node("Gemm", "a w c")]
+    stored = {"w": (8, 4), "s": ((2,), INT64, [6, 8])} | c
+    found = imported(tmp_path, nodes, {"x": [1, 6, 8]} | inputs, stored)
+    assert sum(n.macs for n in found) == 192
+    assert sum(n.weights + n.other_parameters for n in found) == parameters
+
+
+def test_a_bias_that_is_computed_is_added(tmp_path):
+    found = imported(
+        tmp_path, [node("Conv", "x w b")], {"x": [1, 2, 4, 4], "b": [3]}, {"w": (3, 2, 1, 1)}
+    )
+    assert [n.layer.kind for n in found] == ["source", "conv", "add"]
+    assert sum(n.weights + n.other_parameters for n in found) == 6
+
+
+def test_zero_points_of_a_convolution_of_integers_are_no_bias(tmp_path):
+    inits = {"w": ((3, 2, 1, 1), INT8), "p": ((), TensorProto.UINT8, [3]), "q": ((), INT8, [0])}
+    nodes = [node("ConvInteger", "x w p q", "a"), node("Cast", "a", to=FLOAT)]
+    (found,) = imported(tmp_path, nodes, {"x": (TensorProto.UINT8, [1, 2, 4, 4])}, inits)
+    assert (found.macs, found.weights, found.other_parameters) == (96, 6, 0)
+
+
+def test_attention_to_the_past_is_not_counted_as_if_there_were_none(tmp_path):
+    """13 keys of which 10 are of the past: counting 3 would be 144 MACs in place of 624."""
+    given = {"q": [1, 2, 3, 4], "k": [1, 2, 3, 4], "v": [1, 2, 3, 4]}
+    given |= {"m": [3, 13], "pk": [1, 2, 10, 4], "pv": [1, 2, 10, 4]}
+    nodes = [node("Attention", "q k v m pk pv", "y k2 v2")]
+    *_, found = imported(tmp_path, nodes, given, opset=23, outputs=("y", "k2", "v2"))
+    assert (found.layer.kind, found.layer.operator) == ("uncounted", "Attention")
