@@ -951,3 +951,29 @@ def test_attention_to_the_past_is_not_counted_as_if_there_were_none(tmp_path):
     nodes = [node("Attention", "q k v m pk pv", "y k2 v2")]
     *_, found = imported(tmp_path, nodes, given, opset=23, outputs=("y", "k2", "v2"))
     assert (found.layer.kind, found.layer.operator) == ("uncounted", "Attention")
+
+
+@pytest.mark.parametrize(
+    ("operator", "axis", "scale", "shift", "parameters"),
+    [
+        ("LayerNormalization", -1, (6,), (6,), 12),
+        ("LayerNormalization", -1, (6,), None, 6),
+        ("LayerNormalization", 1, (4, 5, 6), None, 120),
+        ("RMSNormalization", -1, (6,), None, 6),
+        ("RMSNormalization", 1, (4, 5, 6), None, 120),
+    ],
+)
+def test_parameters_of_norms(tmp_path, operator, axis, scale, shift, parameters):
+    stored = {"s": scale} | ({"b": shift} if shift else {})
+    nodes = [node(operator, " ".join(["x", *stored]), axis=axis)]
+    found = imported(tmp_path, nodes, {"x": [1, 4, 5, 6]}, stored, opset=23)
+    assert sum(n.other_parameters for n in found) == parameters
+    assert sum(n.layer.kind == "layer-norm" for n in found) == 1
+
+
+def test_columns_of_a_table_are_no_embedding(tmp_path):
+    """Of a table (8, 100), columns by number: (8, 5), which is no lookup of rows."""
+    (found,) = imported(
+        tmp_path, [node("Gather", "e x", axis=1)], {"x": (INT64, [1, 5])}, {"e": (8, 100)}
+    )
+    assert (found.layer.kind, prod(found.output_shape)) == ("uncounted", 40)
