@@ -977,3 +977,18 @@ def test_columns_of_a_table_are_no_embedding(tmp_path):
         tmp_path, [node("Gather", "e x", axis=1)], {"x": (INT64, [1, 5])}, {"e": (8, 100)}
     )
     assert (found.layer.kind, prod(found.output_shape)) == ("uncounted", 40)
+
+
+@pytest.mark.parametrize("operator", ["Add", "Mul"])
+def test_a_constant_as_long_as_the_batch_is_of_places(tmp_path, operator):
+    """8 images of 8 places of 64: a constant (8, 64) is one of places, not repeated by image."""
+    found = imported(tmp_path, [node(operator, "x p")], {"x": [8, 8, 64]}, {"p": (8, 64)})
+    assert sum(n.other_parameters for n in found) == 8 * 64
+
+
+def test_products_that_both_repeat_have_no_model(tmp_path):
+    """(2, 1) batches times (1, 2) are (2, 2): neither side has them all."""
+    *_, found = imported(
+        tmp_path, [node("MatMul", "a b")], {"a": [1, 2, 1, 3, 5], "b": [1, 1, 2, 5, 7]}
+    )
+    assert (found.layer.kind, prod(found.output_shape)) == ("uncounted", 2 * 2 * 3 * 7)

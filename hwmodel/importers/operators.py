@@ -241,7 +241,7 @@ def _with_constant(
 ) -> Value:
     """A tensor of constants added or multiplied: part of the layer before where it can be."""
     graph.settle(x)
-    constant = of_one(graph, constant)
+    constant = of_one(graph, constant, dims)
     word = _TO_CHANNELS.get(operator)
     per_channel = prod(constant.dims) == x.shape[0]
     if word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1:
@@ -250,10 +250,10 @@ def _with_constant(
         learned = constant.learned and per_channel  # one number for all is part of a formula
         return graph.put(Scale, name, [graph.seen(x)], dims, learned=learned)
     if word == "Mul":
-        other = as_value(graph, name, constant)
+        other = as_value(graph, name, constant, dims)
         return combined(graph, name, Multiply, [x, other], dims)
     if word == "Add":
-        other = as_value(graph, name, constant)
+        other = as_value(graph, name, constant, dims)
         return combined(graph, name, Add, [x, other], dims)
     return graph.uncounted(name, operator, [x], dims)
 
@@ -268,7 +268,7 @@ def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
 
 def sum_of(graph: Graph, name: str, values: Sequence[Operand], dims: Dims | None) -> Value:
     """The sum of several tensors."""
-    return combined(graph, name, Add, [as_value(graph, name, v) for v in values], dims)
+    return combined(graph, name, Add, [as_value(graph, name, v, dims) for v in values], dims)
 
 
 def concat(
