@@ -929,11 +929,13 @@ def test_what_a_gemm_adds(tmp_path, c, inputs, parameters):
     assert sum(n.weights + n.other_parameters for n in found) == parameters
 
 
-def test_a_bias_that_is_computed_is_added(tmp_path):
-    found = imported(
-        tmp_path, [node("Conv", "x w b")], {"x": [1, 2, 4, 4], "b": [3]}, {"w": (3, 2, 1, 1)}
-    )
-    assert [n.layer.kind for n in found] == ["source", "conv", "add"]
+@pytest.mark.parametrize(
+    ("operator", "kind", "w"),
+    [("Conv", "conv", (3, 2, 1, 1)), ("ConvTranspose", "conv-transpose", (2, 3, 1, 1))],
+)
+def test_a_bias_that_is_computed_is_added(tmp_path, operator, kind, w):
+    found = imported(tmp_path, [node(operator, "x w b")], {"x": [1, 2, 4, 4], "b": [3]}, {"w": w})
+    assert [n.layer.kind for n in found] == ["source", kind, "add"]
     assert sum(n.weights + n.other_parameters for n in found) == 6
 
 

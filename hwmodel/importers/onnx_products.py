@@ -13,10 +13,13 @@ __all__ = ["PRODUCTS"]
 
 
 def _conv(call: Call) -> Value:
-    bias = call.operand(2)
-    made = _convolution(call, call.constant(1), bias=isinstance(bias, Constant))
-    if not isinstance(bias, Value):
-        return made
+    bias = call.computed(2)
+    made = _convolution(call, call.constant(1), bias=call.has(2) and bias is None)
+    return made if bias is None else _with_bias(call, made, bias)
+
+
+def _with_bias(call: Call, made: Value, bias: Value) -> Value:
+    """A bias that is computed is no parameter, but a tensor that is added."""
     of_channels = (*bias.known, *(1,) * (len(dims_of(call)) - 2))
     b = Value(of_channels, call.graph.seen(bias), bias.shape)
     return ops.binary(call.graph, f"{call.name}.bias", "Add", made, b, call.dims[0])
@@ -66,11 +69,13 @@ def _conv_transpose(call: Call) -> Value:
         cut = [max(size - out, 0) for size, out in zip(bare, outs, strict=True)]
         pads = [c // 2 for c in cut] + [c - c // 2 for c in cut]
         extra = [max(out - size, 0) for size, out in zip(bare, outs, strict=True)]
-    return products.conv(
-        call.graph, call.name, x, weights, dims_of(call), bias=call.has(2),
+    bias = call.computed(2)
+    made = products.conv(
+        call.graph, call.name, x, weights, dims_of(call), bias=call.has(2) and bias is None,
         stride=stride, padding=pads, dilation=dilation, groups=call.number("group", 1),
         transposed=True, output_padding=extra,
     )  # fmt: skip
+    return made if bias is None else _with_bias(call, made, bias)
 
 
 def _gemm(call: Call) -> Result | None:

@@ -81,7 +81,7 @@ class Reader:
             outputs = outputs[:-1]  # masks and statistics that nobody takes
         call = Call(
             self.graph, _called(node), node, self._operand,
-            list(map(self._dims, outputs)),
+            list(map(self._dims, outputs)), self.tensors,
         )  # fmt: skip
         results = self._converted(call)
         for name, result in zip(outputs, results, strict=False):
