@@ -325,8 +325,7 @@ class Graph:
 
 def of_one(graph: Graph, constant: Constant, dims: Dims | None) -> Constant:
     """A constant that was repeated for every image, once; of fewer axes than `dims` it was not."""
-    repeated = graph.images > 1 and len(constant.dims) > 1 and constant.dims[0] == graph.images
-    repeated = repeated and len(constant.dims) >= len(dims or ())
+    repeated = constant.dims[:1] == (graph.images,) and len(constant.dims) >= len(dims or (1, 1))
     return constant._replace(dims=(1, *constant.dims[1:])) if repeated else constant
 
 
@@ -373,18 +372,13 @@ def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list
 
 
 def as_value(
-    graph: Graph,
-    name: str,
-    operand: Operand,
-    dims: Dims | None = None,
-    *,
-    features_last: bool = False,
+    graph: Graph, name: str, operand: Operand, dims: Dims | None = None, *, last: bool = False
 ) -> Value:
-    """An operand, a constant one as a tensor of its own; `dims` are those of what it goes into."""
+    """An operand; a constant becomes a tensor of its own, for what has `dims`."""
     if isinstance(operand, Value):
         return operand
     operand = of_one(graph, operand, dims)
-    shape = (tokens if features_last else plain)(operand.dims)
+    shape = (tokens if last else plain)(operand.dims)
     name = operand.key or f"{name}.constant"
     return graph.put(Source, name, [], operand.dims, shape=shape, learned=operand.learned)
 

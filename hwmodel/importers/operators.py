@@ -278,7 +278,7 @@ def concat(
     values = [x for x in operands if isinstance(x, Value)]
     if len(values) < len(operands):  # constants become tensors of the same kind
         last = any(x.shape == tokens(x.known) for x in values)
-        values = [as_value(graph, name, operand, features_last=last) for operand in operands]
+        values = [as_value(graph, name, operand, last=last) for operand in operands]
     if len(values) == 1:
         return Value(dims, graph.seen(values[0]), values[0].shape)
     names = [graph.seen(value) for value in values]
