@@ -994,3 +994,24 @@ def test_products_that_both_repeat_have_no_model(tmp_path):
         tmp_path, [node("MatMul", "a b")], {"a": [1, 2, 1, 3, 5], "b": [1, 1, 2, 5, 7]}
     )
     assert (found.layer.kind, prod(found.output_shape)) == ("uncounted", 2 * 2 * 3 * 7)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "parameters"),
+    [
+        ([node("Gemm", "x w b", "a"), node("Gemm", "a w c")], 64 + 8 + 8),
+        ([node("Gemm", "x w b", "a"), node("Gemm", "a w b")], 64 + 8),
+        ([node("MatMul", "x w", "u"), node("Add", "u b", "a"), node("MatMul", "a w", "v"),
+          node("Add", "v c")], 64 + 8 + 8),
+        ([node("MatMul", "x w", "u"), node("Add", "u b", "a"), node("MatMul", "a w", "v"),
+          node("Add", "v b")], 64 + 8),
+        ([node("MatMul", "x w", "a"), node("Gemm", "a w c")], 64 + 8),
+    ],
+)  # fmt: skip
+def test_shared_weights_with_biases_of_their_own(tmp_path, nodes, parameters):
+    """8 x 8 weights stored once; each bias that is stored counts once."""
+    stored = {"w": (8, 8), "b": (8,), "c": (8,)}
+    used = {name: stored[name] for one in nodes for name in one.input if name in stored}
+    found = imported(tmp_path, nodes, {"x": [1, 8]}, used)
+    assert sum(n.weights + n.other_parameters for n in found) == parameters
+    assert sum(n.macs for n in found) == 2 * 64

@@ -89,11 +89,12 @@ def _gemm(call: Call) -> Result | None:
     features = b.dims[::-1] if call.number("transB", 0) else b.dims
     c, M = call.operand(2), features[1]
     own = isinstance(c, Constant) and prod(c.dims) == M == (*c.dims, M)[len(c.dims) - 1]
+    own = own and ops.may_own(call.graph, c, call.graph.owner(b))
     made = products.linear(
         call.graph, call.name, call.value, b, (features[0], M), own, call.dims[0]
     )
     if c is None or own:
-        return made
+        return call.graph.owned(c, made) if isinstance(c, Constant) else made
     return ops.binary(call.graph, f"{call.name}.bias", "Add", made, c, call.dims[0])
 
 

@@ -46,7 +46,14 @@ from hwmodel.layers import (
 )
 
 __all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
-__all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "pool"]
+__all__ += [
+    "global_pool",
+    "hard_sigmoid",
+    "layer_norm",
+    "layer_norm_of_channels",
+    "may_own",
+    "pool",
+]
 __all__ += ["quantized", "reduced", "same", "sliced", "sum_of", "unary", "upsample"]
 
 
@@ -244,8 +251,9 @@ def _with_constant(
     constant = of_one(graph, constant, dims)
     word = _TO_CHANNELS.get(operator)
     per_channel = prod(constant.dims) == x.shape[0]
-    if word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1:
-        return _taken_in(graph, x, word or "", dims)
+    takes = word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1
+    if takes and may_own(graph, constant, graph.layer(x.layer).shares):
+        return graph.owned(constant, _taken_in(graph, x, word or "", dims))
     if word == "Mul" and (per_channel or prod(constant.dims) == 1):
         learned = constant.learned and per_channel  # one number for all is part of a formula
         return graph.put(Scale, name, [graph.seen(x)], dims, learned=learned)
@@ -256,6 +264,11 @@ def _with_constant(
         other = as_value(graph, name, constant, dims)
         return combined(graph, name, Add, [x, other], dims)
     return graph.uncounted(name, operator, [x], dims)
+
+
+def may_own(graph: Graph, bias: Operand | None, shares: str | None) -> bool:
+    """Whether a layer may have this bias: one that shares weights shares their bias, too."""
+    return isinstance(bias, Constant) and shares in (None, graph.owner(bias))
 
 
 def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
