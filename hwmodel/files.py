@@ -269,11 +269,11 @@ def whole_file(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     text: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     refuse_input(path)
     try:
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            with target.open(mode, **text) as stream:
+        if path.exists() and not path.is_file():  # /dev/stdout may lead to a pipe without a path
+            with path.open(mode, **text) as stream:
                 yield stream
             return
+        target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.parent / f".{target.name[:80]}.{secrets.token_hex(8)}"
         try:  # named before it is there, so that Ctrl-C at any moment finds what to remove

@@ -179,3 +179,17 @@ def test_a_trace_without_end_is_refused(monkeypatch, capsys):
     job = "report mlp-784-512-512-10 --hardware ascend --method bold --trace /dev/zero"
     assert _done(monkeypatch, job) == 2
     assert "/dev/zero: is longer than 67,108,864 characters" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="no such device")
+def test_a_pipe_without_a_path_is_written_to():
+    """/dev/stdout leads to pipe:[1234], which no folder has."""
+    job = ["network", "show", "conv-small", "--csv"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = [
+        subprocess.run([sys.executable, "-m", "hwmodel", *job, to], capture_output=True, text=True,
+                       env=environment, check=False)
+        for to in ("-", "/dev/stdout")
+    ]  # fmt: skip
+    assert [one.returncode for one in run] == [0, 0]
+    assert run[0].stdout and run[0].stdout in run[1].stdout
