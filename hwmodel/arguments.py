@@ -52,6 +52,8 @@ def word(name: str, value: object, known: Collection[str]) -> None:
 def path_of(name: str, value: str | Path) -> Path:
     """A path that may be given as text. Raises: HwmodelError."""
     expect((str, Path), name, value, "a path")
+    if "\0" in str(value):
+        raise HwmodelError(f"{name} {quoted(str(value))}: must be a path, which has no zero byte")
     return Path(value)
 
 

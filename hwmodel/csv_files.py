@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from hwmodel.errors import DataError
+from hwmodel.inputs import note_input
 
 __all__ = ["CONTROL", "csv_file_text"]
 
@@ -22,6 +23,7 @@ def csv_file_text(path: Path, most: int = MAX_CHARACTERS) -> str:
     The mark that spreadsheets write at the beginning is passed over. Control characters are
     refused: what stands in a table comes into figures, pages and terminals.
     """
+    note_input(path)
     try:
         with path.open("rb") as stream:
             beginning = stream.read(2)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
 from hwmodel.accounting import Accounting
-from hwmodel.arguments import expect, whole, word
+from hwmodel.arguments import expect, path_of, whole, word
 from hwmodel.energy import Product, Row, Stream, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge, many
 from hwmodel.files import load
@@ -204,7 +204,7 @@ def _read(trace: str | Path | Trace) -> Trace:
     if isinstance(trace, Trace):
         return trace
     expect((str, Path), "trace", trace, "a path or a Trace")
-    return read_trace(Path(trace))
+    return read_trace(path_of("trace", trace))
 
 
 def workload(network: Network, job: Job) -> tuple[list[Product | Stream], dict[str, Edge]]:

@@ -32,6 +32,7 @@ from pydantic import (
 
 from hwmodel.arguments import expect
 from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning, nearest
+from hwmodel.inputs import note_input, refuse_input
 from hwmodel.mistakes import sentence, show
 
 __all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
@@ -186,6 +187,7 @@ def read_yaml(path: Path) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     yaml = YAML(typ="rt", pure=True)
+    note_input(path)
     try:
         with path.open("rb") as stream:
             raw = stream.read(MAX_SPEC_BYTES + 1)
@@ -265,12 +267,13 @@ def whole_file(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """
     binary = "b" in mode
     text: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
+    refuse_input(path)
     try:
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            with target.open(mode, **text) as stream:
+        if path.exists() and not path.is_file():  # /dev/stdout may lead to a pipe without a path
+            with path.open(mode, **text) as stream:
                 yield stream
             return
+        target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.parent / f".{target.name[:80]}.{secrets.token_hex(8)}"
         try:  # named before it is there, so that Ctrl-C at any moment finds what to remove

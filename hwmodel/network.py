@@ -264,6 +264,13 @@ class Repeat(SpecModel):
     )
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
+    @field_validator("layers", mode="after")
+    @classmethod
+    def _before_is_taken(cls, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+        if any(layer.name == BEFORE for layer in layers):
+            raise ValueError(f"no layer of the list may be called {BEFORE!r}, which means another")
+        return layers
+
     def rounds(self, before: str) -> Iterator[Layer]:
         """The layers one by one; `before` is the layer before the list."""
         own = {layer.name for layer in self.layers}

@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).parent.parent / "hwmodel"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 LADDER = [
     {"errors"},
+    {"inputs"},
     {"arguments", "csv_files", "mistakes"},
     {"quantity", "files", "problem"},
     {"provenance", "zoo"},

@@ -880,3 +880,138 @@ def test_operators_on_shapes_without_operands_end_in_a_message(tmp_path, operato
     path = save(tmp_path, nodes, {"x": [1, 16]})
     with pytest.raises(HwmodelError):
         from_onnx(path)
+
+
+def test_parts_of_one_stored_tensor_are_weights_of_their_own(tmp_path):
+    """Queries, keys and values from one stored (8, 24): 3 x 8 x 8 weights, none of them shared."""
+    found = imported(
+        tmp_path,
+        [
+            node("Split", "w", "a b c", axis=1, num_outputs=3),
+            node("MatMul", "x a", "q"),
+            node("MatMul", "x b", "k"),
+            node("MatMul", "x c", "v"),
+            node("Sum", "q k v"),
+        ],
+        {"x": [1, 5, 8]},
+        {"w": (8, 24)},
+    )
+    assert [one.weights for one in found] == [64, 64, 64, 0]
+    assert sum(one.macs for one in found) == 3 * 5 * 8 * 8
+
+
+def test_integers_that_are_dequantized_twice_are_stored_once(tmp_path):
+    """Each reader with a DequantizeLinear of its own: 4 x 4 weights of 8 bits, stored once."""
+    one = {"s": ((), FLOAT, [1.0]), "z": ((), INT8, [0]), "w": ((4, 4, 1, 1), INT8)}
+    nodes = [node("DequantizeLinear", "w s z", "u"), node("DequantizeLinear", "w s z", "v")]
+    nodes += [node("Conv", "x u", "a"), node("Conv", "a v")]
+    found = imported(tmp_path, nodes, {"x": [1, 4, 6, 6]}, one)
+    assert [(n.weights, n.layer.weight_bits) for n in found] == [(16, 8), (0, 8)]
+
+
+@pytest.mark.parametrize(
+    ("c", "inputs", "parameters"),
+    [
+        ({"c": (4,)}, {}, 32 + 4),
+        ({"c": (1, 4)}, {}, 32 + 4),
+        ({"c": (1,)}, {}, 32 + 1),  # one number for all features
+        ({"c": (6, 4)}, {}, 32 + 24),  # one for each place and feature
+        ({"c": (6, 1)}, {}, 32 + 6),
+        ({}, {"c": [6, 4]}, 32),  # computed: no parameter, but an addition
+    ],
+)
+def test_what_a_gemm_adds(tmp_path, c, inputs, parameters):
+    """(6, 8) times (8, 4): 192 MACs, and what C stores."""
+    nodes = [node("Reshape", "x s", "a"), node("Gemm", "a w c")]
+    stored = {"w": (8, 4), "s": ((2,), INT64, [6, 8])} | c
+    found = imported(tmp_path, nodes, {"x": [1, 6, 8]} | inputs, stored)
+    assert sum(n.macs for n in found) == 192
+    assert sum(n.weights + n.other_parameters for n in found) == parameters
+
+
+@pytest.mark.parametrize(
+    ("operator", "kind", "w"),
+    [("Conv", "conv", (3, 2, 1, 1)), ("ConvTranspose", "conv-transpose", (2, 3, 1, 1))],
+)
+def test_a_bias_that_is_computed_is_added(tmp_path, operator, kind, w):
+    found = imported(tmp_path, [node(operator, "x w b")], {"x": [1, 2, 4, 4], "b": [3]}, {"w": w})
+    assert [n.layer.kind for n in found] == ["source", kind, "add"]
+    assert sum(n.weights + n.other_parameters for n in found) == 6
+
+
+def test_zero_points_of_a_convolution_of_integers_are_no_bias(tmp_path):
+    inits = {"w": ((3, 2, 1, 1), INT8), "p": ((), TensorProto.UINT8, [3]), "q": ((), INT8, [0])}
+    nodes = [node("ConvInteger", "x w p q", "a"), node("Cast", "a", to=FLOAT)]
+    (found,) = imported(tmp_path, nodes, {"x": (TensorProto.UINT8, [1, 2, 4, 4])}, inits)
+    assert (found.macs, found.weights, found.other_parameters) == (96, 6, 0)
+
+
+def test_attention_to_the_past_is_not_counted_as_if_there_were_none(tmp_path):
+    """13 keys of which 10 are of the past: counting 3 would be 144 MACs in place of 624."""
+    given = {"q": [1, 2, 3, 4], "k": [1, 2, 3, 4], "v": [1, 2, 3, 4]}
+    given |= {"m": [3, 13], "pk": [1, 2, 10, 4], "pv": [1, 2, 10, 4]}
+    nodes = [node("Attention", "q k v m pk pv", "y k2 v2")]
+    *_, found = imported(tmp_path, nodes, given, opset=23, outputs=("y", "k2", "v2"))
+    assert (found.layer.kind, found.layer.operator) == ("uncounted", "Attention")
+
+
+@pytest.mark.parametrize(
+    ("operator", "axis", "scale", "shift", "parameters"),
+    [
+        ("LayerNormalization", -1, (6,), (6,), 12),
+        ("LayerNormalization", -1, (6,), None, 6),
+        ("LayerNormalization", 1, (4, 5, 6), None, 120),
+        ("RMSNormalization", -1, (6,), None, 6),
+        ("RMSNormalization", 1, (4, 5, 6), None, 120),
+    ],
+)
+def test_parameters_of_norms(tmp_path, operator, axis, scale, shift, parameters):
+    stored = {"s": scale} | ({"b": shift} if shift else {})
+    nodes = [node(operator, " ".join(["x", *stored]), axis=axis)]
+    found = imported(tmp_path, nodes, {"x": [1, 4, 5, 6]}, stored, opset=23)
+    assert sum(n.other_parameters for n in found) == parameters
+    assert sum(n.layer.kind == "layer-norm" for n in found) == 1
+
+
+def test_columns_of_a_table_are_no_embedding(tmp_path):
+    """Of a table (8, 100), columns by number: (8, 5), which is no lookup of rows."""
+    (found,) = imported(
+        tmp_path, [node("Gather", "e x", axis=1)], {"x": (INT64, [1, 5])}, {"e": (8, 100)}
+    )
+    assert (found.layer.kind, prod(found.output_shape)) == ("uncounted", 40)
+
+
+@pytest.mark.parametrize("operator", ["Add", "Mul"])
+def test_a_constant_as_long_as_the_batch_is_of_places(tmp_path, operator):
+    """8 images of 8 places of 64: a constant (8, 64) is one of places, not repeated by image."""
+    found = imported(tmp_path, [node(operator, "x p")], {"x": [8, 8, 64]}, {"p": (8, 64)})
+    assert sum(n.other_parameters for n in found) == 8 * 64
+
+
+def test_products_that_both_repeat_have_no_model(tmp_path):
+    """(2, 1) batches times (1, 2) are (2, 2): neither side has them all."""
+    *_, found = imported(
+        tmp_path, [node("MatMul", "a b")], {"a": [1, 2, 1, 3, 5], "b": [1, 1, 2, 5, 7]}
+    )
+    assert (found.layer.kind, prod(found.output_shape)) == ("uncounted", 2 * 2 * 3 * 7)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "parameters"),
+    [
+        ([node("Gemm", "x w b", "a"), node("Gemm", "a w c")], 64 + 8 + 8),
+        ([node("Gemm", "x w b", "a"), node("Gemm", "a w b")], 64 + 8),
+        ([node("MatMul", "x w", "u"), node("Add", "u b", "a"), node("MatMul", "a w", "v"),
+          node("Add", "v c")], 64 + 8 + 8),
+        ([node("MatMul", "x w", "u"), node("Add", "u b", "a"), node("MatMul", "a w", "v"),
+          node("Add", "v b")], 64 + 8),
+        ([node("MatMul", "x w", "a"), node("Gemm", "a w c")], 64 + 8),
+    ],
+)  # fmt: skip
+def test_shared_weights_with_biases_of_their_own(tmp_path, nodes, parameters):
+    """8 x 8 weights stored once; each bias that is stored counts once."""
+    stored = {"w": (8, 8), "b": (8,), "c": (8,)}
+    used = {name: stored[name] for one in nodes for name in one.input if name in stored}
+    found = imported(tmp_path, nodes, {"x": [1, 8]}, used)
+    assert sum(n.weights + n.other_parameters for n in found) == parameters
+    assert sum(n.macs for n in found) == 2 * 64

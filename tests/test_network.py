@@ -147,3 +147,13 @@ layers:
     assert str(caught.value) == (
         f"{path}:11: layer block.0.sum takes {unknown!r}, which is no layer before it{hint}"
     )
+
+
+def test_a_layer_of_a_repeated_list_cannot_be_called_before(tmp_path):
+    path = tmp_path / "n.yaml"
+    path.write_text(
+        "{version: 1, name: n, title: t, input: [1, 4, 4], layers: [{name: b, repeat: 2, layers: "
+        "[{name: before, kind: activation}]}]}"
+    )
+    with pytest.raises(SpecError, match="no layer of the list may be called 'before'"):
+        load_network(path)

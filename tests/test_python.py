@@ -141,3 +141,12 @@ def test_a_tiler_serves_its_own_chip_and_accounting_only():
     equal = Tiler(chip.model_copy(deep=True), paper)
     assert evaluate(NET, "ascend", "bold", tiler=equal) == plain
     assert evaluate(NET, Path("v100.yaml").stem, "bold").energy != plain.energy
+
+
+def test_a_path_with_a_zero_byte_is_one_message():
+    for call in (
+        lambda: hwmodel.from_onnx("a\0.onnx"),
+        lambda: hwmodel.evaluate("vgg-small", "ascend", "bold", trace="a\0.json"),
+    ):
+        with pytest.raises(HwmodelError, match="must be a path, which has no zero byte"):
+            call()

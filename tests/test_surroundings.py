@@ -130,3 +130,66 @@ def test_only_pipes_and_files_are_always_utf_8(monkeypatch, terminal, asked, enc
     assert b"32 x 32" in out.buffer.getvalue()
     assert ("─".encode() in out.buffer.getvalue()) == (encoding == "utf-8")
     assert out.encoding == encoding
+
+
+NETWORK = """
+{version: 1, name: n, title: t, input: [1, 4, 4], layers: [{name: fc, kind: linear, features: 2}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "link", "job"),
+    [
+        ("n.yaml", "l.csv", "report n.yaml --hardware ascend --method fp --csv l.csv"),
+        ("n.yaml", "l.html", "report n.yaml --hardware ascend --method fp --html l.html"),
+        ("s.csv", None, "sweep s.csv --out s.csv --jobs 1"),
+        ("n.yaml", "l.csv", "sweep of.yaml --out l.csv --jobs 1"),
+        ("c.csv", "l.svg", "plot c.csv -o l.svg"),
+        ("t.csv", None, "best t.csv --top 1 --csv t.csv"),
+    ],
+)
+def test_no_output_takes_the_place_of_an_input(tmp_path, monkeypatch, capsys, kept, link, job):
+    """By the same name, or through a link: one message, and the input is as it was."""
+    monkeypatch.chdir(tmp_path)
+    of_network = SWEEP.replace("mlp-784-512-512-10", "n.yaml")
+    for name, text in (("n.yaml", NETWORK), ("s.csv", SWEEP), ("of.yaml", of_network)):
+        (tmp_path / name).write_text(text)
+    before = {"c.csv": f"compare {MLP} --methods fp,bold --csv c.csv",
+              "t.csv": "sweep of.yaml --out t.csv --jobs 1"}  # fmt: skip
+    for command in [before[kept]] if kept in before else []:
+        assert _done(monkeypatch, command) == 0
+    capsys.readouterr()
+    if link:
+        (tmp_path / link).symlink_to(kept)
+    whole = (tmp_path / kept).read_bytes()
+    assert _done(monkeypatch, job) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert (tmp_path / kept).read_bytes() == whole
+    assert len(said) == 1 and "would be written over" in said[0]
+
+
+def _done(monkeypatch, command):
+    monkeypatch.setattr(sys, "argv", ["hwmodel", *command.split()])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
+
+
+def test_a_trace_without_end_is_refused(monkeypatch, capsys):
+    job = "report mlp-784-512-512-10 --hardware ascend --method bold --trace /dev/zero"
+    assert _done(monkeypatch, job) == 2
+    assert "/dev/zero: is longer than 67,108,864 characters" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="no such device")
+def test_a_pipe_without_a_path_is_written_to():
+    """/dev/stdout leads to pipe:[1234], which no folder has."""
+    job = ["network", "show", "conv-small", "--csv"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = [
+        subprocess.run([sys.executable, "-m", "hwmodel", *job, to], capture_output=True, text=True,
+                       env=environment, check=False)
+        for to in ("-", "/dev/stdout")
+    ]  # fmt: skip
+    assert [one.returncode for one in run] == [0, 0]
+    assert run[0].stdout and run[0].stdout in run[1].stdout

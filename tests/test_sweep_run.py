@@ -407,3 +407,29 @@ def test_tables_that_are_none_are_refused(hwmodel, tmp_path, name, content, mess
     (tmp_path / name).write_bytes(content.encode(errors="surrogateescape"))
     code, _, err = hwmodel("best", name)
     assert code == 2 and message in err
+
+
+def test_two_runs_do_not_mix_their_parts(tmp_path):
+    """Another process that has begun the same table: its parts would be taken for ours."""
+    import subprocess
+    import sys
+
+    pytest.importorskip("fcntl")
+    from hwmodel.sweep.parts import opened
+
+    begun = (
+        "import sys; from pathlib import Path; from hwmodel.sweep.parts import opened\n"
+        "opened(Path(sys.argv[1]), 'a', resume=False); print('begun', flush=True); input()"
+    )
+    out = tmp_path / "out.csv"
+    other = subprocess.Popen(
+        [sys.executable, "-c", begun, str(out)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={"PYTHONPATH": ":".join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert other.stdout.readline() == "begun\n"
+    with pytest.raises(HwmodelError, match="another run is at work on it"):
+        opened(out, "b", resume=False)
+    other.communicate("\n")
+    opened(out, "b", resume=False).remove()
+    assert not list(tmp_path.iterdir())

@@ -28,6 +28,7 @@ from hwmodel.cli.tile import tile
 from hwmodel.cli.usage import Commands, UsageError, usage_sentence
 from hwmodel.cli.verify import verify
 from hwmodel.errors import HwmodelError, SpecWarning, one_line
+from hwmodel.inputs import inputs_kept
 from hwmodel.trainer.cli import train
 
 __all__ = ["app", "main"]
@@ -106,7 +107,8 @@ def _called() -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("default", SpecWarning)
             warnings.showwarning = _warned  # type: ignore[assignment]
-            code = app(prog_name="hwmodel", standalone_mode=False)
+            with inputs_kept():
+                code = app(prog_name="hwmodel", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except HwmodelError as error:
         return _told(str(error))

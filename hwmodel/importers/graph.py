@@ -323,9 +323,9 @@ class Graph:
         return self._function(name, form, before.layer, dims)
 
 
-def of_one(graph: Graph, constant: Constant) -> Constant:
-    """A constant that was repeated for every image, once."""
-    repeated = graph.images > 1 and len(constant.dims) > 1 and constant.dims[0] == graph.images
+def of_one(graph: Graph, constant: Constant, dims: Dims | None) -> Constant:
+    """A constant that was repeated for every image, once; of fewer axes than `dims` it was not."""
+    repeated = constant.dims[:1] == (graph.images,) and len(constant.dims) >= len(dims or (1, 1))
     return constant._replace(dims=(1, *constant.dims[1:])) if repeated else constant
 
 
@@ -371,12 +371,14 @@ def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list
     return [shape for shape in chosen if shape is not None]
 
 
-def as_value(graph: Graph, name: str, operand: Operand, *, features_last: bool = False) -> Value:
-    """An operand, a constant one as a tensor of its own."""
+def as_value(
+    graph: Graph, name: str, operand: Operand, dims: Dims | None = None, *, last: bool = False
+) -> Value:
+    """An operand; a constant becomes a tensor of its own, for what has `dims`."""
     if isinstance(operand, Value):
         return operand
-    operand = of_one(graph, operand)
-    shape = (tokens if features_last else plain)(operand.dims)
+    operand = of_one(graph, operand, dims)
+    shape = (tokens if last else plain)(operand.dims)
     name = operand.key or f"{name}.constant"
     return graph.put(Source, name, [], operand.dims, shape=shape, learned=operand.learned)
 

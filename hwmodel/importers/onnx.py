@@ -20,6 +20,7 @@ from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
 from hwmodel.importers.wire import MAX_NODES, without_weights
+from hwmodel.inputs import note_input
 from hwmodel.layers.base import MAX_EXTENT
 from hwmodel.network import Network
 
@@ -118,6 +119,7 @@ def _model(path: Path) -> Any:
 
 
 def _bytes(path: Path) -> bytes:
+    note_input(path)
     found = path.stat()
     if not S_ISREG(found.st_mode):  # a device or a pipe need not end
         raise SpecError(f"{path}: is no file, but a folder, a device or a pipe")

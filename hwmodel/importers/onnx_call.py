@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hwmodel.errors import ShapeError
@@ -24,10 +24,12 @@ class Call:
         node: Node,
         found: Callable[[str], Operand | None],
         dims: list[Dims | None],
+        made: Mapping[str, Operand | None],
     ) -> None:
+        """With what finds an operand by name, and those that are there without being read."""
         self.graph, self.name, self.dims = graph, name, dims
         self.operator, self.domain, self._names, _, self._message = node
-        self._found = found
+        self._found, self._made = found, made
         self._attributes: dict[str, Any] | None = None
 
     @property
@@ -57,6 +59,11 @@ class Call:
     def has(self, index: int) -> bool:
         """Whether an operand is given."""
         return index < len(self._names) and bool(self._names[index])
+
+    def computed(self, index: int) -> Value | None:
+        """An operand where it is no constant; constants stay unread."""
+        found = self._made.get(self._names[index]) if index < len(self._names) else None
+        return found if isinstance(found, Value) else None
 
     def needed(self, index: int) -> Operand:
         """An operand that must be there. Raises: ShapeError."""

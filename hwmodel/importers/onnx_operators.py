@@ -48,20 +48,17 @@ def _batch_norm(call: Call) -> Value:
 
 
 def _layer_norm(call: Call) -> Value | None:
+    """Without a shift the factor is a layer of its own."""
     x = call.value
     axis = call.number("axis", -1) % len(x.known)
-    affine = call.has(1)
+    affine = call.has(1) and call.has(2) and call.operator != "RMSNormalization"
     if axis != len(x.known) - 1:
         whole = prod(x.known[axis:])
         x = Value((*x.known[:axis], whole), call.graph.seen(x), x.shape)
     made = ops.layer_norm(call.graph, call.name, x, None, affine=affine)
+    if call.has(1) and not affine:
+        made = call.graph.put(Scale, f"{call.name}.factor", [made.layer], None)
     return Value(call.dims[0], made.layer, made.shape)
-
-
-def _rms_norm(call: Call) -> Value:
-    """No shift: the factor is a layer of its own."""
-    made = ops.layer_norm(call.graph, call.name, call.value, call.dims[0], affine=False)
-    return call.graph.put(Scale, f"{call.name}.factor", [made.layer], call.dims[0])
 
 
 def _group_norm(call: Call) -> Value:
@@ -219,6 +216,8 @@ def _gather(call: Call) -> Value | None:
     """Rows of a table of constants, or one place of a tensor."""
     table, numbers = call.operand(0), call.operand(1)
     if isinstance(table, Constant) and isinstance(numbers, Value):
+        if call.number("axis", 0) % max(len(table.dims), 1):
+            return None
         return products.embedding(call.graph, call.name, numbers, table, call.dims[0])
     if isinstance(numbers, Constant) and prod(numbers.dims) == 1 and numbers.number is not None:
         x = call.value
@@ -279,7 +278,7 @@ _TABLE: dict[str, Callable[[Call], Result | None]] = {
     "MaxPool": _pool,
     "Min": _largest,
     "PRelu": _prelu,
-    "RMSNormalization": _rms_norm,
+    "RMSNormalization": _layer_norm,
     "Resize": _resize,
     "Shape": _shape,
     "Size": _shape,

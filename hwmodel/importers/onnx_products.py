@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
 from hwmodel.importers.graph import Constant, Operand, Value
@@ -11,7 +13,21 @@ __all__ = ["PRODUCTS"]
 
 
 def _conv(call: Call) -> Value:
-    return _convolution(call, call.constant(1), bias=call.has(2))
+    bias = call.computed(2)
+    made = _convolution(call, call.constant(1), bias=call.has(2) and bias is None)
+    return made if bias is None else _with_bias(call, made, bias)
+
+
+def _with_bias(call: Call, made: Value, bias: Value) -> Value:
+    """A bias that is computed is no parameter, but a tensor that is added."""
+    of_channels = (*bias.known, *(1,) * (len(dims_of(call)) - 2))
+    b = Value(of_channels, call.graph.seen(bias), bias.shape)
+    return ops.binary(call.graph, f"{call.name}.bias", "Add", made, b, call.dims[0])
+
+
+def _conv_integer(call: Call) -> Value:
+    """Its other operands are zero points."""
+    return _convolution(call, call.constant(1), bias=False)
 
 
 def _convolution(call: Call, weights: Constant | None, *, bias: bool) -> Value:
@@ -53,15 +69,17 @@ def _conv_transpose(call: Call) -> Value:
         cut = [max(size - out, 0) for size, out in zip(bare, outs, strict=True)]
         pads = [c // 2 for c in cut] + [c - c // 2 for c in cut]
         extra = [max(out - size, 0) for size, out in zip(bare, outs, strict=True)]
-    return products.conv(
-        call.graph, call.name, x, weights, dims_of(call), bias=call.has(2),
+    bias = call.computed(2)
+    made = products.conv(
+        call.graph, call.name, x, weights, dims_of(call), bias=call.has(2) and bias is None,
         stride=stride, padding=pads, dilation=dilation, groups=call.number("group", 1),
         transposed=True, output_padding=extra,
     )  # fmt: skip
+    return made if bias is None else _with_bias(call, made, bias)
 
 
 def _gemm(call: Call) -> Result | None:
-    """A times B, of which one may be transposed; C is the bias."""
+    """A times B, of which one may be transposed; C is the bias if it has one number a feature."""
     b = call.constant(1)
     if b is None or not isinstance(call.operand(0), Value) or call.number("transA", 0):
         return ops.gemm_of_values(call.graph, call.name, call.x[:2], call.operand(2), call.dims[0],
@@ -69,10 +87,15 @@ def _gemm(call: Call) -> Result | None:
     if len(b.dims) != 2:
         return None
     features = b.dims[::-1] if call.number("transB", 0) else b.dims
-    return products.linear(
-        call.graph, call.name, call.value, b, (features[0], features[1]), call.has(2),
-        call.dims[0],
-    )  # fmt: skip
+    c, M = call.operand(2), features[1]
+    own = isinstance(c, Constant) and prod(c.dims) == M == (*c.dims, M)[len(c.dims) - 1]
+    own = own and ops.may_own(call.graph, c, call.graph.owner(b))
+    made = products.linear(
+        call.graph, call.name, call.value, b, (features[0], M), own, call.dims[0]
+    )
+    if c is None or own:
+        return call.graph.owned(c, made) if isinstance(c, Constant) else made
+    return ops.binary(call.graph, f"{call.name}.bias", "Add", made, c, call.dims[0])
 
 
 def _matmul(call: Call) -> Value:
@@ -107,7 +130,12 @@ def _dynamic_quantize(call: Call) -> list[Operand]:
 
 
 def _attention(call: Call) -> Result | None:
-    """Queries, keys and values of (N, heads, L, D) or, with the numbers of heads, (N, L, D)."""
+    """Queries, keys and values of (N, heads, L, D) or, with the numbers of heads, (N, L, D).
+
+    With keys and values of the past there are more of them than the operands say: no model.
+    """
+    if call.has(4) or call.has(5):
+        return None
     parts = [call.operand(i) for i in range(3)]
     if not all(isinstance(part, Value) for part in parts) or len(call.dims) > 1:
         return None
@@ -124,7 +152,7 @@ def _attention(call: Call) -> Result | None:
 PRODUCTS = {
     "Attention": _attention,
     "Conv": _conv,
-    "ConvInteger": _conv,
+    "ConvInteger": _conv_integer,
     "ConvTranspose": _conv_transpose,
     "DynamicQuantizeLinear": _dynamic_quantize,
     "Gemm": _gemm,

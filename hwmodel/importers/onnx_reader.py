@@ -81,7 +81,7 @@ class Reader:
             outputs = outputs[:-1]  # masks and statistics that nobody takes
         call = Call(
             self.graph, _called(node), node, self._operand,
-            list(map(self._dims, outputs)),
+            list(map(self._dims, outputs)), self.tensors,
         )  # fmt: skip
         results = self._converted(call)
         for name, result in zip(outputs, results, strict=False):
@@ -200,14 +200,15 @@ class Reader:
 
 def _made_of(parts: Sequence[Constant], operator: str, made: Constant) -> Constant:
     """A constant that stands for the only learned part of it, as wide as the first that is."""
-    keys = {part.key for part in parts if part.learned}
-    key = next(iter(keys)) if len(keys) == 1 else made.key
+    keys = {part.key: prod(part.dims) for part in parts if part.learned}
+    whole = len(keys) == 1 and [prod(made.dims)] == list(keys.values())
+    key = next(iter(keys)) if whole else made.key  # a part of it is stored by itself
     bits = made.bits
     if bits is None:
         bits = next((part.bits for part in parts if part.bits), None)
     first = parts[0]
     if operator in IN_PLACE and prod(made.dims) == prod(first.dims):
-        return Constant(made.dims, key, first.learned, first.elements, bits)
+        return Constant(made.dims, first.key, first.learned, first.elements, bits)
     return Constant(made.dims, key, made.learned, None, bits)
 
 

@@ -46,7 +46,14 @@ from hwmodel.layers import (
 )
 
 __all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
-__all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "pool"]
+__all__ += [
+    "global_pool",
+    "hard_sigmoid",
+    "layer_norm",
+    "layer_norm_of_channels",
+    "may_own",
+    "pool",
+]
 __all__ += ["quantized", "reduced", "same", "sliced", "sum_of", "unary", "upsample"]
 
 
@@ -241,21 +248,27 @@ def _with_constant(
 ) -> Value:
     """A tensor of constants added or multiplied: part of the layer before where it can be."""
     graph.settle(x)
-    constant = of_one(graph, constant)
+    constant = of_one(graph, constant, dims)
     word = _TO_CHANNELS.get(operator)
     per_channel = prod(constant.dims) == x.shape[0]
-    if word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1:
-        return _taken_in(graph, x, word or "", dims)
+    takes = word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1
+    if takes and may_own(graph, constant, graph.layer(x.layer).shares):
+        return graph.owned(constant, _taken_in(graph, x, word or "", dims))
     if word == "Mul" and (per_channel or prod(constant.dims) == 1):
         learned = constant.learned and per_channel  # one number for all is part of a formula
         return graph.put(Scale, name, [graph.seen(x)], dims, learned=learned)
     if word == "Mul":
-        other = as_value(graph, name, constant)
+        other = as_value(graph, name, constant, dims)
         return combined(graph, name, Multiply, [x, other], dims)
     if word == "Add":
-        other = as_value(graph, name, constant)
+        other = as_value(graph, name, constant, dims)
         return combined(graph, name, Add, [x, other], dims)
     return graph.uncounted(name, operator, [x], dims)
+
+
+def may_own(graph: Graph, bias: Operand | None, shares: str | None) -> bool:
+    """Whether a layer may have this bias: one that shares weights shares their bias, too."""
+    return isinstance(bias, Constant) and shares in (None, graph.owner(bias))
 
 
 def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
@@ -268,7 +281,7 @@ def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
 
 def sum_of(graph: Graph, name: str, values: Sequence[Operand], dims: Dims | None) -> Value:
     """The sum of several tensors."""
-    return combined(graph, name, Add, [as_value(graph, name, v) for v in values], dims)
+    return combined(graph, name, Add, [as_value(graph, name, v, dims) for v in values], dims)
 
 
 def concat(
@@ -278,7 +291,7 @@ def concat(
     values = [x for x in operands if isinstance(x, Value)]
     if len(values) < len(operands):  # constants become tensors of the same kind
         last = any(x.shape == tokens(x.known) for x in values)
-        values = [as_value(graph, name, operand, features_last=last) for operand in operands]
+        values = [as_value(graph, name, operand, last=last) for operand in operands]
     if len(values) == 1:
         return Value(dims, graph.seen(values[0]), values[0].shape)
     names = [graph.seen(value) for value in values]

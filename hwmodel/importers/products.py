@@ -122,7 +122,7 @@ def matmul(graph: Graph, name: str, a: Operand, b: Operand, dims: Dims | None) -
         return linear(graph, name, a, b, (b.dims[0], M), False, dims)
     if isinstance(b, Value) and isinstance(a, Constant) and len(a.dims) == 2:
         return _weights_first(graph, name, a, b, dims)
-    first, second = (as_value(graph, name, operand) for operand in (a, b))
+    first, second = (as_value(graph, name, operand, dims) for operand in (a, b))
     return _product(graph, name, first, second, dims)
 
 
@@ -150,7 +150,7 @@ def _product(graph: Graph, name: str, a: Value, b: Value, dims: Dims | None) -> 
     M = right[-1]
     if prod(right[:-2]) == 1 and heads > 1:
         heads, L = 1, heads * L
-    if prod(right[:-2]) != heads:
+    if prod(right[:-2]) != heads or (dims is not None and prod(dims) != heads * L * M):
         return graph.uncounted(name, "MatMul of unlike batches", [a, b], dims)
     graph.settle(a)
     if a.shape == (heads, L, C) and _from_scores(graph, a.layer):

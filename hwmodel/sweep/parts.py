@@ -14,7 +14,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.files import whole_file
@@ -94,6 +94,7 @@ class Folder(NamedTuple):
     def remove(self) -> None:
         """Remove the folder and what is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
+        _release(self.path)
 
 
 def ending_of(out: Path) -> str:
@@ -109,13 +110,15 @@ def opened(out: Path, digest: str, *, resume: bool) -> Folder:
     """The folder of a table's parts, new or as it was left.
 
     Raises: HwmodelError if there are parts and `resume` is not asked for, or they are of another
-        sweep.
+        sweep, or another process is at work on them.
     """
     folder = Folder(out.with_name(f"{out.name}.parts"), out)
     manifest = folder.path / MANIFEST
-    inside = {path.name for path in folder.path.glob("[!.]*")}
+    inside = _inside(folder.path)
     if inside and MANIFEST not in inside:
         raise HwmodelError(f"{folder.path}: is in the way: it holds no parts of a sweep")
+    _hold(folder.path)
+    inside = _inside(folder.path)  # which nobody changes any more
     if inside <= {MANIFEST}:  # nothing is done yet
         with whole_file(manifest) as stream:
             stream.write(json.dumps({"inputs_sha256": digest}, indent=1) + "\n")
@@ -135,6 +138,45 @@ def opened(out: Path, digest: str, *, resume: bool) -> Folder:
             "names, or hwmodel has changed; remove the folder to begin anew"
         )
     return folder
+
+
+def _inside(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("[!.]*")}
+
+
+_held: dict[Path, IO[bytes]] = {}  # locks of this process, which end with it
+
+
+def _hold(folder: Path) -> None:
+    """See that no other process has the folder: two sweeps' parts would become one table.
+
+    Raises: HwmodelError.
+    """
+    try:
+        import fcntl
+    except ImportError:  # where the system has no such locks
+        return
+    _release(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("wb")
+    except OSError as error:
+        raise HwmodelError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    try:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise HwmodelError(f"{folder}: another run is at work on it; let it end first") from None
+    except OSError:  # a file system without locks
+        lock.close()
+        return
+    _held[folder] = lock
+
+
+def _release(folder: Path) -> None:
+    held = _held.pop(folder, None)
+    if held is not None:
+        held.close()
 
 
 def _summary(columns: Mapping[str, type], lines: Sequence[Sequence[str]]) -> Summary:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from hwmodel.csv_files import CONTROL, csv_file_text
 from hwmodel.errors import DataError, HwmodelError, nearest
+from hwmodel.inputs import note_input
 from hwmodel.sweep.block import PARTS
 from hwmodel.sweep.conditions import conditions, holds
 from hwmodel.sweep.plan import NAMES
@@ -55,6 +56,7 @@ def is_results(path: Path) -> bool:
 
 def read_results(path: Path) -> Results:
     """The table of a file. Raises: DataError."""
+    note_input(path)
     try:
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path}: is larger than {MAX_BYTES:,} B")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import SupportsIndex
 
 from hwmodel.arguments import expect, path_of, whole
+from hwmodel.inputs import refuse_input
 from hwmodel.provenance import Command, Provenance
 from hwmodel.sweep.part import columns, run_part
 from hwmodel.sweep.parts import Folder, Summary, ending_of, opened
@@ -50,6 +51,7 @@ def run(
     expect(Plan, "plan", plan, "a Plan, as plan.plan makes it")
     out, processes = path_of("out", out), whole("jobs", jobs, 1, MAX_JOBS)
     ending_of(out)
+    refuse_input(out)
     points = plan.points()
     parts = cut(points)
     with workers(processes, scheduler) as there:
