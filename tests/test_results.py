@@ -40,6 +40,8 @@ def test_the_least_stands_first(best):
         ("0,n", "0.5,n", "t.csv: column point must hold a whole number in every row"),
         ("0,n", "x,n", "t.csv: column point must hold a whole number in every row"),
         ("2.5", "x", "column energy holds 'x'; numbers are needed"),
+        ("2.5,pJ", "2.5,J", "t.csv: unit 'J' is none of pJ, MAC"),
+        ("2.5,pJ", "2.5,", "t.csv: unit None is none of pJ, MAC"),
     ],
 )  # fmt: skip
 def test_what_is_no_number_is_refused(best, old, new, sentence):
