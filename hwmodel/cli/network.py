@@ -112,7 +112,9 @@ def import_(
 
 
 def schema(
-    kind: Annotated[str, typer.Argument(help="hardware, network, method, accounting or training.")],
+    kind: Annotated[
+        str, typer.Argument(help="hardware, network, method, accounting, training or sweep.")
+    ],
 ) -> None:
     """The JSON Schema of one kind of file, for editors."""
     from hwmodel.views.schema import schema_text
