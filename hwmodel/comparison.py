@@ -20,7 +20,8 @@ from hwmodel.published import energy_percent, published_table
 from hwmodel.trace import Trace, steps_to
 from hwmodel.workload import Mode
 
-__all__ = ["Comparison", "Reached", "compare", "distinct", "line_of", "reached", "reproduce"]
+__all__ = ["Comparison", "Reached", "compare", "distinct", "line_of", "published_percent"]
+__all__ += ["reached", "reproduce"]
 
 
 class Comparison(NamedTuple):
@@ -166,14 +167,20 @@ def reached(
 def _cell(
     network: Network, method: Method, chip: Hardware, reference: Method, batch: int, mode: Mode
 ) -> _Cell:
-    """A line with its published figure, which is that of the bundled things and of no others.
+    source = published_percent(network, method, chip, reference, batch, mode)
+    return _Cell(network, method, network, reference, source)
+
+
+def published_percent(
+    network: Network, method: Method, chip: Hardware, reference: Method, batch: int, mode: Mode
+) -> float | None:
+    """The source's percentage of the baseline, which is of the bundled things and of no others.
 
     The source states no batch; its figures are set beside iterations of one image.
     """
-    source = None
     if mode == "training" and batch == 1 and _bundled(network, method, chip, reference):
-        source = energy_percent(network.name, method.name, chip.name, reference.name)
-    return _Cell(network, method, network, reference, source)
+        return energy_percent(network.name, method.name, chip.name, reference.name)
+    return None
 
 
 def _bundled(network: Network, *specs: NamedSpec) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -17,7 +18,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from hwmodel.accounting import Accounting
 from hwmodel.errors import NameUnknown, SpecError
 from hwmodel.files import Flag, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
-from hwmodel.layers import PASSES, Cost, Pass
+from hwmodel.layers import PASSES, Cost, Pass, no_such_layer
 from hwmodel.measured import LayerMeasures, Measures
 from hwmodel.network import INPUT, Node
 
@@ -235,6 +236,12 @@ class Method(NamedSpec):
     )
     extra_work: tuple[ExtraWork, ...] = ()
     teacher: Teacher | None = None
+
+    def doubts(self) -> list[str]:
+        """Sources that are not listed, and rules for what no layer is."""
+        rules: tuple[Any, ...] = (*self.layers, *self.tensors, *self.kept, *self.extra_work)
+        asked = [{"kind": self.omits}, *(rule.where.model_dump() for rule in rules)]
+        return [*super().doubts(), *dict.fromkeys(chain(*map(no_such_layer, asked)))]
 
     def treatment(self, node: Node, accounting: Accounting) -> Treatment:
         """Widths [bit], arithmetic and update of a layer with products.

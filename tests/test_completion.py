@@ -1,6 +1,7 @@
 """What a shell offers at the Tab key, asked of a real bash; and what is said of a call that is no call."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -117,3 +118,16 @@ def test_bash_completes_commands_options_and_bundled_names(offered):
 )
 def test_the_parsers_complaints_are_in_the_words_of_no_version(hwmodel, call, sentence):
     assert hwmodel(*call) == (2, "", f"hwmodel: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("schema",), ("accounting", "hardware", "method", "network", "sweep", "training")),
+        (("compare",), ("1; the training's; in compare the trace's",)),
+    ],
+)
+def test_help_names_every_choice(hwmodel, command, words):
+    _, out, _ = hwmodel(*command, "--help")
+    text = " ".join(re.sub("[│╭╮╰╯─]", " ", out).split())
+    assert all(word in text for word in words)

@@ -335,6 +335,18 @@ def test_a_report_is_written_with_the_derivation_of_each_layer(hwmodel, tmp_path
     )
 
 
+def test_a_report_shows_the_published_figure_that_a_comparison_shows(hwmodel, tmp_path):
+    found = {}
+    for words in (["report", "--method", "bold"], ["compare", "--methods", "fp,bold"]):
+        command = [words[0], "vgg-small", "--hardware", "ascend", *words[1:]]
+        assert hwmodel(*command, "--html", "made.html")[0] == 0
+        text = (tmp_path / "made.html").read_text(encoding="utf-8")
+        table = dict(rows(parsed(text).one("table", id="c1")))
+        found[words[0]] = [cell.text for cell in table["bold"][1:]]
+    assert found["report"] == found["compare"]
+    assert found["report"][1] == "3.64"
+
+
 def test_the_baseline_is_among_the_inputs(hwmodel, tmp_path):
     """Of a method, too, that takes nothing over from it."""
     own = file(

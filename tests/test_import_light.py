@@ -98,3 +98,12 @@ def test_the_network_file_goes_to_standard_output(hwmodel, tmp_path):
         0, (tmp_path / "net.yaml").read_text(encoding="utf-8"), "",
     )  # fmt: skip
     assert [made.name for made in tmp_path.iterdir()] == ["net.yaml"]
+
+
+def test_a_name_that_no_command_takes_for_a_file_is_refused(hwmodel, tmp_path):
+    path = LIGHT / "light_bvlc_alexnet.onnx"
+    assert hwmodel("network", "import", path, "-o", "net.txt") == (
+        2, "", "hwmodel: net.txt: would not be read as a network file; "
+        "end its name in .yaml or .yml\n",
+    )  # fmt: skip
+    assert not [*tmp_path.iterdir()]

@@ -140,3 +140,13 @@ def test_a_rate_that_stays_is_its_own_mean():
     """Ten times 0.1 and divided by 10 is less than 0.1 where each sum is rounded."""
     found = measures(trace(accuracies=(0.5,) * 10, flip=0.1))
     assert {layer.flip_rate for layer in (*found.names.values(), *found.kinds.values())} == {0.1}
+
+
+def test_only_widths_and_rates_are_called_measured(hwmodel, tmp_path):
+    """An energy is computed with a trace or without; where nothing moves there is no table."""
+    write_trace(trace(), tmp_path / "t.json")
+    asked = ("report", "vgg-small-1fc", "--hardware", "ascend", "--accounting", "full")
+    _, out, _ = hwmodel(*asked, "--trace", "t.json", "--method", "bold")
+    assert "energy as assumed   energy as traced" in out and "energy measured" not in out
+    _, out, _ = hwmodel(*asked, "--trace", "t.json", "--method", "fp")
+    assert "the trace changes no width and no energy here" in out and "as traced" not in out

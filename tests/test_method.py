@@ -215,3 +215,27 @@ def test_an_accounting_s_baseline_is_checked_with_it(tmp_path):
     with pytest.raises(NameUnknown) as caught:
         checked("accounting", str(path))
     assert str(caught.value) == "no method is called 'bolt': did you mean 'bold'?"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "doubt"),
+    [
+        ("[activation]", "[activaton]", "of kind 'activaton'; did you mean 'activation'?"),
+        ("[activation]", "[activation], feeds: [con]", "of kind 'con'; did you mean 'conv'?"),
+        ("[activation]", "[activation], function: [rellu]",
+         "of function 'rellu'; did you mean 'relu'?"),
+        ("extra_work:", "omits: [batchnorm]\nextra_work:",
+         "of kind 'batchnorm'; did you mean 'batch-norm'?"),
+        ("[activation]", "[activation], role: [anything], function: [relu], feeds: [linear]", ""),
+    ],
+)  # fmt: skip
+def test_a_rule_for_what_no_layer_is_is_told(hwmodel, tmp_path, old, new, doubt):
+    """It holds for no layer, so a word that is misspelt would change numbers in silence."""
+    path = written(tmp_path, METHOD, (old, new))
+    code, _, err = hwmodel("method", "check", path)
+    assert code == 0
+    assert err == (f"hwmodel: warning: {path}: no layer is {doubt}\n" if doubt else "")
+
+
+def test_the_rules_of_bundled_methods_are_for_layers_that_there_are():
+    assert not [doubt for name in bundled(Method) for doubt in load(Method, name).doubts()]

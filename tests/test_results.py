@@ -29,6 +29,28 @@ def test_the_least_stands_first(best):
     assert out.splitlines() == ["point,batch,energy,unit", "1,2,0.5,pJ", "0,1,2.5,pJ"]
 
 
+def test_the_screen_states_units_and_the_file_has_every_digit(hwmodel, tmp_path):
+    head, path = HEAD.replace("energy,", "energy,forward,"), "hardware.levels.L1.capacity"
+    rows = [
+        "0,n,h,m,a,1,fp,training,1.5e8,5e7,pJ,,8192",
+        "1,n,h,m,a,1,fp,training,3e8,1e8,pJ,,4096",
+    ]
+    (tmp_path / "t.csv").write_text("\n".join([f"{head},{path}", *rows]) + "\n")
+    _, out, _ = hwmodel("best", "t.csv", "--by", "forward")
+    lines = [[cell.strip() for cell in line[1:-1].split(line[0])] for line in out.splitlines()[2:]]
+    assert lines[0] == ["point", f"{path}, bit", "forward, µJ", "energy, µJ"]
+    assert lines[2:4] == [["0", "8,192", "50", "150"], ["1", "4,096", "100", "300"]]
+    _, out, _ = hwmodel("best", "t.csv", "--by", "forward", "--csv", "-")
+    assert out.splitlines()[1] == "0,8192,50000000.0,150000000.0,pJ"
+    mixed = (tmp_path / "t.csv").read_text().replace("pJ,,4096", "MAC,,4096")
+    (tmp_path / "t.csv").write_text(mixed)
+    _, out, _ = hwmodel("best", "t.csv", "--by", "batch")
+    assert "1.5e+08 │ pJ" in out and "3e+08 │ MAC" in out
+    (tmp_path / "t.csv").write_text(mixed.replace("MAC", "pJ").replace("3e8", "x"))
+    _, out, err = hwmodel("best", "t.csv", "--by", "batch")
+    assert "x" in out.splitlines()[5] and "150000000" not in err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -40,6 +62,8 @@ def test_the_least_stands_first(best):
         ("0,n", "0.5,n", "t.csv: column point must hold a whole number in every row"),
         ("0,n", "x,n", "t.csv: column point must hold a whole number in every row"),
         ("2.5", "x", "column energy holds 'x'; numbers are needed"),
+        ("2.5,pJ", "2.5,J", "t.csv: unit 'J' is none of pJ, MAC"),
+        ("2.5,pJ", "2.5,", "t.csv: unit None is none of pJ, MAC"),
     ],
 )  # fmt: skip
 def test_what_is_no_number_is_refused(best, old, new, sentence):

@@ -59,6 +59,8 @@ def test_lines_are_the_lowest_over_what_is_not_shown():
 
 def test_the_front_has_what_no_other_point_beats():
     axes = drawn(pareto_figure, "pareto")
+    said = axes.figure.get_suptitle().splitlines()[-1]
+    assert said == "points differ in batch, L1.capacity"
     fronts = {
         line.get_label(): line.get_xydata().tolist()
         for line in axes.lines

@@ -11,7 +11,7 @@ from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.offered import bundled_names
 from hwmodel.cli.options import Network as Name
 from hwmodel.cli.screen import handed, show
-from hwmodel.errors import printable
+from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
     from hwmodel.network import Network
@@ -97,9 +97,14 @@ def import_(
     input_shape: InputShape = None,
 ) -> None:
     """Write an ONNX file's network as YAML that can be read and changed."""
+    from hwmodel.files import is_path
     from hwmodel.importers.onnx import from_onnx, input_shapes
     from hwmodel.network_yaml import network_yaml
 
+    if str(output) != "-" and not is_path(str(output)):
+        raise HwmodelError(
+            f"{output}: would not be read as a network file; end its name in .yaml or .yml"
+        )
     found = from_onnx(file, input_shapes(input_shape or []))
     unknown = sum(layer.kind == "uncounted" for layer in found.layers)
     without = f", {unknown} of them operators without a model" if unknown else ""
@@ -107,7 +112,9 @@ def import_(
 
 
 def schema(
-    kind: Annotated[str, typer.Argument(help="hardware, network, method, accounting or training.")],
+    kind: Annotated[
+        str, typer.Argument(help="hardware, network, method, accounting, training or sweep.")
+    ],
 ) -> None:
     """The JSON Schema of one kind of file, for editors."""
     from hwmodel.views.schema import schema_text

@@ -49,7 +49,11 @@ Accountings = Annotated[
     ),
 ]
 Batch = Annotated[
-    int | None, typer.Option(help="Images in the iteration.", show_default="1, or the training's")
+    int | None,
+    typer.Option(
+        help="Images in the iteration.",
+        show_default="1; the training's; in compare the trace's",
+    ),
 ]
 Mode = Annotated[str, typer.Option(help="training (all passes) or inference (forward only).")]
 Format = Annotated[

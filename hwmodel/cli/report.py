@@ -100,7 +100,7 @@ def _page(found: Report, asked: Question, date: str | None) -> str:
     """The HTML file of a report, beside the baseline of its accounting."""
     from dataclasses import replace
 
-    from hwmodel.comparison import line_of
+    from hwmodel.comparison import line_of, published_percent
     from hwmodel.files import load
     from hwmodel.method import Method
     from hwmodel.views.html.derivation import derivation
@@ -109,7 +109,10 @@ def _page(found: Report, asked: Question, date: str | None) -> str:
 
     base = load(Method, found.accounting.baseline)
     (whole,) = replace(asked, methods=(base,), traces=()).lines()
-    mine = line_of(found, whole.energy)
+    published = published_percent(
+        found.network, found.method, found.hardware, base, found.batch, found.mode
+    )
+    mine = line_of(found, whole.energy, published)
     beside = replace(asked, methods=(*asked.methods, base))
     return page(
         [mine] if base.name == found.method.name else [whole, mine],

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
+from hwmodel.errors import nearest
 from hwmodel.layers.base import INPUT, PASSES, BaseLayer, Cost, LoopNest, Pass, Shape, Tensor
 from hwmodel.layers.elementwise import (
     Activation,
     Add,
     BatchNorm,
     Embedding,
+    Function,
     LayerNorm,
     Multiply,
     Scale,
@@ -64,6 +67,7 @@ __all__ = [
     "Tensor",
     "Uncounted",
     "Upsample",
+    "no_such_layer",
 ]
 
 _Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
@@ -74,3 +78,16 @@ _View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape
 _Other = Source | Uncounted
 
 Layer = Annotated[_Product | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")]
+_KINDS = [
+    get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
+]
+_WORDS = {"kind": _KINDS, "feeds": _KINDS, "function": get_args(Function)}
+
+
+def no_such_layer(asked: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each word in what a rule asks of a layer that is true of none."""
+    for name, known in _WORDS.items():
+        for word in asked.get(name) or ():
+            if word not in known:
+                what = "function" if name == "function" else "kind"
+                yield f"no layer is of {what} {word!r}; {nearest(word, known)}"

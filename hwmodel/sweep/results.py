@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from hwmodel.csv_files import CONTROL, csv_file_text
 from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.inputs import note_input
+from hwmodel.quantity import ENERGY_UNITS
 from hwmodel.sweep.block import PARTS
 from hwmodel.sweep.conditions import conditions, holds
 from hwmodel.sweep.plan import NAMES
@@ -70,6 +71,9 @@ def read_results(path: Path) -> Results:
         raise DataError(f"{path}: has no rows")
     if any(type(row["point"]) is not int for row in found.rows):
         raise DataError(f"{path}: column point must hold a whole number in every row")
+    for unit in dict.fromkeys(row["unit"] for row in found.rows if row["energy"] is not None):
+        if unit not in ENERGY_UNITS:
+            raise DataError(f"{path}: unit {unit!r} is none of {', '.join(ENERGY_UNITS)}")
     return found
 
 

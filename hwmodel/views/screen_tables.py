@@ -231,7 +231,7 @@ def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[Render
     listed = table(
         f"assumed -> measured, {unit}",
         ["layer"],
-        ["signal bits", "sum bits", "energy assumed", "energy measured"],
+        ["signal bits", "sum bits", "energy as assumed", "energy as traced"],
     )
 
     def energies(report: Report) -> dict[str, list[float]]:
@@ -252,7 +252,7 @@ def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[Render
                 f"{one / divisor:,.3f}",
                 f"{other / divisor:,.3f}",
             )
-    yield listed
+    yield listed if listed.row_count else "the trace changes no width and no energy here"
     change = 100 * (measured.energy / assumed.energy - 1) if assumed.energy else 0.0
     yield (
         f"with the trace {measured.energy / divisor:,.2f} {unit}, assumed "

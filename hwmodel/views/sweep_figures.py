@@ -84,7 +84,9 @@ def pareto_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> Fi
         edge = [mine_x[i] for i in best], [mine_y[i] for i in best]
         axes.plot(*edge, "o-", color=colour, ms=4, lw=1.2, label=name)
     _axes(axes, x, y)
-    _title(figure, rows, columns, view, FRONT)
+    others = _others(rows, columns, view)
+    apart = f"\npoints differ in {', '.join(map(_words, others))}" if others else ""
+    _title(figure, rows, columns, view, f"{FRONT}{apart}")
     figure.legend(loc="outside right center", frameon=False)
     return figure
 
@@ -239,10 +241,15 @@ def _title(
 
 def _lowest(rows: Sequence[Row], columns: Sequence[str], view: View, column: str) -> str:
     """The column that is drawn, and the fields over which the lowest of it was taken."""
-    shown = {view.x, view.y, view.z, view.by}
-    others = [name for name in varied(rows, columns) if name not in shown]
+    others = _others(rows, columns, view)
     drawn = _words(column)
     return f"the lowest {drawn} over {', '.join(map(_words, others))}" if others else drawn
+
+
+def _others(rows: Sequence[Row], columns: Sequence[str], view: View) -> list[str]:
+    """The names and fields in which rows differ and which are not shown."""
+    shown = {view.x, view.y, view.z, view.by}
+    return [name for name in varied(rows, columns) if name not in shown]
 
 
 def _words(column: str) -> str:

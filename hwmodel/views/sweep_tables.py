@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hwmodel.sweep.results import Row
+from hwmodel.sweep.results import ENERGIES, Row
+from hwmodel.views.tables import scale
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,19 +15,28 @@ __all__ = ["best_table"]
 
 
 def best_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> Table:
-    """Rows as they come, columns as asked for."""
+    """Rows as they come, columns as asked for; energies of one unit as other tables have them."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
+    units = {str(row["unit"]) for row in rows}
+    steps = {}
     for name in columns:
+        values = [row[name] for row in rows if row[name] is not None]
+        if name in ENERGIES and len(units) == 1 and all(isinstance(v, int | float) for v in values):
+            steps[name] = scale(max(values, default=0), *units)
+    shown = [name for name in columns if name != "unit" or len(units) > 1]
+    for name in shown:
         is_text = any(isinstance(row[name], str) for row in rows)
-        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
+        unit = steps[name][1] if name in steps else "bit" if name.endswith(".capacity") else ""
+        heading = f"{name}, {unit}" if unit else name
+        table.add_column(heading, justify="left" if is_text else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(_shown(row[name]) for name in columns))
+        table.add_row(*(_shown(row[name], *steps.get(name, (1,))[:1]) for name in shown))
     return table
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.6g}"
+def _shown(value: Any, divisor: float = 1) -> str:
+    if isinstance(value, float) or (value is not None and divisor != 1):
+        return f"{value / divisor:,.6g}"
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
