@@ -17,7 +17,8 @@ from hwmodel.files import load
 from hwmodel.hardware import Hardware
 from hwmodel.measured import Measures, measures
 from hwmodel.method import Edge, Method
-from hwmodel.network import Network, Node, load_network
+from hwmodel.network import Network, load_network
+from hwmodel.node import Node
 from hwmodel.problem import Problem
 from hwmodel.tiling.optimal import Stationary
 from hwmodel.tiling.tile import Tiling, tile

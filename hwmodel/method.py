@@ -20,7 +20,8 @@ from hwmodel.errors import NameUnknown, SpecError
 from hwmodel.files import Flag, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
 from hwmodel.layers import PASSES, Cost, Pass, no_such_layer
 from hwmodel.measured import LayerMeasures, Measures
-from hwmodel.network import INPUT, Node
+from hwmodel.network import INPUT
+from hwmodel.node import Node
 
 __all__ = ["Arithmetic", "Edge", "ExtraWork", "LayerRule", "Method", "Teacher", "TensorRule"]
 __all__ += ["Treatment", "Update", "Where"]

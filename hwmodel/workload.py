@@ -15,7 +15,7 @@ from hwmodel.energy import Operation, Product, Stream
 from hwmodel.layers import PASSES, Cost, LoopNest, Pass
 from hwmodel.measured import Measures
 from hwmodel.method import Edge, Method, Treatment
-from hwmodel.network import Node
+from hwmodel.node import Node
 from hwmodel.prices import adder_operations
 from hwmodel.problem import Problem, Widths
 

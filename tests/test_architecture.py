@@ -26,6 +26,7 @@ LADDER = [
     {"hardware", "accounting", "published", "training", "trace"},
     {"trainer"},
     {"layers", "prices"},
+    {"node"},
     {"network", "networks", "measured"},
     {"method", "importers", "network_yaml"},
     {"paths"},
@@ -65,7 +66,7 @@ LADDER = [
 ]
 RUNG = {name: number for number, names in enumerate(LADDER) for name in names}
 KINDS = (Hardware, Method, Accounting, Training)
-NETWORK_SIDE = {"layers", "network", "networks", "method"}
+NETWORK_SIDE = {"layers", "node", "network", "networks", "method"}
 
 
 def ident(path):

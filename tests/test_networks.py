@@ -20,10 +20,11 @@ from hwmodel.layers import (
     PixelUnshuffle,
     Slice,
 )
-from hwmodel.network import INPUT, Network, Node, load_network, zoo
+from hwmodel.network import INPUT, Network, load_network, zoo
 from hwmodel.networks import deeplabv3, edsr, resnet
 from hwmodel.networks._wiring import Wiring
 from hwmodel.networks.resnet import trunk
+from hwmodel.node import Node
 
 DATA = Path(__file__).parent / "data"
 MEMBERS = list(zoo())

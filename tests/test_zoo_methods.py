@@ -10,7 +10,8 @@ from hwmodel.evaluation import evaluate as evaluate_afresh
 from hwmodel.files import bundled, load
 from hwmodel.hardware import Hardware
 from hwmodel.method import Method
-from hwmodel.network import Network, Node, load_network
+from hwmodel.network import Network, load_network
+from hwmodel.node import Node
 
 METHODS = tuple(bundled(Method))
 CHIPS = tuple(bundled(Hardware))

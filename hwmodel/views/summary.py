@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.accounting import Accounting
 from hwmodel.method import Edge, Method
-from hwmodel.network import Network, Node
+from hwmodel.network import Network
+from hwmodel.node import Node
 from hwmodel.views.screen_tables import table
 from hwmodel.views.tables import csv_text
 

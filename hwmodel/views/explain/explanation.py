@@ -13,7 +13,7 @@ from math import fsum
 from hwmodel.energy import COMPUTE, Product, Row, Stream, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, nearest
 from hwmodel.evaluation import Report
-from hwmodel.network import Node
+from hwmodel.node import Node
 from hwmodel.tiling.tile import Tiling
 from hwmodel.views.explain.layer import layer_section
 from hwmodel.views.explain.prices import memories, operation_prices

@@ -11,7 +11,8 @@ from hwmodel.evaluation import Report
 from hwmodel.files import load
 from hwmodel.layers import Shape
 from hwmodel.method import LayerRule, Method, TensorRule, Where
-from hwmodel.network import INPUT, Node
+from hwmodel.network import INPUT
+from hwmodel.node import Node
 from hwmodel.problem import OPERANDS
 from hwmodel.views.explain.steps import Section, Step, Table, computed, times
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hwmodel.energy import Product, Row
 from hwmodel.evaluation import Report
-from hwmodel.network import Node
+from hwmodel.node import Node
 from hwmodel.prices import price
 from hwmodel.problem import OPERANDS, Operand
 from hwmodel.tiling.accesses import Cut, sums_moved

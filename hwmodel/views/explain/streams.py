@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hwmodel.energy import COMPUTE, Operation, Row, Stream
 from hwmodel.evaluation import Report
-from hwmodel.network import Node
+from hwmodel.node import Node
 from hwmodel.prices import price
 from hwmodel.views.explain.products import NumberedRow
 from hwmodel.views.explain.steps import TIMES, Section, Step, computed, count, energy, exact, times
