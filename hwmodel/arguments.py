@@ -35,7 +35,8 @@ def expect(kind: type | tuple[type, ...], name: str, value: object, rule: str) -
 def whole(name: str, value: SupportsIndex, least: int, most: int) -> int:
     """A whole number, of NumPy, too; no float and no truth value. Raises: HwmodelError."""
     try:
-        number = None if isinstance(value, bool) else operator.index(value)
+        truth = type(value).__name__ in ("bool", "bool_")  # NumPy's, too
+        number = None if truth else operator.index(value)
     except TypeError:
         number = None
     if number is None or not least <= number <= most:

@@ -1015,3 +1015,25 @@ def test_shared_weights_with_biases_of_their_own(tmp_path, nodes, parameters):
     found = imported(tmp_path, nodes, {"x": [1, 8]}, used)
     assert sum(n.weights + n.other_parameters for n in found) == parameters
     assert sum(n.macs for n in found) == 2 * 64
+
+
+@pytest.mark.parametrize(("slopes", "parameters"), [((1,), 1), ((1, 1, 1), 1), ((6, 1, 1), 6)])
+def test_a_prelu_has_a_slope_for_each_channel_or_one_for_all(tmp_path, slopes, parameters):
+    (found,) = imported(tmp_path, [node("PRelu", "x s")], {"x": [1, 6, 4, 4]}, {"s": slopes})
+    assert (found.layer.kind, found.other_parameters) == ("activation", parameters)
+
+
+def test_a_letter_has_one_length(tmp_path):
+    path = save(tmp_path, [node("Relu", "x")], {"x": ["n", 2, "n", "m"]})
+    assert from_onnx(path, {"x": (4, 2, 4, 5)}).input == (2, 4, 5)
+    with pytest.raises(SpecError, match=r"input x: \[4, 2, 5, 6\] makes n 5, which is 4 already$"):
+        from_onnx(path, {"x": (4, 2, 5, 6)})
+
+
+def test_the_standard_operators_have_two_names(tmp_path):
+    path = save(tmp_path, [node("MatMul", "x w", "h"), node("Relu", "h", domain="ai.onnx")],
+                {"x": [1, 8]}, {"w": (8, 4)})  # fmt: skip
+    model = onnx.load(path)
+    model.opset_import[0].domain = "ai.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert [layer.kind for layer in from_onnx(path).layers] == ["linear", "activation"]

@@ -229,6 +229,11 @@ def test_functions_written_out():
     assert kinds == ["activation", "layer-norm"]
 
 
+def test_a_prelu_has_one_slope_for_all_or_one_for_each_channel():
+    found = nodes(nn.Sequential(nn.PReLU(), nn.PReLU(6)), torch.zeros(1, 6, 4, 4))
+    assert [n.other_parameters for n in found] == [1, 6]
+
+
 def test_embeddings_of_tokens():
     module = nn.Sequential(nn.Embedding(100, 8), nn.Linear(8, 3))
     found = nodes(module, torch.zeros(2, 7, dtype=torch.long))

@@ -294,6 +294,7 @@ def test_an_input_that_is_gone_is_named(hwmodel, table, tmp_path):
         ("x.parquet", "PAR1", "x.parquet: is not a Parquet file: "),
         ("x.html", "<p>", "x.html: has rounded numbers; verify the .csv, .json or .parquet file"),
         ("x.md", "|a|", "x.md: has rounded numbers; verify the .csv, .json or .parquet file"),
+        ("t.csv", "a,b,a\n1,2,3\n", "t.csv:1: has the column 'a' twice"),
         ("none.csv", None, "none.csv: cannot be read: No such file or directory"),
         ("none.json", None, "none.json: cannot be read: No such file or directory"),
         ("none.parquet", None, "none.parquet: cannot be read: "),

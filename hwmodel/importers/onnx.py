@@ -111,6 +111,9 @@ def _model(path: Path) -> Any:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
     except DecodeError:
         raise SpecError(f"{path}: is no ONNX file that can be read, or only part of one") from None
+    for opset in model.opset_import:
+        if opset.domain in STANDARD:  # inference knows one name of it
+            opset.domain = ""
     if not model.graph.node:
         raise SpecError(f"{path}: is empty, or holds no operator of an ONNX graph")
     if len(model.graph.node) > MAX_NODES:
@@ -156,6 +159,8 @@ def _stand_in(nodes: Sequence[Node]) -> None:
     for node in nodes:
         if node.domain not in STANDARD and node.inputs and node.outputs:
             node.message.op_type, node.message.domain = "Identity", ""
+        elif node.domain in STANDARD[1:]:
+            node.message.domain = STANDARD[0]
 
 
 def _as_they_were(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
@@ -195,8 +200,12 @@ def _bind(given: Any, where: str, shape: Sequence[int], symbols: dict[str, int])
                 f"{where}: input {given.name} is {_shown(dims)}; {list(shape)} differs where the "
                 "file leaves nothing open"
             )
-        if dim.dim_param:
-            symbols[dim.dim_param] = length
+        symbol = dim.dim_param
+        if symbol and symbols.setdefault(symbol, length) != length:
+            raise SpecError(
+                f"{where}: input {given.name}: {list(shape)} makes {symbol} {length}, which is "
+                f"{symbols[symbol]} already"
+            )
         dim.dim_value = length
 
 

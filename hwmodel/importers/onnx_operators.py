@@ -121,7 +121,7 @@ def _hard_sigmoid(call: Call) -> Value:
 
 
 def _prelu(call: Call) -> Value:
-    return ops.activation(call.graph, call.name, call.value, "prelu", call.dims[0])
+    return ops.prelu(call.graph, call.name, call.value, call.operand(1), call.dims[0])
 
 
 # Pools

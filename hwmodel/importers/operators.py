@@ -46,15 +46,9 @@ from hwmodel.layers import (
 )
 
 __all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
-__all__ += [
-    "global_pool",
-    "hard_sigmoid",
-    "layer_norm",
-    "layer_norm_of_channels",
-    "may_own",
-    "pool",
-]
-__all__ += ["quantized", "reduced", "same", "sliced", "sum_of", "unary", "upsample"]
+__all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "may_own"]
+__all__ += ["pool", "prelu", "quantized", "reduced", "same", "sliced", "sum_of", "unary"]
+__all__ += ["upsample"]
 
 
 def gemm_of_values(
@@ -136,8 +130,15 @@ def hard_sigmoid(graph: Graph, name: str, x: Value, slope: float, dims: Dims | N
 
 def activation(graph: Graph, name: str, x: Value, function: str, dims: Dims | None) -> Value:
     """A function of each element (or of rows of elements: softmax)."""
-    source = _channels_first(graph, x) if function == "prelu" else graph.seen(x)
-    return graph.put(Activation, name, [source], dims, function=function)
+    return graph.put(Activation, name, [graph.seen(x)], dims, function=function)
+
+
+def prelu(graph: Graph, name: str, x: Value, slopes: Operand | None, dims: Dims | None) -> Value:
+    """Slopes below 0 that are learned, one for each channel or one for all."""
+    of_all = isinstance(slopes, Constant) and prod(slopes.dims) == 1
+    fields = {"per_channel": False} if of_all else {}
+    source = graph.seen(x) if of_all else _channels_first(graph, x)
+    return graph.put(Activation, name, [source], dims, function="prelu", **fields)
 
 
 def pool(

@@ -193,6 +193,10 @@ def _function(word: str, ran: Ran) -> Value:
     return ops.activation(ran.graph, ran.name, ran.value, word, ran.dims[0])
 
 
+def _prelu(ran: Ran) -> Value:
+    return ops.prelu(ran.graph, ran.name, ran.value, ran.argument("weight"), ran.dims[0])
+
+
 def _elementary(word: str, ran: Ran) -> Value:
     return ops.unary(ran.graph, ran.name, word, ran.value, ran.dims[0])
 
@@ -328,7 +332,7 @@ def _upsample(word: str | None, ran: Ran) -> Value:
 _FUNCTIONS = {
     "celu": "elu", "elu": "elu", "gelu": "gelu", "hardsigmoid": "hardsigmoid",
     "hardswish": "hardswish", "hardtanh": "hardtanh", "leaky_relu": "leaky-relu",
-    "log_softmax": "softmax", "prelu": "prelu", "relu": "relu", "relu6": "hardtanh",
+    "log_softmax": "softmax", "relu": "relu", "relu6": "hardtanh",
     "selu": "elu", "sign": "sign", "silu": "swish", "softmax": "softmax",
     "_softmax": "softmax", "rrelu": "leaky-relu",
 }  # fmt: skip
@@ -368,6 +372,7 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "narrow": _slice,
     "pixel_shuffle": partial(_shuffle, PixelShuffle, "upscale_factor"),
     "pixel_unshuffle": partial(_shuffle, PixelUnshuffle, "downscale_factor"),
+    "prelu": _prelu,
     "rms_norm": _rms_norm,
     "scaled_dot_product_attention": _attention,
     "select": _slice,

@@ -88,10 +88,13 @@ class Activation(BaseLayer):
 
     kind: Literal["activation"]
     function: Function = "method"
+    per_channel: Flag = Field(
+        default=True, description="whether each channel learns slopes of its own, or all have one"
+    )
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """Slopes and shifts that are learned for each channel."""
-        return _LEARNED.get(self.function, 0) * self.one(inputs)[0]
+        """Slopes and shifts that are learned, for each channel or for all of them."""
+        return _LEARNED.get(self.function, 0) * (self.one(inputs)[0] if self.per_channel else 1)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
         """One: what comes out is no sum."""

@@ -67,6 +67,8 @@ def read_results(path: Path) -> Results:
     missing = [name for name in _OURS if name not in found.columns]
     if missing:
         raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a sweep")
+    if len(set(found.columns)) < len(found.columns):
+        raise DataError(f"{path}: has two columns of one name")
     if not found.rows:
         raise DataError(f"{path}: has no rows")
     if any(type(row["point"]) is not int for row in found.rows):

@@ -64,8 +64,8 @@ def findings(reports: Path) -> Iterator[Finding]:
 def _parsed(requirement: str) -> tuple[str, str, str]:
     """Package, least version and extra of a requirement; the extra is "" for what is always needed.
 
-    >>> _parsed("onnx>=1.16; extra == 'onnx'"), _parsed("numpy>=2.0")
-    (('onnx', '1.16', 'onnx'), ('numpy', '2.0', ''))
+    >>> _parsed("onnx>=1.22; extra == 'onnx'"), _parsed("numpy>=2.0")
+    (('onnx', '1.22', 'onnx'), ('numpy', '2.0', ''))
     """
     package, least, _, extra = re.fullmatch(
         r"([\w.-]+)\s*>=\s*([\d.]+)\s*(;.*extra == ['\"](\w+)['\"].*)?", requirement

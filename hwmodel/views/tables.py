@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from pathlib import Path
@@ -157,6 +158,9 @@ def read_csv(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
         records, header = list(reader), tuple(reader.fieldnames or ())
     except csv.Error as error:
         raise DataError(f"{path}: is not a CSV file: {error}") from None
+    twice = next((name for name, number in Counter(header).items() if number > 1), None)
+    if twice is not None:
+        raise DataError(f"{path}:1: has the column {twice!r} twice")
     return header, records
 
 
