@@ -11,10 +11,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.files import whole_file
@@ -144,7 +145,7 @@ def _inside(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("[!.]*")}
 
 
-_held: dict[Path, IO[bytes]] = {}  # locks of this process, which end with it
+_held: dict[Path, int] = {}  # open files with a lock, which ends with this process
 
 
 def _hold(folder: Path) -> None:
@@ -159,16 +160,16 @@ def _hold(folder: Path) -> None:
     _release(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("wb")
+        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise HwmodelError(f"{folder}: cannot be written: {error.strerror or error}") from None
     try:
         fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        lock.close()
+        os.close(lock)
         raise HwmodelError(f"{folder}: another run is at work on it; let it end first") from None
     except OSError:  # a file system without locks
-        lock.close()
+        os.close(lock)
         return
     _held[folder] = lock
 
@@ -176,7 +177,7 @@ def _hold(folder: Path) -> None:
 def _release(folder: Path) -> None:
     held = _held.pop(folder, None)
     if held is not None:
-        held.close()
+        os.close(held)
 
 
 def _summary(columns: Mapping[str, type], lines: Sequence[Sequence[str]]) -> Summary:

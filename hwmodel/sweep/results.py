@@ -64,6 +64,12 @@ def read_results(path: Path) -> Results:
         found = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    _check(path, found)
+    return found
+
+
+def _check(path: Path, found: Results) -> None:
+    """See that it is the table of a sweep. Raises: DataError."""
     missing = [name for name in _OURS if name not in found.columns]
     if missing:
         raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a sweep")
@@ -76,7 +82,6 @@ def read_results(path: Path) -> Results:
     for unit in dict.fromkeys(row["unit"] for row in found.rows if row["energy"] is not None):
         if unit not in ENERGY_UNITS:
             raise DataError(f"{path}: unit {unit!r} is none of {', '.join(ENERGY_UNITS)}")
-    return found
 
 
 def _read_parquet(path: Path) -> Results:
