@@ -95,7 +95,8 @@ class NameUnknown(HwmodelError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = sorted(known)
-        super().__init__(f"no {kind} is called {name!r}: {nearest(name, known)}")
+        hint = "one is expected here" if "," in name else nearest(name, known)
+        super().__init__(f"no {kind} is called {name!r}: {hint}")
         self.kind, self.name, self.known = kind, name, known
 
 

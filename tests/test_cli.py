@@ -436,3 +436,13 @@ def test_the_functions_stay_functions_whatever_is_imported(tmp_path):
     )
     process = started(cwd=tmp_path, code=code)
     assert process.communicate() == ("module 'hwmodel' has no attribute 'evalute'\n", "")
+
+
+@pytest.mark.parametrize(("option", "kind"), [("hardware", "hardware"), ("method", "method")])
+def test_where_one_name_is_expected_several_are_told_apart_from_a_misspelt_one(
+    hwmodel, option, kind
+):
+    given = {"hardware": "ascend", "method": "fp"} | {option: "ascend,fp"}
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    code, _, err = hwmodel("report", "vgg-small", *words)
+    assert (code, err) == (2, f"hwmodel: no {kind} is called 'ascend,fp': one is expected here\n")
