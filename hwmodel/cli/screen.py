@@ -20,6 +20,7 @@ __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "hande
 __all__ += ["say", "show", "told"]
 
 REPORTS = Path("reports")
+PIECE = 2**20  # characters
 Item = TypeVar("Item")
 
 
@@ -92,7 +93,9 @@ def told(
 ) -> Path | None:
     """The part of `deliver` before the folder, and the folder; None where none is wanted."""
     if to.target and to.target.path is None:
-        sys.stdout.write(str(written))
+        text = str(written)
+        for start in range(0, len(text), PIECE):  # so that it is not there twice, as bytes, too
+            sys.stdout.write(text[start : start + PIECE])
         say(notes)
     else:
         show(tables)

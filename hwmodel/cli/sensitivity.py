@@ -93,7 +93,7 @@ def _deliver(found: Sensitivity, provenance: Provenance, to: Destination) -> Non
     from hwmodel.views.tables import NATURE, effects_table, spreads_table
     from hwmodel.views.tornado import draw_tornado
 
-    text = effects_table(found.effects).stamped(provenance).csv()
+    text = effects_table(found.effects).csv(provenance)
     notes = f"All figures are {NATURE}.\n{provenance}"
     folder = told(sensitivity_tables(found), notes, text, to)
     if folder is None:
@@ -102,8 +102,8 @@ def _deliver(found: Sensitivity, provenance: Provenance, to: Destination) -> Non
     stem = f"sensitivity_{first.network}_{first.accounting}_{first.mode}_batch{first.batch}"
     write(folder / f"{stem}.csv", text)
     if found.sampled:
-        spreads = spreads_table(found.sampled).stamped(provenance)
-        write(folder / f"{stem}_samples.csv", spreads.csv())
+        spreads = spreads_table(found.sampled)
+        write(folder / f"{stem}_samples.csv", spreads.csv(provenance))
     for chip in dict.fromkeys(effect.hardware for effect in found.effects):
         mine = [effect for effect in found.effects if effect.hardware == chip]
         for ending in ("png", "svg"):

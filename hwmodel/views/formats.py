@@ -104,7 +104,7 @@ def _by_ending(path: Path, format: str) -> str:
 
 def csv(result: Result) -> str:
     """Every row; provenance in the last columns."""
-    return result.table.stamped(result.provenance).csv()
+    return result.table.csv(result.provenance)
 
 
 def json_(result: Result) -> str:

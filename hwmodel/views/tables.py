@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 from math import fsum
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ __all__ += ["layer_sums", "notes", "read_csv", "report_table", "run_sentence", "
 __all__ += ["spreads_table", "what", "whole_run"]
 
 MAX_CSV_CHARACTERS = 2**28
+BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
 COMPARED = Comparison._fields[:-2]  # columns of the CSV; reason and report are for other views
 _SCALES = {
@@ -48,14 +50,15 @@ class Table(NamedTuple):
     header: tuple[str, ...]
     rows: list[tuple[object, ...]]
 
+    def csv(self, provenance: Provenance) -> str:
+        """As CSV, with where it comes from at the end of every row."""
+        rows = ((*row, *provenance.cells) for row in self.rows)
+        return csv_text((*self.header, *provenance.columns), rows)
+
     def stamped(self, provenance: Provenance) -> Table:
         """With where it comes from at the end of every row."""
         header = (*self.header, *provenance.columns)
         return Table(header, [(*row, *provenance.cells) for row in self.rows])
-
-    def csv(self) -> str:
-        """As CSV."""
-        return csv_text(self.header, self.rows)
 
 
 def comparison_table(
@@ -135,11 +138,13 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
     Text that a spreadsheet would take for a formula is marked as text by an apostrophe.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue()
+    pieces, left = [], chain([header], rows)
+    while block := list(islice(left, BLOCK)):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([_cell(value) for value in row] for row in block)
+        pieces.append(text.getvalue())
+    return "".join(pieces)
 
 
 def _cell(value: object) -> object:
