@@ -528,6 +528,8 @@ def test_text_is_text_and_its_fonts_are_in_the_file(tmp_path):
         (("o.csv",), "o.csv: has rows of more than one network: vgg-small, alexnet"),
         (("u.csv", "--kind", "pareto"), "no row has both an energy and an accuracy, traced or published"),
         (("b.csv", "--kind", "roofline"), "b.csv:3: bits '-8' is no number of bits"),
+        (("l.csv",), "l.csv:2: energy 1.7e+308 is above 1e+100, the most that is drawn"),
+        (("w.csv",), "w.csv:2: method has 501 characters; 500 are drawn"),
         (("r.csv", "--kind", "roofline"), "layer conv0 of the table is none of the network's: it was made of other files"),
     ],
 )  # fmt: skip
@@ -538,6 +540,8 @@ def test_tables_that_do_not_fit_are_one_message(hwmodel, tmp_path, arguments, se
         "o": compared("fp") + compared("fp", network="alexnet"), "b": reported("conv1"),
     }  # fmt: skip
     tables["b"][1]["bits"] = "-8"
+    tables |= {"l": compared("fp"), "w": compared("w" * 501)}
+    tables["l"][0]["energy"] = "1.7e+308"
     for name, records in tables.items():
         with (tmp_path / f"{name}.csv").open("w", newline="") as stream:
             writer = csv.DictWriter(stream, records[0])

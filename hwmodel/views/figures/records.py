@@ -37,6 +37,10 @@ _NUMBERS = {
     "bits": "number of bits",
 }
 
+LARGEST = 1e100  # number; an axis to it can still be scaled
+LONGEST_TEXT = 500  # characters of a cell
+LONGEST_COMMAND = 10_000
+
 
 class Page(NamedTuple):
     """What a figure is made of."""
@@ -111,6 +115,17 @@ def _check(record: Record, where: str) -> None:
             value = float("nan")
         if not 0 <= value < float("inf"):
             raise DataError(f"{where}: {field} {text!r} is no {what}")
+        if value > LARGEST:
+            raise DataError(f"{where}: {field} {text} is above {LARGEST:g}, the most that is drawn")
+    _see_lengths(record, where)
+
+
+def _see_lengths(record: Record, where: str) -> None:
+    """Texts that a figure shows have an end. Raises: DataError."""
+    for field, text in record.items():
+        longest = LONGEST_COMMAND if field == "command" else LONGEST_TEXT
+        if len(text) > longest:
+            raise DataError(f"{where}: {field} has {len(text):,} characters; {longest:,} are drawn")
 
 
 def _check_together(records: Sequence[Record], path: Path) -> None:
