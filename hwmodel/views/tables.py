@@ -50,8 +50,10 @@ class Table(NamedTuple):
     header: tuple[str, ...]
     rows: list[tuple[object, ...]]
 
-    def csv(self, provenance: Provenance) -> str:
-        """As CSV, with where it comes from at the end of every row."""
+    def csv(self, provenance: Provenance | None = None) -> str:
+        """As CSV; with where it comes from at the end of every row, where that is given."""
+        if provenance is None:
+            return csv_text(self.header, self.rows)
         rows = ((*row, *provenance.cells) for row in self.rows)
         return csv_text((*self.header, *provenance.columns), rows)
 
