@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from re import compile, sub
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from hwmodel.errors import ShapeError
 from hwmodel.importers.samples import BINARY, ROWS, Samples, recognised
 from hwmodel.layers import (
+    KINDS,
     Activation,
     Add,
     BaseLayer,
     GlobalAveragePool,
-    Layer,
     LayerNorm,
     Multiply,
     Reshape,
@@ -40,9 +40,6 @@ __all__ += ["combined", "function_of", "of_one", "pair", "plain", "text", "token
 Dims = tuple[int, ...]
 Elements = tuple[float, ...] | None
 LONGEST = 40  # elementary operators in a chain
-WORDS: dict[type[BaseLayer], str] = {
-    kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
-}
 _PROPER = compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.+-]{0,70}[A-Za-z0-9])?")
 AFFINE = {"Mul": "affine", "Add": "affine"}  # what may follow a norm, and its field
 COMBINED: dict[str, type[BaseLayer]] = {"Add": Add, "Sub": Add, "Mul": Multiply}
@@ -156,7 +153,7 @@ class Graph:
         if inputs and inputs != (last,):  # which goes without saying
             fields["inputs"] = inputs
         try:
-            layer = kind(name=name, kind=WORDS[kind], **fields)  # type: ignore[call-arg]
+            layer = kind(name=name, kind=KINDS[kind], **fields)  # type: ignore[call-arg]
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"]))

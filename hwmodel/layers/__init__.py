@@ -36,6 +36,7 @@ from hwmodel.layers.reshaping import (
 
 __all__ = [
     "INPUT",
+    "KINDS",
     "PASSES",
     "Activation",
     "Add",
@@ -78,10 +79,10 @@ _View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape
 _Other = Source | Uncounted
 
 Layer = Annotated[_Product | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")]
-_KINDS = [
-    get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
-]
-_WORDS = {"kind": _KINDS, "feeds": _KINDS, "function": get_args(Function)}
+KINDS: dict[type[BaseLayer], str] = {
+    kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
+}
+_WORDS = {"kind": KINDS.values(), "feeds": KINDS.values(), "function": get_args(Function)}
 
 
 def no_such_layer(asked: Mapping[str, Any]) -> Iterator[str]:
