@@ -18,11 +18,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hwmodel.provenance import written
-from hwmodel.sweep.file import SweepFile
-from hwmodel.sweep.part import run_part
-from hwmodel.sweep.plan import Plan, plan
-from hwmodel.sweep.run import run
+from hwmodel.specs.provenance import written
+from hwmodel.vary.sweep.file import SweepFile
+from hwmodel.vary.sweep.part import run_part
+from hwmodel.vary.sweep.plan import Plan, plan
+from hwmodel.vary.sweep.run import run
 
 FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 BATCHES = (1, 4, 16, 64, 256)

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwmodel.files import load
-from hwmodel.hardware import Hardware
-from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import traffic
 from hwmodel.tiling.level_by_level import level_by_level
-from hwmodel.tiling.optimal import Optimum, Options, optimal
+from hwmodel.tiling.optimal.search import Optimum, Options, optimal
 from hwmodel.tiling.pricing import memory_energy
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 
 WIDTHS = {"32 bit": Widths(32, 32, 32), "1 bit": Widths(1, 1, 1)}
 PASSES = ("forward", "backward-input", "backward-weight")

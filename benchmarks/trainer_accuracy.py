@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from hwmodel.files import load
+from hwmodel.specs.files import load
 from hwmodel.trainer.data import Dataset, load_dataset
 from hwmodel.trainer.specs import MethodSpec, network_spec
 from hwmodel.trainer.train import Settings, train

@@ -15,10 +15,10 @@ from hwmodel.errors import (
 )
 
 if TYPE_CHECKING:
-    from hwmodel.comparison import compare
-    from hwmodel.evaluation import Report, evaluate
     from hwmodel.importers.onnx import from_onnx
     from hwmodel.importers.torch import from_torch
+    from hwmodel.model.compare import compare
+    from hwmodel.model.evaluate import Report, evaluate
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -36,14 +36,6 @@ __all__ = [
     "from_torch",
 ]
 
-_HOMES = {
-    "Report": "evaluation",
-    "compare": "comparison",
-    "evaluate": "evaluation",
-    "from_onnx": "importers.onnx",
-    "from_torch": "importers.torch",
-}
-
 
 def __dir__() -> list[str]:
     """With the names of `__getattr__`, so that an interactive shell completes them."""
@@ -52,8 +44,20 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Public names whose modules take long to import, on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'hwmodel' has no attribute {name!r}")
-    from importlib import import_module
+    if name == "compare":
+        from hwmodel.model.compare import compare
 
-    return getattr(import_module(f"hwmodel.{_HOMES[name]}"), name)
+        return compare
+    if name in ("Report", "evaluate"):
+        from hwmodel.model import evaluate
+
+        return getattr(evaluate, name)
+    if name == "from_onnx":
+        from hwmodel.importers.onnx import from_onnx
+
+        return from_onnx
+    if name == "from_torch":
+        from hwmodel.importers.torch import from_torch
+
+        return from_torch
+    raise AttributeError(f"module 'hwmodel' has no attribute {name!r}")

@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from hwmodel.problem import Extents
 from hwmodel.tiling.accesses import Cut, between, sums_moved
 from hwmodel.tiling.pricing import level_energy, rates
+from hwmodel.work.problem import Extents
 from tests import simulator
 
 

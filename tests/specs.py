@@ -1,8 +1,8 @@
 """Small spec files that are right, for tests to break, and chips made of numbers."""
 
-from hwmodel.accounting import Accounting
-from hwmodel.files import bundled
-from hwmodel.hardware import Hardware
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled
+from hwmodel.specs.hardware import Hardware
 
 CHIP = """\
 version: 1

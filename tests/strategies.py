@@ -4,10 +4,10 @@ import os
 
 from hypothesis import strategies as st
 
-from hwmodel.hardware import Hardware
-from hwmodel.layers import Conv
-from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.graph.layers import Conv
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.rows import RowRule
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 
 
 def examples(thorough):

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hwmodel.layers import Conv
-from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.graph.layers import Conv
 from hwmodel.tiling.accesses import Mapping, Traffic, paper_top, traffic
 from hwmodel.tiling.rows import TOUCHED, RowRule, Span, cut_rows
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.simulator import simulate
 from tests.strategies import convolutions, dividing_tiles, problem
 

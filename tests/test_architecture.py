@@ -7,66 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from hwmodel.accounting import Accounting
-from hwmodel.files import bundled, load
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.network import zoo
-from hwmodel.training import Training
+from hwmodel.graph.network import zoo
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.training import Training
 from hwmodel.views.catalogue import checked
 
 PACKAGE = Path(__file__).parent.parent / "hwmodel"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-LADDER = [
-    {"errors"},
-    {"inputs"},
-    {"arguments", "csv_files", "mistakes"},
-    {"quantity", "files", "problem"},
-    {"provenance", "zoo"},
-    {"hardware", "accounting", "published", "training", "trace"},
-    {"trainer"},
-    {"layers", "prices"},
-    {"node"},
-    {"network", "networks", "measured"},
-    {"method", "importers", "network_yaml"},
-    {"paths"},
-    {"tiling/rows"},
-    {"tiling/accesses"},
-    {"tiling/pricing", "tiling/level_by_level"},
-    {"tiling/budget"},
-    {"tiling/bounds"},
-    {"tiling/classes", "tiling/nests", "tiling/chain_rows"},
-    {"tiling/chains"},
-    {"tiling/descent"},
-    {"tiling/optimal"},
-    {"tiling/tile"},
-    {"energy"},
-    {"workload"},
-    {"evaluation"},
-    {"comparison"},
-    {"sensitivity"},
-    {"question"},
-    {"sweep"},
-    {"views/tables", "views/colours"},
-    {"views/loop_nest", "views/figures"},
-    {"answers"},
-    {"verification"},
-    {"views/screen_tables", "views/paper"},
-    {"views/latex"},
-    {"views/formats"},
-    {"views/plot", "views/catalogue", "views/summary", "views/schema", "views/tile_report"},
-    {"views/doctor"},
-    {"views/sensitivity_tables"},
-    {"views/tornado"},
-    {"views/sweep_tables", "views/sweep_figures"},
-    {"views/explain"},
-    {"views/html"},
-    {"cli"},
-    {"__main__"},
-]
-RUNG = {name: number for number, names in enumerate(LADDER) for name in names}
+LINE = "errors < work < specs < graph | tiling < importers < model < trainer | vary < rerun < views < cli"
+FLOOR = {wing.strip(): n for n, floor in enumerate(LINE.split("<")) for wing in floor.split("|")}
+DATA = {"accountings", "methods", "trainings", "docs"}  # bundled files, and a link to the schemas
 KINDS = (Hardware, Method, Accounting, Training)
-NETWORK_SIDE = {"layers", "node", "network", "networks", "method"}
 
 
 def ident(path):
@@ -77,49 +31,58 @@ def tree(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def rung_of(parts):
-    """A module of the package, or its folder; of the folders with rungs of their own, both."""
-    return "/".join(parts[:2]) if parts[0] in ("tiling", "views") else parts[0]
-
-
-def module(path):
-    """The name of a file's rung."""
-    return rung_of(path.relative_to(PACKAGE).with_suffix("").parts)
+def wing(path):
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
 def imports(path):
-    """Modules of the package that are imported, those for the type checker among them."""
+    """Wings that are imported, at the top of a file, in a function or for the type checker."""
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom) and node.module == "hwmodel":
-            yield from (alias.name for alias in node.names if alias.name in RUNG)
+            yield from (alias.name for alias in node.names if alias.name in FLOOR)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hwmodel."):
-            yield rung_of(node.module.split(".")[1:])
+            yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):
-            names = (a.name for a in node.names if a.name.startswith("hwmodel."))
-            yield from (rung_of(name.split(".")[1:]) for name in names)
+            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("hwmodel."))
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if p.name != "__init__.py"], ids=ident)
-def test_modules_import_only_from_lower_rungs(path):
-    of_others = {
-        other for other in imports(path) if other != module(path) or path.parent == PACKAGE
-    }
-    above = [other for other in of_others if RUNG[other] >= RUNG[module(path)]]
-    assert not above, f"{module(path)} must not import {', '.join(above)}"
+def test_rooms_at_the_top():
+    rooms = {p.stem for p in PACKAGE.iterdir() if not p.name.startswith(("_", ".", "py.typed"))}
+    assert rooms == {*FLOOR, *DATA}
+    assert len(rooms - {"docs"}) <= 15 and max(FLOOR.values()) < 12
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if module(p).startswith("tiling/")], ids=ident)
-def test_counting_and_searching_know_no_layer_and_no_method(path):
-    assert not NETWORK_SIDE & set(imports(path))
+@pytest.mark.parametrize("path", [p for p in MODULES if not wing(p).startswith("_")], ids=ident)
+def test_imports_run_one_way(path):
+    others = {other for other in imports(path) if other != wing(path)}
+    above = [other for other in others if FLOOR[other] >= FLOOR[wing(path)]]
+    assert not above, f"{wing(path)} must not import {', '.join(above)}"
+    assert "import_module" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ident)
-def test_no_file_outgrows_one_sitting(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def modules_of(path):
+    """Modules of the package that a file imports, by their dotted names."""
     for node in ast.walk(tree(path)):
-        if isinstance(node, ast.FunctionDef):
-            assert node.end_lineno - node.lineno < 50, node.name
-    assert path.stem not in ("utils", "util", "helpers", "common", "misc")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hwmodel."):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_circle_of_modules():
+    def name(path):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        return ".".join(("hwmodel", *parts)).removesuffix(".__init__")
+
+    arrows = {
+        name(p): {m for m in modules_of(p)} - {name(p)} for p in MODULES if p.parent != PACKAGE
+    }
+    left = {module: others & set(arrows) for module, others in arrows.items()}
+    # A folder's own __init__ gathers what is in it, and its modules may name the folder.
+    left = {m: {o for o in others if not m.startswith(f"{o}.")} for m, others in left.items()}
+    while free := [module for module, others in left.items() if not others & set(left)]:
+        for module in free:
+            del left[module]
+    assert not left, f"modules that import one another: {sorted(left)}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)
@@ -172,7 +135,7 @@ def test_no_method_network_or_chip_has_its_name_in_code():
         "trainer/cli.py": {"bold", "deep-mlp", "conv-small", "conv-mnist"},
     }
     for path in MODULES:
-        if module(path) != "networks":
+        if path.parent.name != "families":
             assert not names & set(literals(path)) - allowed.get(ident(path), set()), path.name
 
 
@@ -194,7 +157,7 @@ def test_every_source_that_a_bundled_method_gives_is_listed_in_it():
 
 def test_every_bundled_yaml_is_found_by_a_kind():
     known = {path for kind in KINDS for path in bundled(kind).values()}
-    known |= {PACKAGE / "networks" / "zoo.yaml", PACKAGE / "published.yaml"}
+    known |= {PACKAGE / "graph/families/zoo.yaml", PACKAGE / "specs/published.yaml"}
     known |= {*(PACKAGE / "trainer").rglob("*.yaml")}  # read and tested by the trainer
     every = {*PACKAGE.rglob("*.yaml"), *(PACKAGE.parent / "hardware_specs").glob("*")}
     assert every == known

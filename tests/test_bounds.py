@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.problem import Window
 from hwmodel.tiling.accesses import axis_rows, pieces
-from hwmodel.tiling.bounds import _axis, _cheapest_partition, reloads
-from hwmodel.tiling.chain_rows import chain_rows, summed_rows
-from hwmodel.tiling.nests import stands
+from hwmodel.tiling.optimal.bounds import _axis, _cheapest_partition, reloads
+from hwmodel.tiling.optimal.chain_rows import chain_rows, summed_rows
+from hwmodel.tiling.optimal.nests import stands
 from hwmodel.tiling.rows import RowRule, block_rows
+from hwmodel.work.problem import Window
 from tests.strategies import row_rules
 
 windows = st.builds(

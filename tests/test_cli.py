@@ -14,8 +14,8 @@ from typer.main import get_command
 import hwmodel as hwmodel_package
 from hwmodel import evaluate
 from hwmodel.cli import app
-from hwmodel.files import bundled
-from hwmodel.hardware import Hardware
+from hwmodel.specs.files import bundled
+from hwmodel.specs.hardware import Hardware
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK, written
 
 COMPARE = ("compare", "vgg-small-1fc", "--hardware", "ascend,v100", "--methods", "fp,bold")
@@ -428,7 +428,7 @@ def test_the_functions_stay_functions_whatever_is_imported(tmp_path):
         "for _ in range(2):\n"
         "    assert hwmodel.evaluate('vgg-small-1fc', 'v100', 'fp').energy > 0\n"
         "    assert list(hwmodel.compare('vgg-small-1fc', ['v100'], ['fp']))\n"
-        "import hwmodel.comparison, hwmodel.evaluation\n"
+        "import hwmodel.model.compare, hwmodel.model.evaluate\n"
         "from hwmodel import Report, compare, evaluate\n"
         "assert callable(compare) and callable(evaluate) and callable(hwmodel.evaluate)\n"
         "try:\n    hwmodel.evalute\n"

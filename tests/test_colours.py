@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from hwmodel.files import bundled, load
-from hwmodel.method import Method
-from hwmodel.published import published_tables
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.method import Method
+from hwmodel.specs.published import published_tables
 from hwmodel.views.colours import (
     depth_looks,
     ink_on,

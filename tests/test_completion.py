@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from hwmodel.files import bundled
-from hwmodel.hardware import Hardware
-from hwmodel.zoo import zoo
+from hwmodel.graph.zoo import zoo
+from hwmodel.specs.files import bundled
+from hwmodel.specs.hardware import Hardware
 from tests.test_architecture import PACKAGE
 
 # Stands for the installed command, which the completion calls by its name.

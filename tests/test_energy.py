@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwmodel import HwmodelError, SpecError, compare, evaluate
-from hwmodel.accounting import Accounting
-from hwmodel.energy import Operation, Product, Stream, product_rows, stream_rows
-from hwmodel.files import load
-from hwmodel.layers import Conv
-from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.graph.layers import Conv
+from hwmodel.model.energy import Operation, Product, Stream, product_rows, stream_rows
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.level_by_level import level_by_level
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.specs import ACCOUNTING, NETWORK, chip, written
 from tests.strategies import convolutions, problem
 

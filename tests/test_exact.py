@@ -1,9 +1,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.problem import Extents, Problem, Widths, Window
 from hwmodel.tiling.accesses import Mapping, traffic
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests import simulator
 from tests.strategies import examples, problems, row_rules, tile_chains
 

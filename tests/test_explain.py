@@ -10,17 +10,17 @@ from functools import cache
 
 import pytest
 
-from hwmodel.accounting import Accounting
-from hwmodel.energy import COMPUTE
 from hwmodel.errors import HwmodelError
-from hwmodel.evaluation import evaluate
-from hwmodel.files import load
-from hwmodel.network import load_network
-from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.importers.load import load_network
+from hwmodel.model.energy import COMPUTE
+from hwmodel.model.evaluate import evaluate
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.views.explain.explanation import explanation, explanation_markdown
 from hwmodel.views.explain.steps import TIMES, computed, energy, exact
 from hwmodel.views.loop_nest import loop_nest
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.specs import chip, written
 from tests.test_architecture import PACKAGE
 from tests.test_docs import blocks

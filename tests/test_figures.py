@@ -11,9 +11,9 @@ import pytest
 from matplotlib.colors import to_hex
 
 from hwmodel.errors import DataError
-from hwmodel.files import bundled, load
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
 from hwmodel.views.colours import look
 from hwmodel.views.figures.canvas import STYLES, broken, foot, settings, settle, width_of
 from hwmodel.views.figures.pareto import front

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from hwmodel import HwmodelError, NameUnknown, SpecError
-from hwmodel.accounting import Accounting
-from hwmodel.files import bundled, load, read_yaml, whole_file
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled, load, read_yaml, whole_file
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
 from tests.specs import CHIP, written
 
 

@@ -14,11 +14,11 @@ import pytest
 from pyarrow import parquet
 
 from hwmodel import evaluate
-from hwmodel.provenance import Command, Input, Provenance
+from hwmodel.rerun.tables import Table
+from hwmodel.specs.provenance import Command, Input, Provenance
 from hwmodel.views.formats import ENDINGS, WRITERS, Result
 from hwmodel.views.latex import environment
 from hwmodel.views.paper import Column, Heading, Paper
-from hwmodel.views.tables import Table
 from tests.specs import CHIP, written
 
 COMPARE = ("compare", "vgg-small", "--hardware", "ascend,v100", "--methods", "fp,bold,int8")

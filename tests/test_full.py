@@ -3,10 +3,10 @@
 import pytest
 
 from hwmodel import ShapeError, evaluate
-from hwmodel.accounting import Accounting
-from hwmodel.evaluation import refuse_unknown
-from hwmodel.files import load, validate
-from hwmodel.network import Network
+from hwmodel.graph.network import Network
+from hwmodel.model.evaluate import refuse_unknown
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load, validate
 
 FULL = load(Accounting, "full")
 DRAM = 50 / 8  # pJ per bit on the Ascend

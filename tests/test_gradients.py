@@ -7,11 +7,11 @@ from typing import get_args
 import pytest
 
 from hwmodel import evaluate
-from hwmodel.accounting import Accounting
-from hwmodel.files import load, validate
-from hwmodel.layers import Layer
-from hwmodel.method import Method
-from hwmodel.network import Network
+from hwmodel.graph.layers import Layer
+from hwmodel.graph.network import Network
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load, validate
+from hwmodel.specs.method import Method
 from tests.test_architecture import PACKAGE
 
 FULL = load(Accounting, "full")

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from hwmodel import SpecError
-from hwmodel.accounting import Accounting
-from hwmodel.files import bundled, load
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
 from tests.specs import CHIP, written
 
 KIB = 8 * 1024

@@ -14,13 +14,13 @@ from xml.etree import ElementTree
 import pytest
 
 from hwmodel import evaluate
-from hwmodel.views.tables import read_csv
+from hwmodel.rerun.tables import read_csv
 from tests.specs import CHIP, METHOD, NETWORK, written
 
 LOOP = """
 import sys
 from pathlib import Path
-from hwmodel.files import whole_file
+from hwmodel.specs.files import whole_file
 path, word = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 while True:

@@ -10,9 +10,9 @@ from math import fsum
 import pytest
 
 from hwmodel import evaluate
-from hwmodel.comparison import compare
-from hwmodel.network import Network
-from hwmodel.provenance import Provenance, input_of, written
+from hwmodel.graph.network import Network
+from hwmodel.model.compare import compare
+from hwmodel.specs.provenance import Provenance, input_of, written
 from hwmodel.views.explain.explanation import explanation, explanation_markdown
 from hwmodel.views.html import derivation as derivations
 from hwmodel.views.html import page as module

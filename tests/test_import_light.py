@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hwmodel.evaluation import evaluate
+from hwmodel.model.evaluate import evaluate
 
 onnx = pytest.importorskip("onnx")
 

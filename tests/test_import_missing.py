@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from hwmodel.errors import HwmodelError
-from hwmodel.network import load_network
+from hwmodel.importers.load import load_network
 
 
 @pytest.mark.parametrize("package", ["onnx", "torch"])

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
-from hwmodel.evaluation import evaluate
-from hwmodel.layers import Scale
-from hwmodel.network import load_network
+from hwmodel.graph.layers import Scale
+from hwmodel.importers.load import load_network
+from hwmodel.model.evaluate import evaluate
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper  # noqa: E402

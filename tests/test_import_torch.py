@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from hwmodel.errors import HwmodelError
-from hwmodel.evaluation import evaluate
-from hwmodel.network import load_network
+from hwmodel.importers.load import load_network
+from hwmodel.model.evaluate import evaluate
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -91,8 +91,8 @@ def test_resnet18_is_the_zoo_s_layer_by_layer(tmp_path, way, batch):
 
 @pytest.mark.parametrize("accounting", ["paper", "full"])
 def test_resnet18_takes_the_zoo_s_energy_layer_by_layer(tmp_path, accounting):
-    from hwmodel.accounting import Accounting
-    from hwmodel.files import bundled
+    from hwmodel.specs.accounting import Accounting
+    from hwmodel.specs.files import bundled
 
     if accounting not in bundled(Accounting):
         pytest.skip(f"no accounting {accounting}")

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwmodel import ShapeError
-from hwmodel.layers import Activation, Conv, Linear, MaxPool
-from hwmodel.problem import Extents
+from hwmodel.graph.layers import Activation, Conv, Linear, MaxPool
+from hwmodel.work.problem import Extents
 from tests.simulator import execute
 from tests.strategies import convolutions, problem
 

@@ -3,9 +3,9 @@
 import pytest
 
 from hwmodel import evaluate
-from hwmodel.comparison import compare, reached
-from hwmodel.measured import measures
-from hwmodel.trace import Trace, write_trace
+from hwmodel.model.compare import compare, reached
+from hwmodel.model.measured import measures
+from hwmodel.specs.trace import Trace, write_trace
 
 BITS = {"conv2": (9, 7, 11), "fc4": (8, 6, 5)}  # sums, signals, optimizer's memory
 

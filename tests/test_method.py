@@ -3,13 +3,14 @@
 import pytest
 
 from hwmodel import NameUnknown, SpecError, evaluate
-from hwmodel.accounting import Accounting
-from hwmodel.energy import Product
-from hwmodel.files import bundled, load
-from hwmodel.method import Method
-from hwmodel.network import load_network
+from hwmodel.importers.load import load_network
+from hwmodel.model import widths
+from hwmodel.model.energy import Product
+from hwmodel.model.workload import Job, works
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.method import Method
 from hwmodel.views.catalogue import checked
-from hwmodel.workload import Job, works
 from tests.specs import ACCOUNTING, METHOD, NETWORK, written
 
 PAPER = load(Accounting, "paper")
@@ -28,14 +29,14 @@ def treatments(method, accounting=PAPER, network="vgg-small"):
     """
     method, found = load(Method, method), {}
     nodes = load_network(network).nodes(frozenset(method.omits))
-    edges = method.edges(nodes, accounting)
+    edges = widths.edges(method, nodes, accounting)
     for node in nodes:
         bits = {}
         for work in works(node, edges, Job(method, accounting, 1, "training")):
             if isinstance(work, Product):
                 bits |= dict(zip(work.tensors, work.problem.bits, strict=True))
         if bits:
-            arithmetic = method.treatment(node, accounting).arithmetic
+            arithmetic = widths.treatment(method, node, accounting).arithmetic
             passes = ("forward", "backward_input", "backward_weight")
             found[node.layer.name] = (
                 tuple(bits.get(tensor) for tensor in TENSORS),
@@ -234,8 +235,8 @@ def test_a_rule_for_what_no_layer_is_is_told(hwmodel, tmp_path, old, new, doubt)
     path = written(tmp_path, METHOD, (old, new))
     code, _, err = hwmodel("method", "check", path)
     assert code == 0
-    assert err == (f"hwmodel: warning: {path}: no layer is {doubt}\n" if doubt else "")
+    assert err == (f"hwmodel: warning: method mine: no layer is {doubt}\n" if doubt else "")
 
 
 def test_the_rules_of_bundled_methods_are_for_layers_that_there_are():
-    assert not [doubt for name in bundled(Method) for doubt in load(Method, name).doubts()]
+    assert not [doubt for name in bundled(Method) for doubt in widths.doubts(load(Method, name))]

@@ -3,7 +3,8 @@
 import pytest
 
 from hwmodel import NameUnknown, ShapeError, SpecError
-from hwmodel.network import Network, load_network, zoo
+from hwmodel.graph.network import Network, zoo
+from hwmodel.importers.load import load_network
 from tests.specs import NETWORK, written
 
 

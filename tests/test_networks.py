@@ -13,18 +13,19 @@ from typing import Any
 import pytest
 
 from hwmodel.errors import ShapeError
-from hwmodel.layers import (
+from hwmodel.graph.families import deeplabv3, edsr, resnet
+from hwmodel.graph.families._wiring import Wiring
+from hwmodel.graph.families.resnet import trunk
+from hwmodel.graph.layers import (
     BatchNorm,
     Conv,
     PixelShuffle,
     PixelUnshuffle,
     Slice,
 )
-from hwmodel.network import INPUT, Network, load_network, zoo
-from hwmodel.networks import deeplabv3, edsr, resnet
-from hwmodel.networks._wiring import Wiring
-from hwmodel.networks.resnet import trunk
-from hwmodel.node import Node
+from hwmodel.graph.network import INPUT, Network, zoo
+from hwmodel.graph.node import Node
+from hwmodel.importers.load import load_network
 
 DATA = Path(__file__).parent / "data"
 MEMBERS = list(zoo())
@@ -203,7 +204,7 @@ def test_a_member_has_a_title_a_source_and_known_roles(member: str) -> None:
 @pytest.mark.parametrize("member", MEMBERS)
 def test_a_member_is_wired_in_a_fifth_of_a_second(member: str) -> None:
     line = zoo()[member]
-    family = importlib.import_module(f"hwmodel.networks.{line.family}")
+    family = importlib.import_module(f"hwmodel.graph.families.{line.family}")
     spent = []
     for _ in range(3):
         start = time.process_time()
@@ -440,7 +441,7 @@ def test_families_are_the_modules_without_an_underscore() -> None:
     modules = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
     assert modules == {line.family for line in zoo().values()}
     for name in modules:
-        assert callable(importlib.import_module(f"hwmodel.networks.{name}").network)
+        assert callable(importlib.import_module(f"hwmodel.graph.families.{name}").network)
 
 
 def layers_of(found: tuple[Node, ...]) -> Iterator[str]:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwmodel import HwmodelError, ShapeError, TooLarge, evaluate
-from hwmodel.network import Network
-from hwmodel.problem import Extents, Problem, Widths, Window
-from hwmodel.tiling.bounds import Room
-from hwmodel.tiling.chains import _fits
+from hwmodel.graph.network import Network
+from hwmodel.tiling.optimal.bounds import Room
+from hwmodel.tiling.optimal.chains import _fits
 from hwmodel.tiling.rows import RowRule, Span, block_rows, cut_rows
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.strategies import examples
 
 MOST = 2**31

@@ -7,15 +7,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hwmodel.errors import Infeasible
-from hwmodel.files import load
-from hwmodel.hardware import Hardware
-from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, Traffic, traffic
-from hwmodel.tiling.budget import NEST
-from hwmodel.tiling.chains import best_within
 from hwmodel.tiling.level_by_level import candidates
-from hwmodel.tiling.optimal import Options, optimal
+from hwmodel.tiling.optimal.budget import NEST
+from hwmodel.tiling.optimal.chains import best_within
+from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.pricing import added, level_energy, memory_energy, rates
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.exhaustive import least_energy
 from tests.strategies import chip, chips, examples, row_rules, small_problems
 
@@ -202,7 +202,7 @@ def test_lists_that_lead_to_no_tiling_are_paid_for(padding, monkeypatch):
     """Of a long padded axis nests take long to meet: few of them spend what many others would."""
     met = []
     monkeypatch.setattr(
-        "hwmodel.tiling.optimal.best_within", lambda *a: met.append(a) or best_within(*a)
+        "hwmodel.tiling.optimal.search.best_within", lambda *a: met.append(a) or best_within(*a)
     )
     problem, hardware = conv(1, 8, 3, 300, 3, 1, padding), chip((10**7, 10**6, 10**5), ENERGIES)
     _, certificate = optimal(problem, hardware, Options(budget=200 * NEST))

@@ -3,12 +3,12 @@
 import pytest
 
 from hwmodel import SpecError, evaluate
-from hwmodel.accounting import Accounting
-from hwmodel.files import bundled, load
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.network import load_network
-from hwmodel.paths import Inputs, changed, leaves, replaced, replaced_all
+from hwmodel.importers.load import load_network
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.vary.paths import Inputs, changed, leaves, replaced, replaced_all
 from tests.specs import CHIP, written
 
 ASCEND, V100 = load(Hardware, "ascend"), load(Hardware, "v100")

@@ -9,14 +9,14 @@ import shlex
 import pytest
 
 import hwmodel as package
-from hwmodel.accounting import Accounting
 from hwmodel.errors import DataError
-from hwmodel.files import load
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.provenance import COLUMNS, Command, Provenance, digest, read_command, written
-from hwmodel.question import OPTIONS, question, reproduction
-from hwmodel.training import Training
+from hwmodel.rerun.question import OPTIONS, question, reproduction
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.provenance import COLUMNS, Command, Provenance, digest, read_command, written
+from hwmodel.specs.training import Training
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
 from tests.specs import written as file_of
 
@@ -98,7 +98,7 @@ def test_the_command_gives_the_same_bytes_again_wherever_it_is_written(hwmodel):
     ],
 )  # fmt: skip
 def test_defaults_are_written_out_in_one_order(asked, stated):
-    from hwmodel.network import zoo
+    from hwmodel.graph.network import zoo
 
     network = next(name for name in zoo() if name.startswith("mlp"))
     found = question(written("report", network, asked))

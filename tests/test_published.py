@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hwmodel import compare, evaluate
-from hwmodel.layers import Conv, Linear
-from hwmodel.network import load_network
+from hwmodel.graph.layers import Conv, Linear
+from hwmodel.importers.load import load_network
 
 SHAPES = Path(__file__).parent / "data"
 METHODS = ("fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn")

@@ -7,16 +7,16 @@ import pytest
 
 import hwmodel
 from hwmodel import HwmodelError, NameUnknown, compare, evaluate
-from hwmodel.accounting import Accounting
-from hwmodel.comparison import reproduce
-from hwmodel.evaluation import Tiler
-from hwmodel.files import load
-from hwmodel.hardware import Hardware
-from hwmodel.network import load_network
-from hwmodel.paths import replaced
-from hwmodel.sensitivity import sensitivity
-from hwmodel.sweep.plan import plan
-from hwmodel.sweep.run import run
+from hwmodel.importers.load import load_network
+from hwmodel.model.compare import reproduce
+from hwmodel.model.evaluate import Tiler
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.vary.paths import replaced
+from hwmodel.vary.sensitivity import sensitivity
+from hwmodel.vary.sweep.plan import plan
+from hwmodel.vary.sweep.run import run
 
 NET = "mlp-784-512-512-10"
 

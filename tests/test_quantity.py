@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hwmodel.quantity import QuantityError, access_energy, bits, efficiency, operation_energy
+from hwmodel.specs.quantity import QuantityError, access_energy, bits, efficiency, operation_energy
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ def best(hwmodel, tmp_path):
     """`best` of a table in which one text stands in the place of another."""
 
     def asked(old="", new="", *options):
-        from hwmodel.sweep.plan import NAMES
+        from hwmodel.vary.sweep.plan import NAMES
 
         assert {*NAMES} <= {*HEAD.split(",")}
         text = "\n".join([HEAD, *ROWS]) + "\n"

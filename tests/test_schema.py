@@ -8,14 +8,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hwmodel.accounting import Accounting
 from hwmodel.errors import NameUnknown, ShapeError, SpecError
-from hwmodel.files import bundled, load, read_yaml
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.network import load_network, zoo
-from hwmodel.network_yaml import network_yaml
-from hwmodel.training import Training
+from hwmodel.graph.network import zoo
+from hwmodel.graph.yaml import network_yaml
+from hwmodel.importers.load import load_network
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled, load, read_yaml
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.training import Training
 from hwmodel.views.schema import KINDS, schema, schema_text
 from hwmodel.views.summary import macs_by_width, summary, summary_csv
 

@@ -8,10 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hwmodel import Infeasible, TooLarge, evaluate
-from hwmodel.layers import Conv
-from hwmodel.network import load_network
-from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.graph.layers import Conv
+from hwmodel.importers.load import load_network
 from hwmodel.tiling.level_by_level import candidates, level_by_level
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.specs import NETWORK, chip, written
 from tests.strategies import convolutions, problem
 

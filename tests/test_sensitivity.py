@@ -10,17 +10,18 @@ from math import log
 import pytest
 
 from hwmodel import HwmodelError, SpecError, evaluate
-from hwmodel.accounting import Accounting
-from hwmodel.files import load
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.network import Network, load_network
-from hwmodel.paths import Inputs, changed, replaced_all
-from hwmodel.sensitivity import Effect, sensitivity
-from hwmodel.sensitivity.costs import Costs, Study, overtaken, ranks
-from hwmodel.sensitivity.moves import moves
-from hwmodel.sensitivity.parallel import workers
+from hwmodel.graph.network import Network
+from hwmodel.importers.load import load_network
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
 from hwmodel.tiling.tile import tiling_inputs
+from hwmodel.vary.paths import Inputs, changed, replaced_all
+from hwmodel.vary.sensitivity import Effect, sensitivity
+from hwmodel.vary.sensitivity.costs import Costs, Study, overtaken, ranks
+from hwmodel.vary.sensitivity.moves import moves
+from hwmodel.vary.sensitivity.parallel import workers
 from hwmodel.views.sensitivity_tables import largest, sensitivity_tables
 from hwmodel.views.tornado import tornado_figure
 from tests.specs import CHIP, NETWORK, chip, written

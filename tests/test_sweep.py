@@ -8,22 +8,22 @@ import time
 
 import pytest
 
-from hwmodel.accounting import Accounting
-from hwmodel.comparison import compare
 from hwmodel.errors import HwmodelError, Infeasible, SpecError
-from hwmodel.evaluation import evaluate
-from hwmodel.files import load
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.network import family_member
-from hwmodel.paths import replaced_all
-from hwmodel.sweep.conditions import conditions, holds
-from hwmodel.sweep.file import SweepFile
-from hwmodel.sweep.part import columns, run_part
-from hwmodel.sweep.plan import plan
-from hwmodel.sweep.results import front, lowest
-from hwmodel.sweep.searches import listed, needed, number
-from hwmodel.sweep.tilings import dumps, loads, solve
+from hwmodel.graph.network import family_member
+from hwmodel.model.compare import compare
+from hwmodel.model.evaluate import evaluate
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.vary.paths import replaced_all
+from hwmodel.vary.sweep.conditions import conditions, holds
+from hwmodel.vary.sweep.file import SweepFile
+from hwmodel.vary.sweep.part import columns, run_part
+from hwmodel.vary.sweep.plan import plan
+from hwmodel.vary.sweep.results import front, lowest
+from hwmodel.vary.sweep.searches import listed, needed, number
+from hwmodel.vary.sweep.tilings import dumps, loads, solve
 
 SMALL = {
     "version": 1,
@@ -257,7 +257,7 @@ def test_a_width_that_a_chip_does_not_price_is_a_reason_too():
 
 def test_tilings_are_searched_once_in_the_whole_sweep(monkeypatch):
     """Equal problems of all methods, batches and passes; prices of operations search nothing."""
-    from hwmodel.sweep import part, tilings
+    from hwmodel.vary.sweep import part, tilings
 
     asked = []
 

@@ -4,7 +4,7 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 
 from hwmodel.errors import HwmodelError
-from hwmodel.sweep.results import Results
+from hwmodel.vary.sweep.results import Results
 from hwmodel.views.colours import lightness
 from hwmodel.views.sweep_figures import (
     SWEEP_PLOTS,

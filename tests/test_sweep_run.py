@@ -12,18 +12,18 @@ import jsonschema
 import pytest
 
 from hwmodel import __version__
-from hwmodel.accounting import Accounting
 from hwmodel.errors import HwmodelError
-from hwmodel.files import load, read_yaml
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.provenance import input_of, written
-from hwmodel.sweep.file import SweepFile
-from hwmodel.sweep.parts import opened
-from hwmodel.sweep.plan import plan
-from hwmodel.sweep.results import read_results
-from hwmodel.sweep.run import cut, run
-from hwmodel.sweep.workers import AHEAD, Task, completed, workers
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load, read_yaml
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.provenance import input_of, written
+from hwmodel.vary.sweep.file import SweepFile
+from hwmodel.vary.sweep.parts import opened
+from hwmodel.vary.sweep.plan import plan
+from hwmodel.vary.sweep.results import read_results
+from hwmodel.vary.sweep.run import cut, run
+from hwmodel.vary.sweep.workers import AHEAD, Task, completed, workers
 from hwmodel.views.schema import schema
 
 SWEEP = """\
@@ -67,7 +67,7 @@ def unbroken(tmp_path_factory):
 
 def test_parts_in_any_order_make_the_same_table(tmp_path, unbroken, monkeypatch):
     """The last part is computed first."""
-    from hwmodel.sweep import run as module
+    from hwmodel.vary.sweep import run as module
 
     def backwards(there, function, tasks):
         return completed(there, function, reversed(list(tasks)))
@@ -146,7 +146,7 @@ def test_stopped_by_a_person_it_says_how_to_go_on(tmp_path, unbroken):
 
 
 def test_stopped_while_the_table_is_put_together_nothing_is_lost(tmp_path, unbroken, monkeypatch):
-    from hwmodel.sweep import parts
+    from hwmodel.vary.sweep import parts
 
     def stopped(*arguments):
         raise KeyboardInterrupt
@@ -156,7 +156,7 @@ def test_stopped_while_the_table_is_put_together_nothing_is_lost(tmp_path, unbro
         with pytest.raises(KeyboardInterrupt):
             run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1, progress=quiet)
     with monkeypatch.context() as patched:  # nothing is computed again
-        patched.setattr("hwmodel.sweep.run.run_part", stopped)
+        patched.setattr("hwmodel.vary.sweep.run.run_part", stopped)
         run(planned(tmp_path), tmp_path / "t.csv", COMMAND, jobs=1, resume=True, progress=quiet)
     assert (tmp_path / "t.csv").read_bytes() == unbroken
 
@@ -415,10 +415,10 @@ def test_two_runs_do_not_mix_their_parts(tmp_path):
     import sys
 
     pytest.importorskip("fcntl")
-    from hwmodel.sweep.parts import opened
+    from hwmodel.vary.sweep.parts import opened
 
     begun = (
-        "import sys; from pathlib import Path; from hwmodel.sweep.parts import opened\n"
+        "import sys; from pathlib import Path; from hwmodel.vary.sweep.parts import opened\n"
         "opened(Path(sys.argv[1]), 'a', resume=False); print('begun', flush=True); input()"
     )
     out = tmp_path / "out.csv"

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from hwmodel.files import load
-from hwmodel.hardware import Hardware
-from hwmodel.problem import Extents, Problem, Widths, Window
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, traffic
-from hwmodel.tiling.optimal import Options, optimal
+from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.rows import RowRule
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 
 DATA = Path(__file__).parent / "data"
 

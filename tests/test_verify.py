@@ -6,8 +6,8 @@ import json
 import pytest
 
 import hwmodel as package
-from hwmodel.trace import read_trace, write_trace
-from hwmodel.views.tables import read_csv
+from hwmodel.rerun.tables import read_csv
+from hwmodel.specs.trace import read_trace, write_trace
 from tests.specs import CHIP, NETWORK, written
 from tests.test_measured import trace
 

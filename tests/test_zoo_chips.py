@@ -2,12 +2,12 @@
 
 import pytest
 
-from hwmodel.accounting import Accounting
-from hwmodel.evaluation import evaluate
-from hwmodel.files import bundled, load
-from hwmodel.hardware import Hardware
-from hwmodel.network import Network
-from hwmodel.prices import price
+from hwmodel.graph.network import Network
+from hwmodel.model.evaluate import evaluate
+from hwmodel.model.prices import price
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.hardware import Hardware
 
 CHIPS = tuple(bundled(Hardware))
 PAPER = load(Accounting, "paper")

@@ -4,14 +4,16 @@ from typing import Any
 
 import pytest
 
-from hwmodel.accounting import Accounting
-from hwmodel.evaluation import Found, Report, Tiler
-from hwmodel.evaluation import evaluate as evaluate_afresh
-from hwmodel.files import bundled, load
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.network import Network, load_network
-from hwmodel.node import Node
+from hwmodel.graph.network import Network
+from hwmodel.graph.node import Node
+from hwmodel.importers.load import load_network
+from hwmodel.model import widths
+from hwmodel.model.evaluate import Found, Report, Tiler
+from hwmodel.model.evaluate import evaluate as evaluate_afresh
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
 
 METHODS = tuple(bundled(Method))
 CHIPS = tuple(bundled(Hardware))
@@ -126,7 +128,7 @@ def moved(method: str, layer: str, phase: str, network: str | Network = "vgg-sma
 
 def arithmetic(method: str, layer: str, network: str | Network = "vgg-small") -> list[str]:
     """Forward, backward-input, backward-weight."""
-    treatment = load(Method, method).treatment(nodes(network, method)[layer], PAPER)
+    treatment = widths.treatment(load(Method, method), nodes(network, method)[layer], PAPER)
     return [treatment.arithmetic[p] for p in ("forward", "backward_input", "backward_weight")]
 
 
@@ -252,12 +254,16 @@ def test_a_binary_product_reads_one_bit_of_a_real_shortcut():
 
 
 def test_a_pooled_tensor_is_as_wide_as_before():
-    edges = load(Method, "xnor-net").edges(tuple(nodes(RESIDUAL, "xnor-net").values()), PAPER)
+    edges = widths.edges(
+        load(Method, "xnor-net"), tuple(nodes(RESIDUAL, "xnor-net").values()), PAPER
+    )
     assert edges["stem.act"].bits == edges["pool"].bits == 1
 
 
 def test_shifted_activations_between_convolutions_stay_real():
-    edges = load(Method, "reactnet").edges(tuple(nodes(RESIDUAL, "reactnet").values()), PAPER)
+    edges = widths.edges(
+        load(Method, "reactnet"), tuple(nodes(RESIDUAL, "reactnet").values()), PAPER
+    )
     assert (edges["sign"].bits, edges["prelu"].bits) == (1, 32)
 
 
@@ -268,13 +274,15 @@ def test_binary_transformers_binarize_every_product_but_the_classifier(method):
     assert moved(method, "context", "forward", TRANSFORMER) == {"I": 1, "F": 1, "O": 32}
     assert moved(method, "down", "backward_weight", TRANSFORMER) == {"I": 1, "dO": 32, "dF": 32}
     assert moved(method, "classifier", "forward", TRANSFORMER) == {"I": 32, "F": 32, "O": 32}
-    edges = load(Method, method).edges(tuple(nodes(TRANSFORMER, method).values()), PAPER)
+    edges = widths.edges(load(Method, method), tuple(nodes(TRANSFORMER, method).values()), PAPER)
     assert {edges[name].bits for name in ("query", "key", "value", "softmax", "gelu")} == {1}
     assert {edges[name].bits for name in ("norm", "scores", "up", "sum1", "norm2")} == {32}
 
 
 def test_boolean_transformers_keep_norms_and_residual_sums_real():
-    edges = load(Method, "bold-bert").edges(tuple(nodes(TRANSFORMER, "bold-bert").values()), PAPER)
+    edges = widths.edges(
+        load(Method, "bold-bert"), tuple(nodes(TRANSFORMER, "bold-bert").values()), PAPER
+    )
     assert {edges[name].bits for name in ("words", "norm", "sum", "norm1")} == {32}
     assert {edges[name].bits for name in ("query", "softmax", "up", "gelu")} == {1}
     assert moved("bold-bert", "query", "forward", TRANSFORMER) == {"I": 1, "F": 1, "O": 1}

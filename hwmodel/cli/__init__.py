@@ -28,7 +28,7 @@ from hwmodel.cli.tile import tile
 from hwmodel.cli.usage import Commands, UsageError, usage_sentence
 from hwmodel.cli.verify import verify
 from hwmodel.errors import HwmodelError, SpecWarning, one_line
-from hwmodel.inputs import inputs_kept
+from hwmodel.specs.inputs import inputs_kept
 from hwmodel.trainer.cli import train
 
 __all__ = ["app", "main"]

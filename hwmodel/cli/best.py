@@ -25,9 +25,9 @@ def best(
     ] = "",
 ) -> None:
     """The points of a sweep with the least energy, or the least of another column."""
-    from hwmodel.sweep.results import kept, lowest, numbers, read_results, varied
+    from hwmodel.rerun.tables import csv_text
+    from hwmodel.vary.sweep.results import kept, lowest, numbers, read_results, varied
     from hwmodel.views.sweep_tables import best_table
-    from hwmodel.views.tables import csv_text
 
     if top < 1:
         raise HwmodelError(f"--top {top}: must be at least 1")

@@ -29,9 +29,9 @@ from hwmodel.errors import HwmodelError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from hwmodel.comparison import Comparison
-    from hwmodel.provenance import Provenance
-    from hwmodel.question import Question
+    from hwmodel.model.compare import Comparison
+    from hwmodel.rerun.question import Question
+    from hwmodel.specs.provenance import Provenance
 
 __all__ = ["compare", "reproduce"]
 
@@ -62,9 +62,9 @@ def compare(
     date: Date = False,
 ) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
-    from hwmodel.evaluation import refuse_unknown
-    from hwmodel.provenance import written
-    from hwmodel.question import question
+    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.rerun.question import question
+    from hwmodel.specs.provenance import written
 
     options = {
         "--hardware": hardware, "--methods": methods, "--baseline": baseline,
@@ -80,11 +80,11 @@ def compare(
 
 def _compare(asked: Question, to: Destination) -> None:
     """Compute the lines of `compare` and deliver them."""
-    from hwmodel.evaluation import not_counted
+    from hwmodel.model.evaluate import not_counted
+    from hwmodel.rerun.tables import comparison_table, notes
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
     from hwmodel.views.screen_tables import comparison_tables, reached_table
-    from hwmodel.views.tables import comparison_table, notes
 
     total = len(asked.hardware) * len(asked.methods) * len(asked.accountings)
     lines = progress(asked.lines(), total, "comparing")
@@ -107,8 +107,8 @@ def _compare(asked: Question, to: Destination) -> None:
 
 def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> str:
     """The HTML file of a comparison."""
+    from hwmodel.rerun.tables import run_sentence
     from hwmodel.views.html.page import page
-    from hwmodel.views.tables import run_sentence
 
     run = asked.training
     remarks = [
@@ -134,12 +134,12 @@ def reproduce(
     date: Date = False,
 ) -> None:
     """The source's energy tables, row by row: published, computed, and what does not come out."""
-    from hwmodel.provenance import written
-    from hwmodel.question import reproduction
+    from hwmodel.rerun.question import reproduction
+    from hwmodel.rerun.tables import NATURE, comparison_table
+    from hwmodel.specs.provenance import written
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
     from hwmodel.views.screen_tables import reproduction_tables
-    from hwmodel.views.tables import NATURE, comparison_table
 
     options = {"--accounting": accounting, "--batch": batch}
     to = destination(csv, format, output, out, date)

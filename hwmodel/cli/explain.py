@@ -39,8 +39,8 @@ def explain(
         raise HwmodelError(f"--output {output}: an explanation is written to a .md file")
     if pass_ and pass_ not in _PASSES:
         raise HwmodelError(f"--pass {pass_!r}: {nearest(pass_, _PASSES)}")
-    from hwmodel.provenance import written
-    from hwmodel.question import question
+    from hwmodel.rerun.question import question
+    from hwmodel.specs.provenance import written
     from hwmodel.views.explain.explanation import explanation, explanation_markdown
 
     options = {

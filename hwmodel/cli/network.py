@@ -14,7 +14,7 @@ from hwmodel.cli.screen import handed, show
 from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
-    from hwmodel.network import Network
+    from hwmodel.graph.network import Network
 
 __all__ = ["InputShape", "network", "schema"]
 
@@ -32,8 +32,8 @@ network = catalogue("network", "networks: layers and shapes", plain=False)
 
 def _chosen(name: str, input_shape: list[str] | None) -> Network:
     """The network behind a name or file."""
+    from hwmodel.importers.load import load_network
     from hwmodel.importers.onnx import input_shapes
-    from hwmodel.network import load_network
 
     return load_network(name, input_shapes(input_shape or []))
 
@@ -62,10 +62,10 @@ def show_(
     input_shape: InputShape = None,
 ) -> None:
     """Every layer: shape, parameters, MACs, widths and memory; totals; MACs by width."""
-    from hwmodel.accounting import Accounting
-    from hwmodel.files import load
-    from hwmodel.method import Method
-    from hwmodel.network_yaml import network_yaml
+    from hwmodel.graph.yaml import network_yaml
+    from hwmodel.specs.accounting import Accounting
+    from hwmodel.specs.files import load
+    from hwmodel.specs.method import Method
     from hwmodel.views.summary import summary, summary_csv, summary_tables
 
     chosen = _chosen(name, input_shape)
@@ -97,9 +97,9 @@ def import_(
     input_shape: InputShape = None,
 ) -> None:
     """Write an ONNX file's network as YAML that can be read and changed."""
-    from hwmodel.files import is_path
+    from hwmodel.graph.yaml import network_yaml
     from hwmodel.importers.onnx import from_onnx, input_shapes
-    from hwmodel.network_yaml import network_yaml
+    from hwmodel.specs.files import is_path
 
     if str(output) != "-" and not is_path(str(output)):
         raise HwmodelError(

@@ -46,7 +46,7 @@ def plot(
     where: Annotated[str, typer.Option(help="Of a sweep: rows that keep these conditions.")] = "",
 ) -> None:
     """Draw a figure from tables made earlier. Several reports are set side by side."""
-    from hwmodel.sweep.results import is_results, read_results
+    from hwmodel.vary.sweep.results import is_results, read_results
     from hwmodel.views.sweep_figures import View, draw_sweep
 
     view = View(x, y, z, by, where)

@@ -31,8 +31,8 @@ from hwmodel.cli.screen import deliver, destination
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from hwmodel.evaluation import Report
-    from hwmodel.question import Question
+    from hwmodel.model.evaluate import Report
+    from hwmodel.rerun.question import Question
 
 __all__ = ["report"]
 
@@ -59,12 +59,12 @@ def report(
     date: Date = False,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
-    from hwmodel.evaluation import refuse_unknown
-    from hwmodel.provenance import written
-    from hwmodel.question import question
+    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.rerun.question import question
+    from hwmodel.rerun.tables import report_table
+    from hwmodel.specs.provenance import written
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import report_paper
-    from hwmodel.views.tables import report_table
 
     options = {
         "--hardware": hardware, "--method": method, "--accounting": accounting, "--batch": batch,
@@ -89,7 +89,7 @@ def report(
 
 def _notes(found: Report, asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     """What is said below the tables."""
-    from hwmodel.views.tables import notes, run_sentence
+    from hwmodel.rerun.tables import notes, run_sentence
 
     end = notes(not_counted)
     end = f"{found.unproved}.\n{end}" if found.unproved else end
@@ -100,12 +100,12 @@ def _page(found: Report, asked: Question, date: str | None) -> str:
     """The HTML file of a report, beside the baseline of its accounting."""
     from dataclasses import replace
 
-    from hwmodel.comparison import line_of, published_percent
-    from hwmodel.files import load
-    from hwmodel.method import Method
+    from hwmodel.model.compare import line_of, published_percent
+    from hwmodel.rerun.tables import run_sentence
+    from hwmodel.specs.files import load
+    from hwmodel.specs.method import Method
     from hwmodel.views.html.derivation import derivation
     from hwmodel.views.html.page import page
-    from hwmodel.views.tables import run_sentence
 
     base = load(Method, found.accounting.baseline)
     (whole,) = replace(asked, methods=(base,), traces=()).lines()

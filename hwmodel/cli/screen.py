@@ -37,7 +37,7 @@ def destination(
     csv: str, format: str, output: str, out: Path | None, date: bool, html: str = ""
 ) -> Destination:
     """The same from the options. Raises: HwmodelError where they contradict one another."""
-    from hwmodel.provenance import now
+    from hwmodel.specs.provenance import now
     from hwmodel.views.formats import target
 
     if html and not html.lower().endswith((".html", ".htm")):
@@ -65,7 +65,7 @@ def deliver(
         kinds: figures to draw where no folder is named; in one that is, all that fit are drawn.
         page: what the HTML file is to hold, where one is asked for.
     """
-    from hwmodel.files import write
+    from hwmodel.specs.files import write
     from hwmodel.views.formats import LISTING, WRITERS
     from hwmodel.views.plot import draw, fitting, read_records
 
@@ -107,7 +107,7 @@ def told(
 
 def handed(content: str | bytes, to: str | Path, more: str = "") -> None:
     """Content to a file, whole or not at all, or to standard output where `to` is "-"."""
-    from hwmodel.files import write
+    from hwmodel.specs.files import write
 
     if str(to) == "-":
         typer.echo(content, nl=False)

@@ -25,8 +25,8 @@ from hwmodel.cli.screen import Destination, destination, progress, say, told
 from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
-    from hwmodel.provenance import Provenance
-    from hwmodel.sensitivity import Sensitivity
+    from hwmodel.specs.provenance import Provenance
+    from hwmodel.vary.sensitivity import Sensitivity
 
 __all__ = ["sensitivity"]
 
@@ -62,10 +62,10 @@ def sensitivity(
     date: Date = False,
 ) -> None:
     """Every constant of the chips and every choice of the accounting moved, one at a time."""
-    from hwmodel.evaluation import refuse_unknown
-    from hwmodel.provenance import Provenance, input_of_file, written
-    from hwmodel.question import question
-    from hwmodel.sensitivity import sensitivity as moved
+    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.rerun.question import question
+    from hwmodel.specs.provenance import Provenance, input_of_file, written
+    from hwmodel.vary.sensitivity import sensitivity as moved
 
     inputs = {"--hardware": hardware, "--methods": methods, "--accounting": accounting,
               "--batch": batch, "--mode": mode, "--input-shape": input_shape}  # fmt: skip
@@ -88,9 +88,9 @@ def sensitivity(
 
 def _deliver(found: Sensitivity, provenance: Provenance, to: Destination) -> None:
     """Tables to the screen; the CSVs, and a figure for each chip, to a folder."""
-    from hwmodel.files import write
+    from hwmodel.rerun.tables import NATURE, effects_table, spreads_table
+    from hwmodel.specs.files import write
     from hwmodel.views.sensitivity_tables import sensitivity_tables
-    from hwmodel.views.tables import NATURE, effects_table, spreads_table
     from hwmodel.views.tornado import draw_tornado
 
     text = effects_table(found.effects).csv(provenance)

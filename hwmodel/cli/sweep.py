@@ -14,9 +14,9 @@ from hwmodel.cli.screen import say
 from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
-    from hwmodel.provenance import Command
-    from hwmodel.sweep.parts import Summary
-    from hwmodel.sweep.plan import Plan
+    from hwmodel.specs.provenance import Command
+    from hwmodel.vary.sweep.parts import Summary
+    from hwmodel.vary.sweep.plan import Plan
 
 __all__ = ["sweep"]
 
@@ -43,8 +43,8 @@ def sweep(
     ] = False,
 ) -> None:
     """Energy at every point of a grid, or of a sample of it."""
-    from hwmodel.provenance import written
-    from hwmodel.sweep.plan import read_plan
+    from hwmodel.specs.provenance import written
+    from hwmodel.vary.sweep.plan import read_plan
 
     if jobs is not None and (not 1 <= jobs <= MAX_JOBS or scheduler):
         raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes, and none with --scheduler")
@@ -75,9 +75,9 @@ def _cores() -> int:
 
 def _say_what(planned: Plan) -> None:
     """What a run would do."""
-    from hwmodel.sweep.part import columns
-    from hwmodel.sweep.run import cut
-    from hwmodel.sweep.searches import needed, number
+    from hwmodel.vary.sweep.part import columns
+    from hwmodel.vary.sweep.run import cut
+    from hwmodel.vary.sweep.searches import needed, number
 
     points = planned.points()
     axes = [f"  {axis.name}: {axis.length:,}" for axis in planned.axes if axis.length > 1]
@@ -99,7 +99,7 @@ def _run(
     planned: Plan, out: Path, command: Command, jobs: int, scheduler: str | None, resume: bool
 ) -> Summary:
     """Compute the table, with a bar if somebody is watching."""
-    from hwmodel.sweep.run import run
+    from hwmodel.vary.sweep.run import run
 
     try:
         with _bar() as progress:

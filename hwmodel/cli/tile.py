@@ -44,8 +44,8 @@ def tile(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
-    from hwmodel.files import load
-    from hwmodel.hardware import Hardware
+    from hwmodel.specs.files import load
+    from hwmodel.specs.hardware import Hardware
     from hwmodel.views.tile_report import chosen, parsed_problem, read_mapping, solved
 
     chip = load(Hardware, hardware)

@@ -11,7 +11,7 @@ from hwmodel.cli.screen import say
 from hwmodel.errors import printable
 
 if TYPE_CHECKING:
-    from hwmodel.verification import Verdict
+    from hwmodel.rerun.verify import Verdict
 
 __all__ = ["verify"]
 
@@ -30,8 +30,8 @@ def verify(
     Files that the command names are looked for from the present folder. Exit code 0: nothing
     moved; 1: rows moved, are missing or too many; 2: the table cannot be read or computed.
     """
-    from hwmodel.verification import stated
-    from hwmodel.verification import verify as verified
+    from hwmodel.rerun.verify import stated
+    from hwmodel.rerun.verify import verify as verified
 
     say(f"computing anew: {stated(table)[2]}")
     verdict = verified(table, tolerance)

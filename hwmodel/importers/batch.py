@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hwmodel.errors import ShapeError
+from hwmodel.graph.layers import Shape
 from hwmodel.importers.graph import Dims, plain, tokens
-from hwmodel.layers import Shape
 
 __all__ = ["input_shape", "of_one_image"]
 

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from hwmodel.errors import ShapeError
-from hwmodel.importers.samples import BINARY, ROWS, Samples, recognised
-from hwmodel.layers import (
+from hwmodel.graph.layers import (
     KINDS,
     Activation,
     Add,
@@ -32,7 +31,8 @@ from hwmodel.layers import (
     Source,
     Uncounted,
 )
-from hwmodel.network import INPUT, MAX_LAYERS
+from hwmodel.graph.network import INPUT, MAX_LAYERS
+from hwmodel.importers.samples import BINARY, ROWS, Samples, recognised
 
 __all__ = ["AFFINE", "COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value"]
 __all__ += ["combined", "function_of", "of_one", "pair", "plain", "text", "tokens"]

@@ -12,17 +12,17 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from hwmodel.arguments import expect, path_of, several, whole
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
+from hwmodel.graph.layers.base import MAX_EXTENT
+from hwmodel.graph.network import Network
 from hwmodel.importers.graph import text
 from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, contents_of
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
 from hwmodel.importers.wire import MAX_NODES, without_weights
-from hwmodel.inputs import note_input
-from hwmodel.layers.base import MAX_EXTENT
-from hwmodel.network import Network
+from hwmodel.specs.arguments import expect, path_of, several, whole
+from hwmodel.specs.inputs import note_input
 
 __all__ = ["from_onnx", "input_shapes"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from hwmodel.graph.layers import Activation, PixelShuffle, PixelUnshuffle, Scale
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
 from hwmodel.importers.graph import Constant, Operand, Value, plain
@@ -12,7 +13,6 @@ from hwmodel.importers.onnx_call import Call, Result, dims_of, window
 from hwmodel.importers.onnx_contents import STANDARD
 from hwmodel.importers.onnx_products import PRODUCTS
 from hwmodel.importers.onnx_quantizers import QUANTIZERS
-from hwmodel.layers import Activation, PixelShuffle, PixelUnshuffle, Scale
 
 __all__ = ["convert"]
 

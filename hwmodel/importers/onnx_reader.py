@@ -10,6 +10,9 @@ from operator import attrgetter
 from typing import Any
 
 from hwmodel.errors import ShapeError, SpecError, printable
+from hwmodel.graph.layers import Shape, Source
+from hwmodel.graph.layers.base import MAX_EXTENT
+from hwmodel.graph.network import INPUT, Network
 from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, plain, text
 from hwmodel.importers.onnx_call import Call
@@ -17,9 +20,6 @@ from hwmodel.importers.onnx_constants import FLOATS, INTEGERS, of_node, stored
 from hwmodel.importers.onnx_contents import Contents, Node, Types
 from hwmodel.importers.onnx_operators import convert
 from hwmodel.importers.onnx_quantizers import IN_PLACE, QUANTIZERS
-from hwmodel.layers import Shape, Source
-from hwmodel.layers.base import MAX_EXTENT
-from hwmodel.network import INPUT, Network
 
 __all__ = ["Reader"]
 

@@ -11,6 +11,21 @@ from math import prod
 
 import numpy as np
 
+from hwmodel.graph.layers import (
+    Activation,
+    Add,
+    AveragePool,
+    BatchNorm,
+    Concat,
+    GlobalAveragePool,
+    LayerNorm,
+    MaxPool,
+    Multiply,
+    Reshape,
+    Scale,
+    Slice,
+    Upsample,
+)
 from hwmodel.importers.graph import (
     AFFINE,
     COMBINED,
@@ -29,21 +44,6 @@ from hwmodel.importers.graph import (
 )
 from hwmodel.importers.products import matmul
 from hwmodel.importers.samples import BINARY, ROWS, UNARY, recognised
-from hwmodel.layers import (
-    Activation,
-    Add,
-    AveragePool,
-    BatchNorm,
-    Concat,
-    GlobalAveragePool,
-    LayerNorm,
-    MaxPool,
-    Multiply,
-    Reshape,
-    Scale,
-    Slice,
-    Upsample,
-)
 
 __all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
 __all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "may_own"]

@@ -6,6 +6,15 @@ from collections.abc import Sequence
 from math import prod
 
 from hwmodel.errors import ShapeError
+from hwmodel.graph.layers import (
+    Activation,
+    AttentionContext,
+    AttentionScores,
+    Conv,
+    ConvTranspose,
+    Embedding,
+    Linear,
+)
 from hwmodel.importers.graph import (
     Constant,
     Dims,
@@ -16,15 +25,6 @@ from hwmodel.importers.graph import (
     pair,
     plain,
     tokens,
-)
-from hwmodel.layers import (
-    Activation,
-    AttentionContext,
-    AttentionScores,
-    Conv,
-    ConvTranspose,
-    Embedding,
-    Linear,
 )
 
 __all__ = ["attention", "conv", "embedding", "linear", "matmul"]

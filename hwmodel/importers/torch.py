@@ -14,13 +14,13 @@ from contextlib import contextmanager, redirect_stderr
 from math import prod
 from typing import Any
 
-from hwmodel.arguments import expect
 from hwmodel.errors import HwmodelError, ShapeError, printable
+from hwmodel.graph.layers import Source
+from hwmodel.graph.network import INPUT, Network
 from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value
 from hwmodel.importers.torch_operators import CHANNELS_FIRST, Ran, convert
-from hwmodel.layers import Source
-from hwmodel.network import INPUT, Network
+from hwmodel.specs.arguments import expect
 
 __all__ = ["from_torch"]
 

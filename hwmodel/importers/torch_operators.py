@@ -8,10 +8,10 @@ from math import prod
 from typing import Any
 
 from hwmodel.errors import ShapeError
+from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Scale
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, as_value, plain
-from hwmodel.layers import PixelShuffle, PixelUnshuffle, Scale
 
 __all__ = ["CHANNELS_FIRST", "Ran", "convert"]
 

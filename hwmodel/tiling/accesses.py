@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from hwmodel.problem import Extents, Operand, Problem, Window
 from hwmodel.tiling.rows import TOUCHED, RowRule, Span, cut_rows, cut_spans, products
+from hwmodel.work.problem import Extents, Operand, Problem, Window
 
 __all__ = ["Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "axis_spans", "between"]
 __all__ += [

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import Infeasible, TooLarge
-from hwmodel.hardware import Hardware
-from hwmodel.problem import Extents, Operand, Problem
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import (
     Count,
     Cut,
@@ -27,6 +26,7 @@ from hwmodel.tiling.accesses import (
     paper_extent,
     paper_top,
 )
+from hwmodel.work.problem import Extents, Operand, Problem
 
 __all__ = ["footprint_bits", "level_by_level"]
 

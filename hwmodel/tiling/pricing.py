@@ -10,9 +10,9 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from hwmodel.hardware import Priced
-from hwmodel.problem import Problem
+from hwmodel.specs.hardware import Priced
 from hwmodel.tiling.accesses import Traffic
+from hwmodel.work.problem import Problem
 
 __all__ = ["added", "level_energies", "level_energy", "memory_energy", "partial_sum_bits", "rates"]
 

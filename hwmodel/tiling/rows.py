@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.problem import Window
+from hwmodel.work.problem import Window
 
 __all__ = [
     "TOUCHED",

@@ -7,15 +7,15 @@ from dataclasses import replace
 from math import isqrt
 from typing import NamedTuple
 
-from hwmodel.accounting import Accounting
 from hwmodel.errors import TooLarge
-from hwmodel.hardware import Hardware
-from hwmodel.problem import Extents, Operand, Problem, Window
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
 from hwmodel.tiling.level_by_level import level_by_level
-from hwmodel.tiling.optimal import Certificate, Options, Stationary, optimal
+from hwmodel.tiling.optimal.search import Certificate, Options, Stationary, optimal
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_rows
+from hwmodel.work.problem import Extents, Operand, Problem, Window
 
 LONGEST_LOOP = 2**31  # iterations
 MOST_TAPS = 2**12  # of an axis that has as many outputs

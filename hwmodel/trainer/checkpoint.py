@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import DataError
-from hwmodel.files import whole_file
-from hwmodel.trace import Run, Trace, dumps, loads
+from hwmodel.specs.files import whole_file
+from hwmodel.specs.trace import Run, Trace, dumps, loads
 from hwmodel.trainer.nets import Net
 from hwmodel.trainer.real import BatchNorm
 

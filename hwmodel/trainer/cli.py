@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hwmodel.trace import Trace
+    from hwmodel.specs.trace import Trace
     from hwmodel.trainer.train import Progress
 
 __all__ = ["main", "train"]
@@ -63,7 +63,7 @@ def train(
     a second Ctrl-C at once; --resume goes on from there.
     """
     from hwmodel.errors import HwmodelError, one_line
-    from hwmodel.files import load
+    from hwmodel.specs.files import load
     from hwmodel.trainer.data import load_dataset
     from hwmodel.trainer.specs import MethodSpec, network_spec
     from hwmodel.trainer.train import Settings

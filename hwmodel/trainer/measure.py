@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import HwmodelError
-from hwmodel.trace import OCTAVES, LayerEpoch, Magnitudes, Range, two_complement_bits
+from hwmodel.specs.trace import OCTAVES, LayerEpoch, Magnitudes, Range, two_complement_bits
 
 __all__ = ["Tally", "finite", "held_bits", "magnitudes", "rounded"]
 

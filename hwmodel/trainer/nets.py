@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import ShapeError
-from hwmodel.trace import LayerShape, two_complement_bits
+from hwmodel.specs.trace import LayerShape, two_complement_bits
 from hwmodel.trainer import real
 from hwmodel.trainer.layers import (
     BoolConv,

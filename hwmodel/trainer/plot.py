@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from hwmodel.trace import Trace
+from hwmodel.specs.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

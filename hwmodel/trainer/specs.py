@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from hwmodel.errors import NameUnknown, SpecError, nearest
-from hwmodel.files import (
+from hwmodel.specs.files import (
     Flag,
     Name,
     NamedSpec,
@@ -22,7 +22,7 @@ from hwmodel.files import (
     read_yaml,
     validate,
 )
-from hwmodel.mistakes import Contradiction
+from hwmodel.specs.mistakes import Contradiction
 
 __all__ = ["ActivationSpec", "AddSpec", "ConvSpec", "LayerSpec", "LinearSpec", "MethodSpec"]
 __all__ += ["NetworkSpec", "PoolSpec", "network_spec"]

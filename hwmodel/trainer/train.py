@@ -14,7 +14,7 @@ import numpy as np
 
 from hwmodel import __version__
 from hwmodel.errors import HwmodelError
-from hwmodel.trace import Epoch, LayerShape, Run, Trace, write_trace
+from hwmodel.specs.trace import Epoch, LayerShape, Run, Trace, write_trace
 from hwmodel.trainer.checkpoint import checkpoint_path, restore, save
 from hwmodel.trainer.data import Dataset
 from hwmodel.trainer.measure import Tally, finite

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hwmodel.accounting import Accounting
-from hwmodel.files import NamedSpec, bundled, is_path, load
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.network import Network, load_network, zoo
-from hwmodel.training import Training
+from hwmodel.graph.network import Network, zoo
+from hwmodel.importers.load import load_network
+from hwmodel.model.widths import tell_doubts
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import NamedSpec, bundled, is_path, load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.training import Training
 
 __all__ = ["FILES", "checked", "description", "names", "titles"]
 
@@ -37,6 +39,7 @@ def checked(word: str, what: str) -> NamedSpec:
     spec = load(FILES[word], what)
     if isinstance(spec, Method):
         spec.check_references()
+        tell_doubts(spec)
     if isinstance(spec, Accounting):
         load(Method, spec.baseline)
     return spec

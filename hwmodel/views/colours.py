@@ -12,8 +12,8 @@ from itertools import cycle
 from typing import NamedTuple, get_args
 from zlib import crc32
 
-from hwmodel.files import bundled, load
-from hwmodel.method import Hatch, Marker, Method
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.method import Hatch, Marker, Method
 
 __all__ = ["Look", "depth_looks", "ink_on", "lightness", "look", "looks", "part_looks", "shade_on"]
 

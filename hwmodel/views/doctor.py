@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hwmodel import __version__
-from hwmodel.files import bundled, folder
+from hwmodel.graph.zoo import zoo
+from hwmodel.specs.files import bundled, folder
 from hwmodel.views.catalogue import FILES
-from hwmodel.zoo import zoo
 
 __all__ = ["EXTRAS", "Finding", "findings"]
 
@@ -57,7 +57,7 @@ def findings(reports: Path) -> Iterator[Finding]:
     for word, kind in FILES.items():
         count = len(bundled(kind))
         yield Finding(f"{word} files", f"{count} in {folder(kind.FOLDER)}", count > 0)
-    yield Finding("networks", f"{len(zoo())} in {folder('networks')}")
+    yield Finding("networks", f"{len(zoo())} in {folder('graph/families')}")
     yield _writable(reports)
 
 

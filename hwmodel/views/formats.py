@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
-from hwmodel.provenance import Provenance
+from hwmodel.rerun.tables import Table
+from hwmodel.specs.provenance import Provenance
 from hwmodel.views.latex import environment
 from hwmodel.views.paper import Paper, printed
-from hwmodel.views.tables import Table
 
 if TYPE_CHECKING:
     import pyarrow

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hwmodel.accounting import Accounting
-from hwmodel.hardware import Hardware
-from hwmodel.problem import Extents, Operand, Problem
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.tile import footprints
+from hwmodel.work.problem import Extents, Operand, Problem
 
 __all__ = ["loop_nest"]
 

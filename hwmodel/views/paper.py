@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import fsum
 from typing import NamedTuple
 
-from hwmodel.comparison import Comparison
-from hwmodel.evaluation import Report
-from hwmodel.provenance import Provenance
-from hwmodel.training import Training
-from hwmodel.views.tables import NATURE, layer_sums, scale, what, whole_run
+from hwmodel.model.compare import Comparison
+from hwmodel.model.evaluate import Report
+from hwmodel.rerun.tables import NATURE, layer_sums, scale, what, whole_run
+from hwmodel.specs.provenance import Provenance
+from hwmodel.specs.training import Training
 
 __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
 

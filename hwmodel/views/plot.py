@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError, HwmodelError, nearest
-from hwmodel.files import bundled, whole_file
-from hwmodel.hardware import Hardware
-from hwmodel.network import zoo
-from hwmodel.provenance import COLUMNS as PROVENANCE
+from hwmodel.graph.network import zoo
+from hwmodel.specs.files import bundled, whole_file
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.provenance import COLUMNS as PROVENANCE
 from hwmodel.views.figures.bars import (
     layers_figure,
     levels_figure,
@@ -136,7 +136,7 @@ def _save(
 
 def draw_training(trace: Path, path: Path, kind: str = "", style: str = DRAFT) -> None:
     """Loss, accuracy and flip rates of a trace over its epochs. Raises: HwmodelError."""
-    from hwmodel.trace import read_trace
+    from hwmodel.specs.trace import read_trace
     from hwmodel.trainer.plot import training_figure
 
     if kind not in ("", "training"):

@@ -10,13 +10,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hwmodel.accounting import Accounting
 from hwmodel.errors import NameUnknown
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.network import NetworkFile
-from hwmodel.sweep.file import SweepFile
-from hwmodel.training import Training
+from hwmodel.graph.network import NetworkFile
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.training import Training
+from hwmodel.vary.sweep.file import SweepFile
 
 __all__ = ["KINDS", "schema", "schema_text"]
 

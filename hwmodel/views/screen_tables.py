@@ -6,15 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import fsum, prod
 from typing import TYPE_CHECKING
 
-from hwmodel.comparison import Comparison, Reached
-from hwmodel.energy import COMPUTE
-from hwmodel.evaluation import Report
-from hwmodel.layers import Shape
-from hwmodel.network import INPUT
-from hwmodel.published import PublishedTable
-from hwmodel.trace import Run
-from hwmodel.training import Training
-from hwmodel.views.tables import layer_sums, scale, what, whole_run
+from hwmodel.graph.layers import Shape
+from hwmodel.graph.network import INPUT
+from hwmodel.model.compare import Comparison, Reached
+from hwmodel.model.energy import COMPUTE
+from hwmodel.model.evaluate import Report
+from hwmodel.model.widths import treatment
+from hwmodel.rerun.tables import layer_sums, scale, what, whole_run
+from hwmodel.specs.published import PublishedTable
+from hwmodel.specs.trace import Run
+from hwmodel.specs.training import Training
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -195,7 +196,7 @@ def tensor_table(report: Report) -> Table:
     for node in nodes:
         layer = node.layer
         if node.weights:
-            F = report.method.treatment(node, report.accounting)
+            F = treatment(report.method, node, report.accounting)
             widths = F.weight_bits, F.weight_signal_bits
             add(f"{layer.name} F", "weights", (node.weights, 1, 1), 1, widths)
         add(layer.name, layer.kind, node.output_shape, report.batch, edges[layer.name][:2])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hwmodel.paths import Scalar
-from hwmodel.sensitivity import Effect, Reversal, Sampled, Sensitivity
+from hwmodel.rerun.tables import what
+from hwmodel.vary.paths import Scalar
+from hwmodel.vary.sensitivity import Effect, Reversal, Sampled, Sensitivity
 from hwmodel.views.screen_tables import table
-from hwmodel.views.tables import what
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from hwmodel.accounting import Accounting
-from hwmodel.method import Edge, Method
-from hwmodel.network import Network
-from hwmodel.node import Node
+from hwmodel.graph.network import Network
+from hwmodel.graph.node import Node
+from hwmodel.model import widths
+from hwmodel.model.widths import Edge
+from hwmodel.rerun.tables import csv_text
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.method import Method
 from hwmodel.views.screen_tables import table
-from hwmodel.views.tables import csv_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,13 +43,13 @@ class Line(NamedTuple):
 def summary(network: Network, method: Method, accounting: Accounting) -> list[Line]:
     """Every layer of the network under a method. Raises: SpecError where no rule holds."""
     nodes = network.nodes(frozenset(method.omits))
-    edges = method.edges(nodes, accounting)
+    edges = widths.edges(method, nodes, accounting)
     return [_line(node, edges, method, accounting) for node in nodes]
 
 
 def _line(node: Node, edges: Mapping[str, Edge], method: Method, accounting: Accounting) -> Line:
     multiplies = bool(node.layer.loops(node.input_shapes, 1))
-    treatment = method.treatment(node, accounting) if multiplies else None
+    treatment = widths.treatment(method, node, accounting) if multiplies else None
     bits = edges[node.layer.name].bits
     ins = [edges[name].bits for name in node.inputs]
     F = treatment.weight_bits if treatment and node.layer.weights(node.input_shapes) else None

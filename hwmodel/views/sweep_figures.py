@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
-from hwmodel.provenance import COLUMNS as PROVENANCE
-from hwmodel.sweep.results import ENERGIES, Results, Row, front, kept, numbers, varied
+from hwmodel.rerun.tables import NATURE, scale
+from hwmodel.specs.provenance import COLUMNS as PROVENANCE
+from hwmodel.vary.sweep.results import ENERGIES, Results, Row, front, kept, numbers, varied
 from hwmodel.views.colours import ink_on, look, part_looks
 from hwmodel.views.figures.canvas import DRAFT, STYLES, caption, plain_ticks, width_of
 from hwmodel.views.plot import write_figure
-from hwmodel.views.tables import NATURE, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

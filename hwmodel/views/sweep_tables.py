@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hwmodel.sweep.results import ENERGIES, Row
-from hwmodel.views.tables import scale
+from hwmodel.rerun.tables import scale
+from hwmodel.vary.sweep.results import ENERGIES, Row
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from hwmodel.accounting import Accounting
 from hwmodel.errors import DataError, HwmodelError, nearest
-from hwmodel.files import SpecModel, Text, load, validate
-from hwmodel.hardware import Hardware
-from hwmodel.layers import PASSES, Conv
-from hwmodel.problem import Extents, Operand, Problem, Widths
+from hwmodel.graph.layers import Conv
+from hwmodel.rerun.tables import NATURE, scale
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import SpecModel, Text, load, validate
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, Traffic
 from hwmodel.tiling.pricing import level_energies, level_energy, memory_energy, rates
 from hwmodel.tiling.tile import Tiling, counts, footprints, touched_elements
 from hwmodel.tiling.tile import tile as tile_of
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.screen_tables import table
-from hwmodel.views.tables import NATURE, scale
+from hwmodel.work.problem import PASSES, Extents, Operand, Problem, Widths
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

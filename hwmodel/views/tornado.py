@@ -7,11 +7,11 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hwmodel.sensitivity import Effect
+from hwmodel.rerun.tables import NATURE, what
+from hwmodel.vary.sensitivity import Effect
 from hwmodel.views.colours import looks
 from hwmodel.views.plot import write_figure
 from hwmodel.views.sensitivity_tables import largest, short, shown
-from hwmodel.views.tables import NATURE, what
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

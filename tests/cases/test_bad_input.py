@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from hwmodel.files import bundled
-from hwmodel.hardware import Hardware
+from hwmodel.specs.files import bundled
+from hwmodel.specs.hardware import Hardware
 from tests.conftest import total
 from tests.specs import CHIP, NETWORK, written
 

@@ -13,15 +13,15 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from hwmodel.accounting import Accounting
-from hwmodel.files import bundled
-from hwmodel.hardware import Hardware
-from hwmodel.method import Method
-from hwmodel.network import load_network
-from hwmodel.network_yaml import network_yaml
-from hwmodel.trace import dumps
+from hwmodel.graph.yaml import network_yaml
+from hwmodel.importers.load import load_network
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import bundled
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.trace import dumps
+from hwmodel.specs.training import Training
 from hwmodel.trainer.specs import MethodSpec, NetworkSpec
-from hwmodel.training import Training
 from tests.fuzz.mutations import json_case, network_case, text_case, yaml_case
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
 from tests.test_measured import trace

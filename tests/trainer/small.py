@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hwmodel.files import load
+from hwmodel.specs.files import load
 from hwmodel.trainer.data import Dataset
 from hwmodel.trainer.specs import MethodSpec, NetworkSpec
 from hwmodel.trainer.train import Settings

@@ -6,7 +6,7 @@ import small
 import typer
 from typer.testing import CliRunner
 
-from hwmodel.trace import read_trace
+from hwmodel.specs.trace import read_trace
 from hwmodel.trainer import cli
 from hwmodel.trainer.plot import training_figure
 from hwmodel.trainer.train import train

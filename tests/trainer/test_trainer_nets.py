@@ -4,7 +4,7 @@ import pytest
 import small
 
 from hwmodel.errors import NameUnknown, ShapeError, SpecError
-from hwmodel.files import bundled
+from hwmodel.specs.files import bundled
 from hwmodel.trainer.layers import BoolConv, Threshold, conv_scale, window_slope
 from hwmodel.trainer.nets import build
 from hwmodel.trainer.specs import MethodSpec, NetworkSpec, network_spec

@@ -13,7 +13,7 @@ import pytest
 import small
 
 from hwmodel.errors import DataError, HwmodelError
-from hwmodel.trace import dumps, read_trace
+from hwmodel.specs.trace import dumps, read_trace
 from hwmodel.trainer.checkpoint import checkpoint_path
 from hwmodel.trainer.data import load_dataset
 from hwmodel.trainer.measure import held_bits, magnitudes, rounded

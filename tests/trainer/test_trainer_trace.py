@@ -5,7 +5,7 @@ import pytest
 import small
 
 from hwmodel.errors import DataError, HwmodelError
-from hwmodel.trace import Trace, dumps, read_trace, steps_to, two_complement_bits, write_trace
+from hwmodel.specs.trace import Trace, dumps, read_trace, steps_to, two_complement_bits, write_trace
 from hwmodel.trainer.train import train
 
 

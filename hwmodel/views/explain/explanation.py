@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import fsum
 
-from hwmodel.energy import COMPUTE, Product, Row, Stream, product_rows, stream_rows
 from hwmodel.errors import HwmodelError, nearest
-from hwmodel.evaluation import Report
-from hwmodel.node import Node
+from hwmodel.graph.node import Node
+from hwmodel.model.energy import COMPUTE, Product, Row, Stream, product_rows, stream_rows
+from hwmodel.model.evaluate import Report
+from hwmodel.model.workload import works
+from hwmodel.rerun.tables import NATURE, what
 from hwmodel.tiling.tile import Tiling
 from hwmodel.views.explain.layer import layer_section
 from hwmodel.views.explain.prices import memories, operation_prices
 from hwmodel.views.explain.products import NumberedRow, product_sections
 from hwmodel.views.explain.steps import Explanation, Section, Step, Table, added, energy
 from hwmodel.views.explain.streams import stream_sections
-from hwmodel.views.tables import NATURE, what
-from hwmodel.workload import works
 
 __all__ = ["explanation", "explanation_markdown"]
 

@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TypeVar
 
-from hwmodel.energy import Product
-from hwmodel.evaluation import Report
-from hwmodel.files import load
-from hwmodel.layers import Shape
-from hwmodel.method import LayerRule, Method, TensorRule, Where
-from hwmodel.network import INPUT
-from hwmodel.node import Node
-from hwmodel.problem import OPERANDS
+from hwmodel.graph.layers import Shape
+from hwmodel.graph.network import INPUT
+from hwmodel.graph.node import Node
+from hwmodel.model import widths
+from hwmodel.model.energy import Product
+from hwmodel.model.evaluate import Report
+from hwmodel.specs.files import load
+from hwmodel.specs.method import LayerRule, Method, TensorRule, Where
 from hwmodel.views.explain.steps import Section, Step, Table, computed, times
+from hwmodel.work.problem import OPERANDS
 
 __all__ = ["layer_section"]
 
@@ -74,7 +75,7 @@ def _width(word: int | str, report: Report) -> str:
 
 def _weights(node: Node, products: Sequence[Product], report: Report) -> Iterator[tuple[str, ...]]:
     """A line for F: the rule for the layer, and the rules that it takes over."""
-    treatment = report.method.treatment(node, report.accounting)
+    treatment = widths.treatment(report.method, node, report.accounting)
     method, names, sources = report.method, [], []
     while True:
         number, rule = _first(method.layers, node)
@@ -106,7 +107,7 @@ def _weights(node: Node, products: Sequence[Product], report: Report) -> Iterato
 
 def _first(rules: Sequence[AnyRule], node: Node) -> tuple[int, AnyRule]:
     """The first rule that matches, and its number in the file."""
-    return next((i, rule) for i, rule in enumerate(rules, 1) if rule.where.matches(node))
+    return next((i, rule) for i, rule in enumerate(rules, 1) if widths.matches(rule.where, node))
 
 
 def _shown(where: Where) -> str:

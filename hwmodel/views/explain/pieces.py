@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from hwmodel.accounting import Accounting
-from hwmodel.hardware import Buffer, Hardware
-from hwmodel.problem import Extents, Operand, Problem, Window
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.accesses import (
     Cut,
     Mapping,
@@ -24,6 +23,7 @@ from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import RowRule, span_rows
 from hwmodel.tiling.tile import counts, footprints, tile_rows
 from hwmodel.views.explain.steps import TIMES, Step, Table, computed, count, times
+from hwmodel.work.problem import Extents, Operand, Problem, Window
 
 __all__ = ["Tiled", "piece_steps", "pieces_table", "room_steps", "row_steps"]
 __all__ += ["shown_windows"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hwmodel.accounting import Accounting, RelativePrice
-from hwmodel.hardware import Buffer, Hardware, Price
-from hwmodel.prices import LOGIC_OF_INT32_ADD, OperationKind, price
+from hwmodel.model.prices import LOGIC_OF_INT32_ADD, OperationKind, price
+from hwmodel.specs.accounting import Accounting, RelativePrice
+from hwmodel.specs.hardware import Buffer, Hardware, Price
 from hwmodel.views.explain.steps import TIMES, Section, Step, Table, computed, exact
 
 __all__ = ["memories", "operation_prices"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hwmodel.energy import Product, Row
-from hwmodel.evaluation import Report
-from hwmodel.node import Node
-from hwmodel.prices import price
-from hwmodel.problem import OPERANDS, Operand
+from hwmodel.graph.node import Node
+from hwmodel.model import widths
+from hwmodel.model.energy import Product, Row
+from hwmodel.model.evaluate import Report
+from hwmodel.model.prices import price
 from hwmodel.tiling.accesses import Cut, sums_moved
 from hwmodel.tiling.tile import Tiling
 from hwmodel.views.explain.pieces import (
@@ -22,6 +22,7 @@ from hwmodel.views.explain.pieces import (
 )
 from hwmodel.views.explain.steps import TIMES, Section, Step, computed, energy, exact, times
 from hwmodel.views.loop_nest import loop_nest
+from hwmodel.work.problem import OPERANDS, Operand
 
 __all__ = ["NumberedRow", "product_sections"]
 
@@ -227,7 +228,7 @@ def _operations(work: Product, node: Node, report: Report, numbered: NumberedRow
     """Operations of the pass and their energy."""
     number, row = numbered
     (operation,) = work.operations
-    arithmetic = report.method.treatment(node, report.accounting).arithmetic[work.phase]  # type: ignore[index]
+    arithmetic = widths.treatment(report.method, node, report.accounting).arithmetic[work.phase]  # type: ignore[index]
     macs = report.batch * node.macs
     formula, numbers, text = _each(arithmetic, work, node, report)
     paid = price(operation.kind, operation.bits, report.hardware, report.accounting)

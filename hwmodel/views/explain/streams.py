@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
-from hwmodel.energy import COMPUTE, Operation, Row, Stream
-from hwmodel.evaluation import Report
-from hwmodel.node import Node
-from hwmodel.prices import price
+from hwmodel.graph.node import Node
+from hwmodel.model.energy import COMPUTE, Operation, Row, Stream
+from hwmodel.model.evaluate import Report
+from hwmodel.model.prices import price
 from hwmodel.views.explain.products import NumberedRow
 from hwmodel.views.explain.steps import TIMES, Section, Step, computed, count, energy, exact, times
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
-from hwmodel.energy import COMPUTE
 from hwmodel.errors import DataError
+from hwmodel.model.energy import COMPUTE
+from hwmodel.rerun.tables import scale
 from hwmodel.views.colours import Look, depth_looks, look, part_looks
 from hwmodel.views.figures.canvas import (
     GREY,
@@ -24,7 +25,6 @@ from hwmodel.views.figures.canvas import (
     surface,
 )
 from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums, unique
-from hwmodel.views.tables import scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

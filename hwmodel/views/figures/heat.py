@@ -6,6 +6,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError
+from hwmodel.rerun.tables import scale
 from hwmodel.views.colours import ink_on
 from hwmodel.views.figures.canvas import (
     Style,
@@ -19,7 +20,6 @@ from hwmodel.views.figures.canvas import (
     width_of,
 )
 from hwmodel.views.figures.records import Page, headline, sums, unique
-from hwmodel.views.tables import scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError
-from hwmodel.published import accuracy_percent
+from hwmodel.rerun.tables import scale
+from hwmodel.specs.published import accuracy_percent
 from hwmodel.views.figures.canvas import Style, below, caption, heading, panels, plain_ticks
 from hwmodel.views.figures.points import Point, name_points, scatter
 from hwmodel.views.figures.records import Page, Record, headline, label
-from hwmodel.views.tables import scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hwmodel.errors import DataError
-from hwmodel.evaluation import COLUMNS
-from hwmodel.published import published_tables
-from hwmodel.quantity import ENERGY_UNITS
+from hwmodel.model.evaluate import COLUMNS
+from hwmodel.rerun.tables import COMPARED, NATURE, read_csv
+from hwmodel.specs.published import published_tables
+from hwmodel.specs.quantity import ENERGY_UNITS
 from hwmodel.views.figures.canvas import Style
-from hwmodel.views.tables import COMPARED, NATURE, read_csv
 
 __all__ = [
     "PARTS",

@@ -14,9 +14,10 @@ from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.errors import DataError
-from hwmodel.files import bundled, load
-from hwmodel.hardware import Hardware
-from hwmodel.network import load_network, zoo
+from hwmodel.graph.network import zoo
+from hwmodel.importers.load import load_network
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.hardware import Hardware
 from hwmodel.views.colours import looks
 from hwmodel.views.figures.canvas import GREY, Style, caption, heading, legend, panels, plain_ticks
 from hwmodel.views.figures.points import Point, name_points, scatter

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from hwmodel.evaluation import Report
+from hwmodel.model.evaluate import Report
 from hwmodel.views.explain.explanation import explanation, explanation_markdown
 
 if TYPE_CHECKING:

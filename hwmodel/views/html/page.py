@@ -13,10 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hwmodel.comparison import Comparison
-from hwmodel.evaluation import Report
-from hwmodel.files import NamedSpec
-from hwmodel.provenance import Provenance
+from hwmodel.model.compare import Comparison
+from hwmodel.model.evaluate import Report
+from hwmodel.rerun.tables import NATURE, what
+from hwmodel.specs.files import NamedSpec
+from hwmodel.specs.provenance import Provenance
 from hwmodel.views.colours import part_looks
 from hwmodel.views.html.parts import (
     PARTS,
@@ -29,7 +30,6 @@ from hwmodel.views.html.parts import (
     sentence,
     tiling_lines,
 )
-from hwmodel.views.tables import NATURE, what
 
 __all__ = ["MAX_BYTES", "page"]
 

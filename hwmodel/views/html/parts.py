@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from math import fsum
 from typing import NamedTuple
 
-from hwmodel.comparison import Comparison
-from hwmodel.energy import COMPUTE, Product, Row
-from hwmodel.evaluation import Report
-from hwmodel.layers import PASSES
-from hwmodel.problem import Extents
+from hwmodel.model.compare import Comparison
+from hwmodel.model.energy import COMPUTE, Product, Row
+from hwmodel.model.evaluate import Report
+from hwmodel.rerun.tables import scale, what
 from hwmodel.tiling.tile import Tiling
 from hwmodel.views.colours import look
 from hwmodel.views.html.charts import Segment, Shade, shaded, stacked
-from hwmodel.views.tables import scale, what
+from hwmodel.work.problem import PASSES, Extents
 
 __all__ = ["PARTS", "Group", "HeatMap", "LayerTable", "Member", "TilingLine", "groups", "heat_map"]
 __all__ += ["layer_table", "sentence", "tiling_lines"]

@@ -1,0 +1,1 @@
+"""Networks: layers, nodes, families, and the YAML they are written in."""

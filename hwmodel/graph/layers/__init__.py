@@ -1,0 +1,96 @@
+"""Kinds of layers; `Layer` is any of them, told apart by `kind`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, get_args
+
+from pydantic import Field
+
+from hwmodel.errors import nearest
+from hwmodel.graph.layers.base import INPUT, BaseLayer, Cost, Shape
+from hwmodel.graph.layers.elementwise import (
+    Activation,
+    Add,
+    BatchNorm,
+    Embedding,
+    Function,
+    LayerNorm,
+    Multiply,
+    Scale,
+)
+from hwmodel.graph.layers.products import (
+    AttentionContext,
+    AttentionScores,
+    Conv,
+    ConvTranspose,
+    Linear,
+)
+from hwmodel.graph.layers.reshaping import (
+    AveragePool,
+    Concat,
+    GlobalAveragePool,
+    MaxPool,
+    PixelShuffle,
+    PixelUnshuffle,
+    Reshape,
+    Slice,
+    Source,
+    Uncounted,
+    Upsample,
+)
+
+__all__ = [
+    "INPUT",
+    "KINDS",
+    "Activation",
+    "Add",
+    "AttentionContext",
+    "AttentionScores",
+    "AveragePool",
+    "BaseLayer",
+    "BatchNorm",
+    "Concat",
+    "Conv",
+    "ConvTranspose",
+    "Cost",
+    "Embedding",
+    "GlobalAveragePool",
+    "Layer",
+    "LayerNorm",
+    "Linear",
+    "MaxPool",
+    "Multiply",
+    "PixelShuffle",
+    "PixelUnshuffle",
+    "Reshape",
+    "Scale",
+    "Shape",
+    "Slice",
+    "Source",
+    "Uncounted",
+    "Upsample",
+    "no_such_layer",
+]
+
+_Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
+_Elementwise = BatchNorm | LayerNorm | Activation | Add | Multiply | Scale | Embedding
+_Pool = MaxPool | AveragePool | GlobalAveragePool
+_View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape
+
+_Other = Source | Uncounted
+
+Layer = Annotated[_Product | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")]
+KINDS: dict[type[BaseLayer], str] = {
+    kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
+}
+_WORDS = {"kind": KINDS.values(), "feeds": KINDS.values(), "function": get_args(Function)}
+
+
+def no_such_layer(asked: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each word in what a rule asks of a layer that is true of none."""
+    for name, known in _WORDS.items():
+        for word in asked.get(name) or ():
+            if word not in known:
+                what = "function" if name == "function" else "kind"
+                yield f"no layer is of {what} {word!r}; {nearest(word, known)}"

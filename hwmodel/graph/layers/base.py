@@ -1,0 +1,200 @@
+"""What every kind of layer states and answers.
+
+Shapes are (C, H, W) of one image. A layer is what a network file says of it; everything else
+follows from the shapes it is given. Products are handed on as loop nests. Everything else that a
+layer does is moving elements and small operations on them, which a `Cost` describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from hwmodel.errors import ShapeError
+from hwmodel.specs.files import Name, SpecModel
+from hwmodel.work.problem import LoopNest, Pass
+
+__all__ = ["INPUT", "MAX_EXTENT", "BaseLayer", "Bits", "Cost", "Pair", "Positive", "Shape", "Sides"]
+__all__ += ["Sliding", "reach"]
+
+Shape = tuple[int, int, int]  # C, H, W of one image [elements]
+INPUT = "input"  # what layers call the network's own input
+MAX_EXTENT = 2**31  # the largest dimension, kernel, stride or padding that a file may state
+
+
+class Cost(NamedTuple):
+    """How a layer that only moves treats its tensors: passes over them, and operations.
+
+    Operations are for each element of the output.
+    """
+
+    reads: int = 1  # passes over every input, forward
+    writes: int = 1  # passes over the output, forward
+    adds: int = 0  # additions and comparisons, forward
+    macs: int = 0  # multiplications with an addition, forward
+    specials: int = 0  # exponentials, divisions, roots, forward
+    signal_reads: int = 1  # passes over dO, backward
+    signal_writes: int = 1  # passes over every dI, backward
+    saved_input: int = 0  # passes over the inputs kept from the forward pass
+    saved_output: int = 0  # passes over the output kept from the forward pass
+    signal_adds: int = 0  # the same operations, backward
+    signal_macs: int = 0
+    table_reads: int = 0  # passes over the output's worth of a table's rows (embedding)
+    gradient_adds: int = 0  # additions to the gradient of a table or a constant, backward
+    inference_reads: int | None = None  # where inference needs fewer passes than training
+
+
+def _axes(value: Any, lengths: tuple[int, ...], least: int) -> tuple[int, ...]:
+    """A whole number for all axes, or a list with one for each."""
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    if len(listed) not in lengths:
+        raise ValueError(f"{value!r}: give one number or {' or '.join(map(str, lengths[1:]))}")
+    for number in listed:
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise ValueError(f"{number!r} is no whole number")
+        if not least <= number <= MAX_EXTENT:
+            raise ValueError(f"{number} is not between {least} and {MAX_EXTENT}")
+    return tuple(listed)
+
+
+def _pair(value: Any) -> tuple[int, ...]:
+    pair = _axes(value, (1, 2), 1)
+    return pair * (2 // len(pair))
+
+
+def _sides(value: Any) -> tuple[int, ...]:
+    sides = _axes(value, (1, 2, 4), 0)
+    return sides * (4 // len(sides))
+
+
+def _numbers(longest: int, least: int) -> WithJsonSchema:
+    number = {"type": "integer", "minimum": least}
+    several = {"type": "array", "items": number, "maxItems": longest}
+    return WithJsonSchema({"anyOf": [number, several]})
+
+
+Pair = Annotated[tuple[int, int], BeforeValidator(_pair), _numbers(2, 1)]
+Sides = Annotated[tuple[int, int, int, int], BeforeValidator(_sides), _numbers(4, 0)]
+Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_EXTENT)]
+Bits = Annotated[int, Field(strict=True, ge=1, le=64)]
+
+
+class BaseLayer(SpecModel):
+    """What every kind of layer states; `inputs` defaults to the layer before."""
+
+    name: Name
+    inputs: tuple[Name, ...] | None = Field(default=None, min_length=1)
+    role: Name | None = Field(default=None, description="a word that rules of a method can match")
+    bits: Bits | None = Field(
+        default=None, description="width of an output element that the network itself states [bit]"
+    )
+    shares: Name | None = Field(
+        default=None, description="an earlier layer whose weights it uses, stored once"
+    )
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """Shape of the output. Raises: ShapeError."""
+        return self.one(inputs)
+
+    def weights(self, inputs: Sequence[Shape]) -> int:
+        """Elements of F, the filters of a product."""
+        return 0
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """Elements of what else is learned: biases, scales, shifts and tables."""
+        return 0
+
+    def macs(self, inputs: Sequence[Shape]) -> int:
+        """Multiply-accumulates of one pass over one image, of products only."""
+        return 0
+
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """Terms of +-1 that an element of the output can be the sum of, given the inputs'."""
+        return max(before, default=1)
+
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+        """The products of a training iteration, by pass; empty for a layer that only moves."""
+        return {}
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost | None:
+        """How a layer that only moves does so; None for a product, or where nothing moves."""
+        return None
+
+    def one(self, inputs: Sequence[Shape]) -> Shape:
+        """The only input. Raises: ShapeError where there are more."""
+        return inputs[0] if len(inputs) == 1 else self.exactly(1, inputs)[0]
+
+    def exactly(self, number: int, inputs: Sequence[Shape]) -> Sequence[Shape]:
+        """The inputs. Raises: ShapeError where they are not `number`."""
+        if len(inputs) != number:
+            raise ShapeError(
+                f"layer {self.name}: takes {number} input{'s' * (number > 1)}, "
+                f"is given {len(inputs)}"
+            )
+        return inputs
+
+    def alike(self, inputs: Sequence[Shape]) -> Shape:
+        """The shape that all inputs have. Raises: ShapeError where they differ."""
+        for shape in inputs[1:]:
+            if shape != inputs[0]:
+                raise ShapeError(
+                    f"layer {self.name}: its inputs differ in shape, {inputs[0]} and {shape}"
+                )
+        return inputs[0]
+
+    def broadcast(self, inputs: Sequence[Shape]) -> Shape:
+        """The shape that inputs have together, of which some may be 1 long along some axes.
+
+        Raises: ShapeError where two differ and neither is 1.
+        """
+        C, H, W = (max(lengths) for lengths in zip(*inputs, strict=True))
+        for shape in inputs:
+            if any(a not in (1, b) for a, b in zip(shape, (C, H, W), strict=True)):
+                return self.alike(inputs)
+        return C, H, W
+
+
+def reach(kernel: int, dilation: int) -> int:
+    """Rows from the first to the last tap."""
+    return dilation * (kernel - 1) + 1
+
+
+class Sliding(BaseLayer):
+    """A window that slides over rows and columns."""
+
+    kernel: Pair
+    padding: Sides = Field(default=(0, 0, 0, 0), description="all; rows, columns; or t, l, b, r")
+
+    def slide(
+        self,
+        shape: Shape,
+        stride: tuple[int, int],
+        dilation: tuple[int, int] = (1, 1),
+        *,
+        partial: bool = False,
+    ) -> tuple[int, int]:
+        """Positions of the window along rows and columns.
+
+        A last partial step is dropped, or taken where `partial`. Raises: ShapeError.
+        """
+        kernel, padding, sizes = self.kernel, self.padding, []
+        for axis, size in enumerate(shape[1:]):
+            span = reach(kernel[axis], dilation[axis])
+            padded = size + padding[axis] + padding[axis + 2]
+            if span > padded:
+                word = ("rows", "columns")[axis]
+                raise ShapeError(
+                    f"layer {self.name}: the effective kernel spans {span} {word}, more than the "
+                    f"{padded} of its input {shape} with padding {list(self.padding)}"
+                )
+            steps = padded - span
+            sizes.append((-(-steps // stride[axis]) if partial else steps // stride[axis]) + 1)
+        return sizes[0], sizes[1]
+
+    @property
+    def window(self) -> int:
+        """Elements under the window in one channel."""
+        return prod(self.kernel)

@@ -1,0 +1,280 @@
+"""Layers that multiply: convolutions, linear layers and the two products of attention."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from math import prod
+from typing import Literal
+
+from pydantic import Field
+
+from hwmodel.errors import ShapeError
+from hwmodel.graph.layers.base import BaseLayer, Bits, Pair, Positive, Shape, Sides, Sliding, reach
+from hwmodel.specs.files import Flag
+from hwmodel.work.problem import PASSES, Extents, LoopNest, Pass, Tensor, Window
+
+__all__ = ["AttentionContext", "AttentionScores", "Conv", "ConvTranspose", "Linear"]
+
+
+class _Channelled(Sliding):
+    """What a convolution and its transpose have in common."""
+
+    channels: Positive
+    stride: Pair = (1, 1)
+    dilation: Pair = (1, 1)
+    groups: Positive = 1
+    bias: Flag = False
+    weight_bits: Bits | None = Field(
+        default=None, description="width of a weight that the network itself states [bit]"
+    )
+
+    def weights(self, inputs: Sequence[Shape]) -> int:
+        """M * C/g * HF * WF."""
+        return self.channels * (self.one(inputs)[0] // self.groups) * self.window
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """M biases, if any."""
+        return self.channels * self.bias
+
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """C/g * HF * WF, each a product of operands taken as +-1."""
+        return self.weights(inputs) // self.channels
+
+    def _check_groups(self, shape: Shape) -> None:
+        if self.groups == 1:
+            return
+        for word, channels in (("input", shape[0]), ("output", self.channels)):
+            if channels % self.groups:
+                raise ShapeError(
+                    f"layer {self.name}: groups {self.groups} does not divide the {channels} "
+                    f"{word} channels (input {shape}, channels {self.channels})"
+                )
+
+    def _windows(self, axis: int, size: int, out: int) -> dict[Pass, Window]:
+        """The windows of the convolution from `size` to `out` rows."""
+        step, dilation = self.stride[axis], self.dilation[axis]
+        before, after = self.padding[axis], self.padding[axis + 2]
+        span = reach(self.kernel[axis], dilation) - 1
+        return {
+            "forward": Window(size, step, dilation, before, after),
+            "backward_input": Window(out, 1, dilation, span - before, span - after, step),
+            "backward_weight": Window(size, dilation, step, before, after),
+        }
+
+
+class Conv(_Channelled):
+    """A 2-D convolution to `channels` channels."""
+
+    kind: Literal["conv"]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(M, HO, WO): HO = floor((H + p1 + p2 - d (K - 1) - 1) / s) + 1. Raises: ShapeError."""
+        shape = self.one(inputs)
+        self._check_groups(shape)
+        return self.channels, *self.slide(shape, self.stride, self.dilation)
+
+    def macs(self, inputs: Sequence[Shape]) -> int:
+        """M * C/g * HF * WF * HO * WO."""
+        return self.weights(inputs) * prod(self.output_shape(inputs)[1:])
+
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+        """The three convolutions of a training iteration (spec section 2).
+
+        forward: O[n,m] = sum over c, taps of I[n,c] F[m,c].
+        backward_input: dI[n,c] = sum over m, taps of dO[n,m] F[m,c], the kernel turned round; of
+            the dO spread out by the stride only every s-th position is a row.
+        backward_weight: dF[m,c] = sum over n, positions of I[n,c] dO[n,m]: C images of N channels
+            under M filters as large as dO, stride and dilation changing places.
+        """
+        (C, H, W), (M, HO, WO), g = self.one(inputs), self.output_shape(inputs), self.groups
+        (HF, WF), N = self.kernel, batch
+        C, M = C // g, M // g
+        height, width = self._windows(0, H, HO), self._windows(1, W, WO)
+        extents = {
+            "forward": Extents(N, M, C, HO, WO, HF, WF),
+            "backward_input": Extents(N, C, M, H, W, HF, WF),
+            "backward_weight": Extents(C, M, N, HF, WF, HO, WO),
+        }
+        return {p: LoopNest(extents[p], height[p], width[p], g, PASSES[p]) for p in PASSES}
+
+
+class ConvTranspose(_Channelled):
+    """The transpose of a convolution: its forward pass is that convolution's backward_input."""
+
+    kind: Literal["conv-transpose"]
+    output_padding: Sides = Field(
+        default=(0, 0, 0, 0), description="rows, columns added at the end"
+    )
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(M, HO, WO): HO = (H - 1) s - p1 - p2 + d (K - 1) + 1 + extra. Raises: ShapeError."""
+        shape = self.one(inputs)
+        self._check_groups(shape)
+        sizes = [
+            (size - 1) * self.stride[axis]
+            - self.padding[axis]
+            - self.padding[axis + 2]
+            + reach(self.kernel[axis], self.dilation[axis])
+            + self.output_padding[axis]
+            for axis, size in enumerate(shape[1:])
+        ]
+        if min(sizes) < 1:
+            raise ShapeError(
+                f"layer {self.name}: its input {shape} with padding {list(self.padding)} "
+                f"leaves an output of {sizes[0]} x {sizes[1]}"
+            )
+        return self.channels, sizes[0], sizes[1]
+
+    def macs(self, inputs: Sequence[Shape]) -> int:
+        """M * C/g * HF * WF * H * W: those of the convolution it transposes."""
+        return self.weights(inputs) * prod(self.one(inputs)[1:])
+
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+        """The passes of the transposed convolution, forward and backward_input exchanged.
+
+        That convolution takes M channels of O to C channels of I; its filters are F.
+        """
+        (C, H, W), (M, HO, WO), g = self.one(inputs), self.output_shape(inputs), self.groups
+        (HF, WF), N = self.kernel, batch
+        C, M = C // g, M // g
+        height, width = self._windows(0, HO, H), self._windows(1, WO, W)
+        nests: dict[Pass, tuple[Pass, Extents, tuple[Tensor, Tensor, Tensor]]] = {
+            "forward": ("backward_input", Extents(N, M, C, HO, WO, HF, WF), PASSES["forward"]),
+            "backward_input": ("forward", Extents(N, C, M, H, W, HF, WF), PASSES["backward_input"]),
+            # dO is what the filter slides over here, and I what slides.
+            "backward_weight": (
+                "backward_weight",
+                Extents(M, C, N, HF, WF, H, W),
+                ("dO", "I", "dF"),
+            ),
+        }
+        return {p: LoopNest(e, height[q], width[q], g, t) for p, (q, e, t) in nests.items()}
+
+
+class Linear(BaseLayer):
+    """A fully connected layer over all elements of its input, or over the channels of each place.
+
+    Sequences have the shape (features, tokens, 1) and use `over: channels`.
+    """
+
+    kind: Literal["linear"]
+    features: Positive
+    over: Literal["all", "channels"] = "all"
+    bias: Flag = False
+    weight_bits: Bits | None = Field(
+        default=None, description="width of a weight that the network itself states [bit]"
+    )
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(M, 1, 1), or (M, H, W) over channels."""
+        _, H, W = self._seen(inputs)
+        return self.features, H, W
+
+    def weights(self, inputs: Sequence[Shape]) -> int:
+        """M * C, with C all elements of the input or its channels."""
+        return self.features * self._seen(inputs)[0]
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """M biases, if any."""
+        return self.features * self.bias
+
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """C, each a product of operands taken as +-1."""
+        return self.weights(inputs) // self.features
+
+    def macs(self, inputs: Sequence[Shape]) -> int:
+        """M * C at each place."""
+        return self.weights(inputs) * prod(self._seen(inputs)[1:])
+
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+        """A convolution on one pixel with a kernel of one tap; places are further images."""
+        C, H, W = self._seen(inputs)
+        pixel = Conv(name=self.name, kind="conv", channels=self.features, kernel=(1, 1))
+        return pixel.loops([(C, 1, 1)], batch * H * W)
+
+    def _seen(self, inputs: Sequence[Shape]) -> Shape:
+        shape = self.one(inputs)
+        return shape if self.over == "channels" else (prod(shape), 1, 1)
+
+
+class _Attention(BaseLayer):
+    """A product of two activations, head by head: the second takes the filters' role.
+
+    Nothing of it is shared between images or heads, which therefore are groups.
+    """
+
+    heads: Positive
+
+    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
+        """C of one head."""
+        return self._head(inputs).C
+
+    def macs(self, inputs: Sequence[Shape]) -> int:
+        """Heads * queries * M * C of one head."""
+        n = self._head(inputs)
+        return self.heads * n.N * n.M * n.C
+
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+        """The product, and its derivatives by the first and the second operand."""
+        n, one = self._head(inputs), Window(1)
+        extents: dict[Pass, Extents] = {
+            "forward": n,
+            "backward_input": n._replace(M=n.C, C=n.M),
+            "backward_weight": n._replace(N=n.C, C=n.N),
+        }
+        groups = batch * self.heads
+        return {p: LoopNest(e, one, one, groups, PASSES[p]) for p, e in extents.items()}
+
+    @abstractmethod
+    def _head(self, inputs: Sequence[Shape]) -> Extents:
+        """The product of one head."""
+
+    def _split(self, channels: int, shape: Shape) -> int:
+        if channels % self.heads:
+            raise ShapeError(
+                f"layer {self.name}: {self.heads} heads do not divide the channels of {shape}"
+            )
+        return channels // self.heads
+
+
+class AttentionScores(_Attention):
+    """Q K^T: queries (D, L, 1) and keys (D, S, 1) give scores (heads, L, S)."""
+
+    kind: Literal["attention-scores"]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(heads, L, S). Raises: ShapeError."""
+        (D, L, W), keys = self.exactly(2, inputs)
+        if keys[0] != D or (W, keys[2]) != (1, 1):
+            raise ShapeError(
+                f"layer {self.name}: queries {inputs[0]} and keys {keys} are not "
+                "(D, L, 1) and (D, S, 1)"
+            )
+        self._split(D, inputs[0])
+        return self.heads, L, keys[1]
+
+    def _head(self, inputs: Sequence[Shape]) -> Extents:
+        heads, L, S = self.output_shape(inputs)
+        return Extents(L, S, inputs[0][0] // heads, 1, 1, 1, 1)
+
+
+class AttentionContext(_Attention):
+    """P V: weights (heads, L, S) and values (D, S, 1) give the context (D, L, 1)."""
+
+    kind: Literal["attention-context"]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(D, L, 1). Raises: ShapeError."""
+        (heads, L, S), values = self.exactly(2, inputs)
+        if (heads, S, 1) != (self.heads, values[1], values[2]):
+            raise ShapeError(
+                f"layer {self.name}: weights {inputs[0]} and values {values} are not "
+                f"({self.heads}, L, S) and (D, S, 1)"
+            )
+        self._split(values[0], values)
+        return values[0], L, 1
+
+    def _head(self, inputs: Sequence[Shape]) -> Extents:
+        D, L, _ = self.output_shape(inputs)
+        return Extents(L, D // self.heads, inputs[0][2], 1, 1, 1, 1)

@@ -1,0 +1,222 @@
+"""Layers that change the shape: pools, shuffles, joins and cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal
+
+from pydantic import Field
+
+from hwmodel.errors import ShapeError
+from hwmodel.graph.layers.base import BaseLayer, Cost, Pair, Positive, Shape, Sliding
+from hwmodel.specs.files import Flag, Text, Whole
+
+__all__ = ["AveragePool", "Concat", "GlobalAveragePool", "MaxPool", "PixelShuffle", "Reshape"]
+__all__ += ["Slice", "Source", "Uncounted", "Upsample"]
+
+
+class _Pool(Sliding):
+    """A window whose `stride` defaults to its size."""
+
+    stride: Pair | None = None
+    partial: Flag = Field(default=False, description="whether a last partial step counts")
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C, HO, WO). Raises: ShapeError."""
+        shape = self.one(inputs)
+        return shape[0], *self.slide(shape, self.stride or self.kernel, partial=self.partial)
+
+
+class MaxPool(_Pool):
+    """The largest element under each window."""
+
+    kind: Literal["max-pool"]
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Comparisons within the window; backward needs which element it was (the output)."""
+        return Cost(adds=self.window - 1, saved_output=1)
+
+
+class AveragePool(_Pool):
+    """The mean under each window."""
+
+    kind: Literal["average-pool"]
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Additions within the window and a factor; backward, the factor."""
+        return Cost(adds=self.window - 1, macs=1, signal_macs=1)
+
+
+class GlobalAveragePool(BaseLayer):
+    """The mean of each channel."""
+
+    kind: Literal["global-average-pool"]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C, 1, 1)."""
+        return self.one(inputs)[0], 1, 1
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Additions over the channel and a factor; backward, the factor."""
+        return Cost(adds=prod(self.one(inputs)[1:]) - 1, macs=1, signal_macs=1)
+
+
+class PixelShuffle(BaseLayer):
+    """Channels to places: (C f^2, H, W) gives (C, f H, f W)."""
+
+    kind: Literal["pixel-shuffle"]
+    factor: Positive
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C / f^2, f H, f W). Raises: ShapeError."""
+        (C, H, W), f = self.one(inputs), self.factor
+        if C % f**2:
+            raise ShapeError(
+                f"layer {self.name}: factor {f} squared does not divide the {C} channels"
+            )
+        return C // f**2, f * H, f * W
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Every word is read and written; nothing is fused."""
+        return Cost()
+
+
+class PixelUnshuffle(BaseLayer):
+    """Places to channels: (C, f H, f W) gives (C f^2, H, W)."""
+
+    kind: Literal["pixel-unshuffle"]
+    factor: Positive
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C f^2, H / f, W / f). Raises: ShapeError."""
+        (C, H, W), f = self.one(inputs), self.factor
+        if H % f or W % f:
+            raise ShapeError(
+                f"layer {self.name}: factor {f} does not divide the rows and columns of {(C, H, W)}"
+            )
+        return C * f**2, H // f, W // f
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Every word is read and written; nothing is fused."""
+        return Cost()
+
+
+class Upsample(BaseLayer):
+    """Larger images by repetition or by interpolation."""
+
+    kind: Literal["upsample"]
+    size: Pair | None = Field(default=None, description="rows and columns of the output")
+    factor: Positive | None = None
+    interpolation: Literal["nearest", "bilinear"] = "nearest"
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(C, size), or (C, f H, f W). Raises: ShapeError."""
+        C, H, W = self.one(inputs)
+        if (self.size is None) == (self.factor is None):
+            raise ShapeError(f"layer {self.name}: give either size or factor")
+        rows, columns = self.size or (H * (self.factor or 1), W * (self.factor or 1))
+        return C, rows, columns
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Bilinear: a weighted sum of four neighbours."""
+        macs = 4 if self.interpolation == "bilinear" else 0
+        return Cost(macs=macs, signal_macs=macs, signal_adds=1)
+
+
+class Concat(BaseLayer):
+    """Channels, or rows (tokens), of several tensors one after the other."""
+
+    kind: Literal["concat"]
+    inputs: tuple[str, ...] = Field(min_length=2, max_length=1024)
+    axis: Literal["channels", "rows"] = "channels"
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(sum of C, H, W), or (C, sum of H, W). Raises: ShapeError."""
+        along, others = (0, "rows or columns") if self.axis == "channels" else (1, "other axes")
+        sizes = list(inputs[0])
+        for shape in inputs[1:]:
+            if any(shape[axis] != sizes[axis] for axis in range(3) if axis != along):
+                raise ShapeError(
+                    f"layer {self.name}: cannot join {inputs[0]} and {shape}, "
+                    f"which differ in {others}"
+                )
+            sizes[along] += shape[along]
+        return sizes[0], sizes[1], sizes[2]
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Every word is read and written; nothing is fused."""
+        return Cost()
+
+
+class Slice(BaseLayer):
+    """Channels or rows (tokens) `start` to `stop` - 1; a view, nothing moves."""
+
+    kind: Literal["slice"]
+    start: Whole = Field(ge=0)
+    stop: Positive
+    axis: Literal["channels", "rows"] = "channels"
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(stop - start, H, W), or (C, stop - start, W). Raises: ShapeError."""
+        shape = self.one(inputs)
+        length = self.stop - self.start
+        if not self.start < self.stop <= shape[0 if self.axis == "channels" else 1]:
+            raise ShapeError(
+                f"layer {self.name}: {self.axis} {self.start} to {self.stop} of an input {shape}"
+            )
+        return (length, *shape[1:]) if self.axis == "channels" else (shape[0], length, shape[2])
+
+
+class Reshape(BaseLayer):
+    """The same elements in another shape; a view, nothing moves."""
+
+    kind: Literal["reshape"]
+    shape: tuple[Positive, Positive, Positive]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """`shape`. Raises: ShapeError."""
+        given = self.one(inputs)
+        if prod(given) != prod(self.shape):
+            raise ShapeError(
+                f"layer {self.name}: {given} has {prod(given):,} elements, {self.shape} has "
+                f"{prod(self.shape):,}"
+            )
+        return self.shape
+
+
+class Source(BaseLayer):
+    """A tensor that no layer computes: a further input of the network, or a learned constant."""
+
+    kind: Literal["source"]
+    shape: tuple[Positive, Positive, Positive]
+    learned: Flag = Field(default=False, description="position embeddings, a class token")
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """`shape`. Raises: ShapeError where it is given inputs."""
+        self.exactly(0, inputs)
+        return self.shape
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """All of its elements, if learned."""
+        return prod(self.shape) * self.learned
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost | None:
+        """Nothing forward: who takes it reads it. If learned, its signals summed over images."""
+        if not self.learned:
+            return None
+        return Cost(reads=0, writes=0, signal_reads=0, signal_writes=0, gradient_adds=1)
+
+
+class Uncounted(BaseLayer):
+    """An operator that has no model: its output's shape is known, its cost is listed as missing."""
+
+    kind: Literal["uncounted"]
+    operator: Text
+    shape: tuple[Positive, Positive, Positive] | None = Field(
+        default=None, description="of its output; left out, that of its first input"
+    )
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """As stated, or as the first input's."""
+        return self.shape or inputs[0]

@@ -1,0 +1,267 @@
+"""A network: layers whose inputs are named, tensors on the edges, shapes inferred.
+
+A user's network is one flat YAML file, or an ONNX file. A bundled one is a line of
+`families/zoo.yaml`: a family, which is a Python module that wires the layers, and its arguments.
+In a file, `repeat: n` around a list of layers stands for the list n times over; it is the only
+construct, and it is gone once the file is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from pydantic import Discriminator, Field, Tag, field_validator
+
+from hwmodel.errors import ShapeError, SpecError, near
+from hwmodel.graph.layers import INPUT, Layer, Shape
+from hwmodel.graph.layers.base import MAX_EXTENT
+from hwmodel.graph.node import Node
+from hwmodel.graph.zoo import member, zoo
+from hwmodel.specs.files import (
+    Name,
+    NamedSpec,
+    SpecModel,
+    Whole,
+    validate,
+)
+
+__all__ = ["BEFORE", "INPUT", "Network", "NetworkFile", "Repeat", "family_member", "zoo"]
+
+BEFORE = "before"  # what layers of a repeated list call what comes into their round
+MAX_LAYERS = 10_000
+Positive = Annotated[Whole, Field(ge=1, le=MAX_EXTENT)]
+
+
+class _Placed(NamedTuple):
+    """A layer whose inputs are found and whose shapes are known."""
+
+    layer: Layer
+    inputs: tuple[str, ...]
+    input_shapes: tuple[Shape, ...]
+    output_shape: Shape
+
+
+# Kinds behind which the tensor is the same to its reader, but for its shape.
+_SEEN_THROUGH = frozenset({"max-pool", "reshape", "slice", "pixel-shuffle", "pixel-unshuffle"})
+
+
+class Network(NamedSpec):
+    """Layers in an order in which each comes after its inputs."""
+
+    KIND: ClassVar[str] = "network"
+    FOLDER: ClassVar[str] = "graph/families"
+
+    input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
+    layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
+
+    @field_validator("layers", mode="after")
+    @classmethod
+    def _shortest(cls, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+        """An input that is the layer before goes without saying, so that equal graphs are equal."""
+        befores = [INPUT, *(layer.name for layer in layers)]
+        return tuple(
+            layer.model_copy(update={"inputs": None}) if layer.inputs == (before,) else layer
+            for layer, before in zip(layers, befores, strict=False)
+        )
+
+    def nodes(self, omitted: frozenset[str] = frozenset()) -> tuple[Node, ...]:
+        """Every layer at its place; layers of the `omitted` kinds are as if not there.
+
+        A layer with a role has its own reason to be there, and stays.
+
+        Raises: ShapeError for a name used twice, an input that does not come before, or shapes
+            that do not fit.
+        """
+        placed = self._placed(omitted)
+        weighted = [p.layer.name for p in placed if p.layer.weights(p.input_shapes)]
+        # A network with one such layer has its first and last in one: it counts as the first.
+        ends = {weighted[-1]: "last", weighted[0]: "first"} if weighted else {}
+        takers: dict[str, list[Layer]] = {}
+        for p in placed:
+            for name in p.inputs:
+                takers.setdefault(name, []).append(p.layer)
+        feeds: dict[str, tuple[str, ...]] = {}
+        for p in reversed(placed):
+            kinds: dict[str, None] = {}
+            for taker in takers.get(p.layer.name, ()):
+                through = taker.kind in _SEEN_THROUGH
+                kinds |= dict.fromkeys(feeds[taker.name] if through else (taker.kind,))
+            feeds[p.layer.name] = tuple(kinds)
+        terms: dict[str, int] = {INPUT: 1}
+        learned = {INPUT: False}
+        stated = {INPUT: None} | {p.layer.name: p.layer.bits for p in placed}
+        nodes = []
+        for p in placed:
+            name = p.layer.name
+            before = [terms[i] for i in p.inputs]
+            terms[name] = p.layer.terms(p.input_shapes, before)
+            signal_to = tuple(learned[i] for i in p.inputs)
+            own = p.layer.weights(p.input_shapes) + p.layer.other_parameters(p.input_shapes)
+            learned[name] = own > 0 or any(signal_to)
+            position = ends.get(name, "middle")
+            consumers = tuple(takers.get(name, ()))
+            most = max(before, default=1)
+            bits = tuple(stated[i] for i in p.inputs)
+            nodes.append(
+                Node(*p, position, feeds[name], consumers, most, terms[name], signal_to, bits)
+            )
+        return tuple(nodes)
+
+    def _placed(self, omitted: frozenset[str]) -> list[_Placed]:
+        """Layers with their inputs' names and shapes resolved."""
+        walk = _Walk(omitted, {INPUT: self.input}, {INPUT: INPUT})
+        before = INPUT
+        for place, layer in enumerate(self.layers):
+            try:
+                walk.add(layer, before)
+            except ShapeError as error:
+                error.where, error.place = error.where or self.name, place
+                raise
+            before = layer.name
+        return list(walk.placed.values())
+
+
+@dataclass
+class _Walk:
+    """What is known of a network's layers on the way from the first to the last."""
+
+    omitted: frozenset[str]  # kinds of layers that are as if not there
+    shapes: dict[str, Shape]
+    stands_for: dict[str, str]  # an omitted layer stands for its input, any other for itself
+    placed: dict[str, _Placed] = field(default_factory=dict)
+
+    def add(self, layer: Layer, before: str) -> None:
+        """Place the next layer; `before` is the one before it. Raises: ShapeError."""
+        if layer.name == INPUT:
+            raise ShapeError(f"{INPUT!r} is the network's own input, no layer")
+        if layer.name in self.shapes:
+            raise ShapeError(f"two layers are called {layer.name!r}")
+        inputs = layer.inputs or (() if layer.kind == "source" else (before,))
+        unknown = next((name for name in inputs if name not in self.shapes), None)
+        if unknown is not None:
+            close = near(unknown, self.shapes)
+            hint = f"; did you mean {close!r}?" if close else ""
+            raise ShapeError(
+                f"layer {layer.name} takes {unknown!r}, which is no layer before it{hint}"
+            )
+        given = tuple(self.shapes[name] for name in inputs)
+        shape = self.shapes[layer.name] = layer.output_shape(given)
+        if max(shape) > MAX_EXTENT:
+            raise ShapeError(
+                f"layer {layer.name}: its output {shape} is longer than {MAX_EXTENT:,}"
+            )
+        found = tuple(self.stands_for[name] for name in inputs)
+        gone = layer.kind in self.omitted and layer.role is None and len(found) == 1
+        self.stands_for[layer.name] = found[0] if gone else layer.name
+        if layer.shares:
+            self._check_shared(layer, layer.shares, given)
+        if not gone:
+            self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
+
+    def _check_shared(self, layer: Layer, shares: str, given: tuple[Shape, ...]) -> None:
+        """See that the layer whose weights are used has as many. Raises: ShapeError."""
+        owner = self.placed.get(shares)
+        wanted = layer.weights(given) or layer.other_parameters(given)
+        own = owner and (
+            owner.layer.weights(owner.input_shapes),
+            owner.layer.other_parameters(owner.input_shapes),
+        )
+        if not own or wanted not in own:
+            raise ShapeError(
+                f"layer {layer.name} shares {wanted:,} weights of {shares!r}, "
+                f"which is no layer before it that has as many"
+            )
+
+
+class Repeat(SpecModel):
+    """The same layers several times over.
+
+    In round k (from `first`) a layer of the list is called `<name>.<k>.<its name>`. As an input,
+    the name of a layer of the list means that of the same round, `before` what stands before the
+    round (the last layer of the round before), any other name a layer outside.
+    """
+
+    name: Name
+    repeat: Annotated[Whole, Field(ge=1, le=MAX_LAYERS)] = Field(description="how many rounds")
+    first: Annotated[Whole, Field(ge=0, le=MAX_LAYERS)] = Field(
+        default=0, description="number of the first round"
+    )
+    layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
+
+    @field_validator("layers", mode="after")
+    @classmethod
+    def _before_is_taken(cls, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+        if any(layer.name == BEFORE for layer in layers):
+            raise ValueError(f"no layer of the list may be called {BEFORE!r}, which means another")
+        return layers
+
+    def rounds(self, before: str) -> Iterator[Layer]:
+        """The layers one by one; `before` is the layer before the list."""
+        own = {layer.name for layer in self.layers}
+        for k in range(self.first, self.first + self.repeat):
+            known = {name: f"{self.name}.{k}.{name}" for name in own} | {BEFORE: before}
+            for layer in self.layers:
+                yield renamed(layer, known)
+            before = known[self.layers[-1].name]
+
+
+def renamed(layer: Layer, names: Mapping[str, str]) -> Layer:
+    """The same layer, its name and the names it refers to replaced where `names` knows them."""
+    new = {"name": names.get(layer.name, layer.name)}
+    inputs = layer.inputs and tuple(names.get(name, name) for name in layer.inputs)
+    shares = layer.shares and names.get(layer.shares, layer.shares)
+    return layer.model_copy(update={**new, "inputs": inputs, "shares": shares})
+
+
+def _entry(value: Any) -> str:
+    """Which of the two an entry of a network file is."""
+    repeats = "repeat" in value if isinstance(value, dict) else isinstance(value, Repeat)
+    return "repeated list" if repeats else "one layer"
+
+
+Entry = Annotated[
+    Annotated[Layer, Tag("one layer")] | Annotated[Repeat, Tag("repeated list")],
+    Discriminator(_entry),
+]
+
+
+class NetworkFile(NamedSpec):
+    """A network as a file says it."""
+
+    KIND: ClassVar[str] = Network.KIND
+    FOLDER: ClassVar[str] = Network.FOLDER
+
+    input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
+    layers: tuple[Entry, ...] = Field(min_length=1, max_length=MAX_LAYERS)
+
+    def network(self) -> Network:
+        """With every repeated list written out. Raises: SpecError where that is too long."""
+        lengths = [e.repeat * len(e.layers) if isinstance(e, Repeat) else 1 for e in self.layers]
+        if sum(lengths) > MAX_LAYERS:
+            raise SpecError(f"{self.name}: {sum(lengths):,} layers; at most {MAX_LAYERS:,}")
+        layers: list[Layer] = []
+        for entry in self.layers:
+            before = layers[-1].name if layers else INPUT
+            layers += entry.rounds(before) if isinstance(entry, Repeat) else [entry]
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return Network(**fields | {"layers": tuple(layers)})
+
+    def way_to(self, place: int) -> tuple[str | int, ...]:
+        """The way in the file to the layer that stands at `place` once lists are written out."""
+        for number, entry in enumerate(self.layers):
+            length = entry.repeat * len(entry.layers) if isinstance(entry, Repeat) else 1
+            if place < length:
+                inner = place % len(entry.layers) if isinstance(entry, Repeat) else None
+                return ("layers", number, *(() if inner is None else ("layers", inner)))
+            place -= length
+        return ("layers",)
+
+
+def family_member(name: str, changes: Mapping[str, Any] | None = None) -> Network:
+    """A bundled network, some arguments of its family changed.
+
+    Raises: NameUnknown; SpecError for an argument that its family does not have or cannot take.
+    """
+    return validate(Network, member(name, changes or {}), f"network {name}")

@@ -1,0 +1,75 @@
+"""The network behind a word: a bundled name, a YAML file, an ONNX file, or a network itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hwmodel.errors import ShapeError, SpecError, near
+from hwmodel.graph.network import BEFORE, Network, NetworkFile, Repeat, family_member
+from hwmodel.specs.arguments import expect
+from hwmodel.specs.files import is_path, read_yaml, validate
+from hwmodel.specs.mistakes import line_of
+
+__all__ = ["load_network"]
+
+
+def load_network(
+    what: str | Path | Network, input_shapes: Mapping[str, Sequence[int]] | None = None
+) -> Network:
+    """The network behind a bundled name, a path to a YAML or ONNX file, or a network itself.
+
+    Args:
+        input_shapes: of an ONNX file's inputs that leave dimensions open.
+
+    Raises: NameUnknown, SpecError, ShapeError; HwmodelError for what is neither.
+    """
+    expect((str, Path, Network), "network", what, "a name, a path or a Network")
+    if isinstance(what, (str, Path)) and str(what).lower().endswith(".onnx"):
+        from hwmodel.importers.onnx import from_onnx
+
+        return from_onnx(what, input_shapes)
+    if input_shapes:
+        named = what.name if isinstance(what, Network) else what
+        raise SpecError(f"{named}: input shapes are given for ONNX files only")
+    if isinstance(what, str) and not is_path(what):
+        network = family_member(what)
+    elif isinstance(what, Network):
+        network = what
+    else:
+        return _read(Path(what))
+    network.nodes()  # a wrong graph is refused where it is read
+    return network
+
+
+def _read(path: Path) -> Network:
+    """The network of a YAML file; what is wrong with its graph is told with the line."""
+    values = read_yaml(path)
+    file = validate(NetworkFile, values, path)
+    network = file.network()
+    try:
+        network.nodes()
+    except ShapeError as error:
+        if error.place is not None:
+            way = file.way_to(error.place)
+            error.where = f"{path}:{line_of(values, way)}"
+            error.args = (_as_in_the_list(error.args[0], file, way),)
+        raise
+    return network
+
+
+def _as_in_the_list(said: str, file: NetworkFile, way: Sequence[str | int]) -> str:
+    """What is said of a layer's input, with the nearest name of the repeated list that it is in.
+
+    Written out, its layers have longer names, and `before` is gone.
+    """
+    if len(way) < 4:
+        return said
+    entry = file.layers[int(way[1])]
+    assert isinstance(entry, Repeat)  # nothing else has a way that is so long
+    known = [BEFORE, *(layer.name for layer in entry.layers)]
+    for name in entry.layers[int(way[3])].inputs or ():
+        close = near(name, known)
+        if close and name not in known and f"takes {name!r}" in said:
+            return f"{said.partition('; did you mean')[0]}; did you mean {close!r}?"
+    return said

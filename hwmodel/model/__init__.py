@@ -1,0 +1,1 @@
+"""The line: widths, work, entries, ledger, prices; evaluation and comparison."""

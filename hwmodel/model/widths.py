@@ -1,0 +1,277 @@
+"""How wide every tensor of a network is under a method: its rules, applied to the layers.
+
+The first rule that matches a layer applies, and a layer that none matches is an error. Widths
+that are a matter of accounting (the full-precision word, the Boolean signal) are looked up there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
+
+from hwmodel.errors import SpecError, SpecWarning
+from hwmodel.graph.layers import no_such_layer
+from hwmodel.graph.network import INPUT
+from hwmodel.graph.node import Node
+from hwmodel.importers.load import load_network
+from hwmodel.model.measured import LayerMeasures, Measures
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import NamedSpec, bundled, load
+from hwmodel.specs.method import (
+    AS_INPUT,
+    Arithmetic,
+    ExtraWork,
+    LayerRule,
+    Method,
+    TensorRule,
+    Update,
+    Where,
+    referred,
+)
+from hwmodel.specs.provenance import Input, input_of
+from hwmodel.work.problem import Pass
+
+__all__ = ["Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits", "matches"]
+__all__ += ["method_inputs", "method_specs", "tell_doubts", "treatment"]
+
+Rule = TypeVar("Rule", LayerRule, TensorRule)
+
+
+class Edge(NamedTuple):
+    """One tensor of the graph: the output of a layer."""
+
+    bits: int  # of an element going forward [bit]
+    signal_bits: int  # of an element of the signal that comes back [bit]
+    sum_bits: int  # of the +-1 sum that it is or was taken from [bit]
+    floating: bool = False  # whether words narrower than full precision are floating-point
+    copies: tuple[int, ...] = ()  # narrower widths at which products read it [bit]
+
+    def also_read(self, treatment: Treatment) -> Edge:
+        """With the copy that products with such a treatment read, if it is narrower."""
+        copies = {*self.copies, treatment.read(self.bits)} - {self.bits}
+        return self._replace(copies=tuple(sorted(copies)))
+
+
+class Treatment(NamedTuple):
+    """What a method does with the products of one layer."""
+
+    weight_bits: int
+    weight_signal_bits: int
+    arithmetic: dict[Pass, Arithmetic]
+    update: Update
+    input_bits: int | None = None  # at most what the products read of an element; None: all of it
+
+    def read(self, bits: int) -> int:
+        """What the products read of an element of a tensor of `bits` [bit]."""
+        return min(bits, self.input_bits or bits)
+
+
+def matches(where: Where, node: Node) -> bool:
+    """Whether a rule means the layer at `node`; of what it feeds, all must be among `feeds`."""
+    has = {
+        "kind": node.layer.kind,
+        "position": node.position,
+        "role": node.layer.role,
+        "function": getattr(node.layer, "function", None),
+    }
+    if any(
+        wanted is not None and has[name] not in wanted
+        for name in has
+        for wanted in [getattr(where, name)]
+    ):
+        return False
+    if where.stated is not None and where.stated != _is_stated(node):
+        return False
+    return where.feeds is None or (bool(node.feeds) and set(node.feeds) <= set(where.feeds))
+
+
+def _is_stated(node: Node) -> bool:
+    """Whether all that a product reads has a width in the network's file."""
+    weights = not node.weights or getattr(node.layer, "weight_bits", None) is not None
+    return weights and None not in node.input_bits
+
+
+def treatment(method: Method, node: Node, accounting: Accounting) -> Treatment:
+    """Widths [bit], arithmetic and update of a layer with products.
+
+    Raises: SpecError where no rule matches, NameUnknown where `precision` is no method.
+    """
+    rule = _resolved(method, node)
+    assert rule.weights is not None and rule.weight_signal is not None and rule.update
+    return Treatment(
+        _width_of(rule.weights, 1, accounting, getattr(node.layer, "weight_bits", None)),
+        _width_of(rule.weight_signal, 1, accounting),
+        rule.arithmetic,
+        rule.update,
+        None if rule.inputs is None else _width_of(rule.inputs, 1, accounting),
+    )
+
+
+def edges(
+    method: Method,
+    nodes: tuple[Node, ...],
+    accounting: Accounting,
+    measured: Measures | None = None,
+) -> dict[str, Edge]:
+    """Widths of every tensor, by the name of the layer it comes from.
+
+    Args:
+        measured: what a trace says, in the place of the accounting's Boolean signal and sums.
+
+    Raises: SpecError.
+    """
+    full = accounting.full_precision_bits
+    found = {INPUT: Edge(full, full, full)}
+    seen = {node.layer.name: _measured(node, measured) for node in nodes}
+    for node in nodes:
+        name, rule = node.layer.name, _first(method, method.tensors, node, "tensors")
+        ins = [found[source] for source in node.inputs]
+        sums = _sum_bits(method, node, ins, accounting, seen[name])
+        bits = _width_of(rule.bits, sums, accounting, node.layer.bits)
+        if rule.bits == AS_INPUT:
+            bits = max((edge.bits for edge in ins), default=full)
+        signal = _width_of(rule.signal, sums, accounting)
+        if measured is not None and rule.signal == "boolean_signal" and ins:
+            signal = _measured_signal(node, seen, ins[0]) or signal
+        found[name] = Edge(bits, signal, sums, rule.format == "floating")
+    for node in nodes:
+        for source in node.inputs if node.macs else ():
+            found[source] = found[source].also_read(treatment(method, node, accounting))
+    return found
+
+
+def kept_bits(method: Method, node: Node, edges: Mapping[str, Edge], accounting: Accounting) -> int:
+    """Width of the sum stored beside a layer's input for the way back [bit]; 0: none is."""
+    rule = next((rule for rule in method.kept if matches(rule.where, node)), None)
+    return _width_of(rule.bits, edges[node.inputs[0]].sum_bits, accounting) if rule else 0
+
+
+def extra_work(method: Method, node: Node) -> list[ExtraWork]:
+    """Work on a layer's output beyond what the graph shows."""
+    return [work for work in method.extra_work if matches(work.where, node)]
+
+
+def tell_doubts(method: Method) -> None:
+    """Warn of a method of the user's own whose rules are for what no layer is: they hold for none.
+
+    Bundled ones have none, and a test sees to it.
+    """
+    found = [] if method.name in bundled(Method) else doubts(method)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        warnings.warn(f"method {method.name}: {found[0]}{more}", SpecWarning, stacklevel=2)
+
+
+def doubts(method: Method) -> list[str]:
+    """Rules for what no layer is."""
+    rules: tuple[Any, ...] = (*method.layers, *method.tensors, *method.kept, *method.extra_work)
+    asked = [{"kind": method.omits}, *(rule.where.model_dump() for rule in rules)]
+    return list(dict.fromkeys(chain(*map(no_such_layer, asked))))
+
+
+def method_inputs(method: Method) -> Iterator[Input]:
+    """A method, the methods its rules name, and its teacher, as provenance has them."""
+    return map(input_of, method_specs(method))
+
+
+def method_specs(method: Method) -> Iterator[NamedSpec]:
+    """The same as values."""
+    yield from (method, *method.references())
+    if method.teacher is not None:
+        yield load_network(method.teacher.network)
+        yield from method_specs(load(Method, method.teacher.method))
+
+
+def _sum_bits(
+    method: Method,
+    node: Node,
+    ins: list[Edge],
+    accounting: Accounting,
+    own: LayerMeasures | None,
+) -> int:
+    """Width of a layer's sums: as many bits as its terms need, where these are +1 and -1.
+
+    If a trace has measured it (`own`), that many. Elsewhere a full-precision word; so, too,
+    where such a word is one of the terms.
+    """
+    full = accounting.full_precision_bits
+    if node.weights:
+        logic = treatment(method, node, accounting).arithmetic["forward"] == "logic"
+        measured = own.sum_bits if own else None
+        return (measured or node.terms.bit_length()) if logic else full
+    if node.layer.kind == "add":
+        return max([node.terms.bit_length(), *(edge.sum_bits for edge in ins if edge.bits > 1)])
+    return max((edge.sum_bits for edge in ins), default=full)
+
+
+def _resolved(method: Method, node: Node) -> LayerRule:
+    """The rule for a layer with what it takes over filled in.
+
+    Only bundled methods can be referred to, and a test sees that those end.
+    """
+    rule = _first(method, method.layers, node, "layers")
+    if rule.precision is None:
+        return rule
+    other = _resolved(referred(rule.precision), node)
+    names = ("weights", "weight_signal", "inputs", "update")
+    own = {name: value for name in names if (value := getattr(rule, name))}
+    return other.model_copy(update=own | {"arithmetic": other.arithmetic | rule.arithmetic})
+
+
+def _first(method: Method, rules: tuple[Rule, ...], node: Node, what: str) -> Rule:
+    for rule in rules:
+        if matches(rule.where, node):
+            return rule
+    raise SpecError(
+        f"method {method.name}: no rule of its {what} holds for {node.layer.name} "
+        f"(kind {node.layer.kind}, position {node.position})"
+    )
+
+
+def _width_of(
+    word: int | str, sum_bits: int, accounting: Accounting, in_file: int | None = None
+) -> int:
+    """Bits that a width means [bit]; a Boolean sum's are `sum_bits` where it is counted so.
+
+    "stated" is what the network's file says (`in_file`), and a full-precision word where it says
+    nothing.
+    """
+    if isinstance(word, int) or word == AS_INPUT:
+        return int(word) if isinstance(word, int) else 0
+    if word == "stated":
+        return in_file or accounting.full_precision_bits
+    stated: dict[str, int | str] = {
+        "full_precision": accounting.full_precision_bits,
+        "preactivation": accounting.preactivation_bits,
+        "boolean_signal": accounting.boolean_signal_bits,
+        "boolean_vote": accounting.boolean_vote_bits,
+        "boolean_sum": accounting.boolean_sum_bits,
+        "border": accounting.border_bits,
+    }
+    bits = stated[word]
+    return sum_bits if bits == "fan-in" else int(bits)
+
+
+def _measured(node: Node, measured: Measures | None) -> LayerMeasures | None:
+    """What a trace says of a layer that computes sums."""
+    sums = node.weights or node.layer.kind == "add"
+    return measured.of(node.layer.name, node.layer.kind) if measured and sums else None
+
+
+def _measured_signal(
+    node: Node, found: Mapping[str, LayerMeasures | None], source: Edge
+) -> int | None:
+    """Width of the signal that comes back to a tensor, as a trace saw it.
+
+    A layer with weights receives it; an activation gets what the layers it feeds send; what lies
+    between passes on what comes from behind, so it is as wide as at the layer before.
+    """
+    if node.weights:
+        own = found[node.layer.name]
+        return own.signal_bits if own else None
+    if node.layer.kind != "activation":
+        return source.signal_bits
+    sent = [m.sent_bits for taker in node.consumers if (m := found[taker.name]) and m.sent_bits]
+    return max(sent, default=None)

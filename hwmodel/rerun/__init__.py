@@ -1,0 +1,1 @@
+"""Questions as commands, their tables, and whether a table still is what its command makes."""

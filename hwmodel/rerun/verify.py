@@ -1,0 +1,237 @@
+"""Whether a table still is what its command makes: read, computed anew, compared cell by cell.
+
+The command that a table states is taken apart into options and values and asked of the library.
+Nothing of it reaches a shell, and an option that is not known is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hwmodel.errors import DataError, HwmodelError
+from hwmodel.rerun.answers import answer
+from hwmodel.rerun.question import OPTIONS
+from hwmodel.rerun.tables import read_csv
+from hwmodel.specs.provenance import COLUMNS, Command, Provenance, read_command
+
+__all__ = ["Moved", "Verdict", "stated", "verify"]
+
+# Columns that tell the rows of a table apart; all others are compared.
+_KEYS = {
+    "report": ("layer", "pass", "component", "tensor", "level"),
+    "compare": ("network", "method", "hardware", "accounting", "mode", "batch"),
+    "reproduce": ("network", "method", "hardware", "accounting", "mode", "batch"),
+    "sensitivity": ("hardware", "field", "value_to", "method"),
+    "sweep": ("point",),
+}
+_FOR_PRINT = (".md", ".markdown", ".tex", ".xlsx", ".html")
+Key = tuple[str, ...]
+
+
+class Moved(NamedTuple):
+    """One cell that is not what it was."""
+
+    row: str
+    column: str
+    old: str
+    new: str
+    change: float | None  # relative to the old value; None where that is no number, or 0
+
+    def __str__(self) -> str:
+        change = "" if self.change is None else f" ({100 * self.change:+.3g} %)"
+        return f"{self.row}: {self.column} {self.old or 'empty'} -> {self.new or 'empty'}{change}"
+
+
+class Verdict(NamedTuple):
+    """What became of a table."""
+
+    equal: int  # rows of which no cell moved
+    moved: list[Moved]
+    missing: list[str]  # rows that are computed and do not stand in the table
+    extra: list[str]  # rows that stand in the table and are not computed
+    version: str | None  # that made the table, where it is not the present one
+    inputs: list[str]  # what differs of the inputs
+
+    @property
+    def holds(self) -> bool:
+        """Whether the table is what is computed now."""
+        return not (self.moved or self.missing or self.extra)
+
+
+def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
+    """Rows of a table as text, its provenance, and the command that it states.
+
+    Args:
+        path: a CSV, JSON or Parquet file of a command that `_KEYS` names.
+
+    Raises: DataError where it is none, or its rows are not of one command.
+    """
+    records = _records(path)
+    for column in COLUMNS:
+        if column not in records[0]:
+            raise DataError(f"{path}: has no column {column}: it does not say what made it")
+        values = list(dict.fromkeys(record[column] for record in records))
+        if len(values) > 1:
+            raise DataError(f"{path}: has rows of more than one {column}: {values[0]}, {values[1]}")
+    made = {column: records[0][column] for column in COLUMNS}
+    try:
+        return records, made, read_command(made["command"], {name: OPTIONS[name] for name in _KEYS})
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def _records(path: Path) -> list[dict[str, str]]:
+    """Rows of a table, all of them with the columns of the first. Raises: DataError."""
+    ending = path.suffix.lower()
+    if ending in _FOR_PRINT:
+        raise DataError(f"{path}: has rounded numbers; verify the .csv, .json or .parquet file")
+    read = {".json": _json_records, ".parquet": _parquet_records}.get(ending)
+    records = read(path) if read else read_csv(path)[1]
+    if not records:
+        raise DataError(f"{path}: has no rows")
+    for number, record in enumerate(records, start=1):
+        if record.keys() != records[0].keys() or None in record.values():
+            raise DataError(f"{path}: row {number} has not as many cells as the header")
+    return records
+
+
+def _json_records(path: Path) -> list[dict[str, str]]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: is not JSON: {error}") from None
+    rows = document.get("rows") if isinstance(document, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{path}: has no list 'rows' of objects")
+    return [_as_text(row) for row in rows]
+
+
+def _parquet_records(path: Path) -> list[dict[str, str]]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        message = "reading Parquet needs the package pyarrow: pip install 'hwmodel[parquet]'"
+        raise HwmodelError(f"{path}: {message}") from None
+    try:
+        rows = parquet.read_table(path).to_pylist()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except pyarrow.ArrowException as error:
+        raise DataError(f"{path}: is not a Parquet file: {error}") from None
+    return [_as_text(row) for row in rows]
+
+
+def _as_text(row: Mapping[str, Any]) -> dict[str, str]:
+    """Cells as a CSV has them; yes and no as that of a sweep has."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+        for name, value in row.items()
+    }
+
+
+def verify(path: Path, tolerance: float = 0.0) -> Verdict:
+    """What moved between a table and what its command makes today.
+
+    Args:
+        tolerance: relative change of a number that is let pass.
+
+    Raises: DataError for a table that is not ours or of which columns are gone, HwmodelError
+        where its inputs cannot be read or computed any more.
+    """
+    if not 0 <= tolerance < 1:
+        raise HwmodelError(f"--tolerance {tolerance:g}: a relative change from 0 to below 1")
+    records, made, command = stated(path)
+    table, now = answer(command, records[0])
+    here = tuple(name for name in records[0] if name not in (*COLUMNS, "date"))
+    if here != table.header:
+        raise DataError(f"{path}: has not the columns that {command.name} writes today")
+    keys = tuple(name for name in _KEYS[command.name] if name in here)
+    old = _by_key(records, keys)
+    new = _by_key((dict(zip(table.header, row, strict=True)) for row in table.rows), keys)
+    moved = {key: _moved(key, old[key], new[key], keys, tolerance) for key in new if key in old}
+    return Verdict(
+        equal=sum(not cells for cells in moved.values()),
+        moved=[cell for cells in moved.values() for cell in cells],
+        missing=[_words(key) for key in new if key not in old],
+        extra=[_words(key) for key in old if key not in new],
+        version=made["version"] if made["version"] != now.version else None,
+        inputs=_differing(made["inputs_sha256"], now),
+    )
+
+
+def _by_key(
+    records: Iterable[Mapping[str, Any]], keys: Sequence[str]
+) -> dict[Key, Mapping[str, Any]]:
+    """Rows by what tells them apart; of several alike, by which one of them it is, too."""
+    found: dict[Key, Mapping[str, Any]] = {}
+    seen: Counter[Key] = Counter()
+    for record in records:
+        key = tuple(str(record[name]) for name in keys)
+        seen[key] += 1
+        found[(*key, str(seen[key]))] = record
+    return found
+
+
+def _words(key: Key) -> str:
+    *parts, which = key
+    named = " ".join(part for part in parts if part)
+    return named if which == "1" else f"{named} (number {which})"
+
+
+def _moved(
+    key: Key, old: Mapping[str, str], new: Mapping[str, Any], keys: Sequence[str], tolerance: float
+) -> list[Moved]:
+    """Cells of one row that differ."""
+    found = []
+    for column, value in new.items():
+        if column in keys or _equal(old[column], value, tolerance):
+            continue
+        text = "" if value is None else str(value)
+        before = _number(old[column])
+        change = None
+        if before and isinstance(value, (int, float)):
+            change = (value - before) / abs(before)
+        found.append(Moved(_words(key), column, old[column], text, change))
+    return found
+
+
+def _equal(old: str, new: object, tolerance: float) -> bool:
+    """Whether a cell says the same; numbers by value, in however many digits."""
+    if not isinstance(new, (int, float)):
+        return old == ("" if new is None else str(new))
+    number = _number(old)
+    if number is None:
+        return False
+    return number == new or abs(new - number) <= tolerance * abs(number)
+
+
+def _number(text: str) -> int | float | None:
+    """A cell's number, whole where it is written so; None for text and what is not finite."""
+    if re.fullmatch(r"-?\d{1,300}", text):
+        return int(text)
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _differing(hashes: str, now: Provenance) -> list[str]:
+    """Inputs that are not what they were, in words."""
+    then, today = hashes.split("-"), now.inputs_sha256.split("-")
+    if len(then) != len(today):
+        return ["the table was made from other inputs than its command names today"]
+    return [
+        f"{given}: {before} then, {after} now"
+        for given, before, after in zip(now.inputs, then, today, strict=True)
+        if before != after
+    ]

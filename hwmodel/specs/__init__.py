@@ -1,0 +1,1 @@
+"""Checked values from files: chips, methods, accountings, traces; and what a value is made of."""

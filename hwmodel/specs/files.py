@@ -1,0 +1,297 @@
+"""Names or paths -> validated values, and outputs that are written whole or not at all.
+
+Every kind of spec is one pydantic model and one folder of bundled YAML files; wherever a name is
+taken, so is a path. A mistake in a file becomes one sentence with file, line, field and rule.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import IO, Annotated, Any, ClassVar, TypeVar
+from unicodedata import category
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    WithJsonSchema,
+)
+
+from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning, nearest
+from hwmodel.specs.arguments import expect
+from hwmodel.specs.inputs import note_input, refuse_input
+from hwmodel.specs.mistakes import sentence, show
+
+__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
+__all__ += ["load", "read_yaml", "validate", "whole_file", "write"]
+
+
+def _printable(text: str) -> str:
+    """No control characters, which a terminal would obey, and no halves of a character."""
+    for letter in text:
+        if letter not in "\n\t" and category(letter) in ("Cc", "Cs"):
+            raise ValueError(f"has the control character {letter!r}")
+    return text
+
+
+# YAML 1.2 knows numbers, booleans and text; none of them may stand in for another.
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Whole = StrictInt
+Flag = StrictBool
+Text = Annotated[StrictStr, Field(min_length=1), AfterValidator(_printable)]
+Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
+
+MAX_SPEC_BYTES = 2**20  # of a spec or network file; some ten thousand layers
+MAX_DEPTH = 20  # of mappings and lists in each other
+MAX_DIGITS = 500  # of a number; Python writes out at most 4300
+
+
+def _version(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int) or value != 1:
+        raise ValueError(f"{value!r} is no version of the file format that is known here; use 1")
+    return value
+
+
+Version = Annotated[
+    int, BeforeValidator(_version), WithJsonSchema({"const": 1, "description": "of the format"})
+]
+
+
+class SpecModel(BaseModel):
+    """Base of everything read from a file: frozen, and no key is ignored."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
+    )
+
+
+class NamedSpec(SpecModel):
+    """A file of its own: which format it has, what it is called, where its numbers come from."""
+
+    KIND: ClassVar[str]  # the word for it in messages and on the command line
+    FOLDER: ClassVar[str]  # the folder of the bundled ones
+
+    version: Version
+    name: Name
+    title: Text
+    sources: dict[Name, Text] = Field(default={}, description="key -> publication")
+
+    def doubts(self) -> list[str]:
+        """What is possible but improbable, and is told when the file is read."""
+        unknown = [text for text in _cited(self) if not _names_one(text, self.sources)]
+        return [
+            f"source {text!r} names none of the file's sources; {nearest(text, self.sources)}"
+            for text in dict.fromkeys(unknown)
+        ]
+
+
+def _names_one(text: str, sources: Collection[str]) -> bool:
+    """Whether a text refers to one of the sources; where none is listed, it stands for itself."""
+    words = re.findall(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", text)
+    return not sources or any(word in sources or word.rstrip(".") in sources for word in words)
+
+
+def _cited(value: Any) -> Iterator[str]:
+    """What stands in the fields `source` of a spec and of its parts."""
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _cited(part)
+    elif isinstance(value, SpecModel):
+        for name in type(value).model_fields:
+            part = getattr(value, name)
+            if name == "source" and isinstance(part, str):
+                yield part
+            else:
+                yield from _cited(part)
+
+
+Spec = TypeVar("Spec", bound=NamedSpec)
+Model = TypeVar("Model", bound=SpecModel)
+
+
+def folder(name: str) -> Path:
+    """Where bundled files of one kind are: in the installed package, or in a source checkout.
+
+    `hardware_specs` stands beside the package in a checkout and inside it in a wheel.
+    """
+    package = Path(__file__).parent.parent
+    inside = package / name
+    return inside if inside.is_dir() else package.parent / name
+
+
+def bundled(kind: type[NamedSpec]) -> dict[str, Path]:
+    """Names of the bundled specs of one kind and their files, in order of name."""
+    return {path.stem: path for path in sorted(folder(kind.FOLDER).glob("*.yaml"))}
+
+
+def is_path(text: str) -> bool:
+    """Whether a user's word is meant as a file and not as a bundled name."""
+    return text.endswith((".yaml", ".yml")) or os.sep in text
+
+
+def load(kind: type[Spec], what: str | Path | Spec) -> Spec:
+    """The spec behind a bundled name, a path to a YAML file, or a spec itself.
+
+    Raises: NameUnknown, SpecError; HwmodelError for what is neither.
+    """
+    if isinstance(what, kind):
+        return what
+    expect((str, Path), kind.KIND, what, f"a name, a path or a {kind.__name__}")
+    text = str(what)
+    if isinstance(what, Path) or is_path(text):
+        return _named(kind, Path(text))
+    found: Spec = _bundled(kind, text)
+    return found
+
+
+@cache
+def _bundled(kind: type[NamedSpec], name: str) -> Any:
+    """A bundled spec, read once: its file is part of the program."""
+    known = bundled(kind)
+    if name not in known:
+        raise NameUnknown(kind.KIND, name, known)
+    return validate(kind, read_yaml(known[name]), known[name])
+
+
+def _named(kind: type[Spec], path: Path) -> Spec:
+    """The spec of a user's file, whose doubts are told; of ours there is none that is not known."""
+    spec = validate(kind, read_yaml(path), path)
+    doubts = spec.doubts()
+    if doubts:
+        more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""
+        warnings.warn(
+            f"{path}: {doubts[0]}{more}", SpecWarning, stacklevel=2
+        )  # `load`: once a file
+    return spec
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML 1.2 document with the line of every key; duplicate keys and tags are refused.
+
+    Raises: SpecError, with the line where the parser knows it.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    yaml = YAML(typ="rt", pure=True)
+    note_input(path)
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_SPEC_BYTES + 1)
+        if len(raw) > MAX_SPEC_BYTES:
+            raise SpecError(f"{path}: is longer than {MAX_SPEC_BYTES:,} B, the most a spec has")
+        text = raw.decode("utf-8")
+        _refuse(text, path)
+        return yaml.load(text)
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark else ""
+        problem = (error.problem or error.context or "is not YAML").split("\n")[0]
+        raise SpecError(f"{path}{line}: {problem}") from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        first = (str(error).splitlines() or ["nested too deeply"])[0]
+        raise SpecError(f"{path}: is not YAML that can be read: {first}") from None
+
+
+def _refuse(text: str, path: Path) -> None:
+    """Anchors, aliases, tags and merges: a spec says every value where it stands. Deep nests, too.
+
+    The parser's time grows with the square of the depth.
+    """
+    from ruamel.yaml import YAML, tokens
+
+    blocks = (tokens.BlockMappingStartToken, tokens.BlockSequenceStartToken)
+    starts = (*blocks, tokens.FlowMappingStartToken, tokens.FlowSequenceStartToken)
+    ends = (tokens.BlockEndToken, tokens.FlowMappingEndToken, tokens.FlowSequenceEndToken)
+    references = (tokens.AliasToken, tokens.AnchorToken, tokens.TagToken)
+    depth = 0
+    for token in YAML(typ="rt", pure=True).scan(text):
+        where = f"{path}:{token.start_mark.line + 1}"
+        depth += isinstance(token, starts) - isinstance(token, ends)
+        if depth > MAX_DEPTH:
+            raise SpecError(f"{where}: is nested more than {MAX_DEPTH} deep")
+        if isinstance(token, references):
+            word = type(token).__name__.removesuffix("Token").lower()
+            raise SpecError(f"{where}: has a YAML {word}; write the value out instead")
+        if isinstance(token, tokens.ScalarToken) and token.plain:
+            _refuse_scalar(token.value, where)
+
+
+def _refuse_scalar(text: str, where: str) -> None:
+    """Merges, and numbers that are too long to be shown again."""
+    if text == "<<":
+        raise SpecError(f"{where}: has a YAML merge; write the fields out instead")
+    if len(text) > MAX_DIGITS and text.lstrip("+-.")[:1].isdigit() and " " not in text:
+        raise SpecError(f"{where}: has a number of more than {MAX_DIGITS} digits")
+
+
+def validate(kind: type[Model], values: Any, path: Path | str) -> Model:
+    """A checked value of `kind`, or the first mistake as one sentence.
+
+    Raises: SpecError.
+    """
+    if not isinstance(values, dict):
+        raise SpecError(f"{path}: holds {show(values)}, not 'field: value' lines")
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise SpecError(sentence(error, kind, values, path)) from None
+
+
+@contextmanager
+def whole_file(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """A file handle whose content replaces `path` only once everything has been written.
+
+    Written beside the target, synced, then renamed over it: readers see the old file or the new.
+    A link is followed, a file keeps its permissions, and what is no file (a device, a pipe) is
+    written to as it is.
+
+    Raises: HwmodelError where the place cannot be written.
+    """
+    binary = "b" in mode
+    text: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
+    refuse_input(path)
+    try:
+        if path.exists() and not path.is_file():  # /dev/stdout may lead to a pipe without a path
+            with path.open(mode, **text) as stream:
+                yield stream
+            return
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.parent / f".{target.name[:80]}.{secrets.token_hex(8)}"
+        try:  # named before it is there, so that Ctrl-C at any moment finds what to remove
+            with temporary.open(mode.replace("w", "x"), **text) as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            if target.exists():
+                os.chmod(temporary, target.stat().st_mode & 0o777)
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise HwmodelError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """A whole file or none. Raises: HwmodelError."""
+    with whole_file(path, "w" if isinstance(content, str) else "wb") as stream:
+        stream.write(content)

@@ -1,0 +1,351 @@
+"""A chip: memories from the outermost inwards, and what an operation costs.
+
+Files state capacities, energies and efficiencies in the units of their source. The properties
+here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples of one MAC.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+
+from hwmodel.specs import quantity
+from hwmodel.specs.files import Name, NamedSpec, SpecModel, Text, Whole
+from hwmodel.specs.mistakes import Contradiction
+from hwmodel.work.problem import OPERANDS, Operand
+
+__all__ = ["Buffer", "Hardware", "Level", "Price", "Priced", "PricedMemory", "PricedOperation"]
+__all__ += ["SplitLevel"]
+
+
+class PricedMemory(Protocol):
+    """What pricing asks of a memory; energies are numbers, or arrays for chips side by side."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def read_energy_per_bit(self) -> Any: ...  # noqa: D102
+
+    @property
+    def write_energy_per_bit(self) -> Any: ...  # noqa: D102
+
+
+class PricedOperation(Protocol):
+    """What pricing asks of a stated price."""
+
+    @property
+    def operations(self) -> Any: ...  # noqa: D102
+
+    @property
+    def energy_per_operation(self) -> Any: ...  # noqa: D102
+
+
+class Priced(Protocol):
+    """What pricing asks of a chip, or of several chips with the same memories side by side."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def levels(self) -> Sequence[object]: ...  # noqa: D102
+
+    def holder(self, level: int, operand: Operand) -> PricedMemory: ...  # noqa: D102
+
+    def price(self, operation: str, bits: int) -> PricedOperation | None: ...  # noqa: D102
+
+
+# Between what is known of a bit in a register or a Boolean operation and one word over a network,
+# with room on both sides [pJ].
+PLAUSIBLE_PJ = 1e-4, 1e5
+MOST_ENERGY = 1e100  # [chip's unit]; loops of 2^31 take at most some 1e66 bits
+
+
+class Energy(NamedTuple):
+    """An energy per bit or per operation; `unit` is None for a bare number (the chip's unit)."""
+
+    value: float
+    unit: str | None
+
+
+def _size(value: Any) -> int | None:
+    if value == "unlimited":
+        return None
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit; write a size as in '64 KiB', or 'unlimited'")
+    size = quantity.bits(value)
+    if size <= 0:
+        raise ValueError(f"{value!r}: a capacity must be above 0, or 'unlimited'")
+    return size
+
+
+def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
+    if isinstance(value, Energy):
+        energy = value
+    elif isinstance(value, str):
+        read = quantity.access_energy if kind == "access" else quantity.operation_energy
+        energy = Energy(*read(value))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        energy = Energy(value, None)
+    else:
+        raise ValueError(f"{value!r} is no energy; write one as in '50 pJ/B' or '0.9 pJ'")
+    return _bounded(energy, value)
+
+
+def _bounded(energy: Energy, stated: Any) -> Energy:
+    """An energy that stays finite however often it is paid. Raises: ValueError."""
+    if not 0 <= energy.value <= sys.float_info.max:  # also refuses NaN
+        raise ValueError(f"{stated!r}: an energy must be finite and at least 0")
+    if energy.value > MOST_ENERGY:
+        raise ValueError(f"{stated!r}: an energy must be at most {MOST_ENERGY:g}")
+    return Energy(float(energy.value), energy.unit)
+
+
+def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:
+    if isinstance(value, Energy):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'")
+    return _bounded(Energy(quantity.efficiency(value, of=kind), "pJ"), value)
+
+
+def _quantity(read: Any, *args: str) -> tuple[BeforeValidator, WithJsonSchema]:
+    schema = {"type": ["string", "number"], "description": "a number with its unit"}
+    return BeforeValidator(lambda value: read(value, *args)), WithJsonSchema(schema)
+
+
+Size = Annotated[int | None, *_quantity(_size)]
+AccessEnergy = Annotated[Energy, *_quantity(_energy, "access")]
+AccessEfficiency = Annotated[Energy, *_quantity(_efficiency, "access")]
+OperationEnergy = Annotated[Energy, *_quantity(_energy, "operation")]
+OperationEfficiency = Annotated[Energy, *_quantity(_efficiency, "operation")]
+
+
+class Buffer(SpecModel):
+    """One memory: a level of its own, or the part of a split level that holds some operands."""
+
+    name: Name
+    level: Whole | None = Field(default=None, ge=0, le=15, description="0 is next to the MACs")
+    holds: tuple[Operand, ...] = Field(default=OPERANDS, min_length=1)
+    capacity: Size = Field(description="size with its unit, or 'unlimited'")
+    access_energy: AccessEnergy | None = None
+    efficiency: AccessEfficiency | None = None
+    read_energy: AccessEnergy | None = None
+    write_energy: AccessEnergy | None = None
+    source: Text
+
+    @model_validator(mode="after")
+    def _one_energy(self) -> Buffer:
+        names = ("access_energy", "efficiency", "read_energy", "write_energy")
+        given = [name for name in names if getattr(self, name) is not None]
+        if given not in (["access_energy"], ["efficiency"], ["read_energy", "write_energy"]):
+            raise ValueError(
+                "give one of access_energy, efficiency, or read_energy with write_energy; "
+                f"here: {', '.join(given) or 'none of them'}"
+            )
+        return self
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The memories of this level: itself."""
+        return (self,)
+
+    @property
+    def capacity_bits(self) -> int | None:
+        """Capacity [bit]; None is unlimited."""
+        return self.capacity
+
+    @cached_property
+    def energies(self) -> tuple[Energy, Energy]:
+        """Energy of reading and of writing one bit."""
+        both = self.access_energy or self.efficiency
+        read, write = self.read_energy or both, self.write_energy or both
+        assert read is not None and write is not None  # _one_energy saw to it
+        return read, write
+
+    @property
+    def read_energy_per_bit(self) -> float:
+        """Energy of reading one bit [chip's unit/bit]."""
+        return self.energies[0].value
+
+    @property
+    def write_energy_per_bit(self) -> float:
+        """Energy of writing one bit [chip's unit/bit]."""
+        return self.energies[1].value
+
+
+class SplitLevel(SpecModel):
+    """A level whose operands lie in memories of their own (Ascend's L0-A, L0-B, L0-C)."""
+
+    name: Name
+    level: Whole = Field(ge=0, le=15)
+    split: tuple[Buffer, ...] = Field(min_length=2, max_length=3)
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The memories of this level."""
+        return self.split
+
+
+def _level_tag(values: Any) -> str:
+    split = "split" in values if isinstance(values, dict) else isinstance(values, SplitLevel)
+    return "split-level" if split else "shared-level"
+
+
+Level = Annotated[
+    Annotated[Buffer, Tag("shared-level")] | Annotated[SplitLevel, Tag("split-level")],
+    Discriminator(_level_tag),
+]
+
+
+class Price(SpecModel):
+    """What one operation costs, on operands of `bits`."""
+
+    operation: Literal["mac", "int-mac", "add", "int-add", "logic"]
+    bits: Whole = Field(ge=1, le=128)
+    operations: Whole = Field(
+        default=1, ge=1, le=1024, description="operations in it, where per operation"
+    )
+    energy: OperationEnergy | None = None
+    efficiency: OperationEfficiency | None = None
+    source: Text
+
+    @model_validator(mode="after")
+    def _one_energy(self) -> Price:
+        if (self.energy is None) == (self.efficiency is None):
+            raise ValueError("give energy (of the whole) or efficiency (of one operation in it)")
+        return self
+
+    @property
+    def stated(self) -> Energy:
+        """The energy as stated: of the whole, or of each of its `operations`."""
+        stated = self.energy or self.efficiency
+        assert stated is not None
+        return stated
+
+    @property
+    def energy_per_operation(self) -> float:
+        """Energy of the whole (of one MAC, one addition …) [chip's unit]."""
+        return self.stated.value * (1 if self.energy else self.operations)
+
+
+class Hardware(NamedSpec):
+    """Memories, outermost first, and arithmetic. Levels are numbered down to 0 without a gap."""
+
+    KIND: ClassVar[str] = "hardware"
+    FOLDER: ClassVar[str] = "hardware_specs"
+
+    energy_unit: Literal["pJ", "MAC"]
+    levels: tuple[Level, ...] = Field(min_length=2, max_length=8)
+    arithmetic: tuple[Price, ...] = Field(min_length=1)
+    notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Hardware:
+        self._check_levels()
+        self._check_units()
+        if not any(price.operation == "mac" for price in self.arithmetic):
+            raise Contradiction("has no price for a 'mac'", "arithmetic")
+        known: set[tuple[str, int]] = set()
+        for place, price in enumerate(self.arithmetic):
+            if (price.operation, price.bits) in known:
+                raise Contradiction(
+                    f"prices a {price.bits}-bit {price.operation} a second time",
+                    "arithmetic",
+                    place,
+                )
+            known.add((price.operation, price.bits))
+        return self
+
+    def _check_levels(self) -> None:
+        numbers = [level.level for level in self.levels]
+        wanted = list(range(len(numbers) - 1, -1, -1))
+        if numbers != wanted:
+            top = max((n for n in numbers if n is not None), default=0)
+            missing = sorted(set(range(top + 1)) - set(numbers), reverse=True)
+            gap = f"level {missing[0]} is missing" if missing else "they must fall by one to 0"
+            raise Contradiction(f"are numbered {numbers}, outermost first: {gap}", "levels")
+        for place, level in enumerate(self.levels):
+            held = sorted(operand for buffer in level.buffers for operand in buffer.holds)
+            if held != sorted(OPERANDS):
+                raise Contradiction(
+                    f"holds {', '.join(held)}; each of I, F, O exactly once", "levels", place
+                )
+        if any(buffer.capacity_bits is not None for buffer in self.levels[0].buffers):
+            raise Contradiction("is the outermost; its capacity is 'unlimited'", "levels", 0)
+        names: set[str] = set()
+        for buffer, at in self._placed():
+            if buffer.name in names:
+                raise Contradiction("a memory before it has the same name", *at)
+            names.add(buffer.name)
+
+    def _placed(self) -> list[tuple[Buffer, tuple[str | int, ...]]]:
+        """Every memory and the way to it in the file."""
+        return [
+            (buffer, ("levels", i, *(("split", k) if len(level.buffers) > 1 else ())))
+            for i, level in enumerate(self.levels)
+            for k, buffer in enumerate(level.buffers)
+        ]
+
+    def _check_units(self) -> None:
+        stated = [(energy, at) for buffer, at in self._placed() for energy in buffer.energies]
+        stated += [(price.stated, ("arithmetic", i)) for i, price in enumerate(self.arithmetic)]
+        for energy, at in stated:
+            if energy.unit not in (None, self.energy_unit):
+                raise Contradiction(
+                    f"is in {energy.unit}, but energy_unit is {self.energy_unit}", *at
+                )
+
+    def doubts(self) -> list[str]:
+        """Sources that are not listed, sizes that fall outwards, energies far from any known."""
+        return [*super().doubts(), *self._sizes(), *self._energies()]
+
+    def _sizes(self) -> list[str]:
+        """Memories larger than the one above: a tile is never larger than that in which it lies."""
+        pairs = {
+            (inner[x].name, outer[x].name): (inner[x].capacity_bits, outer[x].capacity_bits)
+            for outer, inner in pairwise(self.holders)
+            for x in OPERANDS
+        }
+        return [
+            f"{name}: is larger than {above}, the memory above it; no tile in it can be"
+            for (name, above), (bits, most) in pairs.items()
+            if most is not None and (bits is None or bits > most)
+        ]
+
+    def _energies(self) -> list[str]:
+        """Energies in pJ that are far from any memory or circuit: mistaken units, mostly."""
+        if self.energy_unit != "pJ":
+            return []
+        stated = [(b.name, e, e.value, "bit") for b, _ in self._placed() for e in b.energies]
+        stated += [
+            (f"{p.bits}-bit {p.operation}", p.stated, p.energy_per_operation, "operation")
+            for p in self.arithmetic
+        ]
+        least, most = PLAUSIBLE_PJ
+        found = dict.fromkeys(
+            f"{name}: {value:g} pJ per {per} is outside {least:g} to {most:g}; is the unit right?"
+            + (f" A bare number is in pJ per {per}" if energy.unit is None else "")
+            for name, energy, value, per in stated
+            if value and not least <= value <= most
+        )
+        return list(found)
+
+    def holder(self, level: int, operand: Operand) -> Buffer:
+        """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""
+        return self.holders[level][operand]
+
+    @cached_property
+    def holders(self) -> tuple[dict[Operand, Buffer], ...]:
+        """The memories of every level by what they hold."""
+        return tuple({x: b for b in level.buffers for x in b.holds} for level in self.levels)
+
+    def price(self, operation: str, bits: int) -> Price | None:
+        """The stated price of an operation at a width, if the file has one."""
+        wanted = (operation, bits)
+        return next((p for p in self.arithmetic if (p.operation, p.bits) == wanted), None)

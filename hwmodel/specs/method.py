@@ -1,0 +1,197 @@
+"""A method: how wide each tensor is, and which arithmetic each pass needs.
+
+Methods are data. Rules for `layers` say what the products of a layer need; rules for `tensors`
+say how wide the output of a layer is, and the signal that comes back to it. The first rule that
+matches applies, and a layer that none matches is an error. Widths that are a matter of
+accounting (the full-precision word, the Boolean signal) are named, not numbered.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from hwmodel.errors import NameUnknown
+from hwmodel.specs.files import Flag, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
+from hwmodel.work.problem import PASSES, Pass
+
+__all__ = ["AS_INPUT", "Arithmetic", "ExtraWork", "LayerRule", "Method", "Teacher", "TensorRule"]
+__all__ += ["Update", "Where", "referred"]
+
+Arithmetic = Literal["mac", "int-mac", "add", "shift-add", "logic", "accumulate"]
+Update = Literal["optimizer", "boolean"]
+Marker = Literal["o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*"]
+Hatch = Literal["/", "\\", ".", "x", "-", "|", "+", "o"]
+NAMED_WIDTHS = (
+    "full_precision", "preactivation", "boolean_signal", "boolean_vote", "boolean_sum", "border",
+    "stated",
+)  # fmt: skip
+
+
+AS_INPUT = "input"  # a tensor as wide as the widest that its layer is given
+
+
+def _width(value: Any) -> int | str:
+    return _width_among(value, NAMED_WIDTHS)
+
+
+def _tensor_width(value: Any) -> int | str:
+    return _width_among(value, (*NAMED_WIDTHS, AS_INPUT))
+
+
+def _width_among(value: Any, names: tuple[str, ...]) -> int | str:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 64:
+        return value
+    if value in names:
+        return str(value)
+    raise ValueError(f"{value!r} is no width; give 1 to 64 bit or one of {', '.join(names)}")
+
+
+def _width_schema(*names: str) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": list(names)}]})
+
+
+Width = Annotated[int | str, BeforeValidator(_width), _width_schema(*NAMED_WIDTHS)]
+TensorWidth = Annotated[
+    int | str, BeforeValidator(_tensor_width), _width_schema(*NAMED_WIDTHS, AS_INPUT)
+]
+Words = Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class Where(SpecModel):
+    """What a rule holds for; a property left out does not matter, a list means any of it."""
+
+    kind: Words | None = None
+    position: tuple[Literal["first", "middle", "last"], ...] | None = None
+    role: Words | None = None
+    function: Words | None = None
+    feeds: Words | None = Field(default=None, description="kinds of layers that take the output")
+    stated: Flag | None = Field(
+        default=None, description="whether the network states the width of its weights and input"
+    )
+
+
+class LayerRule(SpecModel):
+    """What the products of some layers need; or another method's rule, and what differs."""
+
+    where: Where = Where()
+    precision: Name | None = Field(default=None, description="a method whose rule is taken over")
+    weights: Width | None = Field(default=None, description="F")
+    weight_signal: Width | None = Field(default=None, description="dF")
+    inputs: Width | None = Field(
+        default=None, description="of a wider tensor the products read a copy as narrow as this"
+    )
+    arithmetic: dict[Pass, Arithmetic] = Field(default={})
+    update: Update | None = Field(default=None, description="how the weights are updated")
+    source: Text
+
+    @model_validator(mode="after")
+    def _complete(self) -> LayerRule:
+        stated = {name: getattr(self, name) for name in ("weights", "weight_signal", "update")}
+        missing = [name for name, value in stated.items() if value is None]
+        missing += [name for name in PASSES if name not in self.arithmetic]
+        if self.precision is None and missing:
+            raise ValueError(f"says nothing of {', '.join(missing)}, and names no precision")
+        return self
+
+
+class TensorRule(SpecModel):
+    """How wide the output of some layers is, and the signal that comes back to it."""
+
+    where: Where = Where()
+    bits: TensorWidth
+    signal: Width
+    format: Literal["integer", "floating"] = Field(
+        default="integer",
+        description="of words narrower than full precision, in which operators add",
+    )
+    source: Text
+
+
+class SumRule(SpecModel):
+    """How wide the sum is that is stored beside a layer's output for the way back."""
+
+    where: Where = Where()
+    bits: Width
+    source: Text
+
+
+AnyRule = TypeVar("AnyRule", LayerRule, TensorRule)
+
+
+class Passes(SpecModel):
+    """Work on a tensor: times each element is read and written, operations for each element."""
+
+    reads: Whole = Field(default=0, ge=0)
+    writes: Whole = Field(default=0, ge=0)
+    adds: Whole = Field(default=0, ge=0)
+    macs: Whole = Field(default=0, ge=0)
+    signal_reads: Whole = Field(default=0, ge=0)
+    signal_writes: Whole = Field(default=0, ge=0)
+    signal_macs: Whole = Field(default=0, ge=0)
+
+
+class ExtraWork(SpecModel):
+    """Full-precision work on the output of some layers that the graph does not show."""
+
+    what: Annotated[Text, Field(pattern=r"^[A-Za-z0-9]")]  # a cell of a table, so no formula
+    where: Where = Where()
+    words: Whole = Field(default=1, ge=0, description="in units of accounting.preactivation_words")
+    streamed: Passes | None = Field(
+        default=None, description="what it is when operators are streamed; none: the graph shows it"
+    )
+    source: Text
+
+
+class Teacher(SpecModel):
+    """A trained network that is run forward beside the one that learns (distillation)."""
+
+    network: Name
+    method: Name
+    source: Text
+
+
+class Method(NamedSpec):
+    """How a network is trained or run."""
+
+    KIND: ClassVar[str] = "method"
+    FOLDER: ClassVar[str] = "methods"
+
+    colour: str | None = Field(
+        default=None, pattern=r"^#[0-9a-f]{6}$", description="in every figure; the source's"
+    )
+    marker: Marker | None = Field(default=None, description="in figures of points, as matplotlib's")
+    hatch: Hatch | None = Field(default=None, description="of bars, as matplotlib's; none: plain")
+    layers: tuple[LayerRule, ...] = Field(min_length=1)
+    tensors: tuple[TensorRule, ...] = Field(min_length=1)
+    omits: tuple[Name, ...] = Field(
+        default=(), description="kinds of layers without a role that it does without"
+    )
+    kept: tuple[SumRule, ...] = Field(
+        default=(), description="sums stored beside the tensor for the way back"
+    )
+    extra_work: tuple[ExtraWork, ...] = ()
+    teacher: Teacher | None = None
+
+    def check_references(self) -> None:
+        """See that every method named by a rule exists. Raises: NameUnknown."""
+        self.references()
+
+    def references(self) -> tuple[Method, ...]:
+        """Methods that its rules name, and those that theirs do. Raises: NameUnknown."""
+        named = dict.fromkeys(rule.precision for rule in self.layers if rule.precision)
+        found: list[Method] = []
+        for method in map(referred, named):
+            found += [method, *method.references()]
+        return tuple(found)
+
+
+@cache
+def referred(name: str) -> Method:
+    """A bundled method; a name that looks like a path is none. Raises: NameUnknown."""
+    known = bundled(Method)
+    if name not in known:
+        raise NameUnknown(Method.KIND, name, known)
+    return load(Method, name)

@@ -1,0 +1,238 @@
+"""What a training run measured: the only thing the trainer and the energy model both know.
+
+A trace names the run, the extents of every layer that computes sums, and what each of them did in
+every epoch. It holds no date and nothing of the machine, so that equal runs give equal files.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from hwmodel.errors import DataError, SpecError
+from hwmodel.specs.files import Flag, Name, Number, SpecModel, Text, Whole, validate, whole_file
+from hwmodel.specs.inputs import note_input
+
+__all__ = ["Epoch", "LayerEpoch", "LayerShape", "Magnitudes", "Range", "Run", "Trace"]
+__all__ += ["dumps", "loads", "read_trace", "steps_to", "two_complement_bits", "write_trace"]
+
+VERSION = 1
+MAX_CHARACTERS = 2**26  # of a file; an epoch of a layer has some hundreds
+OCTAVES = 16
+
+Count = Annotated[Whole, Field(ge=0)]
+Extent = Annotated[Whole, Field(ge=1)]
+Bits = Annotated[Whole, Field(ge=1, le=64)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Size = Annotated[Number, Field(ge=0)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Run(SpecModel):
+    """Everything that decides a run's result."""
+
+    tool: Text = Field(description="version of hwmodel")
+    network: Name
+    method: Name
+    dataset: Name
+    seed: Count
+    epochs: Extent = Field(description="epochs planned; the schedule ends with them")
+    batch: Extent = Field(description="images a step")
+    train_images: Extent
+    test_images: Extent
+    learning_rate: Size
+    adam_rate: Size
+    frozen: Flag = Field(description="Boolean weights kept as drawn: the control")
+    reweighting: Flag = Field(description="pre-activations are kept for the backward pass")
+    scaling: Flag
+    signal: Literal["real", "boolean"]
+    logic: Literal["xnor", "xor"]
+    signal_error: Annotated[Number, Field(gt=0, lt=1)] = Field(
+        description="error at which widths are stated: rms of the rounding / rms of the values"
+    )
+    network_digest: Digest = Field(description="SHA-256 of the network as validated")
+    method_digest: Digest
+    data_digest: Digest = Field(description="SHA-256 of the images and labels used")
+
+
+class LayerShape(SpecModel):
+    """A layer that computes sums: extents of its forward pass for one step [elements]."""
+
+    name: Name
+    kind: Literal["conv", "linear", "add"]
+    weights: Literal["boolean", "binary", "real", "none"]
+    N: Extent
+    M: Extent
+    C: Extent
+    HO: Extent
+    WO: Extent
+    HF: Extent
+    WF: Extent
+    stride: Extent
+    padding: Count
+    fan_in: Extent = Field(description="terms of one sum: C HF WF, and the bias")
+    parameters: Count
+    worst_accumulator_bits: Bits | None = Field(
+        description="two's complement bits for any sum of fan_in values of +1 and -1"
+    )
+
+
+class Range(SpecModel):
+    """Pre-activations of an epoch, in units of +1 and -1 where the layer is Boolean."""
+
+    lowest: Number
+    highest: Number
+    mean: Number
+    deviation: Size
+
+
+class Magnitudes(SpecModel):
+    """Sizes of a tensor's values over the measured steps of an epoch."""
+
+    largest: Size
+    rms: Size = Field(description="root of the mean square")
+    zero_share: Share = Field(description="values that are exactly 0")
+    bits: Bits = Field(description="smallest width that keeps the stated error in every step")
+    rounded_zero_share: Share = Field(description="values that are 0 at that width")
+    octaves: tuple[Share, ...] = Field(
+        min_length=OCTAVES,
+        max_length=OCTAVES,
+        description="share of the nonzero values in (1/2, 1], (1/4, 1/2], … of each step's "
+        "largest; the last holds everything smaller",
+    )
+
+
+class LayerEpoch(SpecModel):
+    """What one layer did in one epoch."""
+
+    name: Name
+    flip_rate: Share | None = Field(description="mean share of weights flipped in a step")
+    preactivation: Range
+    accumulator_bits: Bits | None = Field(
+        description="two's complement bits of the sums that occurred; null where they are real"
+    )
+    signal: Magnitudes = Field(description="received: the loss's derivative by the sums")
+    sent: Magnitudes | None = Field(description="sent upstream; null for the first layer")
+    optimizer_state: Magnitudes | None = Field(
+        description="the Boolean optimizer's accumulator; null without Boolean weights"
+    )
+
+
+class Epoch(SpecModel):
+    """One pass over the training images and the test after it."""
+
+    epoch: Extent
+    steps: Extent = Field(description="steps since the start of the run")
+    loss: Size = Field(description="mean cross-entropy of the training images [nat]")
+    train_accuracy: Share
+    accuracy: Share = Field(description="share of test images that are classified rightly")
+    layers: tuple[LayerEpoch, ...]
+
+
+class Trace(SpecModel):
+    """A run, its layers, and its epochs in order."""
+
+    version: Annotated[Whole, Field(ge=VERSION, le=VERSION)] = VERSION
+    run: Run
+    layers: tuple[LayerShape, ...] = Field(min_length=1)
+    epochs: tuple[Epoch, ...]
+
+    @model_validator(mode="after")
+    def _epochs_follow_one_another(self) -> Trace:
+        names = [layer.name for layer in self.layers]
+        if len(set(names)) < len(names):
+            raise ValueError("two layers have one name")
+        steps = 0
+        for index, epoch in enumerate(self.epochs, start=1):
+            if epoch.epoch != index or epoch.steps <= steps:
+                raise ValueError(f"epoch {epoch.epoch} does not follow epoch {index - 1}")
+            if [layer.name for layer in epoch.layers] != names:
+                raise ValueError(f"epoch {index} has other layers than the trace")
+            steps = epoch.steps
+        return self
+
+
+def steps_to(trace: Trace, accuracy: float) -> int | None:
+    """Steps after which the test accuracy first reached `accuracy` [share], if it did."""
+    return next((e.steps for e in trace.epochs if e.accuracy >= accuracy), None)
+
+
+def dumps(trace: Trace) -> str:
+    """The text of a trace file, with its lists of numbers on one line each."""
+    document = trace.model_dump(mode="json")
+    head = json.dumps({k: document[k] for k in ("version", "run")}, indent=1, allow_nan=False)
+    layers = ",\n  ".join(json.dumps(x, allow_nan=False) for x in document["layers"])
+    epochs = ",\n  ".join(_epoch_text(x) for x in document["epochs"])
+    return f'{head[:-2]},\n "layers": [\n  {layers}\n ],\n "epochs": [\n  {epochs}\n ]\n}}\n'
+
+
+def _epoch_text(epoch: dict[str, Any]) -> str:
+    layers = ",\n   ".join(json.dumps(x, allow_nan=False) for x in epoch.pop("layers"))
+    return f'{json.dumps(epoch, allow_nan=False)[:-1]}, "layers": [\n   {layers}]}}'
+
+
+def write_trace(trace: Trace, path: Path) -> None:
+    """Write a trace as JSON, whole or not at all.
+
+    Raises: HwmodelError where the place cannot be written.
+    """
+    with whole_file(path) as stream:
+        stream.write(dumps(trace))
+
+
+def read_trace(path: Path) -> Trace:
+    """The trace of a file.
+
+    Raises: DataError, naming the file, the field and what is wrong with it.
+    """
+    note_input(path)
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            text = stream.read(MAX_CHARACTERS + 1)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: is not a trace: not UTF-8 text") from None
+    if len(text) > MAX_CHARACTERS:
+        raise DataError(
+            f"{path}: is longer than {MAX_CHARACTERS:,} characters, the most of a trace"
+        )
+    return loads(text, path)
+
+
+def loads(text: str, path: Path) -> Trace:
+    """The trace written in a text; `path` is where messages say it came from. Raises: DataError."""
+    try:
+        values = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        message = f"{path}:{error.lineno}: is not a trace: {error.msg}"
+        raise DataError(message) from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: is not a trace: {error}") from None
+    version = values.get("version") if isinstance(values, dict) else None
+    if isinstance(version, int) and version > VERSION:
+        raise DataError(f"{path}: is a trace of version {version}; this hwmodel reads {VERSION}")
+    try:
+        return validate(Trace, values, path)
+    except SpecError as error:
+        raise DataError(f"{error}; is it a trace?" if version is None else str(error)) from None
+
+
+def _refuse_constant(word: str) -> float:
+    raise ValueError(f"{word} is no number a trace holds")
+
+
+def two_complement_bits(lowest: float, highest: float) -> int:
+    """Smallest width whose two's complement holds every integer from lowest to highest [bit].
+
+    Partial sums may leave the range: two's complement wraps round and comes back.
+
+    >>> two_complement_bits(-64, 63), two_complement_bits(-64, 64)
+    (7, 8)
+    """
+    size = max(-math.floor(lowest), math.ceil(highest) + 1, 1)
+    return (size - 1).bit_length() + 1

@@ -1,0 +1,1 @@
+"""The optimal search and its proof."""

@@ -1,0 +1,344 @@
+"""What a level costs at least, whatever the other levels do: the bounds of the optimal search.
+
+Integer tiles of a loop of length D fall into classes: those that cut it directly into the same
+number q = ceil(D / tile) of pieces. Whatever the tiles above, a tile of class q makes at least q
+pieces and needs at least the room of the smallest tile of its class. With that, the energy splits
+into one term a level, which is linear in few products of counts; its weights are read off
+`between`, the formula that prices every mapping.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwmodel.specs.hardware import Hardware
+from hwmodel.tiling.accesses import Cut, between
+from hwmodel.tiling.level_by_level import candidates
+from hwmodel.tiling.optimal.budget import Budget
+from hwmodel.tiling.pricing import level_energy, rates
+from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
+from hwmodel.work.problem import OPERANDS, Operand, Problem, Window
+
+__all__ = [
+    "Axis",
+    "Level",
+    "OfmapSpace",
+    "Room",
+    "Space",
+    "Weights",
+    "all_rooms",
+    "level",
+]
+__all__ += ["reloads", "rooms", "space"]
+
+OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+NOTHING = Cut(0, 0, 0, 0, 0, 0, 0, 0, 0)
+LONGEST_AXIS = 4096  # outputs or taps of an axis whose cuts are bounded one by one
+LONGEST_APART = 1024  # and of one whose rows are touched by outputs apart
+
+
+class Room(NamedTuple):
+    """One memory below the top: its capacity [bit], and which operands share it."""
+
+    capacity: float
+    I: bool  # noqa: E741
+    F: bool
+    O: bool  # noqa: E741
+
+
+class Axis(NamedTuple):
+    """Classes of one axis: outputs along the first index, taps along the second; uncut first."""
+
+    outs: Ints  # the smallest tile of each class
+    taps: Ints
+    out_pieces: Ints
+    tap_pieces: Ints
+    room: Ints  # rows the smallest tiles of two classes need in a buffer
+    rows: Ints  # rows loaded at least
+    outs_per_row: Floats  # at most, in a buffer, for each class of taps
+    by_out: Ints | None  # rows that cuts of the outputs load anew, the taps uncut: see `_anew`
+    by_tap: Ints | None  # None where they are not known
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A problem on a chip, prepared for the search."""
+
+    problem: Problem
+    rule: RowRule
+    rooms: tuple[tuple[Room, ...], ...]  # of every level, none at the top
+    ofmap_space: OfmapSpace
+    prices: tuple[Any, ...]  # of every level
+    top: Cut
+    used: tuple[int, int]  # rows and columns that the MACs read
+    height: Axis
+    width: Axis
+    sum_bits: int  # of an unfinished sum
+    N: Ints  # smallest tiles of the classes
+    C: Ints
+    M: Ints
+    limit: int  # entries of any list
+    budget: Budget  # of the whole search
+
+
+class Weights(NamedTuple):
+    """A level's energy: constant + S sums + B blocks of I + (A + RA rows) blocks of F + R rows."""
+
+    constant: float
+    S: float
+    B: float
+    A: float
+    RA: float
+    R: float
+
+
+class Level(NamedTuple):
+    """One level's term of the energy, under what the boundaries above and below it hold."""
+
+    space: Space
+    number: int
+    rooms: tuple[Room, ...]
+    weights: Weights
+
+
+def space(
+    problem: Problem,
+    hardware: Hardware,
+    partial_sum_bits: int,
+    rule: RowRule,
+    ofmap_space: OfmapSpace,
+    limit: int,
+    budget: Budget,
+) -> Space:
+    """Prepare the search of `problem` on `hardware`."""
+    n, height, width = problem.extent, problem.height, problem.width
+    tables = {height: _axis(height, rule, n.HO, n.HF)} if (n.HO, n.HF) == (n.WO, n.WF) else {}
+    axis_h = tables.get(height) or _axis(height, rule, n.HO, n.HF)
+    axis_w = tables.get(width) or _axis(width, rule, n.WO, n.WF)
+    whole = [
+        int(block_rows(w, rule, 0, outs, 0, taps))
+        for w, outs, taps in ((height, n.HO, n.HF), (width, n.WO, n.WF))
+    ]
+    return Space(
+        problem=problem,
+        rule=rule,
+        rooms=_rooms(hardware),
+        ofmap_space=ofmap_space,
+        prices=_prices(problem, hardware, partial_sum_bits),
+        top=Cut(1, 1, 1, 1, 1, 1, 1, *whole),
+        used=(products(height, rule, n.HO, n.HF), products(width, rule, n.WO, n.WF)),
+        height=axis_h,
+        width=axis_w,
+        sum_bits=max(partial_sum_bits, problem.bits.O),
+        N=candidates(n.N),
+        C=candidates(n.C),
+        M=candidates(n.M),
+        limit=limit,
+        budget=budget,
+    )
+
+
+def rooms(space: Space, index: int, above: Operand) -> tuple[Room, ...]:
+    """The limited memories of a level; with room for sums where the boundary above holds them."""
+    counted = space.ofmap_space == "counted"
+    return tuple(
+        room._replace(O=room.O and (counted or above == "O")) for room in space.rooms[index]
+    )
+
+
+def all_rooms(space: Space, index: int, above: Operand) -> tuple[Room, ...]:
+    """What a tile of a level must fit: its own memories, and those above that are smaller.
+
+    A tile lies within those above it, so it fits where they must fit, too.
+    """
+    own = rooms(space, index, above)
+    outer = [room for i in range(1, index) for room in rooms(space, i, "F")]
+    return (*own, *(room for room in outer if not _implied(room, own)))
+
+
+def _implied(room: Room, own: tuple[Room, ...]) -> bool:
+    """Whether what fits `own` memories is sure to fit `room`."""
+    least = [min((r.capacity for r in own if r[k]), default=np.inf) for k in (1, 2, 3) if room[k]]
+    return sum(least) <= room.capacity
+
+
+def _rooms(hardware: Hardware) -> tuple[tuple[Room, ...], ...]:
+    return tuple(
+        tuple(
+            Room(buffer.capacity_bits, *(operand in buffer.holds for operand in OPERANDS))
+            for buffer in level.buffers
+            if buffer.capacity_bits is not None
+        )
+        for level in hardware.levels
+    )
+
+
+def _prices(problem: Problem, hardware: Hardware, partial_sum_bits: int) -> tuple[Any, ...]:
+    """Rates of every level with the reads of sums put on the sums' arrival.
+
+    A level reads a sum for every arrival from below less every departure upwards, and departures
+    are the arrivals of the level above: so an arrival costs write + read here - read one level
+    below. A read that would make that negative is priced lower, which keeps bounds valid.
+    """
+    found = [rates(problem, hardware, k, partial_sum_bits) for k in range(len(hardware.levels))]
+    reads = [found[0].O_partial_reads]
+    for outer, inner in pairwise(found):
+        reads.append(min(inner.O_partial_reads, reads[-1] + outer.O_partial_writes))
+    reads.append(0.0)
+    return tuple(
+        rate._replace(
+            O_partial_reads=0.0, O_partial_writes=rate.O_partial_writes + reads[k] - reads[k + 1]
+        )
+        for k, rate in enumerate(found)
+    )
+
+
+def _axis(window: Window, rule: RowRule, outs: int, taps: int) -> Axis:
+    out, tap = candidates(outs), candidates(taps)
+    turned = window._replace(step=window.dilation, dilation=window.step)
+    whole = int(block_rows(window, rule, 0, outs, 0, taps))
+    room = most_rows(window, rule, whole, out[:, None], tap)
+    with np.errstate(divide="ignore"):
+        per_row = (out[:, None] / room).max(axis=0)
+    by_out, by_tap = _anew(window, rule, outs, taps), _anew(turned, rule, taps, outs)
+    rows = np.maximum(_least_anew(outs, out, by_out)[:, None], _least_anew(taps, tap, by_tap))
+    touched = int(block_rows(window, rule._replace(rows="touched"), 0, outs, 0, taps))
+    pieces = -(-outs // out), -(-taps // tap)
+    if rule.rows == "bounding":  # more rows than are touched, and not a sum over cuts
+        by_out = by_tap = None
+    return Axis(out, tap, *pieces, room, touched + rows, per_row, by_out, by_tap)
+
+
+def _anew(window: Window, rule: RowRule, outs: int, taps: int) -> Ints | None:
+    """Rows that a cut before output 1, 2, ... loads anew, the taps uncut; None if it is not known.
+
+    Where each row is touched by outputs in a row (step a multiple of dilation), a cut loads anew
+    the rows that both of its sides touch, whatever the other cuts are. Elsewhere that depends on
+    the cut before: [from, at] as `reloads`.
+    """
+    apart = outs > 1 and window.step % window.dilation != 0
+    if outs > LONGEST_AXIS or (apart and max(outs, taps) > LONGEST_APART):
+        return None
+    if apart:
+        return reloads(window, rule, outs, taps)
+    touched, at = rule._replace(rows="touched"), np.arange(1, outs)
+    whole = block_rows(window, touched, 0, outs, 0, taps)
+    before = block_rows(window, touched, 0, at, 0, taps)
+    return before + block_rows(window, touched, at, outs - at, 0, taps) - whole
+
+
+def _least_anew(outs: int, tiles: Ints, anew: Ints | None) -> Ints:
+    """Rows loaded anew at least when outputs are cut into pieces by tiles of each class.
+
+    Args:
+        anew: of `_anew`, for the same axis.
+    """
+    if anew is None or outs == 1:
+        return np.zeros(len(tiles), np.int64)
+    if anew.ndim == 1:
+        return _cheapest_cuts(outs, tiles, anew)
+    longest = -(-outs // np.maximum(-(-outs // tiles) - 1, 1)) - (tiles < outs)  # tile of a class
+    return _cheapest_partition(anew, longest)
+
+
+def reloads(window: Window, rule: RowRule, outs: int, taps: int) -> Ints:
+    """Rows [from, at] that a cut before output `at` loads anew, the cut before it being at `from`.
+
+    A row is loaded once for every piece that touches it: for two outputs of which one is the next
+    to touch the same row, once more if a cut lies between them. To count it once it is put on the
+    first such cut, the one that has the earlier output in the piece before it.
+    """
+    out, tap = np.indices((outs, taps)).reshape(2, -1)
+    position = out * window.step + tap * window.dilation - window.pad
+    row, rest = position // window.spread, position % window.spread
+    there = (rest == 0) & ((rule.padding == "counted") | (row >= 0) & (row < window.size))
+    order = np.lexsort((out[there], row[there]))
+    row, out = row[there][order], out[there][order]
+    same = row[1:] == row[:-1]
+    cut_between = np.zeros((outs + 1, outs + 1), np.int64)  # [earlier output, later output]
+    np.add.at(cut_between, (out[:-1][same], out[1:][same]), 1)
+    later = cut_between[:, ::-1].cumsum(axis=1)[:, ::-1]  # at or after the cut
+    later = np.triu(later, k=1)  # and the earlier one before it
+    anew: Ints = later[::-1].cumsum(axis=0)[::-1]
+    return anew
+
+
+def _cheapest_partition(anew: Ints, longest: Ints) -> Ints:
+    """The least sum of `anew` [from, at] over all ways to cut into pieces of at most `longest`."""
+    outs = len(anew) - 1
+    least = np.full((len(longest), outs + 1), np.iinfo(np.int64).max // 2)
+    least[:, 0] = 0
+    reach = int(longest.max())
+    for at in range(1, outs + 1):
+        start = max(0, at - reach)
+        length = at - np.arange(start, at)
+        sums = np.where(
+            length <= longest[:, None], least[:, start:at] + anew[start:at, at], least[0, -1]
+        )
+        least[:, at] = sums.min(axis=1)
+    return least[:, outs]
+
+
+def _cheapest_cuts(outs: int, tiles: Ints, anew: Ints) -> Ints:
+    """The same where every cut loads what it loads, whatever the others are.
+
+    With pieces of at most t, the i-th of q - 1 cuts lies between outs - (q - i) t and i t; with
+    more pieces, they load at least what the cheapest q cuts do.
+    """
+    rows: Ints = np.zeros(len(tiles), np.int64)
+    cheapest = np.concatenate([[0], np.cumsum(np.sort(anew))])
+    if (anew == anew[0]).all():
+        return cheapest[-(-outs // tiles) - 1]
+    for k, tile in enumerate(tiles.tolist()):
+        q = -(-outs // tile)
+        longest = outs if q == 1 else -(-outs // (q - 1)) - 1  # largest tile of the class
+        placed = sum(
+            anew[max(1, outs - (q - i) * longest) - 1 : i * longest].min() for i in range(1, q)
+        )
+        rows[k] = min(placed, cheapest[q] if q < outs else placed)
+    return rows
+
+
+def level(space: Space, index: int, above: Operand, below: Operand) -> Level:
+    """The term of `index` under held operands: the weights, read off `between` by probing."""
+
+    def energy(A: float, B: float, S: float, R: float) -> float:
+        cut = Cut(B, A, S, 1, 1, 1, 1, R, 1)
+        return _term(space, index, above, below, cut)
+
+    base, one_A = energy(0, 0, 0, 0), energy(1, 0, 0, 0)
+    weights = Weights(
+        constant=base,
+        S=energy(0, 0, 1, 0) - base,
+        B=energy(0, 1, 0, 0) - base,
+        A=one_A - base,
+        RA=energy(1, 0, 0, 1) - energy(0, 0, 0, 1) - (one_A - base),
+        R=energy(0, 0, 0, 1) - base,
+    )
+    return Level(space, index, all_rooms(space, index, above), weights)
+
+
+def _term(space: Space, index: int, above: Operand, below: Operand, cut: Cut) -> float:
+    """What `cut` adds at the boundaries above and below it, the other cuts taken as nothing.
+
+    Traffic of a boundary is a sum of what its upper cut and what its lower cut bring, but for
+    held ifmaps, whose rows are the lower cut's and whose visits are the upper one's. Those are
+    bounded by the upper cut's own rows: pieces of pieces never load fewer.
+    """
+    problem, prices = space.problem, space.prices
+    upper = space.top if index == 1 else NOTHING
+    energy = level_energy(between(problem, upper, cut, above, 0), prices[index - 1])
+    if index > 1:
+        energy -= level_energy(between(problem, upper, NOTHING, above, 0), prices[index - 1])
+    if index == len(prices) - 1:
+        lower = cut._replace(rows=space.used[0], columns=space.used[1])
+    else:
+        lower = NOTHING._replace(rows=cut.rows, columns=cut.columns)
+    return float(energy + level_energy(between(problem, cut, lower, below, 0), prices[index]))

@@ -1,0 +1,1 @@
+"""Many evaluations: paths to single values, sweeps and sensitivity."""

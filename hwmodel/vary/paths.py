@@ -1,0 +1,323 @@
+"""Dotted paths to single values of a spec: `levels.L1.capacity`, `arithmetic.mac.32`, `flip_rate`.
+
+A path names fields as the spec's file does. Entries of a list go by their `name`, prices by
+operation and width, entries without either by their number from 1. A memory has `capacity`,
+`read_energy` and `write_energy`, however its file states them; `access_energy` is both energies.
+What is changed is checked by the same rules as a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+from hwmodel.errors import SpecError, nearest
+from hwmodel.graph.network import Network, family_member, zoo
+from hwmodel.graph.zoo import family_arguments
+from hwmodel.specs.accounting import Accounting, RelativePrice
+from hwmodel.specs.files import NamedSpec, SpecModel, validate
+from hwmodel.specs.hardware import Buffer, Hardware, Price, SplitLevel
+from hwmodel.specs.method import Method
+from hwmodel.specs.mistakes import alternatives
+
+__all__ = ["Inputs", "Leaf", "Scalar", "changed", "is_known", "leaves", "replaced", "replaced_all"]
+
+Spec = TypeVar("Spec", bound=SpecModel)
+Step = str | int  # a field or a key; the place in a list
+Scalar = bool | int | float | str | None
+ROOTS = ("network", "hardware", "method", "accounting", "batch")
+
+_BOTH = ("access_energy", "efficiency")  # how a file states reading and writing as one
+_EACH = ("read_energy", "write_energy")
+_PRICE: dict[type, str] = {Price: "energy", RelativePrice: "macs"}  # what a path to an entry means
+_UNMOVED = {"version", "level", "name"}  # they say what a thing is, not how large
+_UNITS = {"bits": "bit", "macs": "MAC"}  # by the last word of a field's name
+_UNITS |= dict.fromkeys(("weights", "inputs", "signal"), "bit")
+
+
+class Leaf(NamedTuple):
+    """One value of a spec that can be moved."""
+
+    path: str
+    value: Scalar  # in `unit`; None: unlimited, or not stated
+    unit: str  # "" for a plain number or a choice
+    number: bool  # whether numbers are allowed
+    whole: bool  # whether they must be whole
+    choices: tuple[Scalar, ...]  # words, yes or no, None: what is allowed beside numbers
+    part_of: str = ""  # path of the one figure by which the file states this and something else
+
+
+class Inputs(NamedTuple):
+    """What one evaluation is of; a path into it begins with the name of the field."""
+
+    network: Network
+    hardware: Hardware
+    method: Method
+    accounting: Accounting
+    batch: int = 1
+
+
+def changed(inputs: Inputs, changes: Mapping[str, Any]) -> Inputs:
+    """The inputs with the values at some paths replaced, all at once.
+
+    A path is `batch`, or begins with `hardware.`, `method.`, `accounting.` or `network.`. Of a
+    bundled network the arguments of its family are fields, too: `network.blocks`.
+
+    Raises: SpecError for a path that is none, or a value that breaks a rule.
+    """
+    by_root: dict[str, dict[str, Any]] = {}
+    for path, value in changes.items():
+        root, _, rest = path.partition(".")
+        if root not in ROOTS or (root == "batch") == bool(rest):
+            hint = nearest(root, ROOTS) if root not in ROOTS else f"{root} has fields"
+            hint = "batch has no fields" if root == "batch" else hint
+            raise SpecError(f"{path!r} is no path to a value: {hint}")
+        by_root.setdefault(root, {})[rest] = value
+    new: dict[str, Any] = {}
+    for root, inner in by_root.items():
+        if root == "batch":
+            new[root] = inner[""]
+        elif root == "network":
+            new[root] = _network(inputs.network, inner)
+        else:
+            new[root] = replaced_all(getattr(inputs, root), inner)
+    return inputs._replace(**new)
+
+
+def replaced(spec: Spec, path: str, value: Any) -> Spec:
+    """The spec with the value at a path replaced, and checked as if read from a file.
+
+    Args:
+        value: as the file would say it ("64 KiB"), or a number in the unit that `leaves` gives.
+
+    Raises: SpecError for a path that is none (with the nearest), or a value that breaks a rule.
+    """
+    return replaced_all(spec, {path: value})
+
+
+def replaced_all(spec: Spec, changes: Mapping[str, Any]) -> Spec:
+    """The spec with several values replaced at once: only the end is checked, no step between.
+
+    Raises: SpecError, as `replaced`.
+    """
+    where = f"{spec.KIND} {spec.name}" if isinstance(spec, NamedSpec) else type(spec).__name__
+    tree: dict[Step, Any] = {}
+    for path, value in changes.items():
+        *way, last = _located(spec, path, where)
+        inner = tree
+        for step in way:
+            inner = inner.setdefault(step, {})
+        inner[last] = _New(value)
+    rebuilt: Spec = _rebuilt(spec, tree, where)
+    return rebuilt
+
+
+class _New(NamedTuple):
+    value: Any
+
+
+def _rebuilt(old: Any, tree: Mapping[Step, Any] | _New, where: str) -> Any:
+    """A value with what the tree of steps says put in its place, and checked."""
+    if isinstance(tree, _New):
+        return tree.value
+    if isinstance(old, SpecModel):
+        fields = _stated(old)
+        for name, inner in tree.items():
+            below = f"{where}, {name}"
+            _put(fields, str(name), _rebuilt(getattr(old, str(name)), inner, below), old)
+        return validate(type(old), fields, where)
+    if isinstance(old, dict):
+        return old | {key: _rebuilt(old.get(key), inner, where) for key, inner in tree.items()}
+    entries = list(old)
+    for index, inner in tree.items():
+        named = f"{where}.{_key(entries[int(index)], int(index))}"
+        entries[int(index)] = _rebuilt(entries[int(index)], inner, named)
+    return tuple(entries)
+
+
+def _stated(model: SpecModel) -> dict[str, Any]:
+    """The fields that a model was given, as it takes them."""
+    fields = {name: getattr(model, name) for name in sorted(model.model_fields_set)}
+    if isinstance(model, Buffer):
+        fields["capacity"] = _size(model.capacity_bits)
+    return fields
+
+
+def _size(capacity: Any) -> Any:
+    if capacity is None:
+        return "unlimited"
+    is_number = isinstance(capacity, (int, float)) and not isinstance(capacity, bool)
+    return f"{capacity!r} bit" if is_number else capacity
+
+
+def _put(fields: dict[str, Any], name: str, value: Any, model: SpecModel) -> None:
+    """Set a field; energies stated in another way give way to it."""
+    if isinstance(model, Buffer) and name in (*_BOTH, *_EACH):
+        if name in _EACH:
+            fields |= {n: fields.get(n, e) for n, e in zip(_EACH, model.energies, strict=True)}
+        for other in _BOTH if name in _EACH else (*_BOTH, *_EACH):
+            fields.pop(other, None)
+    if isinstance(model, Price) and name in ("energy", "efficiency"):
+        fields.pop("efficiency" if name == "energy" else "energy", None)
+    fields[name] = _size(value) if name == "capacity" else value
+
+
+def _located(spec: SpecModel, path: str, where: str) -> tuple[Step, ...]:
+    """The steps from a spec to what a path names. Raises: SpecError."""
+    value: Any = spec
+    steps: tuple[Step, ...] = ()
+    rest = path
+    while rest:
+        known = _places(value)
+        fitting = [name for name in known if rest == name or rest.startswith(f"{name}.")]
+        if not fitting and isinstance(value, dict):
+            return (*steps, rest)  # a key that is not there yet; whether it may be is checked
+        if not fitting:
+            word = rest.partition(".")[0]
+            raise SpecError(f"{where}: {path!r} is no path to a value: {nearest(word, known)}")
+        name = max(fitting, key=len)
+        for step in known[name]:
+            value = getattr(value, step) if isinstance(step, str) and not isinstance(
+                value, dict) else value[step]  # fmt: skip
+        steps += known[name]
+        rest = rest[len(name) + 1 :]
+    if isinstance(value, tuple(_PRICE)):
+        return (*steps, _PRICE[type(value)])
+    if isinstance(value, SpecModel):
+        fields = ", ".join(_places(value))
+        raise SpecError(f"{where}: {path!r} is no single value: it has {fields}")
+    return steps
+
+
+def _places(value: Any) -> dict[str, tuple[Step, ...]]:
+    """What a path may go on with from a value, and the steps that each of them means."""
+    if isinstance(value, SpecModel):
+        return {name: (name,) for name in type(value).model_fields}
+    if isinstance(value, dict):
+        return {str(key): (key,) for key in value}
+    if not isinstance(value, (tuple, list)):
+        return {}
+    found: dict[str, tuple[Step, ...]] = {}
+    for index, entry in enumerate(value):
+        found[_key(entry, index)] = (index,)
+    for index, entry in enumerate(value):  # memories of a split level have names of their own
+        if isinstance(entry, SplitLevel):
+            found |= {b.name: (index, "split", i) for i, b in enumerate(entry.split)}
+    return found
+
+
+def _key(entry: Any, index: int) -> str:
+    """What an entry of a list is called."""
+    if isinstance(entry, (Price, RelativePrice)):
+        return f"{entry.operation}.{entry.bits}"
+    return str(getattr(entry, "name", index + 1))
+
+
+def leaves(spec: SpecModel) -> tuple[Leaf, ...]:
+    """Every number and every choice of a spec, in the order of its file.
+
+    Where a memory's file states one energy for reading and writing, `access_energy` is a leaf,
+    and `read_energy` and `write_energy` are parts of it.
+    """
+    unit = spec.energy_unit if isinstance(spec, Hardware) else ""
+    return tuple(_leaves(spec, "", unit))
+
+
+def _leaves(value: Any, path: str, unit: str) -> Iterator[Leaf]:
+    if isinstance(value, Buffer):
+        yield from _memory_leaves(value, path, unit)
+    elif isinstance(value, Price):
+        yield Leaf(path, value.energy_per_operation, unit, True, False, ())
+        yield Leaf(f"{path}.operations", value.operations, "", True, True, ())
+    elif isinstance(value, RelativePrice):
+        yield Leaf(path, value.macs, "MAC", True, False, ())
+    elif isinstance(value, SpecModel):
+        yield from _model_leaves(value, path, unit)
+    elif isinstance(value, tuple):
+        for index, entry in enumerate(value):
+            split = entry.split if isinstance(entry, SplitLevel) else ()
+            for index_inside, inner in enumerate(split or (entry,)):
+                yield from _leaves(inner, f"{path}.{_key(inner, index + index_inside)}", unit)
+
+
+def _model_leaves(model: SpecModel, path: str, unit: str) -> Iterator[Leaf]:
+    """The leaves of every field that is stated or has a value of its own."""
+    for name, field in type(model).model_fields.items():
+        inner = getattr(model, name)
+        absent = inner is None and not field.is_required()
+        if name not in _UNMOVED and not absent:
+            below = f"{path}.{name}" if path else name
+            yield from _leaves(inner, below, unit)
+            yield from _field_leaves(type(model), name, inner, below)
+
+
+def _memory_leaves(memory: Buffer, path: str, unit: str) -> Iterator[Leaf]:
+    """Capacity and energies of a memory."""
+    yield Leaf(f"{path}.capacity", memory.capacity_bits, "bit", True, True, ())
+    as_one = f"{path}.access_energy" if memory.read_energy is None else ""
+    read, write = (energy.value for energy in memory.energies)
+    if as_one:
+        yield Leaf(as_one, read, f"{unit}/bit", True, False, ())
+    yield Leaf(f"{path}.read_energy", read, f"{unit}/bit", True, False, (), as_one)
+    yield Leaf(f"{path}.write_energy", write, f"{unit}/bit", True, False, (), as_one)
+
+
+def _field_leaves(kind: type[SpecModel], name: str, value: Any, path: str) -> Iterator[Leaf]:
+    """The leaf that a field is, or those that its keys are; none for text, lists and models."""
+    schema = _schema(kind)
+    inside = schema["properties"].get(name, {})
+    values = {path: value}
+    if isinstance(value, dict):
+        inside = inside.get("additionalProperties", {})
+        values = {f"{path}.{key}": inner for key, inner in value.items()}
+    number, whole, choices = _allowed(inside, schema)
+    unit = _UNITS.get(name.split("_")[-1], "") if number else ""
+    for place, inner in values.items():
+        if (number or len(choices) > 1) and not isinstance(inner, (tuple, SpecModel)):
+            yield Leaf(place, inner, unit, number, whole, choices)
+
+
+def _allowed(inside: Any, schema: Any) -> tuple[bool, bool, tuple[Scalar, ...]]:
+    """Whether a field takes numbers, whether only whole ones, and what else it takes."""
+    types, choices = set(), []
+    for one in alternatives(inside, schema):
+        types.add(one.get("type"))
+        choices += one.get("enum", [one["const"]] if "const" in one else [])
+    choices += [False, True] if "boolean" in types else []
+    choices += [None] if "null" in types and types & {"integer", "number"} else []
+    return bool(types & {"integer", "number"}), "number" not in types, tuple(choices)
+
+
+@cache
+def _schema(kind: type[SpecModel]) -> dict[str, Any]:
+    return kind.model_json_schema()
+
+
+def _network(network: Network, changes: Mapping[str, Any]) -> Network:
+    """A network with arguments of its family, or fields of its layers, replaced."""
+    bundled = network.name in zoo() and network == family_member(network.name)
+    arguments = family_arguments(network.name) if bundled else {}
+    of_family = {path: value for path, value in changes.items() if path in arguments}
+    if of_family:
+        network = family_member(network.name, of_family)
+    others = {path: value for path, value in changes.items() if path not in arguments}
+    first = {path.split(".")[0] for path in others}
+    unknown = sorted(first - set(Network.model_fields))
+    if unknown:
+        hint = nearest(unknown[0], [*arguments, *Network.model_fields])
+        raise SpecError(f"network {network.name}: {unknown[0]!r} is no path to a value: {hint}")
+    network = replaced_all(network, others) if others else network
+    network.nodes()  # shapes must still fit
+    return network
+
+
+def is_known(spec: SpecModel, path: str) -> bool:
+    """Whether a path leads to a value of a spec; of a bundled network also to an argument."""
+    if isinstance(spec, Network) and spec.name in zoo() and path in family_arguments(spec.name):
+        return True
+    try:
+        _located(spec, path, "")
+    except SpecError:
+        return False
+    return True
