@@ -21,7 +21,7 @@ from hwmodel.vary.paths import Inputs, changed, replaced_all
 from hwmodel.vary.sensitivity import Effect, sensitivity
 from hwmodel.vary.sensitivity.costs import Costs, Study, overtaken, ranks
 from hwmodel.vary.sensitivity.moves import moves
-from hwmodel.vary.sensitivity.parallel import workers
+from hwmodel.vary.sensitivity.parallel import mapped_by
 from hwmodel.views.sensitivity_tables import largest, sensitivity_tables
 from hwmodel.views.tornado import tornado_figure
 from tests.specs import CHIP, NETWORK, chip, written
@@ -277,8 +277,8 @@ def killed(costs):
 
 def test_a_worker_that_is_killed_ends_the_study_with_a_message():
     study = costs(LAYER, TOY, ["fp"], FREE_LOGIC).study
-    ended = pytest.raises(HwmodelError, match="a worker process ended early")
-    with ended, workers(study, 2) as mapped:
+    ended = pytest.raises(HwmodelError, match="3 workers died one after the other")
+    with ended, mapped_by(study, 2) as mapped:
         list(mapped(killed, [()]))
 
 

@@ -7,23 +7,25 @@ units that mean the same and the file's path do not change it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from hwmodel import __version__
 from hwmodel.errors import DataError, nearest, printable
-from hwmodel.specs.files import NamedSpec, SpecModel
+from hwmodel.specs.files import NamedSpec, SpecModel, folder
 
 __all__ = [
     "COLUMNS",
     "Command",
     "Input",
     "Provenance",
+    "code_digest",
     "digest",
     "input_of",
     "input_of_file",
@@ -32,6 +34,8 @@ __all__ = [
 __all__ += ["read_command", "written"]
 
 COLUMNS = ("version", "inputs_sha256", "command")  # at the end of every row of a table
+_SHOWING = {"cli", "rerun", "views", "docs"}  # wings that decide no number
+_DECIDING = {".py", ".yaml"}
 SHORT = 8  # hexadecimal digits of an input's hash in a table: enough to see a change
 
 
@@ -114,6 +118,17 @@ class Provenance(NamedTuple):
         return f"hwmodel {self.version}, inputs {self.inputs_sha256}{date}: {self.command}"
 
 
+@cache
+def code_digest() -> str:
+    """SHA-256 of all in this program that decides numbers: its code and bundled files."""
+    package = Path(__file__).parent.parent
+    places = [place for place in package.iterdir() if place.name not in _SHOWING]
+    found = [p for place in places for p in (place, *place.rglob("*")) if p.suffix in _DECIDING]
+    found += folder("hardware_specs").glob("*.yaml")
+    each = {sha256(path.name.encode() + path.read_bytes()).hexdigest() for path in found}
+    return sha256("".join(sorted(each)).encode()).hexdigest()
+
+
 def digest(spec: SpecModel) -> str:
     """SHA-256 of a validated value, 64 hexadecimal digits.
 
@@ -122,7 +137,7 @@ def digest(spec: SpecModel) -> str:
     """
     values = spec.model_dump(mode="json", exclude_defaults=True)
     text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return sha256(text.encode("ascii")).hexdigest()
 
 
 def input_of(spec: NamedSpec) -> Input:
@@ -133,7 +148,7 @@ def input_of(spec: NamedSpec) -> Input:
 def input_of_file(kind: str, path: Path) -> Input:
     """A file that is no spec, by its bytes. Raises: DataError."""
     try:
-        return Input(kind, path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+        return Input(kind, path.name, sha256(path.read_bytes()).hexdigest())
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 

@@ -15,14 +15,13 @@ from hwmodel.vary.sweep.parts import Folder, Summary, ending_of, opened
 from hwmodel.vary.sweep.plan import Plan
 from hwmodel.vary.sweep.searches import keys_of, listed, needed
 from hwmodel.vary.sweep.tilings import Found, Key, dumps, loads, solve
-from hwmodel.vary.sweep.workers import Task, Workers, completed, workers
+from hwmodel.vary.workers import MAX_JOBS, Lost, Task, Workers, completed, workers
 
 __all__ = ["Progress", "cut", "run"]
 
 LONGEST = 1000  # points of a part
 FEWEST = 64  # parts, where there are so many points: two workers end at about the same time
 SEARCHES = 16  # of a task
-MAX_JOBS = 256
 
 Progress = Callable[[str, int, int], None]  # what is done, how many, of how many
 
@@ -54,20 +53,36 @@ def run(
     refuse_input(out)
     points = plan.points()
     parts = cut(points)
-    with workers(processes, scheduler) as there:
-        folder = opened(out, plan.digest, resume=resume)
-        missing = [n for n in range(len(parts)) if not folder.has("part", n)]
-        found = _tilings(plan, points, folder, there, progress) if missing else {}
-        done = len(points) - sum(len(parts[n]) for n in missing)
-        progress("points", done, len(points))
-        tasks = (Task(n, (plan, parts[n], keys_of(plan, parts[n], found))) for n in missing)
-        with closing(completed(there, run_part, tasks)) as results:
-            for number, text in results:
-                folder.store("part", number, text)
-                done += len(parts[number])
-                progress("points", done, len(points))
-    made = Provenance(command, plan.inputs)
-    return folder.finish(columns(plan), len(parts), len(points), made)
+    try:
+        with (
+            workers(processes, scheduler) as there,
+            opened(out, plan.digest, resume=resume) as into,
+        ):
+            _compute(plan, points, parts, into, there, progress)
+            return into.finish(columns(plan), len(parts), Provenance(command, plan.inputs))
+    except Lost as error:
+        raise Lost(f"{error}; what is done is kept: go on with --resume") from None
+
+
+def _compute(
+    plan: Plan,
+    points: Sequence[int],
+    parts: Sequence[Sequence[int]],
+    folder: Folder,
+    there: Workers | None,
+    progress: Progress,
+) -> None:
+    """See that all parts are there."""
+    missing = folder.missing("part", len(parts))
+    found = _tilings(plan, points, folder, there, progress) if missing else {}
+    done = len(points) - sum(len(parts[n]) for n in missing)
+    progress("points", done, len(points))
+    tasks = (Task(n, (plan, parts[n], keys_of(plan, parts[n], found))) for n in missing)
+    with closing(completed(there, run_part, tasks)) as results:
+        for number, text in results:
+            folder.store("part", number, text)
+            done += len(parts[number])
+            progress("points", done, len(points))
 
 
 def cut(points: Sequence[int]) -> list[Sequence[int]]:
@@ -77,7 +92,7 @@ def cut(points: Sequence[int]) -> list[Sequence[int]]:
 
 
 def _tilings(
-    plan: Plan, points: Sequence[int], folder: Folder, there: Workers, progress: Progress
+    plan: Plan, points: Sequence[int], folder: Folder, there: Workers | None, progress: Progress
 ) -> dict[Key, Found]:
     """The tilings that are dear, each found once, kept in parts of their own."""
     choices = [accounting.search for accounting in plan.specs["accounting"]]
@@ -85,7 +100,7 @@ def _tilings(
         return {}
     wanted = listed(needed(plan, points))
     chunks = [wanted[i : i + SEARCHES] for i in range(0, len(wanted), SEARCHES)]
-    missing = [n for n in range(len(chunks)) if not folder.has("tilings", n)]
+    missing = folder.missing("tilings", len(chunks))
     done = len(wanted) - sum(len(chunks[n]) for n in missing)
     progress("tilings", done, len(wanted))
     tasks = (Task(n, ([search for _, search in chunks[n]],)) for n in missing)
