@@ -386,10 +386,14 @@ def test_the_best_points_are_listed_and_written(hwmodel, tmp_path, unbroken):
     ("name", "content", "message"),
     [
         ("t.csv", "a,b\n1,2\n", "has no column 'point'"),
-        ("t.csv", "point,x\n1\n", "t.csv:2: has not as many cells"),
-        ("t.csv", "", "is no CSV of a sweep"),
+        (
+            "t.csv",
+            "point,network,accounting,method,mode,batch,hardware,energy,unit,reason\n1\n",
+            "t.csv:2: has not as many cells",
+        ),
+        ("t.csv", "", "has no column 'point': it is no table of a sweep"),
         ("t.csv", "\udcff", "is not a CSV file"),
-        ("t.parquet", "PAR1", "is no Parquet file"),
+        ("t.parquet", "PAR1", "is not a Parquet file"),
     ],
 )
 def test_tables_that_are_none_are_refused(hwmodel, tmp_path, name, content, message):

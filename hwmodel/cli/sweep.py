@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["sweep"]
 
 MAX_JOBS = 256
+COUNTED = 100_000  # points whose tilings a dry run counts: a chip at each takes half a kilobyte
 
 
 def sweep(
@@ -87,11 +88,10 @@ def _say_what(planned: Plan) -> None:
             "drawn, and kept by the constraints" if planned.file.sample else "keep the constraints"
         )
         typer.echo(f"{planned.grid:,} points of the grid, of which {how}:")
-    searches = number(needed(planned, points))
-    typer.echo(
-        f"{len(points):,} points in {len(cut(points)):,} parts; {searches:,} different tilings "
-        "to be searched"
-    )
+    searches = f"the tilings of at most {COUNTED:,} points are counted"
+    if len(points) <= COUNTED:
+        searches = f"{number(needed(planned, points)):,} different tilings to be searched"
+    typer.echo(f"{len(points):,} points in {len(cut(points)):,} parts; {searches}")
     typer.echo(f"columns: {', '.join(columns(planned))}")
 
 

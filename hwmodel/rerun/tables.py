@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from math import fsum
 from pathlib import Path
 from typing import NamedTuple
 
-from hwmodel.errors import DataError
 from hwmodel.model.compare import Comparison, Reached
 from hwmodel.model.evaluate import COLUMNS, Report
-from hwmodel.specs.csv_files import csv_file_text
+from hwmodel.specs.csv_files import Row, read_table, rows_of
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import PJ_PER_KWH, Training
 from hwmodel.vary.sensitivity import Effect, Sampled, Spread
@@ -24,7 +22,6 @@ __all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "effec
 __all__ += ["layer_sums", "notes", "read_csv", "report_table", "run_sentence", "scale"]
 __all__ += ["spreads_table", "what", "whole_run"]
 
-MAX_CSV_CHARACTERS = 2**28
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
 COMPARED = Comparison._fields[:-2]  # columns of the CSV; reason and report are for other views
@@ -154,21 +151,18 @@ def _cell(value: object) -> object:
     return f"'{value}" if formula else value
 
 
-def read_csv(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
-    """Header and rows of a CSV file. Raises: DataError.
+def read_csv(
+    path: Path, check: Callable[[Sequence[str]], None] = lambda header: None
+) -> tuple[tuple[str, ...], list[Row]]:
+    """Header and rows of a CSV file, as text.
 
-    A cell that a row lacks is None, cells that it has too many stand under None.
+    Args:
+        check: is given the header, and raises what it finds wrong with it.
+
+    Raises: DataError.
     """
-    text = csv_file_text(path, MAX_CSV_CHARACTERS)
-    try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        records, header = list(reader), tuple(reader.fieldnames or ())
-    except csv.Error as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    twice = next((name for name, number in Counter(header).items() if number > 1), None)
-    if twice is not None:
-        raise DataError(f"{path}:1: has the column {twice!r} twice")
-    return header, records
+    columns = read_table(path, check)
+    return tuple(columns), rows_of(columns)
 
 
 def notes(not_counted: Mapping[str, Sequence[str]]) -> str:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,10 @@ from hwmodel.errors import DataError, HwmodelError
 from hwmodel.rerun.answers import answer
 from hwmodel.rerun.question import OPTIONS
 from hwmodel.rerun.tables import read_csv
+from hwmodel.specs.csv_files import rows_of
+from hwmodel.specs.inputs import MAX_JSON, read_text
 from hwmodel.specs.provenance import COLUMNS, Command, Provenance, read_command
+from hwmodel.vary.sweep.results import read_parquet
 
 __all__ = ["Moved", "Verdict", "stated", "verify"]
 
@@ -64,7 +67,7 @@ class Verdict(NamedTuple):
         return not (self.moved or self.missing or self.extra)
 
 
-def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
+def stated(path: Path) -> tuple[Sequence[Mapping[str, str]], dict[str, str], Command]:
     """Rows of a table as text, its provenance, and the command that it states.
 
     Args:
@@ -74,8 +77,6 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
     """
     records = _records(path)
     for column in COLUMNS:
-        if column not in records[0]:
-            raise DataError(f"{path}: has no column {column}: it does not say what made it")
         values = list(dict.fromkeys(record[column] for record in records))
         if len(values) > 1:
             raise DataError(f"{path}: has rows of more than one {column}: {values[0]}, {values[1]}")
@@ -86,56 +87,48 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
         raise DataError(f"{path}: {error}") from None
 
 
-def _records(path: Path) -> list[dict[str, str]]:
-    """Rows of a table, all of them with the columns of the first. Raises: DataError."""
+def _records(path: Path) -> Sequence[Mapping[str, str]]:
+    """Rows of a table that says what made it, all with the same columns. Raises: DataError."""
+
+    def check(header: Collection[str]) -> None:
+        for column in COLUMNS:
+            if column not in header:
+                raise DataError(f"{path}: has no column {column}: it does not say what made it")
+
     ending = path.suffix.lower()
     if ending in _FOR_PRINT:
         raise DataError(f"{path}: has rounded numbers; verify the .csv, .json or .parquet file")
-    read = {".json": _json_records, ".parquet": _parquet_records}.get(ending)
-    records = read(path) if read else read_csv(path)[1]
+    if ending == ".json":
+        records: Sequence[Mapping[str, str]] = _json_records(path, check)
+    elif ending == ".parquet":
+        columns = read_parquet(path)
+        check(columns)
+        records = rows_of({name: [*map(_text, column)] for name, column in columns.items()})
+    else:
+        records = read_csv(path, check)[1]
     if not records:
         raise DataError(f"{path}: has no rows")
-    for number, record in enumerate(records, start=1):
-        if record.keys() != records[0].keys() or None in record.values():
-            raise DataError(f"{path}: row {number} has not as many cells as the header")
     return records
 
 
-def _json_records(path: Path) -> list[dict[str, str]]:
+def _json_records(path: Path, check: Callable[[Collection[str]], None]) -> list[dict[str, str]]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+        document = json.loads(read_text(path, MAX_JSON))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not JSON: {error}") from None
     rows = document.get("rows") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{path}: has no list 'rows' of objects")
-    return [_as_text(row) for row in rows]
+    for number, row in enumerate(rows, start=1):
+        check(row)
+        if row.keys() != rows[0].keys():
+            raise DataError(f"{path}: row {number} has other columns than the first")
+    return [{name: _text(value) for name, value in row.items()} for row in rows]
 
 
-def _parquet_records(path: Path) -> list[dict[str, str]]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        message = "reading Parquet needs the package pyarrow: pip install 'hwmodel[parquet]'"
-        raise HwmodelError(f"{path}: {message}") from None
-    try:
-        rows = parquet.read_table(path).to_pylist()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except pyarrow.ArrowException as error:
-        raise DataError(f"{path}: is not a Parquet file: {error}") from None
-    return [_as_text(row) for row in rows]
-
-
-def _as_text(row: Mapping[str, Any]) -> dict[str, str]:
-    """Cells as a CSV has them; yes and no as that of a sweep has."""
-    return {
-        name: str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
-        for name, value in row.items()
-    }
+def _text(value: Any) -> str:
+    """A cell as a CSV has it; yes and no as that of a sweep has."""
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
 def verify(path: Path, tolerance: float = 0.0) -> Verdict:
@@ -156,7 +149,8 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
         raise DataError(f"{path}: has not the columns that {command.name} writes today")
     keys = tuple(name for name in _KEYS[command.name] if name in here)
     old = _by_key(records, keys)
-    new = _by_key((dict(zip(table.header, row, strict=True)) for row in table.rows), keys)
+    computed = zip(*table.rows, strict=True) if table.rows else [()] * len(table.header)
+    new = _by_key(rows_of(dict(zip(table.header, computed, strict=True))), keys)
     moved = {key: _moved(key, old[key], new[key], keys, tolerance) for key in new if key in old}
     return Verdict(
         equal=sum(not cells for cells in moved.values()),

@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 
 from hwmodel.errors import DataError, HwmodelError, SpecWarning, many
 from hwmodel.specs.files import whole_file, write
+from hwmodel.specs.inputs import read_text
 from hwmodel.specs.provenance import Provenance, code_digest
 
 __all__ = ["ENDINGS", "Folder", "Summary", "ending_of", "opened"]
@@ -171,8 +172,8 @@ def _see_manifest(folder: Path, digest: str, resume: bool) -> None:
             "or remove the folder"
         )
     try:
-        stated = json.loads(manifest.read_text(encoding="utf-8"))["inputs_sha256"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        stated = json.loads(read_text(manifest, 2**10))["inputs_sha256"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{manifest}: cannot be read: {error}") from None
     if stated != digest:
         raise HwmodelError(

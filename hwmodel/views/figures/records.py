@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import fsum
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -27,7 +27,7 @@ __all__ = [
     "unique",
 ]
 
-Record = dict[str, str]
+Record = Mapping[str, str]
 Table = Literal["compare", "report"]
 PARTS = ("forward", "backward_input", "backward_weight", "update", "elementwise")
 _NUMBERS = {
@@ -77,7 +77,7 @@ class Page(NamedTuple):
         return f"{chip}, {first['accounting']}" if several else chip
 
 
-def read_records(*paths: Path) -> list[Record]:
+def read_records(*paths: Path) -> Sequence[Record]:
     """Rows of a CSV that `compare` or `report` wrote, or of several of `report`.
 
     Raises: DataError.
@@ -90,10 +90,12 @@ def read_records(*paths: Path) -> list[Record]:
     return [record for records in tables for record in records]
 
 
-def _read(path: Path) -> list[Record]:
-    header, records = read_csv(path)
-    if header[: len(COLUMNS)] != COLUMNS and header[: len(COMPARED)] != COMPARED:
-        raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
+def _read(path: Path) -> Sequence[Record]:
+    def check(header: Sequence[str]) -> None:
+        if not any(tuple(header[: len(ours)]) == ours for ours in (COLUMNS, COMPARED)):
+            raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
+
+    _, records = read_csv(path, check)
     if not records:
         raise DataError(f"{path}: has no rows")
     for line, record in enumerate(records, start=2):
@@ -102,9 +104,7 @@ def _read(path: Path) -> list[Record]:
 
 
 def _check(record: Record, where: str) -> None:
-    """Every cell is there, the numbers are finite and the unit is known."""
-    if None in record or None in record.values():
-        raise DataError(f"{where}: has not as many cells as the header")
+    """The numbers are finite and the unit is known."""
     if record["unit"] not in ENERGY_UNITS:
         raise DataError(f"{where}: unit {record['unit']!r} is none of {', '.join(ENERGY_UNITS)}")
     for field, what in _NUMBERS.items():
