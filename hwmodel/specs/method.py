@@ -163,7 +163,7 @@ class Method(NamedSpec):
     FOLDER: ClassVar[str] = "methods"
 
     colour: str | None = Field(
-        default=None, pattern=r"^#[0-9a-f]{6}$", description="in every figure; the source's"
+        default=None, pattern=r"^#[0-9a-fA-F]{6}$", description="in every figure; the source's"
     )
     marker: Marker | None = Field(default=None, description="in figures of points, as matplotlib's")
     hatch: Hatch | None = Field(default=None, description="of bars, as matplotlib's; none: plain")

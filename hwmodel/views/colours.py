@@ -1,21 +1,30 @@
 """Colours, markers and hatches: what a thing looks like in every figure, whatever stands beside it.
 
-Bundled methods state their look in their files. Any other method gets one that follows from its
-name alone, so that it stays the same in other company. Nothing here needs matplotlib.
+Methods state their look in their files. What a file does not say follows from the name alone, so
+that it stays the same in other company. Nothing here needs matplotlib.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import cycle
+from pathlib import Path
 from typing import NamedTuple, get_args
+from warnings import catch_warnings
 from zlib import crc32
 
-from hwmodel.specs.files import bundled, load
+from hwmodel.errors import HwmodelError, SpecWarning
+from hwmodel.rerun.question import OPTIONS, names
+from hwmodel.specs.files import bundled, is_path, load
 from hwmodel.specs.method import Hatch, Marker, Method
+from hwmodel.specs.provenance import read_command
+from hwmodel.vary.sweep.file import SweepFile
 
-__all__ = ["Look", "depth_looks", "ink_on", "lightness", "look", "looks", "part_looks", "shade_on"]
+__all__ = ["Look", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of", "part_looks"]
+__all__ += ["shade_on"]
 
 # For methods whose file states no colour: of middle lightness, apart from those of the main ones.
 _SPARE_COLOURS = ("#4c72b0", "#8a6bbd", "#a0522d", "#d1772e", "#5b8c3e", "#6b7a8f", "#c2528b")
@@ -68,24 +77,73 @@ _DEPTHS = (
 _OPERATIONS = Look("#eab04d", "", "|")
 
 
-@cache
+_stated: dict[str, Look] = {}  # of methods with files of a user's, while something is drawn
+
+
+@contextmanager
+def looks_of(commands: str) -> Iterator[None]:
+    """Meanwhile the methods whose files some commands name look as the files say.
+
+    Args:
+        commands: what made that which is drawn, joined by semicolons. A file that is gone, or is
+            none any more, is passed over: the figure is of the table.
+    """
+    global _stated
+    before = _stated
+    with catch_warnings(action="ignore", category=SpecWarning):
+        _stated = {method.name: _look(method) for method in _methods(commands)}
+    try:
+        yield
+    finally:
+        _stated = before
+
+
+def _methods(commands: str) -> Iterator[Method]:
+    """The methods whose files some commands name."""
+    for text in re.split("; (?=hwmodel )", commands):
+        with suppress(HwmodelError):
+            command = read_command(text, OPTIONS)
+            several = [*command.all("--methods"), *command.all("--method")]
+            files = [name for listed in several for name in names(listed, "--methods")]
+            if command.name == "sweep":
+                stated = load(SweepFile, Path(command.argument)).method
+                files = [stated] if isinstance(stated, str) else [*stated]
+            for file in filter(is_path, files):
+                with suppress(HwmodelError):
+                    yield load(Method, Path(file))
+
+
 def look(method: str) -> Look:
-    """The look of a method, by its name alone.
+    """The look of a method, by its name.
 
     >>> look("mine") == look("mine")
     True
     """
+    return _stated.get(method) or _known(method)
+
+
+@cache
+def _known(method: str) -> Look:
+    """The look of a method of which no file of a user's is known."""
+    return _look(load(Method, method)) if method in bundled(Method) else _spare(method)
+
+
+def _look(method: Method) -> Look:
+    """What a method's file says; where it says nothing at all, what follows from the name."""
+    spare = _spare(method.name)
+    if not (method.colour or method.marker or method.hatch):
+        return spare
+    return Look(method.colour or spare.colour, method.marker or spare.marker, method.hatch or "")
+
+
+def _spare(method: str) -> Look:
     spread = crc32(method.encode())
     markers, hatches = get_args(Marker), get_args(Hatch)
-    spare = Look(
+    return Look(
         _SPARE_COLOURS[spread % len(_SPARE_COLOURS)],
         markers[spread // 8 % len(markers)],
         hatches[spread // 128 % len(hatches)],
     )
-    if method not in bundled(Method):
-        return spare
-    stated = load(Method, method)
-    return Look(stated.colour or spare.colour, stated.marker or spare.marker, stated.hatch or "")
 
 
 def looks(methods: Iterable[str]) -> dict[str, Look]:
