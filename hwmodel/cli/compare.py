@@ -23,7 +23,7 @@ from hwmodel.cli.options import (
     Run,
     Strict,
 )
-from hwmodel.cli.screen import Destination, console, deliver, destination, progress, say
+from hwmodel.cli.screen import Destination, console, deliver, destination, progress, say, stem_of
 from hwmodel.errors import HwmodelError
 
 if TYPE_CHECKING:
@@ -97,8 +97,9 @@ def _compare(asked: Question, to: Destination) -> None:
     provenance = asked.provenance(to.date)
     paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
     table = comparison_table(lines, asked.training, ends)
-    names = "-".join(preset.name for preset in presets)
-    stem = f"compare_{asked.network.name}_{names}_{asked.mode}_batch{asked.batch}"
+    several = [[one.name for one in of] for of in (asked.hardware, asked.methods, presets)]
+    run = [asked.mode], [f"batch{asked.batch}"]
+    stem = stem_of(asked.command, [asked.network.name], *several, *run)
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if to.html else ""
     deliver(tables, notes, result, to, stem=stem, kinds=["methods"], page=page)
@@ -152,8 +153,8 @@ def reproduce(
         lines += mine
         tables += reproduction_tables(published, mine)
     _refuse_if_none(lines)
-    presets = "-".join(preset.name for preset in asked.accountings)
-    stem = f"reproduce_{table or 'all'}_{presets}_batch{asked.batch}"
+    presets = [preset.name for preset in asked.accountings]
+    stem = stem_of(asked.command, [table or "all"], presets, [f"batch{asked.batch}"])
     provenance = asked.provenance(to.date)
     paper = comparison_paper(lines, None, asked.baseline_words(), provenance)
     missing = {preset.name: preset.not_counted for preset in asked.accountings}

@@ -26,7 +26,7 @@ from hwmodel.cli.options import (
     Strict,
     TraceFile,
 )
-from hwmodel.cli.screen import deliver, destination
+from hwmodel.cli.screen import deliver, destination, stem_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -77,7 +77,7 @@ def report(
     found = asked.report()
     provenance = asked.provenance(to.date)
     names = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
-    stem = f"report_{'_'.join(names)}_{mode}_batch{found.batch}"
+    stem = stem_of(asked.command, *([name] for name in (*names, mode, f"batch{found.batch}")))
     missing = {found.accounting.name: found.not_counted}
     result = Result(report_table(found), report_paper(found, provenance), missing, provenance)
     pieces = _pieces(found, asked, tensors)

@@ -14,12 +14,16 @@ from hwmodel.errors import HwmodelError, printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from hwmodel.specs.provenance import Command
     from hwmodel.views.formats import Result, Target
 
 __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "handed", "progress"]
-__all__ += ["say", "show", "told"]
+__all__ += ["say", "show", "stem_of", "told"]
 
 REPORTS = Path("reports")
+LONGEST_STEM = 120  # characters of a file's name before its ending
+_IN_STEM = {"--hardware", "--methods", "--method", "--accounting", "--mode", "--batch"}
+WIDEST = 10_000  # characters of a line that nobody's screen breaks
 PIECE = 2**20  # characters
 Item = TypeVar("Item")
 
@@ -44,6 +48,32 @@ def destination(
         raise HwmodelError(f"--html {html}: an HTML file ends in .html or .htm")
     page = Path(html) if html else None
     return Destination(target(csv, format, output), page, out, now() if date else None)
+
+
+def stem_of(command: Command, *words: Sequence[str]) -> str:
+    """A name for files that those of no other command have.
+
+    That is what they hold; where this is long, or files or further options are part of it, the
+    beginning of the command's hash follows.
+
+    Args:
+        words: names of the inputs, alternatives joined by plus signs.
+    """
+    from hashlib import sha256
+
+    from hwmodel.specs.files import is_path
+
+    stem = "_".join([command.name, *map("+".join, words)])
+    others = [option for option, _ in command.options if option not in _IN_STEM]
+    names = [name for _, value in command.options for name in value.split(",")]
+    files = [x for x in (command.argument, *names) if is_path(x) or x.lower().endswith(".onnx")]
+    if len(stem) <= LONGEST_STEM and not others and not files:
+        return stem
+    if len(stem) > LONGEST_STEM:
+        counts = (f"+{len(several) - 1}" if several[1:] else "" for several in words)
+        short = [f"{several[0]}{more}" for several, more in zip(words, counts, strict=True)]
+        stem = "_".join([command.name, *short])[:LONGEST_STEM]
+    return f"{stem}_{sha256(str(command).encode()).hexdigest()[:8]}"
 
 
 def deliver(
@@ -123,7 +153,20 @@ def show(pieces: Iterable[RenderableType | str]) -> None:
         if isinstance(piece, str):
             typer.echo(piece)
         else:
+            _widen(screen, piece)
             screen.print(piece)
+
+
+def _widen(screen: Console, table: RenderableType) -> None:
+    """See that no number is cut: the lines of a table that is too wide run over the edge."""
+    from rich.table import Table
+
+    if isinstance(table, Table):
+        for column in table.columns:
+            if column.justify == "right":
+                column.min_width = max((len(str(cell)) for cell in column.cells), default=0)
+        least = screen.measure(table, options=screen.options.update(max_width=WIDEST)).minimum
+        screen.width = max(screen.width, least)
 
 
 def console() -> Console:
@@ -132,7 +175,7 @@ def console() -> Console:
 
     screen = Console(highlight=False, markup=False)
     if not screen.is_terminal:
-        screen.width = 200
+        screen.width = WIDEST
     return screen
 
 

@@ -21,7 +21,7 @@ from hwmodel.cli.options import (
     Out,
     Strict,
 )
-from hwmodel.cli.screen import Destination, destination, progress, say, told
+from hwmodel.cli.screen import Destination, destination, progress, say, stem_of, told
 from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from hwmodel.vary.sensitivity import Sensitivity
 
 __all__ = ["sensitivity"]
+
+_USUAL = (("--samples", "100"), ("--seed", "0"))  # draws that the names of files do not tell
 
 Samples = Annotated[
     int, typer.Option(help="Points at which constants are drawn all at once; 0 for none.")
@@ -99,12 +101,17 @@ def _deliver(found: Sensitivity, provenance: Provenance, to: Destination) -> Non
     if folder is None:
         return
     first = found.effects[0]
-    stem = f"sensitivity_{first.network}_{first.accounting}_{first.mode}_batch{first.batch}"
+    chips = list(dict.fromkeys(effect.hardware for effect in found.effects))
+    methods = list(dict.fromkeys(effect.method for effect in found.effects))
+    run = [first.accounting], [first.mode], [f"batch{first.batch}"]
+    options = tuple(pair for pair in provenance.command.options if pair not in _USUAL)
+    command = provenance.command._replace(options=options)
+    stem = stem_of(command, [first.network], chips, methods, *run)
     write(folder / f"{stem}.csv", text)
     if found.sampled:
         spreads = spreads_table(found.sampled)
         write(folder / f"{stem}_samples.csv", spreads.csv(provenance))
-    for chip in dict.fromkeys(effect.hardware for effect in found.effects):
+    for chip in chips:
         mine = [effect for effect in found.effects if effect.hardware == chip]
         for ending in ("png", "svg"):
             figure = folder / f"{stem}_{chip}_tornado.{ending}"

@@ -55,6 +55,8 @@ def sweep(
         return
     target = out or Path(f"{planned.file.name}.csv")
     command = written("sweep", str(file), {})
+    if out is None:
+        _refuse_another(target, str(command))
     summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
     say(printable(f"wrote {target}"))
     if summary.unproved:
@@ -65,6 +67,15 @@ def sweep(
             f"{printable(summary.first_reason)}"
         )
         raise typer.Exit(1)
+
+
+def _refuse_another(target: Path, command: str) -> None:
+    """See that no table of another sweep of the same name is written over. Raises: HwmodelError."""
+    if target.is_file():
+        with target.open(encoding="utf-8", errors="replace") as stream:
+            rows = [stream.readline(2**20).rstrip('"\n') for _ in range(2)]
+        if not rows[1].endswith(command):
+            raise HwmodelError(f"{target}: is no table of {command!r}; name another by --out")
 
 
 def _cores() -> int:

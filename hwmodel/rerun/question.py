@@ -7,6 +7,7 @@ a table states as its command is what made it.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -247,8 +248,16 @@ def _traces(command: Command, *, several: bool) -> tuple[Trace, ...]:
 
 
 def names(listed: str, option: str) -> list[str]:
-    """Names separated by commas, each once. Raises: HwmodelError."""
-    names = [name.strip() for name in listed.split(",")]
+    """Names separated by commas, each once; a file may have commas in its name.
+
+    Raises: HwmodelError.
+    """
+    pieces, names = listed.split(","), []
+    while pieces:
+        whole = range(len(pieces), 1, -1)
+        taken = next((n for n in whole if os.path.isfile(",".join(pieces[:n]).strip())), 1)
+        names.append(",".join(pieces[:taken]).strip())
+        del pieces[:taken]
     if not all(names):
         raise HwmodelError(f"{option} {listed!r}: names separated by commas, none of them empty")
     twice = [name for name in names if names.count(name) > 1]

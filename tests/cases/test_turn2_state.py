@@ -1,6 +1,8 @@
 """E: files and state. What is damaged is made anew or refused in a line; streams may be closed."""
 
+import csv
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -327,3 +329,219 @@ def test_E8_a_tiling_is_not_written_over_the_one_that_was_read(hwmodel, refused,
         said = refused(*TILE, "--tiles", "t.json", "--save", target)
         assert said == f"{target}: is read by the same command, and would be written over"
     assert (tmp_path / "t.json").read_bytes() == before
+
+
+# E9: outputs are named by what they hold
+
+
+def test_E9_other_chips_methods_and_files_have_files_of_their_own(hwmodel, tmp_path):
+    """No two of these questions share a file, and the same question asked again does."""
+    written(tmp_path, CHIP, name="chip.yaml")
+    (tmp_path / "other").mkdir()
+    written(tmp_path / "other", CHIP, ("5 pJ/B", "6 pJ/B"), name="chip.yaml")
+    net = "mlp-784-512-512-10"
+    questions = [
+        ("compare", net, "--hardware", "ascend", "--methods", "fp,bold"),
+        ("compare", net, "--hardware", "v100", "--methods", "fp,bold"),
+        ("compare", net, "--hardware", "ascend", "--methods", "fp,bold-bn"),
+        ("compare", net, "--hardware", "ascend", "--methods", "fp,bold", "--baseline", "bold"),
+        ("compare", net, "--hardware", "ascend", "--methods", "fp,bold", "--training", "imagenet-300"),
+        ("compare", net, "--hardware", "chip.yaml", "--methods", "fp"),
+        ("compare", net, "--hardware", "other/chip.yaml", "--methods", "fp"),
+        ("compare", net, "--hardware", "ascend", "--methods", "bold,fp,bold-bn,int8,xnor-net,"
+         "binarynet,binaryconnect,ir-net,slb,luq,rad,meliusnet,real2binary,pokebnn,bnext"),
+        ("report", net, "--hardware", "chip.yaml", "--method", "fp"),
+        ("report", net, "--hardware", "other/chip.yaml", "--method", "fp"),
+        ("report", net, "--hardware", "ascend", "--method", "fp"),
+        ("report", net, "--hardware", "ascend", "--method", "fp", "--training", "imagenet-300"),
+        ("reproduce", "cifar10_vgg_small", "--accounting", "paper"),
+        ("sensitivity", net, "--hardware", "ascend", "--methods", "bold", "--jobs", "1"),
+        ("sensitivity", net, "--hardware", "v100", "--methods", "bold", "--jobs", "1"),
+        ("sensitivity", net, "--hardware", "ascend", "--methods", "luq", "--jobs", "1"),
+    ]  # fmt: skip
+    for number, question in enumerate(questions, start=1):
+        assert hwmodel(*question)[0] in (0, 1), question
+        made = {path.name for path in (tmp_path / "reports").glob("*[!s].csv")}  # no samples
+        assert len(made) == number, question
+    assert hwmodel(*questions[0])[0] == 0
+    names = {path.name for path in (tmp_path / "reports").glob("*[!s].csv")}
+    assert len(names) == len(questions) and max(map(len, names)) < 150
+    assert f"compare_{net}_ascend_fp+bold_paper_training_batch1.csv" in names
+
+
+def test_E9_a_sweep_of_the_same_name_does_not_take_the_place_of_another(hwmodel, refused, tmp_path):
+    (tmp_path / "a.yaml").write_text(SWEEP)
+    (tmp_path / "b.yaml").write_text(SWEEP.replace("[1, 2, 3]", "[4, 5]"))
+    for _ in range(2):  # the same again is what is asked for
+        assert hwmodel("sweep", "a.yaml", "--jobs", "1")[0] == 0
+    before = (tmp_path / "small.csv").read_bytes()
+    said = refused("sweep", "b.yaml", "--jobs", "1")
+    assert said == "small.csv: is no table of 'hwmodel sweep b.yaml'; name another by --out"
+    assert (tmp_path / "small.csv").read_bytes() == before
+    assert hwmodel("sweep", "b.yaml", "--out", "small.csv", "--jobs", "1")[0] == 0
+
+
+# E11: a colour or a marker that is accepted is drawn
+
+
+@pytest.mark.parametrize("colour", ["#0072B2", "#0072b2", "#AbCdEf"])
+def test_E11_the_colour_and_marker_of_a_method_s_file_are_drawn(hwmodel, tmp_path, colour):
+    """In a bar of a comparison, a roofline, a sweep's lines and the page; until the file is gone."""
+    shown = hwmodel("method", "show", "int8")[1].replace("name: int8", "name: mine")
+    kept = [
+        line for line in shown.splitlines() if not line.startswith(("colour", "marker", "hatch"))
+    ]
+    (tmp_path / "mine.yaml").write_text(
+        "\n".join([*kept, f"colour: '{colour}'", "marker: '*'", ""])
+    )
+    net = "mlp-784-512-512-10"
+    words = ("--hardware", "ascend", "--methods", "fp,mine.yaml", "--html", "p.html", "--out", "o")
+    code, _, err = hwmodel("compare", net, *words)
+    assert code == 0, err
+    drawn = [(tmp_path / "p.html"), *(tmp_path / "o").glob("*_methods.svg")]
+    (csv,) = (tmp_path / "o").glob("*.csv")
+    sweep = SWEEP.replace("vgg-small-1fc", net).replace("[fp, bold]", "[fp, mine.yaml]")
+    (tmp_path / "s.yaml").write_text(sweep)
+    assert hwmodel("sweep", "s.yaml", "--out", "s.csv", "--jobs", "1")[0] == 0
+    report = ("report", net, "--hardware", "ascend", "--method", "mine.yaml", "--csv", "r.csv")
+    assert hwmodel(*report)[0] == 0
+    for table, kind in ((csv, "methods"), ("r.csv", "roofline"), ("s.csv", "lines")):
+        more = ("--x", "batch") if kind == "lines" else ()
+        assert hwmodel("plot", table, "-o", f"{kind}.svg", "--kind", kind, *more)[0] == 0
+        drawn.append(tmp_path / f"{kind}.svg")
+    for path in drawn:
+        assert colour.lower() in path.read_text().lower(), path.name
+    before = (tmp_path / "lines.svg").read_text()
+    (tmp_path / "mine.yaml").write_text((tmp_path / "mine.yaml").read_text().replace("'*'", "'s'"))
+    assert hwmodel("plot", "s.csv", "-o", "lines.svg", "--kind", "lines", "--x", "batch")[0] == 0
+    assert (tmp_path / "lines.svg").read_text() != before  # another marker
+    (tmp_path / "mine.yaml").unlink()
+    assert hwmodel("plot", csv, "-o", "methods.svg")[0] == 0
+    assert colour.lower() not in (tmp_path / "methods.svg").read_text().lower()
+
+
+@pytest.mark.parametrize("kind", ["pareto", "lines", "heatmap"])
+def test_E11_a_style_moves_the_figures_of_a_sweep(hwmodel, refused, tmp_path, kind):
+    (tmp_path / "s.yaml").write_text(
+        f"{SWEEP}  - {{hardware.levels.L1.capacity: {{times: [1, 2]}}}}\n"
+    )
+    assert hwmodel("sweep", "s.yaml", "--out", "s.csv", "--jobs", "1")[0] == 0
+    axes = {"lines": ("--x", "batch"), "pareto": ()}
+    axes["heatmap"] = ("--x", "batch", "--y", "hardware.levels.L1.capacity")
+    words = ("plot", "s.csv", "--kind", kind, *axes[kind])
+    drawn = set()
+    for style in ("draft", "paper", "slides"):
+        assert hwmodel(*words, "-o", f"{style}.svg", "--style", style)[0] == 0
+        drawn.add((tmp_path / f"{style}.svg").read_text())
+    assert len(drawn) == 3
+    assert "no style of plots is called 'papr'" in refused(*words, "-o", "x.svg", "--style", "papr")
+
+
+# E4: closed streams
+
+NET = "mlp-784-512-512-10"
+COMPARED = ("compare", NET, "--hardware", "ascend", "--methods", "fp,bold")
+
+
+@pytest.mark.parametrize(
+    ("words", "closed", "code", "made"),
+    [
+        ((*COMPARED, "--csv", "-"), ">&-", 2, ()),
+        ((*COMPARED, "--csv", "t.csv"), ">&-", 2, ("t.csv",)),
+        ((*COMPARED, "--csv", "t.csv"), "2>&-", 0, ("t.csv",)),
+        ((*COMPARED, "--csv", "t.csv"), ">&- 2>&- <&-", 2, ("t.csv",)),
+        ((*COMPARED, "--out", "o"), ">&-", 2, (f"o/compare_{NET}_ascend_fp+bold_paper_training_batch1.csv",)),
+        (("report", NET, "--hardware", "ascend", "--method", "bold", "-o", "t.json"), "2>&-", 0, ("t.json",)),
+        (("sweep", "small.yaml", "--out", "t.csv", "--jobs", "2"), ">&- 2>&- <&-", 0, ("t.csv",)),
+        (("compare", NET, "--hardware", "nonsense", "--methods", "fp"), "2>&-", 2, ()),
+        (("--version",), ">&-", 2, ()),
+        (("nonsense",), "2>&-", 2, ()),
+    ],
+)  # fmt: skip
+def test_E4_streams_may_be_closed(tmp_path, words, closed, code, made):
+    """Files are written all the same, whole; what could not be printed is said, and the code tells."""
+    (tmp_path / "small.yaml").write_text(SWEEP)
+    folder = str(Path(package.__file__).parent.parent)
+    line = shlex.join([sys.executable, "-m", "hwmodel", *words])
+    run = subprocess.run(
+        ["sh", "-c", f"{line} {closed}"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": folder},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout if ">&-" in closed.split() else "") == (code, "")
+    assert "Traceback" not in run.stderr
+    if closed == ">&-":
+        lost = "hwmodel: standard output is closed: what was to be printed is lost"
+        assert run.stderr.splitlines().count(lost) == 1
+    for name in made:
+        text = (tmp_path / name).read_text()
+        assert len(text.splitlines()) > 2 and "Not counted under" not in text.splitlines()[0]
+
+
+# E10: numbers whole, names with commas, a folder that is gone
+
+
+@pytest.mark.parametrize("network", ["densenet121", "deeplabv3-boolean", "bert-base"])
+def test_E10_no_number_is_cut_in_a_pipe(tmp_path, network):
+    run = program("network", "show", network, cwd=tmp_path)
+    assert run.returncode == 0 and "\u2026" not in run.stdout
+    rows = program("network", "show", network, "--csv", "-", cwd=tmp_path).stdout.splitlines()
+    macs = [int(row["macs"]) for row in csv.DictReader(rows)]
+    printed = run.stdout.splitlines()
+    for number in (*macs, sum(macs)):
+        assert any(f" {number:,} " in line for line in printed), number
+
+
+def test_E10_no_number_is_cut_on_a_narrow_screen(hwmodel, monkeypatch):
+    """Lines run over the edge, as a screen lets them."""
+    import rich.console
+
+    monkeypatch.setattr(rich.console.Console, "is_terminal", True)
+    monkeypatch.setenv("COLUMNS", "40")
+    code, out, _ = hwmodel("network", "show", NET)
+    assert code == 0
+    for number in ("401,408", "668,672", "1,607,680"):
+        assert number in out
+
+
+def test_E10_a_file_may_have_a_comma_in_its_name(hwmodel, refused, tmp_path):
+    written(tmp_path, CHIP, name="my,chip.yaml")
+    text = hwmodel("method", "show", "bold")[1].replace("name: bold", "name: mine")
+    (tmp_path / "a, b,c.yaml").write_text(text)
+    words = (
+        "compare",
+        NET,
+        "--hardware",
+        "ascend,my,chip.yaml",
+        "--methods",
+        "fp,a, b,c.yaml,bold",
+    )
+    assert hwmodel(*words, "--csv", "t.csv")[0] == 0
+    rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
+    assert [row["method"] for row in rows] == ["fp", "mine", "bold"] * 2
+    assert {row["hardware"] for row in rows} == {"ascend", "chip"}
+    assert hwmodel("verify", "t.csv")[0] == 0
+    assert hwmodel(*words, "--html", "p,q.html", "--out", "o,p")[0] == 0
+    assert hwmodel("plot", "t.csv", "-o", "f,g.svg")[0] == 0
+    assert (
+        hwmodel("report", NET, "--hardware", "my,chip.yaml", "--method", "fp", "--csv", "r,s.csv")[
+            0
+        ]
+        == 0
+    )
+    said = refused("compare", NET, "--hardware", "none,chip.yaml", "--methods", "fp")
+    assert said.startswith("no hardware is called 'none'")
+
+
+@pytest.mark.parametrize("words", [COMPARED, (*COMPARED, "--csv", "t.csv"), ("sweep", "s.yaml"),
+                                   ("verify", "t.csv"), ("hardware", "check", "s.yaml")])  # fmt: skip
+def test_E10_a_folder_that_is_gone_is_one_message(tmp_path, words):
+    (tmp_path / "gone").mkdir()
+    line = shlex.join([sys.executable, "-m", "hwmodel", *words])
+    folder = str(Path(package.__file__).parent.parent)
+    run = subprocess.run(
+        ["sh", "-c", f"rmdir ../gone; {line}"], cwd=tmp_path / "gone", text=True, timeout=120,
+        env=os.environ | {"PYTHONPATH": folder}, capture_output=True,
+    )  # fmt: skip
+    assert run.returncode == 2
+    assert run.stderr.splitlines()[-1].startswith("hwmodel: ") and "Traceback" not in run.stderr
+    assert "No such file or directory" in run.stderr and "standard output" not in run.stderr
