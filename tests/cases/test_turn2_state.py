@@ -545,3 +545,16 @@ def test_E10_a_folder_that_is_gone_is_one_message(tmp_path, words):
     assert run.returncode == 2
     assert run.stderr.splitlines()[-1].startswith("hwmodel: ") and "Traceback" not in run.stderr
     assert "No such file or directory" in run.stderr and "standard output" not in run.stderr
+
+
+def test_all_mistakes_of_a_file_are_told_at_once(refused, tmp_path):
+    written(
+        tmp_path, CHIP, ("energy: 4.6 pJ", "enrgy: 4.6 pJ"), ("64 KiB", "64"), ("bits: 32", "bits: 0"),
+        name="chip.yaml",
+    )  # fmt: skip
+    said = refused("hardware", "check", "chip.yaml")
+    assert said == (
+        "chip.yaml:11: arithmetic.1.enrgy is not a field; did you mean 'energy'?; "
+        "line 8: levels.SRAM.capacity: 64 has no unit; write a size as in '64 KiB', or 'unlimited'; "
+        "line 11: arithmetic.1.bits 0: must be at least 1"
+    )
