@@ -17,7 +17,7 @@ from hwmodel.model import widths
 from hwmodel.model.entries import moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures, measures
-from hwmodel.model.prices import Key, Prices
+from hwmodel.model.prices import Prices
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import MODES, Job, Mode, Task, workload
 from hwmodel.specs.accounting import Accounting
@@ -177,6 +177,8 @@ def evaluate(
     tasks = workload(nodes, edges, job)
     ledger, tilings = entered((*tasks, *teacher_tasks(job)), chip, choices)
     missing = not_counted(network, choices, mode)
+    for key in ledger.keys:  # an operation without a price is refused here, not by a view
+        Prices(chip, choices).of(key)
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings[: _products(tasks)], edges,
         missing, measured,
@@ -198,10 +200,9 @@ def entered(
 ) -> tuple[Ledger, tuple[tuple[Task, Tiling], ...]]:
     """The ledger of a workload on a chip, and the tiling of each product.
 
-    Raises: Infeasible, TooLarge; they name the layer. SpecError where an operation has no price.
+    Raises: Infeasible, TooLarge; they name the layer.
     """
     places, full = memories(chip), accounting.widths.full_precision_bits
-    prices, seen = Prices(chip, accounting), set[Key]()
     entries: list[Entry] = []
     tilings: list[tuple[Task, Tiling]] = []
     for task in tasks:
@@ -216,10 +217,6 @@ def entered(
         else:
             found = [operated(layer, work, full)]
         entries += (entry for entry in found if entry.elements)
-    for entry in entries:  # an operation without a price is refused, whoever asks for the table
-        if entry.key not in seen:
-            seen.add(entry.key)
-            prices.of(entry.key)
     return Ledger(tuple(entries)), tuple(tilings)
 
 

@@ -145,6 +145,11 @@ class Ledger:
             counts[one.key] = counts.get(one.key, 0) + one.count
         return Counts(groups)
 
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The prices that are paid, in order of appearance."""
+        return tuple(dict.fromkeys(one.key for one in self.entries))
+
     def where(self, chosen: Callable[[Entry], bool]) -> Ledger:
         """The entries for which `chosen` holds."""
         return Ledger(tuple(filter(chosen, self.entries)))
