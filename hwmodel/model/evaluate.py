@@ -33,8 +33,8 @@ from hwmodel.work.work import Move, Multiply
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "check_run", "entered", "evaluate", "not_counted", "prepared"]
-__all__ += ["refuse_unknown", "teacher_tasks", "tiled"]
+__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "not_counted"]
+__all__ += ["prepared", "refuse_unknown", "teacher_tasks", "tiled"]
 
 VIEWS = ("reshape", "slice", "source")  # nothing moves forward: no cost that could be left out
 MAX_BATCH = 2**31
@@ -238,15 +238,23 @@ def _read(trace: str | Path | Trace) -> Trace:
     return read_trace(path_of("trace", trace))
 
 
+def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
+    """All that a job does on a network, the forward pass of a teacher among it."""
+    return (*workload(*prepared(network, job), job), *teacher_tasks(job))
+
+
 def teacher_tasks(job: Job) -> tuple[Task, ...]:
-    """The forward pass of a distilling method's teacher, its layers named after it."""
+    """The forward pass of a distilling method's teacher; its layers are called NETWORK:LAYER.
+
+    A colon is in no name of a user's, so that none can be the same.
+    """
     teacher = job.method.teacher
     if not (job.accounting.extras.teacher and teacher and job.trains):
         return ()
     network, method = load_network(teacher.network), load(Method, teacher.method)
     run = Job(method, job.accounting, job.batch, "inference")
     tasks = workload(*prepared(network, run), run)
-    return tuple(Task(f"{network.name}.{task.layer}", task.work) for task in tasks)
+    return tuple(Task(f"{network.name}:{task.layer}", task.work) for task in tasks)
 
 
 def check_run(batch: SupportsIndex, mode: Mode) -> int:
