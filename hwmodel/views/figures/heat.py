@@ -53,12 +53,12 @@ def _lines(tensors: list[str], style: Style) -> list[str]:
     return [broken(tensor, 0.32 * style.width, style.small) for tensor in tensors]
 
 
-Cells = dict[tuple[str, str], float]  # (tensor, memory) -> percent of the whole
+Cells = dict[tuple[str, ...], float]  # (tensor, memory) -> percent of the whole
 
 
 def _cells(group: list[dict[str, str]]) -> tuple[list[str], list[str], Cells, float]:
     """Tensors, memories, the share of each pair that has rows [percent], and the whole energy."""
-    found: Cells = sums(group, "tensor", "memory")
+    found = sums(group, "tensor", "memory")
     tensors, memories = ([*dict.fromkeys(names)] for names in zip(*found, strict=True))
     memories.sort(key=lambda memory: memory == OPERATIONS)  # last
     whole = fsum(found.values())
