@@ -7,6 +7,7 @@ from hwmodel.graph.network import Network
 from hwmodel.model.evaluate import refuse_unknown
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
+from tests.rows import merged
 
 FULL = load(Accounting, "full")
 DRAM = 50 / 8  # pJ per bit on the Ascend
@@ -260,4 +261,4 @@ def test_a_teacher_adds_its_forward_pass_where_it_is_asked_for():
     )
     teacher = evaluate("resnet34", "ascend", "fp", accounting="full", batch=N, mode="inference")
     assert taught.energy == pytest.approx(alone.energy + teacher.energy, rel=1e-12)
-    assert {row.layer.split(".")[0] for row in taught.rows[len(alone.rows) :]} == {"resnet34"}
+    assert {row.layer.split(".")[0] for row in merged(taught)[len(merged(alone)) :]} == {"resnet34"}
