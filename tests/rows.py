@@ -6,6 +6,8 @@ as those calculations call it ("saved I"), and operations have their kind in its
 
 from typing import NamedTuple
 
+import pandas as pd
+
 from hwmodel.model.entries import multiplied
 from hwmodel.model.ledger import Component, Ledger
 from hwmodel.model.prices import Prices
@@ -39,6 +41,8 @@ def called(entry):
         Role.LATENT: f"latent {entry.tensor}",
         Role.MOMENT: entry.tensor.partition("(")[0],
         Role.ACCUMULATOR: "accumulator",
+        Role.FORK: "dO",
+        Role.BROADCAST: "dO",
         Role.EXTRA: ("d" if entry.tensor.startswith("dO") else "") + entry.factors[0].why,
     }.get(entry.role, entry.tensor)
     return own.replace("P", "F") if entry.tensor in ("P", "dP") else own
@@ -60,7 +64,11 @@ def merged(report):
 def merge(ledger, prices):
     found = {}
     for entry in ledger.entries:
-        key = entry.layer, str(entry.pass_), part(entry), called(entry), entry.memory or OPERATIONS
+        role = ""  # what is moved for one reason stands together
+        if entry.component == Component.ELEMENTWISE and entry.memory:
+            role = f"{entry.role} of {entry.tensor}"
+        where = called(entry), entry.memory or OPERATIONS
+        key = entry.layer, str(entry.pass_), part(entry), *where, role
         accesses, bits, operations, energy = found.get(key, (0, 0, 0, 0.0))
         if entry.memory:
             accesses, bits = accesses + entry.elements, bits + entry.count
@@ -68,7 +76,12 @@ def merge(ledger, prices):
             operations += entry.count
         energy += entry.count * prices.value(entry.key)
         found[key] = accesses, bits, operations, energy
-    return [Row(*key, *sums) for key, sums in found.items()]
+    return [Row(*key[:-1], *sums) for key, sums in found.items()]
+
+
+def row_table(report):
+    """The rows as a table; the column of the pass is called as in the product's."""
+    return pd.DataFrame(merged(report)).rename(columns={"phase": "pass"})
 
 
 def product_rows(problem, mapping, chip, accounting, macs=0):

@@ -33,17 +33,8 @@ from hwmodel.specs.method import (
 from hwmodel.specs.provenance import Input, input_of
 from hwmodel.work.problem import ProductPass
 
-__all__ = [
-    "Edge",
-    "Treatment",
-    "doubts",
-    "edges",
-    "extra_work",
-    "kept_bits",
-    "matches",
-    "named_widths",
-]
-__all__ += ["method_inputs", "method_specs", "tell_doubts", "treatment"]
+__all__ = ["Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits", "matches"]
+__all__ += ["method_inputs", "method_specs", "named_widths", "tell_doubts", "treatment"]
 
 Rule = TypeVar("Rule", LayerRule, TensorRule)
 
