@@ -7,6 +7,7 @@ from hwmodel.graph.network import Network
 from hwmodel.model.evaluate import refuse_unknown
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
+from hwmodel.vary.paths import replaced_all
 
 FULL = load(Accounting, "full")
 DRAM = 50 / 8  # pJ per bit on the Ascend
@@ -34,7 +35,7 @@ def network(**changes):
 
 
 def rows(method, network_=None, mode="training", **changes):
-    accounting = FULL.model_copy(update=changes)
+    accounting = replaced_all(FULL, {f"extras.{name}": value for name, value in changes.items()})
     report = evaluate(
         network_ or network(), "ascend", method, accounting=accounting, batch=N, mode=mode
     )
@@ -255,7 +256,7 @@ def test_a_teacher_adds_its_forward_pass_where_it_is_asked_for():
         network(),
         "ascend",
         "reactnet",
-        accounting=FULL.model_copy(update={"teacher": True}),
+        accounting=replaced_all(FULL, {"extras.teacher": True}),
         batch=N,
     )
     teacher = evaluate("resnet34", "ascend", "fp", accounting="full", batch=N, mode="inference")

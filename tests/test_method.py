@@ -183,42 +183,6 @@ def test_a_method_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, 
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "sentence"),
-    [
-        ("counting: paper", "counting: exakt", "counting 'exakt': must be "),
-        ("baseline: fp\n", "", "baseline is missing"),
-        ("precision_bits: 32", "precision_bits: 0", "full_precision_bits 0: must be at least 1"),
-        ("_macs: 0.001", "_macs: -1", "logic_price_macs -1: must be at least 0"),
-        ("_macs: 0.001", "_macs: .nan", "logic_price_macs nan: must be finite"),
-        ("_macs: 0.001", "_macs: '1e-3'", "logic_price_macs '1e-3': must be a number"),
-        ("_macs: 0.001", "_macs: no", "logic_price_macs 'no': must be a number"),
-        ("gradient: false", "gradient: no",
-         "first_layer_input_gradient 'no': must be true or false"),
-        ("gradient: false", "gradient: 0", "first_layer_input_gradient 0: must be true or false"),
-        ("_macs: 0.001", "_macs: 1e-3", None),
-    ],
-)  # fmt: skip
-def test_an_accounting_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, sentence):
-    path = written(tmp_path, ACCOUNTING, (old, new))
-    if sentence is None:
-        assert load(Accounting, path).logic_price_macs == 0.001
-        return
-    with pytest.raises(SpecError) as caught:
-        load(Accounting, path)
-    where, problem = str(caught.value).split(": ", 1)
-    line = 2 if "missing" in sentence else path.read_text().split(new)[0].count("\n") + 1
-    assert where == f"{path}:{line}"
-    assert problem.startswith(sentence)
-
-
-def test_an_accounting_s_baseline_is_checked_with_it(tmp_path):
-    path = written(tmp_path, ACCOUNTING, ("baseline: fp", "baseline: bolt"))
-    with pytest.raises(NameUnknown) as caught:
-        checked("accounting", str(path))
-    assert str(caught.value) == "no method is called 'bolt': did you mean 'bold'?"
-
-
-@pytest.mark.parametrize(
     ("old", "new", "doubt"),
     [
         ("[activation]", "[activaton]", "of kind 'activaton'; did you mean 'activation'?"),

@@ -128,7 +128,7 @@ def test_a_tiler_serves_its_own_chip_and_accounting_only():
     """All prices are the tiler's: under the name of another chip they would be wrong."""
     chip, paper = load(Hardware, "ascend"), load(Accounting, "paper")
     dearer = replaced(chip, "levels.L1.read_energy", 1.0)
-    fewer = replaced(paper, "border_bits", 8)
+    fewer = replaced(paper, "widths.border_bits", 8)
     for tiler, said in (
         (Tiler(load(Hardware, "v100"), paper), "hardware v100, but ascend is asked for"),
         (Tiler(chip, load(Accounting, "full")), "accounting full, but paper is asked for"),

@@ -8,10 +8,13 @@ from hwmodel.model.prices import price
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.vary.paths import replaced_all
 
 CHIPS = tuple(bundled(Hardware))
 PAPER = load(Accounting, "paper")
-RELATIVE = PAPER.model_copy(update={"addition_price": "relative", "logic_price_macs": None})
+RELATIVE = replaced_all(
+    PAPER, {"prices.addition_price": "relative", "prices.logic_price_macs": None}
+)
 
 
 def read_energies(chip: str) -> list[float]:
@@ -31,7 +34,7 @@ def test_every_number_of_a_chip_has_a_source_of_the_file(chip):
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_every_chip_prices_a_full_precision_mac(chip):
-    assert price("mac", PAPER.full_precision_bits, load(Hardware, chip), PAPER) > 0
+    assert price("mac", PAPER.widths.full_precision_bits, load(Hardware, chip), PAPER) > 0
 
 
 @pytest.mark.parametrize("chip", ["eyeriss", "horowitz45", "tpuv4i"])

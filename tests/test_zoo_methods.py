@@ -14,6 +14,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
+from hwmodel.vary.paths import replaced_all
 
 METHODS = tuple(bundled(Method))
 CHIPS = tuple(bundled(Hardware))
@@ -22,19 +23,24 @@ RELATIVE = (
     ("add", 32, 0.9), ("add", 16, 0.4), ("int-add", 32, 0.1), ("int-add", 16, 0.05),
     ("int-add", 8, 0.03),
 )  # fmt: skip
-EVERYTHING = PAPER.model_dump() | {
-    "name": "everything", "elementwise": "streamed", "stored_activations": True,
-    "optimizer": "adam", "boolean_update": True, "boolean_signal_bits": 16,
-    "boolean_vote_bits": 16, "boolean_sum_bits": "fan-in", "border_bits": 32,
-    "addition_price": "relative", "boolean_price": "adder", "logic_price_macs": None,
-    "flip_rate": 0.01,
-    "relative_prices": [
-        *(price.model_dump() for price in PAPER.relative_prices),
+EVERYTHING = {
+    "version": 1, "name": "everything", "title": "Everything", "based_on": "paper",
+    "counting": {"boolean_price": "adder"},
+    "widths": {
+        "boolean_signal_bits": 16, "boolean_vote_bits": 16, "boolean_sum_bits": "fan-in",
+        "border_bits": 32,
+    },
+    "prices": {"addition_price": "relative", "logic_price_macs": None, "relative_prices": [
+        *(price.model_dump() for price in PAPER.prices.relative_prices),
         *(
             {"operation": kind, "bits": bits, "macs": pj / 4.6, "source": "Horowitz"}
             for kind, bits, pj in RELATIVE
         ),
-    ],
+    ]},
+    "extras": {
+        "elementwise": "streamed", "stored_activations": True, "optimizer": "adam",
+        "boolean_update": True, "flip_rate": 0.01,
+    },
 }  # fmt: skip
 FULL = Accounting.model_validate(EVERYTHING)
 
@@ -108,7 +114,7 @@ FOUND: dict[tuple[str, ...], Found] = {}
 def evaluate(network: str | Network, chip: str, method: str,
              accounting: Accounting = PAPER, **options: Any) -> Report:  # fmt: skip
     """The report; tiles are searched once for all tests."""
-    key = chip, accounting.search, accounting.counting
+    key = chip, accounting.counting.search, accounting.counting.counting
     tiler = Tiler(load(Hardware, chip), accounting, FOUND.setdefault(key, {}))
     return evaluate_afresh(network, chip, method, accounting=accounting, tiler=tiler, **options)
 
@@ -290,7 +296,7 @@ def test_boolean_transformers_keep_norms_and_residual_sums_real():
 
 def state_bits(method: str, **changes: object) -> float:
     """Bits stored for one weight of a middle layer between two iterations (lowbit D7)."""
-    accounting = Accounting.model_validate(EVERYTHING | changes)
+    accounting = replaced_all(FULL, {f"extras.{name}": value for name, value in changes.items()})
     report = evaluate("vgg-small", "ascend", method, accounting=accounting)
     (node,) = [n for n in report.network.nodes() if n.layer.name == "conv3"]
     rows = [r for r in report.rows if (r.layer, r.component) == ("conv3", "update")]

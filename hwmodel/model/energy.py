@@ -81,9 +81,9 @@ def product_rows(
     """
     rows = []
     bits = work.problem.bits
-    partial_bits = partial_sum_bits(work.problem, accounting.partial_sum_bits)
+    partial_bits = partial_sum_bits(work.problem, accounting.widths.partial_sum_bits)
     for index, asked in enumerate(counts(work.problem, mapping, accounting)):
-        rate = rates(work.problem, hardware, index, accounting.partial_sum_bits)
+        rate = rates(work.problem, hardware, index, accounting.widths.partial_sum_bits)
         partial = asked.O_partial_reads + asked.O_partial_writes
         elements = asked.I_reads, asked.F_reads, partial + asked.O_writes
         moved = (

@@ -69,8 +69,8 @@ class Tiler:
 
 def stationary(work: Product, accounting: Accounting) -> Stationary | None:
     """What may be held where it is not as accounted: in backward_weight either operand may."""
-    free = accounting.weight_gradient == "best-of-two-roles"
-    held_only = accounting.stationary == "filter"
+    free = accounting.counting.weight_gradient == "best-of-two-roles"
+    held_only = accounting.counting.stationary == "filter"
     return "either" if free and held_only and work.phase == "backward_weight" else None
 
 
@@ -248,7 +248,7 @@ def _rows(
 def teacher_works(job: Job) -> list[Product | Stream]:
     """The forward pass of a distilling method's teacher, its layers named after it."""
     teacher = job.method.teacher
-    if not (job.accounting.teacher and teacher and job.trains):
+    if not (job.accounting.extras.teacher and teacher and job.trains):
         return []
     network, method = load_network(teacher.network), load(Method, teacher.method)
     found, _ = workload(network, Job(method, job.accounting, job.batch, "inference"))
@@ -265,7 +265,7 @@ def check_run(batch: SupportsIndex, mode: Mode) -> int:
 def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:
     """What the report leaves out: layers that have no model, and what the accounting names."""
     left: dict[str, list[int]] = {}
-    streamed = accounting.elementwise == "streamed"
+    streamed = accounting.extras.elementwise == "streamed"
     nodes = network.nodes()
     for node in nodes:
         layer = node.layer

@@ -31,9 +31,9 @@ def price(kind: OperationKind, bits: int, hardware: Priced, accounting: Accounti
     if kind == "logic":
         return _logic(hardware, accounting)
     if kind == "special":
-        return accounting.special_function_macs * mac
-    if kind == "add" and accounting.addition_price == "operation-of-mac":
-        whole = hardware.price("mac", accounting.full_precision_bits)
+        return accounting.prices.special_function_macs * mac
+    if kind == "add" and accounting.prices.addition_price == "operation-of-mac":
+        whole = hardware.price("mac", accounting.widths.full_precision_bits)
         return mac / (whole.operations if whole else 1)
     own = hardware.price(kind, bits)
     if own is not None:
@@ -50,7 +50,7 @@ def price(kind: OperationKind, bits: int, hardware: Priced, accounting: Accounti
 
 
 def _full_mac(hardware: Priced, accounting: Accounting) -> Any:
-    bits = accounting.full_precision_bits
+    bits = accounting.widths.full_precision_bits
     own = hardware.price("mac", bits)
     if own is None:
         raise SpecError(
@@ -62,9 +62,9 @@ def _full_mac(hardware: Priced, accounting: Accounting) -> Any:
 
 def _relative(kind: str, bits: int, accounting: Accounting) -> float | None:
     """Multiples of the full-precision MAC, if the accounting states them."""
-    if (kind, bits) == ("mac", accounting.full_precision_bits):
+    if (kind, bits) == ("mac", accounting.widths.full_precision_bits):
         return 1.0
-    for entry in accounting.relative_prices:
+    for entry in accounting.prices.relative_prices:
         if (entry.operation, entry.bits) == (kind, bits):
             return entry.macs
     return None
@@ -73,8 +73,8 @@ def _relative(kind: str, bits: int, accounting: Accounting) -> float | None:
 def _logic(hardware: Priced, accounting: Accounting) -> Any:
     """One Boolean operation: as the accounting says, or the chip's own, or part of an addition."""
     mac = _full_mac(hardware, accounting)
-    if accounting.logic_price_macs is not None:
-        return accounting.logic_price_macs * mac
+    if accounting.prices.logic_price_macs is not None:
+        return accounting.prices.logic_price_macs * mac
     own = hardware.price("logic", 1)
     if own is not None:
         return own.energy_per_operation

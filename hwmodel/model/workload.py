@@ -49,7 +49,7 @@ def works(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Product |
     if treatment:
         yield from _products(node, loops, edges, treatment, job)
     yield from _extra_words(node, job)
-    if job.accounting.elementwise == "streamed":
+    if job.accounting.extras.elementwise == "streamed":
         yield from _operator(node, edges, job)
         yield from _copies(node, edges, job)
         yield from _extra_streams(node, job)
@@ -79,7 +79,7 @@ def _products(
         "dO": out.signal_bits,
     }
     for phase in MODES[job.mode]:
-        first = job.accounting.first_layer_input_gradient and node.position == "first"
+        first = job.accounting.counting.first_layer_input_gradient and node.position == "first"
         if phase == "backward_input" and not (node.signal_to[0] or first):
             continue
         nest = loops[phase]
@@ -105,31 +105,31 @@ def _operation(
     if arithmetic in ("mac", "int-mac", "add"):
         return Operation(arithmetic, bits, macs)  # type: ignore[arg-type]
     if arithmetic == "shift-add":
-        return Operation("int-add", accounting.partial_sum_bits, macs)
+        return Operation("int-add", accounting.widths.partial_sum_bits, macs)
     if arithmetic == "accumulate":
         return Operation("logic", 1, macs * adder_operations(signal_bits))
     n = problem.extent
     terms = n.C * n.HF * n.WF
-    adder = accounting.boolean_price == "adder"
+    adder = accounting.counting.boolean_price == "adder"
     return Operation("logic", 1, macs * (1 + adder * adder_operations(terms.bit_length())))
 
 
 def _extra_words(node: Node, job: Job) -> Iterator[Stream]:
     """A method's full-precision work on pre-activations, as words moved through DRAM."""
-    if job.accounting.elementwise != "preactivation-words":
+    if job.accounting.extras.elementwise != "preactivation-words":
         return
     for work in widths.extra_work(job.method, node):
-        words = work.words * job.accounting.preactivation_words * job.batch
+        words = work.words * job.accounting.extras.preactivation_words * job.batch
         yield Stream(
             node.layer.name, "forward", "elementwise", work.what,
             writes=words * prod(node.output_shape),
-            bits=job.accounting.full_precision_bits, through=False,
+            bits=job.accounting.widths.full_precision_bits, through=False,
         )  # fmt: skip
 
 
 def _extra_streams(node: Node, job: Job) -> Iterator[Stream]:
     """The same, where operators are streamed: on the output of the layer, in full precision."""
-    full = job.accounting.full_precision_bits
+    full = job.accounting.widths.full_precision_bits
     for work in widths.extra_work(job.method, node):
         if work.streamed is not None:
             size = job.batch * prod(node.output_shape)
@@ -181,7 +181,7 @@ def _operator(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Strea
     if node.layer.kind == "activation" and ins[0].bits == out.bits == 1:
         cost = cost._replace(reads=0, writes=0, saved_input=0)  # thresholded as it was written
     kept = 0
-    if job.accounting.stored_activations and ins:
+    if job.accounting.extras.stored_activations and ins:
         kept = widths.kept_bits(job.method, node, edges, job.accounting)
     if kept:  # the sum says what the input and the output would
         cost = cost._replace(saved_input=0, saved_output=0)
@@ -207,13 +207,13 @@ def _streams(
     for tensor in ins:
         yield stream("forward", tensor.name, reads * tensor.elements, 0, tensor.bits)
     table = cost.table_reads * out.elements
-    yield stream("forward", "F", table, 0, job.accounting.full_precision_bits)
+    yield stream("forward", "F", table, 0, job.accounting.widths.full_precision_bits)
     yield stream("forward", out.name, 0, cost.writes * out.elements, out.bits)
     counts = (cost.adds, cost.macs, cost.specials)
     yield Stream(name, "forward", "elementwise", "", operations=_counted(counts, ins, out, job))
     if not (job.trains and goes_back):
         return
-    keeps = job.accounting.stored_activations
+    keeps = job.accounting.extras.stored_activations
     if kept_bits:
         yield stream("forward", "kept sum", 0, out.elements, kept_bits)
         yield stream("backward_input", "kept sum", out.elements, 0, kept_bits)
@@ -242,7 +242,7 @@ def _counted(
     are in full precision.
     """
     adds, macs, specials = (count * out.elements for count in counts)
-    full = job.accounting.full_precision_bits
+    full = job.accounting.widths.full_precision_bits
     bits = max(tensor.bits for tensor in (*ins, out))
     floating = any(tensor.floating for tensor in (*ins, out) if tensor.bits == bits)
     add = Operation("add", bits, adds)
@@ -282,7 +282,7 @@ def _gradients(
     layer, edge = node.layer, edges[node.layer.name]
     cost = layer.cost(node.input_shapes)
     weights = layer.weights(node.input_shapes)
-    bits = treatment.weight_signal_bits if treatment else job.accounting.full_precision_bits
+    bits = treatment.weight_signal_bits if treatment else job.accounting.widths.full_precision_bits
     if cost is not None and cost.gradient_adds:
         weights = layer.other_parameters(node.input_shapes)
         out = _tensor("dO", job.batch * prod(node.output_shape), edge)
@@ -304,7 +304,7 @@ def _dense_gradient(
     is read and written. The signals of a constant are summed over the images before they are
     written.
     """
-    full = job.accounting.full_precision_bits
+    full = job.accounting.widths.full_precision_bits
 
     def stream(tensor: str, reads: int, writes: int, bits: int) -> Stream:
         return Stream(name, "backward_weight", "elementwise", tensor, reads, writes, bits)
@@ -351,12 +351,12 @@ def _weight_update(node: Node, treatment: Treatment | None, job: Job) -> Iterato
     """One step on every weight and every other parameter of a layer (spec section 7)."""
     weights, others, accounting = node.weights, node.other_parameters, job.accounting
     if treatment is not None and treatment.update == "boolean":
-        if accounting.boolean_update:
+        if accounting.extras.boolean_update:
             yield from _boolean_step(node, treatment, job)
     elif treatment is not None and weights:
         yield from _optimizer_step(node.layer.name, weights, treatment, accounting)
     if others:
-        full = accounting.full_precision_bits
+        full = accounting.widths.full_precision_bits
         plain = Treatment(full, full, {}, "optimizer")
         yield from _optimizer_step(node.layer.name, others, plain, accounting)
 
@@ -365,10 +365,10 @@ def _optimizer_step(
     name: str, weights: int, treatment: Treatment, accounting: Accounting
 ) -> Iterator[Stream]:
     """Latent weight and states are read and written, the gradient read, a narrow copy written."""
-    if accounting.optimizer == "none":
+    if accounting.extras.optimizer == "none":
         return
-    full = accounting.full_precision_bits
-    states, macs, specials = _OPTIMIZERS[accounting.optimizer]
+    full = accounting.widths.full_precision_bits
+    states, macs, specials = _OPTIMIZERS[accounting.extras.optimizer]
     narrow = treatment.weight_bits < full
 
     def stream(tensor: str, reads: int, writes: int, bits: int) -> Stream:
@@ -390,7 +390,7 @@ def _optimizer_step(
 def _boolean_step(node: Node, treatment: Treatment, job: Job) -> Iterator[Stream]:
     """Read the vote, read and write the accumulator, compare, write the weights that flip."""
     name, weights = node.layer.name, node.weights
-    bits, flip_rate = job.accounting.accumulator_bits, job.accounting.flip_rate
+    bits, flip_rate = job.accounting.extras.accumulator_bits, job.accounting.extras.flip_rate
     if job.measured is not None and (found := job.measured.of(name, node.layer.kind)):
         bits = found.accumulator_bits or bits
         flip_rate = flip_rate if found.flip_rate is None else found.flip_rate

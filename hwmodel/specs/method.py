@@ -138,7 +138,9 @@ class ExtraWork(SpecModel):
 
     what: Annotated[Text, Field(pattern=r"^[A-Za-z0-9]")]  # a cell of a table, so no formula
     where: Where = Where()
-    words: Whole = Field(default=1, ge=0, description="in units of accounting.preactivation_words")
+    words: Whole = Field(
+        default=1, ge=0, description="in units of accounting.extras.preactivation_words"
+    )
     streamed: Passes | None = Field(
         default=None, description="what it is when operators are streamed; none: the graph shows it"
     )

@@ -47,13 +47,13 @@ def tile(
 
     Raises: Infeasible, TooLarge.
     """
-    rule = RowRule(accounting.rows, accounting.padding)
+    rule = RowRule(accounting.counting.rows, accounting.counting.padding)
     _check_size(problem, rule)
-    if accounting.search == "level-by-level":
+    if accounting.counting.search == "level-by-level":
         return Tiling(level_by_level(problem, hardware), None)
     options = Options(
-        partial_sum_bits=accounting.partial_sum_bits,
-        stationary=stationary or accounting.stationary,
+        partial_sum_bits=accounting.widths.partial_sum_bits,
+        stationary=stationary or accounting.counting.stationary,
         rule=rule,
     )
     n = problem.extent
@@ -71,11 +71,11 @@ def tiling_inputs(hardware: Hardware, accounting: Accounting) -> Hashable:
     No price of arithmetic enters either: all tilings of a problem have the same operations.
     """
     levels = hardware.levels
-    if accounting.search == "level-by-level":
+    if accounting.counting.search == "level-by-level":
         upper, lower = range(len(levels) - 1), range(1, len(levels))
         holders = [(hardware.holder(i, "I"), hardware.holder(i, "F")) for i in lower]
         return (
-            accounting.search,
+            accounting.counting.search,
             tuple(hardware.holder(i, "I").read_energy_per_bit for i in upper),
             tuple((F.read_energy_per_bit, F.capacity_bits) for _, F in holders),
             tuple((I.capacity_bits, I is F) for I, F in holders),  # noqa: E741
@@ -85,8 +85,7 @@ def tiling_inputs(hardware: Hardware, accounting: Accounting) -> Hashable:
         for index, level in enumerate(levels)
         for b in level.buffers
     )
-    choices = ("search", "partial_sum_bits", "stationary", "rows", "padding", "weight_gradient")
-    return memories, *(getattr(accounting, choice) for choice in choices)
+    return memories, accounting.counting, accounting.widths.partial_sum_bits
 
 
 def _check_size(problem: Problem, rule: RowRule) -> None:
@@ -113,8 +112,8 @@ def _check_size(problem: Problem, rule: RowRule) -> None:
 
 def counts(problem: Problem, mapping: Mapping, accounting: Accounting) -> list[Traffic]:
     """Elements asked of every level by the accounting's counting rule, outermost first."""
-    rule = RowRule(accounting.rows, accounting.padding)
-    return traffic(problem, mapping, accounting.counting, rule)
+    rule = RowRule(accounting.counting.rows, accounting.counting.padding)
+    return traffic(problem, mapping, accounting.counting.counting, rule)
 
 
 def footprints(
@@ -131,7 +130,7 @@ def footprints(
 
     Source: spec section 4; the rows as `tile_rows`.
     """
-    sum_bits = partial_sum_bits(problem, accounting.partial_sum_bits)
+    sum_bits = partial_sum_bits(problem, accounting.widths.partial_sum_bits)
     rows, columns = tile_rows(problem, tile, accounting)
     bits = {
         "I": problem.bits.I * tile.N * tile.C * rows * columns,
@@ -149,10 +148,10 @@ def tile_rows(problem: Problem, tile: Extents, accounting: Accounting) -> tuple[
 
     Level by level: those of the source's HI_i; optimal: the most that a tile can need.
     """
-    n, rule = problem.extent, RowRule(accounting.rows, accounting.padding)
+    n, rule = problem.extent, RowRule(accounting.counting.rows, accounting.counting.padding)
 
     def rows(window: Window, outs: tuple[int, int], taps: tuple[int, int]) -> int:
-        if accounting.search == "level-by-level":
+        if accounting.counting.search == "level-by-level":
             return int(paper_extent(window, outs[1], taps[1]))
         whole = int(block_rows(window, rule, 0, outs[0], 0, taps[0]))
         return int(most_rows(window, rule, whole, outs[1], taps[1]))

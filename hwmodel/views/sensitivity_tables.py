@@ -47,8 +47,8 @@ def largest(effects: Rows) -> list[tuple[str, float]]:
 def short(joined: str) -> str:
     """A field, or a value, that stands for several: the first alone where they are many.
 
-    >>> short("accounting.rows + accounting.counting"), short("a.b + a.c + a.d")
-    ('accounting.rows + counting', 'a.b + 2 others')
+    >>> short("accounting.counting.rows + accounting.counting.counting"), short("a.b + a.c + a.d")
+    ('accounting.counting.rows + counting', 'a.b + 2 others')
     """
     first, *others = joined.split(" + ")
     if len(others) > 1:

@@ -105,14 +105,14 @@ def chosen(name: str, *, search: str, counting: str, stationary: str) -> Account
     preset = load(Accounting, name)
     own: dict[str, Any] = {"counting": counting, "search": search, "stationary": stationary}
     own = {field: value for field, value in own.items() if value}
-    values = preset.model_dump() | own
+    values = dict(preset.counting) | own
     if counting == "paper":
         values |= {"rows": "bounding", "padding": "counted"}
         values |= {} if search else {"search": "level-by-level"}
     if values["search"] == "level-by-level":
         values |= {"weight_gradient": "signal-as-filters"}
         values |= {} if stationary else {"stationary": "filter"}
-    return validate(Accounting, values, "options")
+    return validate(Accounting, dict(preset) | {"counting": values}, "options")
 
 
 class _Tile(SpecModel):
@@ -235,7 +235,9 @@ class Solved:
         for index, (level, asked) in enumerate(
             zip(self.hardware.levels, self.traffic, strict=True)
         ):
-            rate = rates(self.problem, self.hardware, index, self.accounting.partial_sum_bits)
+            rate = rates(
+                self.problem, self.hardware, index, self.accounting.widths.partial_sum_bits
+            )
             energies = level_energies(asked, rate)
             elements = (asked.I_reads, asked.F_reads, _sums(asked))
             listed.add_row(
@@ -291,7 +293,7 @@ def solved(
     Raises: Infeasible, TooLarge.
     """
     tiling = Tiling(mapping, None) if mapping else tile_of(problem, hardware, accounting)
-    partial = accounting.partial_sum_bits
+    partial = accounting.widths.partial_sum_bits
     asked = counts(problem, tiling.mapping, accounting)
     greedy = _greedy(problem, hardware, accounting)
     energy = memory_energy(problem, asked, hardware, partial)
@@ -306,10 +308,12 @@ def _greedy(problem: Problem, hardware: Hardware, accounting: Accounting) -> flo
     except HwmodelError:
         return None
     asked = counts(problem, mapping, accounting)
-    return memory_energy(problem, asked, hardware, accounting.partial_sum_bits)
+    return memory_energy(problem, asked, hardware, accounting.widths.partial_sum_bits)
 
 
 def _greedily(accounting: Accounting) -> Accounting:
     """The same accounting with the level-by-level search."""
     greedy = {"search": "level-by-level", "stationary": "filter"}
-    return accounting.model_copy(update=greedy | {"weight_gradient": "signal-as-filters"})
+    greedy |= {"weight_gradient": "signal-as-filters"}
+    counting = accounting.counting.model_copy(update=greedy)
+    return accounting.model_copy(update={"counting": counting})

@@ -27,7 +27,7 @@ __all__ = ["Costs", "Outcome", "Study", "overtaken", "ranks"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-PRICES = {"sources", "relative_prices", "logic_price_macs", "special_function_macs"}
+PRICES = {"sources", "prices"}
 MOST_KEPT = 16  # sets of tilings, and workloads of a method
 
 

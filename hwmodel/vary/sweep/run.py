@@ -80,8 +80,8 @@ def _tilings(
     plan: Plan, points: Sequence[int], folder: Folder, there: Workers, progress: Progress
 ) -> dict[Key, Found]:
     """The tilings that are dear, each found once, kept in parts of their own."""
-    choices = [accounting.search for accounting in plan.specs["accounting"]]
-    if "optimal" not in choices and "accounting.search" not in plan.paths:
+    choices = [accounting.counting.search for accounting in plan.specs["accounting"]]
+    if "optimal" not in choices and "accounting.counting.search" not in plan.paths:
         return {}
     wanted = listed(needed(plan, points))
     chunks = [wanted[i : i + SEARCHES] for i in range(0, len(wanted), SEARCHES)]

@@ -90,7 +90,7 @@ def listed(groups: Sequence[Needed]) -> list[tuple[Key, Search]]:
             Search(problem, held, chip.hardware, group.accounting),
         )
         for group in groups
-        if group.accounting.search == "optimal"
+        if group.accounting.counting.search == "optimal"
         for chip in group.chips
         for problem, held in group.problems
     ]

@@ -66,8 +66,8 @@ class Search(NamedTuple):
 
 def choices_of(accounting: Accounting) -> Choices:
     """What of an accounting the search depends on."""
-    chosen = accounting
-    return (chosen.search, chosen.stationary, chosen.partial_sum_bits, chosen.rows, chosen.padding)
+    chosen, sums = accounting.counting, accounting.widths.partial_sum_bits
+    return (chosen.search, chosen.stationary, sums, chosen.rows, chosen.padding)
 
 
 def solve(searches: Iterable[Search]) -> list[Found]:
