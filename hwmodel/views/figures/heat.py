@@ -1,4 +1,4 @@
-"""Where the energy of a run goes: every tensor at every level, in percent of the whole."""
+"""Energy of every tensor at every level, in percent of the whole, as shades."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_TENSORS = 14
 
 
 def level_tensor_figure(page: Page) -> Figure:
-    """A cell for each tensor and level, dark where much of the energy goes; a blank has no row."""
+    """Draw a cell for each tensor and level, darker for more energy; a blank has no row."""
     style = page.style
     tables = [_cells(group) for group in page.groups]
     most = max(len(tensors) for tensors, _, _, _ in tables)
@@ -57,7 +57,7 @@ Cells = dict[tuple[str, str], float]  # (tensor, level) -> percent of the whole
 
 
 def _cells(group: list[dict[str, str]]) -> tuple[list[str], list[str], Cells, float]:
-    """Tensors, levels, the share of each pair that has rows [percent], and the whole energy."""
+    """Return tensors, levels, the share of each pair with rows [percent], and the whole energy."""
     found = sums(group, lambda record: (record["tensor"], record["level"]))
     operations = {record["tensor"] for record in group if record["component"] == "compute"}
     tensors = sorted(unique(group, "tensor"), key=lambda tensor: tensor in operations)
@@ -81,7 +81,7 @@ def _cells(group: list[dict[str, str]]) -> tuple[list[str], list[str], Cells, fl
 def _cell_colours(
     axes: Axes, page: Page, tensors: list[str], levels: list[str], percent: Cells
 ) -> None:
-    """Cells in shades of one hue that go with the square root, so that small shares show."""
+    """Shade cells by the square root of their share, so that small shares show."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
     from matplotlib.patches import Rectangle

@@ -1,4 +1,4 @@
-"""Reports -> what the page shows of them: lines of its tables, and its sentences."""
+"""Parts of the page: lines of its tables and its sentences, made from reports."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class HeatMap(NamedTuple):
 
 
 class TilingLine(NamedTuple):
-    """How one pass of one layer is tiled, and what is known of its distance from the optimum."""
+    """The tiling of one pass of one layer, and its certificate."""
 
     layer: str
     phase: str
@@ -85,7 +85,7 @@ class TilingLine(NamedTuple):
 
 
 def groups(lines: Sequence[Comparison]) -> list[Group]:
-    """The lines of a comparison, chip by chip and accounting by accounting."""
+    """Group the lines of a comparison by chip and accounting."""
     found = []
     for hardware, accounting in dict.fromkeys((x.hardware, x.accounting) for x in lines):
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
@@ -99,7 +99,7 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
 
 
 def _member(line: Comparison, most: float, divisor: float, unit: str) -> Member:
-    """Bars of one line; none where nothing could be computed."""
+    """Return a line with its bars; none where nothing could be computed."""
     if line.energy is None:
         return Member(line, [], [])
     percent = line.percent_of_baseline or 0.0
@@ -115,7 +115,7 @@ def _member(line: Comparison, most: float, divisor: float, unit: str) -> Member:
 
 
 def layer_table(report: Report) -> LayerTable:
-    """Energy by layer and pass; every row of the report is in one cell."""
+    """Sum energy by layer and pass; every row of the report is in one cell."""
     cells = _summed(report.rows, lambda row: (row.layer, row.phase))
     phases = dict.fromkeys((*PASSES, *(row.phase for row in report.rows)))
     passes = tuple(p for p in phases if any(phase == p for _, phase in cells))
@@ -140,7 +140,7 @@ def layer_table(report: Report) -> LayerTable:
 
 
 def heat_map(report: Report) -> HeatMap:
-    """Energy by level, outermost first, and tensor; operations are a column and a row apart."""
+    """Sum energy by level, outermost first, and tensor; operations stand apart."""
     cells = _summed(report.rows, lambda row: (row.level, _column(row)))
     tensors = tuple(dict.fromkeys(_column(row) for row in report.rows if row.level != COMPUTE))
     columns = (*tensors, OPERATIONS) if any(c == OPERATIONS for _, c in cells) else tensors
@@ -170,7 +170,7 @@ def _column(row: Row) -> str:
 
 
 def tiling_lines(report: Report) -> list[TilingLine]:
-    """The tiling of every product, in the order of the report."""
+    """List the tiling of every product, in the order of the report."""
     return [_tiling_line(work, tiling) for work, tiling in report.tilings]
 
 
@@ -195,7 +195,7 @@ def _extents(tile: Extents) -> str:
 
 
 def sentence(report: Report, percent: float | None, baseline: str) -> str:
-    """What the method costs on the chip, and where most of it goes.
+    """Say what the method costs on the chip, and which levels, passes and layers cost most.
 
     Args:
         percent: of the baseline's energy; None where that has none.
@@ -220,7 +220,7 @@ def _place(row: Row) -> str:
 
 
 def _largest(report: Report, key: Callable[[Row], tuple[str, ...]]) -> str:
-    """The largest shares in words: `L3 takes 64.7 %, operations 27.7 % and L2 4.5 %`."""
+    """Say the largest shares: `L3 takes 64.7 %, operations 27.7 % and L2 4.5 %`."""
     sums = _summed(report.rows, key)
     first = sorted(sums.items(), key=lambda item: -item[1])[:NAMED]
     shares = [
@@ -237,7 +237,7 @@ def _percent(part: float, whole: float) -> float:
 def _summed(
     rows: Iterable[Row], key: Callable[[Row], tuple[str, ...]]
 ) -> dict[tuple[str, ...], float]:
-    """Energies of the rows by what `key` says of them, in order of appearance."""
+    """Sum the energies of rows by their key, in order of appearance."""
     found: dict[tuple[str, ...], list[float]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row.energy)
