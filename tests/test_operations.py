@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 
 from hwmodel.graph.layers.elementwise import Function
+from hwmodel.vary.paths import replaced
 from tests.test_architecture import PACKAGE
 from tests.test_gradients import FULL, LAST, N, reported
 
@@ -56,9 +57,9 @@ def test_steps_are_added_up():
 def counted(report, layer, phase, elements):
     """Operations of a layer in one pass, by kind, for each of so many elements."""
     found = {}
-    for row in report.rows:
-        if (row.layer, row.phase, row.level) == (layer, phase, "compute") and row.operations:
-            found[row.tensor] = found.get(row.tensor, 0) + row.operations / elements
+    for one in report.ledger.entries:
+        if (one.layer, one.pass_) == (layer, phase) and one.operation:
+            found[one.operation] = found.get(one.operation, 0) + one.elements / elements
     return found
 
 
@@ -102,6 +103,6 @@ def optimizers():
 def test_optimizers_take_the_operations_that_are_written_out(name):
     shape = (2, 3, 3)
     layer = {"name": "fc", "kind": "linear", "features": 5}
-    accounting = FULL.model_copy(update={"optimizer": name})
+    accounting = replaced(FULL, "extras.optimizer", name)
     report = reported(layer, shape=shape, accounting=accounting)
     assert counted(report, "fc", "update", 5 * prod(shape)) == steps(optimizers()[name])

@@ -97,7 +97,7 @@ def footprints(
 
     I with its halo, where it is widest; sums, unfinished, only where the boundary above holds them.
 
-    Source: spec section 4; the rows as `tile_rows`.
+    Source: docs/model.md section 3, docs/tiling.md; rows from `tile_rows`.
     """
     sum_bits = partial_sum_bits(problem, options.partial_sum_bits)
     rows, columns = tile_rows(problem, tile, options)
