@@ -190,8 +190,16 @@ class Scale(BaseLayer):
         return self.one(inputs)[0] * self.learned
 
     def work(self, t: Tensors) -> Works:
-        """One multiplication; backward, one for the signal and one for the factor."""
-        yield from _product(t)
+        """One multiplication; backward, one for the signal and, if learned, one for the factor."""
+        if self.learned:
+            yield from _product(t)
+            return
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "mac")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "mac")
+        yield from write(BACK, t.dI)
 
 
 class Embedding(BaseLayer):
