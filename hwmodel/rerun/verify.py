@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError
+from hwmodel.model.ledger import NAME
 from hwmodel.rerun.answers import answer
 from hwmodel.rerun.question import OPTIONS
 from hwmodel.rerun.tables import read_csv
-from hwmodel.specs.provenance import COLUMNS, Command, Provenance, read_command
+from hwmodel.specs.provenance import COLUMNS, Command, Provenance, read_command, refuse_old
 
 __all__ = ["Moved", "Verdict", "stated", "verify"]
 
 # Columns that tell the rows of a table apart; all others are compared.
 _KEYS = {
-    "report": ("layer", "pass", "component", "tensor", "level"),
+    "report": NAME,
     "compare": ("network", "method", "hardware", "accounting", "mode", "batch"),
     "reproduce": ("network", "method", "hardware", "accounting", "mode", "batch"),
     "sensitivity": ("hardware", "field", "value_to", "method"),
@@ -70,9 +71,10 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
     Args:
         path: a CSV, JSON or Parquet file of a command that `_KEYS` names.
 
-    Raises: DataError where it is none, or its rows are not of one command.
+    Raises: DataError where it is none, of an old format, or its rows are not of one command.
     """
     records = _records(path)
+    refuse_old(path, records[0], records[0].get("command", ""))
     for column in COLUMNS:
         if column not in records[0]:
             raise DataError(f"{path}: has no column {column}: it does not say what made it")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -19,19 +19,13 @@ from hwmodel import __version__
 from hwmodel.errors import DataError, nearest, printable
 from hwmodel.specs.files import NamedSpec, SpecModel
 
-__all__ = [
-    "COLUMNS",
-    "Command",
-    "Input",
-    "Provenance",
-    "digest",
-    "input_of",
-    "input_of_file",
-    "now",
-]
-__all__ += ["read_command", "written"]
+__all__ = ["COLUMNS", "FORMAT", "Command", "Input", "Provenance", "digest", "input_of"]
+__all__ += ["input_of_file", "now", "read_command", "refuse_old", "written"]
 
 COLUMNS = ("version", "inputs_sha256", "command")  # at the end of every row of a table
+FORMAT = 2  # of the tables of all commands (docs/tables.md)
+# A column that tables of format 1 had, and one that stands in its place since.
+_SINCE = {"level": "direction", "elementwise": "forward_product"}
 SHORT = 8  # hexadecimal digits of an input's hash in a table: enough to see a change
 
 
@@ -150,6 +144,21 @@ def written(name: str, argument: str, options: Mapping[str, object]) -> Command:
         several: Iterable[object] = value if isinstance(value, (list, tuple)) else [value]
         pairs += [(option, str(one)) for one in several if one not in (None, "")]
     return Command(name, argument, tuple(pairs))
+
+
+def refuse_old(path: Path, columns: Collection[str], command: str = "") -> None:
+    """See that a table is of the present format; its columns tell.
+
+    Args:
+        command: that made the table, as it states it; "" if it does not.
+
+    Raises: DataError, which says how to make the table anew.
+    """
+    if any(old in columns and new not in columns for old, new in _SINCE.items()):
+        raise DataError(
+            f"{path}: is a table of format 1, and format {FORMAT} is read: make it anew"
+            + (f", {printable(command)}" if command else "")
+        )
 
 
 def read_command(text: str, known: Mapping[str, Sequence[str]]) -> Command:
