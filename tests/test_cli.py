@@ -3,8 +3,10 @@
 import csv
 import io
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from math import fsum
 
 import pytest
@@ -451,3 +453,63 @@ def test_where_one_name_is_expected_several_are_told_apart_from_a_misspelt_one(
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
     code, _, err = hwmodel("report", "vgg-small", *words)
     assert (code, err) == (2, f"hwmodel: no {kind} is called 'ascend,fp': one is expected here\n")
+
+
+# What is read, and how often
+
+READS = """
+import sys
+from hwmodel.cli import main
+from pathlib import Path
+def opened(event, arguments):
+    name = str(arguments[0]) if event == "open" else ""
+    if name.endswith((".yaml", ".onnx")):
+        print(Path(name).name, file=sys.stderr)
+sys.addaudithook(opened)
+main()
+"""
+MINE = ("--hardware", "chip.yaml", "--accounting", "counted.yaml")
+
+
+@pytest.mark.parametrize("network", ["net.yaml", "net.onnx", "vgg-small"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("report", "--method", "method.yaml", "--csv", "-"),
+        ("report", "--method", "method.yaml", "--html", "r.html"),
+        ("report", "--method", "method.yaml", "--out", "made"),
+        ("compare", "--methods", "method.yaml,fp", "--out", "made"),
+        ("compare", "--methods", "method.yaml,fp", "--html", "c.html"),
+        ("explain", "--method", "method.yaml", "--layer", "conv1"),
+        ("sensitivity", "--methods", "method.yaml,fp", "--samples", "0", "--jobs", "1", "--csv", "-"),
+    ],
+    ids=lambda asked: f"{asked[0]} {asked[-2]}",
+)  # fmt: skip
+def test_every_file_is_read_once_a_command(tmp_path, network, asked):
+    for name, text in (
+        ("chip", CHIP),
+        ("method", METHOD),
+        ("counted", ACCOUNTING),
+        ("net", NETWORK),
+    ):
+        written(tmp_path, text, name=f"{name}.yaml")
+    if network.endswith(".onnx"):
+        onnx_file(tmp_path / network)
+    process = started(asked[0], network, *asked[1:], *MINE, cwd=tmp_path, code=READS)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    read = Counter(re.findall(r"^\S+\.(?:yaml|onnx)$", err, re.M))
+    assert read["chip.yaml"] == read["method.yaml"] == read["counted.yaml"] == 1
+    assert read[network if "." in network else "zoo.yaml"] == 1
+    assert set(read.values()) == {1}, read
+
+
+def onnx_file(path):
+    """A convolution called conv1, as another tool would write it."""
+    onnx = pytest.importorskip("onnx")
+    make, real = onnx.helper, onnx.TensorProto.FLOAT
+    node = make.make_node("Conv", ["x", "w"], ["y"], name="conv1", pads=[1, 1, 1, 1])
+    weight = make.make_tensor("w", real, [5, 3, 3, 3], [1.0] * 135)
+    shapes = (("x", [1, 3, 8, 8]), ("y", None))
+    ends = [[make.make_tensor_value_info(name, real, shape)] for name, shape in shapes]
+    onnx.save(make.make_model(make.make_graph([node], "net", *ends, [weight])), path)
