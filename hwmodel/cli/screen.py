@@ -68,7 +68,6 @@ def deliver(
     """
     from hwmodel.specs.files import write
     from hwmodel.views.formats import LISTING, WRITERS
-    from hwmodel.views.plot import draw, fitting, read_records
 
     written = WRITERS[to.target.format](result) if to.target else ""
     listed = to.target and to.target.path is None and to.target.format in LISTING
@@ -80,6 +79,8 @@ def deliver(
         return
     made = folder / f"{stem}.csv"
     write(made, WRITERS["csv"](result))
+    from hwmodel.views.plot import draw, fitting, read_records
+
     records = read_records(made) if kinds else []
     if records and to.out:
         kinds = fitting(records)
