@@ -411,7 +411,14 @@ def test_numbers_alone_import_nothing_that_draws_or_prints_tables(tmp_path, argu
     out, _ = process.communicate()
     *table, loaded = out.splitlines()
     assert process.returncode == 0 and table[0].endswith("version,inputs_sha256,command")
-    assert not set(loaded.split()) & {"pandas", "matplotlib", "rich", "pyarrow", "jinja2", "hwmodel.vary"}
+    assert not set(loaded.split()) & {
+        "pandas",
+        "matplotlib",
+        "rich",
+        "pyarrow",
+        "jinja2",
+        "hwmodel.vary",
+    }
 
 
 def test_help_names_what_is_in_brackets(hwmodel):

@@ -77,7 +77,7 @@ def bundled_names(word: str) -> Callable[[str], list[str]]:
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """The function as the parser calls it: with each field of its models as an option."""
+    """Make the function that the parser calls, with each field of the models as an option."""
     hints = get_type_hints(function, include_extras=True)
     kinds: dict[str, type[Options]] = {}
     taken: list[inspect.Parameter] = []
@@ -105,7 +105,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
-    """A field as the parser is told of it: a flag, or text, which the model checks."""
+    """Describe a field to the parser: as a flag, or as text, which the model checks."""
     said, value = said_of(field), field.get_default()
     kind: Any = bool if field.annotation is bool else list[str] if repeated(field) else str
     default: Any = inspect.Parameter.empty

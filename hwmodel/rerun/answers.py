@@ -1,4 +1,4 @@
-"""What a table's command is asked -> the table that it makes today."""
+"""Answers a command that a table states: makes the table that it makes today."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["answer"]
 
 
 def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
-    """The table that a command makes, and its provenance.
+    """Make the table of a command, and its provenance.
 
     Args:
         columns: of the table asked for; `sensitivity` makes two.
@@ -57,7 +57,7 @@ def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
 
 
 def _swept(asked: SweepAsked) -> tuple[Table, Provenance]:
-    """All points of a sweep, computed in this process; yes and no as its CSV writes them."""
+    """Compute all points of a sweep in this process; yes and no stand as its CSV writes them."""
     planned, command = read_plan(asked.file), command_line(asked)
     with TemporaryDirectory() as folder:
         made = Path(folder) / "table.csv"

@@ -1,4 +1,4 @@
-"""What the commands that make numbers are asked: a model a command, a field an option.
+"""The options of commands that make numbers: a model a command, a field an option.
 
 From a model follow the command's options on the command line (`cli/options.py`), the line that a
 table states, and how `verify` reads that line back. Fields stand in the order of that line.
@@ -31,7 +31,7 @@ PASSES = ("forward", "backward-input", "backward-weight", "update")
 
 
 class Says(NamedTuple):
-    """What an option's name, type and default do not say of it on the command line."""
+    """The help of an option, and how it stands on the command line."""
 
     help: str
     names: str = ""  # the kind of file whose bundled names a shell offers
@@ -42,7 +42,7 @@ class Says(NamedTuple):
 
 
 def _listed(value: object) -> object:
-    """Names separated by commas as a tuple, each once."""
+    """Split names at commas; each may stand there once."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if isinstance(names, list) and not all(names):
         raise ValueError("names separated by commas, none of them empty")
@@ -205,7 +205,7 @@ _RULES = {"int_parsing": "must be a whole number", "float_parsing": "must be a n
 
 
 def checked(kind: type[Model], values: Mapping[str, object]) -> Model:
-    """Options of one kind from values by their fields, or from texts that stand for them.
+    """Make the options of one kind from values by their fields, or from texts that stand for them.
 
     Raises: HwmodelError, with the first that breaks a rule.
     """
@@ -218,7 +218,7 @@ def checked(kind: type[Model], values: Mapping[str, object]) -> Model:
 
 
 def flag(field: str) -> str:
-    """The flag of a field.
+    """Return the flag of a field.
 
     >>> flag("input_shape"), flag("pass_")
     ('--input-shape', '--pass')
@@ -227,17 +227,17 @@ def flag(field: str) -> str:
 
 
 def said_of(field: FieldInfo) -> Says:
-    """What a field says of itself on the command line."""
+    """Return what a field states for the command line."""
     return next(more for more in field.metadata if isinstance(more, Says))
 
 
 def repeated(field: FieldInfo) -> bool:
-    """Whether an option may be given several times, with a value each."""
+    """Tell whether an option may be given several times, with a value each."""
     return get_origin(field.annotation) is tuple and LISTED not in field.metadata
 
 
 def command_line(asked: Asked) -> str:
-    """The command that asks the same, as one types it, quoted for a POSIX shell.
+    """Write the command that asks the same, quoted for a POSIX shell.
 
     Defaults are written out; what cannot be printed is, too.
     """
@@ -256,7 +256,7 @@ def command_line(asked: Asked) -> str:
 
 
 def read_command(text: str, kinds: Sequence[type[Asked]]) -> Asked:
-    """What a command that a table states asks. Nothing is run, and no shell sees it.
+    """Read the options of a command that a table states. Nothing is run, and no shell sees it.
 
     Args:
         kinds: of commands that may stand there.
@@ -280,7 +280,7 @@ def read_command(text: str, kinds: Sequence[type[Asked]]) -> Asked:
 
 
 def _values(kind: type[Asked], words: list[str]) -> dict[str, Any]:
-    """Texts by the fields of a command that they are given to. Raises: DataError."""
+    """Assign texts to the fields of a command. Raises: DataError."""
     fields = kind.model_fields
     place = next((name for name, field in fields.items() if said_of(field).argument), "")
     by_flag = {flag(name): name for name in fields if name != place}

@@ -73,7 +73,7 @@ Function = Literal[
 
 
 class _Function(NamedTuple):
-    """The operations of an activation for each element, and what its way back needs again."""
+    """An activation's operations for each element, and the tensor that its way back reads."""
 
     forward: dict[Kind, int]
     keeps: Literal["I", "O"]  # O where the output alone gives the derivative
@@ -119,11 +119,11 @@ class Activation(BaseLayer):
         return _LEARNED.get(self.function, 0) * (self.one(inputs)[0] if self.per_channel else 1)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
-        """One: what comes out is no sum."""
+        """One: the output is no sum."""
         return 1
 
     def work(self, t: Tensors) -> Works:
-        """That of the function; the method's own counts as one comparison."""
+        """State the work of the function; the method's own counts as one comparison."""
         function = _FUNCTIONS[self.function]
         kept = t.I if function.keeps == "I" else t.O
         yield from read(FORWARD, t.I, times=function.passes)
@@ -146,18 +146,18 @@ class Add(BaseLayer):
     inputs: tuple[str, ...] = Field(min_length=2, max_length=64)
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """That of the inputs together. Raises: ShapeError."""
+        """The shape of the inputs together. Raises: ShapeError."""
         return self.broadcast(inputs)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
-        """Those of all inputs."""
+        """The terms of all inputs."""
         return sum(before)
 
     def work(self, t: Tensors) -> Works:
         """One addition for each input beyond the first.
 
-        What comes back to an input that is 1 long along an axis is a sum, which
-        `model/workload.py` adds: it depends on which of the inputs want their signals.
+        The signal of an input that is 1 long along an axis is a sum, which `model/workload.py`
+        adds: it depends on which of the inputs want their signals.
         """
         yield from read(FORWARD, *t.ins)
         yield t.operate(FORWARD, "add", len(t.ins) - 1)
@@ -229,7 +229,7 @@ class Embedding(BaseLayer):
 
 
 def _norm(t: Tensors) -> Works:
-    """Two passes over the input: for the statistics, and for the result; so back."""
+    """State a norm's work: two passes over the input, for statistics and result; so back."""
     yield from read(FORWARD, t.I, times=2, why="for the statistics, and for the result")
     yield t.operate(FORWARD, "add", why="into the sum")
     yield t.operate(FORWARD, "mac", 2, "into the sum of squares; the result")

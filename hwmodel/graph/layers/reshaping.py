@@ -233,7 +233,7 @@ class Uncounted(BaseLayer):
     )
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """As stated, or as the first input's."""
+        """The shape that is stated, or that of the first input."""
         return self.shape or inputs[0]
 
 
