@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "Report", "check_run", "entered", "evaluate", "not_counted", "prepared"]
-__all__ += ["refuse_unknown", "teacher_tasks", "tiled"]
+__all__ += ["refuse_unknown", "teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
 
 VIEWS = ("reshape", "slice", "source")  # nothing moves forward: no cost that could be left out
 MAX_BATCH = 2**31
@@ -238,15 +238,28 @@ def _read(trace: str | Path | Trace) -> Trace:
     return read_trace(path_of("trace", trace))
 
 
-def teacher_tasks(job: Job) -> tuple[Task, ...]:
-    """The forward pass of a distilling method's teacher, its layers named after it."""
+def teacher_run(job: Job) -> tuple[Network, Job] | None:
+    """The network that a distilling method learns from, and its run: forward, on each batch."""
     teacher = job.method.teacher
     if not (job.accounting.extras.teacher and teacher and job.trains):
-        return ()
+        return None
     network, method = load_network(teacher.network), load(Method, teacher.method)
-    run = Job(method, job.accounting, job.batch, "inference")
+    return network, Job(method, job.accounting, job.batch, "inference")
+
+
+def teacher_tasks(job: Job) -> tuple[Task, ...]:
+    """The forward pass of a distilling method's teacher, its layers as `teacher_layer` has them."""
+    found = teacher_run(job)
+    if found is None:
+        return ()
+    network, run = found
     tasks = workload(*prepared(network, run), run)
-    return tuple(Task(f"{network.name}.{task.layer}", task.work) for task in tasks)
+    return tuple(Task(teacher_layer(network, task.layer), task.work) for task in tasks)
+
+
+def teacher_layer(network: Network, layer: str) -> str:
+    """What a teacher's layer is called, NETWORK:LAYER: a colon is in no name of a user's."""
+    return f"{network.name}:{layer}"
 
 
 def check_run(batch: SupportsIndex, mode: Mode) -> int:

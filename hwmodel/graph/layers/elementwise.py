@@ -43,8 +43,8 @@ class BatchNorm(BaseLayer):
     def inference(self, t: Tensors) -> Works:
         """One pass with constants for statistics."""
         yield from read(FORWARD, t.I)
-        yield t.operate(FORWARD, "add")
-        yield t.operate(FORWARD, "mac", 2)
+        yield t.operate(FORWARD, "add", why="less the mean")
+        yield t.operate(FORWARD, "mac", 2, "over the deviation; scaled and shifted")
         yield from write(FORWARD, t.O)
 
 
@@ -160,7 +160,7 @@ class Add(BaseLayer):
         `model/workload.py` adds: it depends on which of the inputs want their signals.
         """
         yield from read(FORWARD, *t.ins)
-        yield t.operate(FORWARD, "add", len(t.ins) - 1)
+        yield t.operate(FORWARD, "add", len(t.ins) - 1, f"to add up {len(t.ins)} tensors")
         yield from write(FORWARD, t.O)
 
 
@@ -222,10 +222,10 @@ class Embedding(BaseLayer):
         gradients = t.O.as_(Role.LOOKED_UP, t.dF.bits, name="dF")
         yield from read(FORWARD, t.I, rows)
         yield from write(FORWARD, t.O)
-        yield from write(WEIGHT, t.dF)
+        yield from write(WEIGHT, t.dF, why="zeros: gradients are dense")
         yield from read(WEIGHT, t.dO, gradients)
         yield from write(WEIGHT, gradients)
-        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
+        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why="to a row of dF")
 
 
 def _norm(t: Tensors) -> Works:
@@ -243,8 +243,8 @@ def _norm(t: Tensors) -> Works:
 def _product(t: Tensors) -> Works:
     """O = I1 I2, or a factor for each channel; dI1 = dO I2 needs the other operand again."""
     yield from read(FORWARD, *t.ins)
-    yield t.operate(FORWARD, "mac")
+    yield t.operate(FORWARD, "mac", why="the product")
     yield from write(FORWARD, t.O)
     yield from read(BACK, t.dO, *map(saved, t.ins))
-    yield t.operate(BACK, "mac", 2)
+    yield t.operate(BACK, "mac", 2, "the signal or gradient of each operand")
     yield from write(BACK, *t.signals)
