@@ -33,8 +33,8 @@ from hwmodel.work.work import Move, Multiply
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "check_run", "entered", "evaluate", "not_counted", "prepared"]
-__all__ += ["refuse_unknown", "teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
+__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "not_counted"]
+__all__ += ["prepared", "refuse_unknown", "teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
 
 VIEWS = ("reshape", "slice", "source")  # nothing moves forward: no cost that could be left out
 MAX_BATCH = 2**31
@@ -236,6 +236,11 @@ def _read(trace: str | Path | Trace) -> Trace:
         return trace
     expect((str, Path), "trace", trace, "a path or a Trace")
     return read_trace(path_of("trace", trace))
+
+
+def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
+    """All that a job does on a network, the forward pass of a teacher among it."""
+    return (*workload(*prepared(network, job), job), *teacher_tasks(job))
 
 
 def teacher_run(job: Job) -> tuple[Network, Job] | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from hwmodel.errors import TooLarge
 from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
+from hwmodel.tiling.cache import look_up, store
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.search import Certificate, Options, optimal
 from hwmodel.tiling.options import Memories, SearchOptions
@@ -62,7 +63,13 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
     n = problem.extent
     if isqrt(n.N) * isqrt(n.M) * isqrt(n.C) > MANY_CLASSES:  # a loop has 2 sqrt(length) of them
         chosen = replace(chosen, limit=chosen.limit // 10)
-    return Tiling(*optimal(problem, memories, chosen))
+    key = problem, memories, chosen
+    found = look_up(key)
+    if found is None:
+        mapping, certificate = optimal(problem, memories, chosen)
+        found = mapping, certificate
+        store(key, found)
+    return Tiling(*found)
 
 
 def _check_size(problem: Problem, rule: RowRule) -> None:

@@ -23,8 +23,8 @@ __all__ = ["OPTIMIZERS", "Kind", "Move", "Multiply", "Operate", "Operation", "Te
 __all__ += ["Works", "boolean_step", "optimizer_step", "read", "saved", "write"]
 
 Kind = Literal["mac", "int-mac", "add", "int-add", "logic", "special"]
-FORWARD, _, _, UPDATE = Pass
-READ, WRITE, _ = Direction
+FORWARD, UPDATE = Pass.FORWARD, Pass.UPDATE
+READ, WRITE = Direction.READ, Direction.WRITE
 
 
 class Move(NamedTuple):
