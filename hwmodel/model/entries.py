@@ -43,7 +43,7 @@ def operated(layer: str, work: Operate, full: int) -> Entry:
         widest = max(work.operands, key=lambda tensor: (tensor.bits, tensor.floating))
         bits = widest.bits
         if kind == "logic" or (bits < full and not widest.floating):
-            why = f"logic operations of an adder of b = {bits} bit, as wide as {widest} is"
+            why = f"logic operations of an adder of b = {bits} bit, the width of {widest.title}"
             factors = (*factors, Factor("2b - 1", 2 * bits - 1, why))
             kind, bits = "logic", 1
     return entry(

@@ -55,7 +55,7 @@ class Report:
     batch: int
     mode: Mode
     ledger: Ledger
-    tilings: tuple[tuple[Task, Tiling], ...]  # of every product, those of a teacher left out
+    tilings: tuple[tuple[Task, Tiling], ...]  # of every product, a teacher's among them
     edges: dict[str, Edge]  # width of every tensor, by the layer it comes from
     not_counted: tuple[str, ...]
     measured: Measures | None = None  # of a trace, if the report took one
@@ -180,13 +180,8 @@ def evaluate(
     for key in ledger.keys:  # an operation without a price is refused here, not by a view
         Prices(chip, choices).of(key)
     return Report(
-        network, chip, method, choices, images, mode, ledger, tilings[: _products(tasks)], edges,
-        missing, measured,
+        network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured
     )  # fmt: skip
-
-
-def _products(tasks: Sequence[Task]) -> int:
-    return sum(isinstance(work, Multiply) for _, work in tasks)
 
 
 def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Edge]]:

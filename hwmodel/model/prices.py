@@ -117,7 +117,7 @@ class Prices(NamedTuple):
         unit, source = self.chip.energy_unit, f"hardware {self.chip.name}: {stated.source}"
         energy = stated.stated.value
         if stated.efficiency is None:
-            return (Factor(f"{unit} a {stated.bits}-bit {stated.operation}", energy, source),)
+            return (Factor(f"{unit} of a {stated.bits}-bit {stated.operation}", energy, source),)
         parts = Factor("operations in it", stated.operations, f"a {stated.operation} is so many")
         efficiency = f"1 / ({1 / energy:.12g} TOPS/W), {source}"
         return parts, Factor(f"{unit} an operation", energy, efficiency)

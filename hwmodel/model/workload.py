@@ -331,7 +331,10 @@ class _Run:
         node = self.node
         forks = sorted(item for item in node.taken.items() if item[0] > 1) if node.learns else []
         for takers, places in forks:
-            some = Factor("N", self.job.batch), Factor("places", places, f"{takers} layers take")
+            some = (
+                Factor("N", self.job.batch),
+                Factor("places", places, f"that {takers} layers take"),
+            )
             index = takers if len(forks) > 1 else 0
             fork = replace(self.t.dO, shape=some, role=Role.FORK, index=index)
             yield from read(BACK, fork, times=takers, why="a signal from each taker")

@@ -21,9 +21,9 @@ from hwmodel.work.tensor import Direction, Factor, Role, product
 
 __all__ = ["Asked", "Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "asked"]
 __all__ += [
+    "all_cuts",
     "axis_spans",
     "between",
-    "all_cuts",
     "exact_cuts",
     "paper_cut",
     "paper_cuts",
@@ -36,8 +36,8 @@ __all__ += [
 __all__ += ["traffic"]
 
 Counting = Literal["paper", "exact"]
-_MET = "pairs of an output and a tap that meet one, not padding and not a zero put in"
-_USEFUL = "pairs of an output and a tap, without the share of zeros put in"
+_MET = "outputs times taps, without those that meet padding or a zero put in; columns alike"
+_USEFUL = "outputs times taps, without the share that meets zeros put in; columns alike"
 Count = Any  # an int, a float under the source's ratios, or an array of either (in the search)
 Tile = Any  # Extents; in the search, Extents whose entries are arrays, one entry a tile
 
@@ -223,10 +223,12 @@ class _Boundary(NamedTuple):
         Levels have numbers, of which 0 is next to the MACs.
         """
         below = len(self.tiles) - self.level - 1
-        number = str(below) if below >= 0 else "MAC"
-        why = "halos included" if below >= 0 else _MET if self.exact else _USEFUL
-        yield Factor(f"rows({number})", self.lower.rows, why)
-        yield Factor(f"columns({number})", self.lower.columns, why)
+        if below >= 0:
+            yield Factor(f"rows({below})", self.lower.rows)
+            yield Factor(f"columns({below})", self.lower.columns)
+        else:
+            yield Factor("rows(MAC)", self.lower.rows, _MET if self.exact else _USEFUL)
+            yield Factor("columns(MAC)", self.lower.columns)
 
     def again(self, operand: Operand, *loops: str) -> Iterator[Factor]:
         """How often an operand is read again: pieces of the loops that do not index it."""

@@ -28,11 +28,14 @@ __all__ = ["Sum", "derived"]
 MOST_TERMS = 12  # of a sum that is written out
 
 
+Terms = tuple[tuple[Factor, ...], ...]
+
+
 class Sum(NamedTuple):
     """A field of a `Cut` as a sum of products; without terms where they are too many."""
 
     name: str  # as the factors of `accesses.asked` have it: #M(1), rows(0)
-    terms: tuple[tuple[Factor, ...], ...]
+    terms: Terms
     value: Count
 
 
@@ -78,22 +81,13 @@ def _pieces(
     for i, (above, tile) in enumerate(pairwise(lengths), 1):
         if tile < above:
             level = len(lengths) - 1 - i
-            there = [(length, number) for length, number in kinds[i] if length and number]
-            terms = tuple((Factor(f"pieces of {length:,}", number),) for length, number in there)
-            if counting == "paper":
+            terms: Terms
+            if counting == "exact":
+                terms = tuple((Factor(f"pieces of {x:,}", n),) for x, n in kinds[i] if x and n)
+            else:
                 before = Factor(f"#{loop}({level + 1})", numbers[i - 1])
                 terms = ((before, Factor(f"ceil({above:,} / {tile:,})", -(-above // tile))),)
             yield Sum(f"#{loop}({level})", terms, numbers[i])
-
-
-def _cutting(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The levels whose blocks are not those of the level above, and the first below the top.
-
-    Each as its place from the top, and as its number from the MACs.
-    """
-    for i, (above, here) in enumerate(pairwise(spans), 1):
-        if i == 1 or here != above:
-            yield i, len(spans) - 1 - i
 
 
 def _exact_rows(
@@ -101,14 +95,16 @@ def _exact_rows(
 ) -> Iterator[Sum]:
     """Blocks of outputs and taps, those that load as many rows put together."""
     levels = list(axis_spans(axis.window, rule, *spans[0], spans[1:]))
-    for i, level in _cutting(spans):
+    for i in range(1, len(spans)):
+        if spans[i] == spans[i - 1]:  # blocks as above load as much
+            continue
         rows, pairs = span_rows(axis.window, rule, *levels[i])
         blocks: Counter[int] = Counter()
         for each, number in zip(rows.flat, pairs.flat, strict=True):
             blocks[int(each)] += int(number)
         name = f"{axis.rows} of each"
         terms = tuple((Factor("blocks", n), Factor(name, x)) for x, n in sorted(blocks.items()))
-        value = getattr(cuts[i], axis.rows)
+        level, value = len(spans) - 1 - i, getattr(cuts[i], axis.rows)
         yield Sum(f"{axis.rows}({level})", terms if len(terms) <= MOST_TERMS else (), value)
 
 
@@ -116,8 +112,10 @@ def _paper_rows(
     axis: _Axis, spans: Sequence[tuple[int, int]], cuts: Sequence[Cut]
 ) -> Iterator[Sum]:
     """The source's ratios: as many tiles of HI rows as go into HO, for every piece of HF."""
-    for i, level in _cutting(spans):
-        out, tap = spans[i]
+    for i in range(1, len(spans)):
+        if i > 1 and spans[i] == spans[i - 1]:
+            continue
+        level, (out, tap) = len(spans) - 1 - i, spans[i]
         ratio = Factor(f"{axis.out} / {axis.out}({level})", spans[0][0] / out)
         why = f"{axis.rows} under {out:,} outputs and {tap:,} taps; docs/model.md section 2"
         under = Factor(f"{axis.size}({level})", int(paper_extent(axis.window, out, tap)), why)

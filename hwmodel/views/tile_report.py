@@ -182,7 +182,7 @@ class Solved:
         """Memories that the tiling does not fit, with the bytes that are missing."""
         mapping = self.tiling.mapping
         return [
-            f"{room.memory} holds {-(-(room.used - room.capacity) // 8):,} B too few for this tiling"
+            f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
             for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1)
             for room in footprints(
                 self.problem, tile, memories(self.hardware), index, self.options, held

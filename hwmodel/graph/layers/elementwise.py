@@ -125,14 +125,15 @@ class Activation(BaseLayer):
     def work(self, t: Tensors) -> Works:
         """That of the function; the method's own counts as one comparison."""
         function = _FUNCTIONS[self.function]
+        name = "the method's threshold or ReLU" if self.function == "method" else self.function
         kept = t.I if function.keeps == "I" else t.O
         yield from read(FORWARD, t.I, times=function.passes)
         for kind, times in function.forward.items():
-            yield t.operate(FORWARD, kind, times, f"of {self.function}, for each element")
+            yield t.operate(FORWARD, kind, times, f"of {name}")
         yield from write(FORWARD, t.O)
         yield from read(BACK, t.dO, saved(kept))
         for kind, times in function.backward.items():
-            yield t.operate(BACK, kind, times, f"of the derivative of {self.function}")
+            yield t.operate(BACK, kind, times, f"of the derivative of {name}")
         yield from write(BACK, t.dI)
 
 

@@ -11,18 +11,16 @@ from math import fsum, isclose
 from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
-from hwmodel.model.evaluate import Report, prepared, teacher_layer, teacher_run, tiled
+from hwmodel.model.evaluate import Report, prepared, teacher_layer, teacher_run
 from hwmodel.model.ledger import Component, Entry
 from hwmodel.model.prices import value
-from hwmodel.model.workload import Task, workload
 from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.hardware import Buffer
 from hwmodel.tiling.options import SearchOptions, memories
-from hwmodel.tiling.tile import Tiling
 from hwmodel.views.explain.layer import Place, layer_lines
-from hwmodel.views.explain.lines import TIMES, computed, count, energy, exact, reasons, table
+from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
 from hwmodel.views.explain.tiled import product_lines
-from hwmodel.work.tensor import Direction, Factor, Pass, Role
+from hwmodel.work.tensor import Direction, Factor, Pass, titled
 from hwmodel.work.work import Multiply
 
 __all__ = ["explanation"]
@@ -33,6 +31,12 @@ _OPERATORS = {
     Pass.BACKWARD_WEIGHT: "Gradients that no product sums up",
     Pass.UPDATE: "Weight update",
 }
+_HOW = (
+    "The energy of a row is elements times bits times the energy of a bit, or operations times "
+    "the energy of one. Before it stand the factors of the elements; what is 1 is left out. Their "
+    "formulas are in docs/model.md: of products in sections 1 to 3, of operations in 5, of all "
+    "else in 6."
+)
 _DONE = {Direction.READ: "read from", Direction.WRITE: "written to"}
 
 
@@ -64,11 +68,11 @@ def explanation(report: Report, layer: str, pass_: str | None = None) -> str:
     title = (
         f"# {layer} of {report.network.name} on {report.hardware.name} under "
         f"{report.method.name}, accounting {report.accounting.name}: one "
-        f"{what(report.mode, report.batch)}\n"
+        f"{what(report.mode, report.batch)}"
     )
-    lines = [title, *(layer_lines(place) if place else ())]
+    lines = [title, "", *(layer_lines(place) if place else ())]
     if place and rows:
-        lines += _derived(report, layer, place, rows)
+        lines += _derived(report, layer, rows)
     else:
         lines += _nothing(report, layer, place)
     return "\n".join(lines) + "\n"
@@ -104,27 +108,14 @@ def _rows(report: Report, layer: str, pass_: str | None) -> list[_Row]:
     return [_Row(number, one, price, one.count * price) for number, (one, price) in numbered]
 
 
-def _tilings(report: Report, layer: str, place: Place) -> dict[Pass, tuple[Multiply, Tiling]]:
-    """The products of a layer, as they are tiled; a teacher's are not among the report's."""
-    if place.network == report.network:
-        found = [(task.work, tiling) for task, tiling in report.tilings if task.layer == layer]
-    else:
-        chip, accounting = report.hardware, report.accounting
-        works = [task.work for task in workload((place.node,), place.edges, place.job)]
-        found = [
-            (work, tiled(Task(layer, work), memories(chip), options, chip.name))
-            for work in works
-            if isinstance(work, Multiply)
-            for options in [SearchOptions.of(accounting, work.pass_)]
-        ]
-    return {work.pass_: (work, tiling) for work, tiling in found if isinstance(work, Multiply)}
-
-
-def _derived(report: Report, layer: str, place: Place, rows: Sequence[_Row]) -> Iterator[str]:
+def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
     """What is paid for, then every entry: products pass by pass, then operators; their sum."""
+    yield f"{_HOW}\n"
     yield from _memories(report)
     yield from _operations(report, rows)
-    tilings = _tilings(report, layer, place)
+    chip = memories(report.hardware)
+    tilings = {task.work.pass_: (task.work, tiling) for task, tiling in report.tilings
+               if task.layer == layer and isinstance(task.work, Multiply)}  # fmt: skip
     for component in Component:
         for pass_ in Pass:
             here = [r for r in rows if (r.entry.component, r.entry.pass_) == (component, pass_)]
@@ -132,7 +123,6 @@ def _derived(report: Report, layer: str, place: Place, rows: Sequence[_Row]) -> 
                 continue
             if component == Component.PRODUCT:
                 options = SearchOptions.of(report.accounting, pass_)
-                chip = memories(report.hardware)
                 yield from product_lines(*tilings[pass_], chip, options, report.unit)
                 yield f"### {pass_}: reads, writes and operations\n"
             else:
@@ -190,32 +180,22 @@ def _entries(rows: Sequence[_Row], report: Report) -> Iterator[str]:
     """A line for each entry: its factors, then elements times bits, or operations, times price."""
     told: set[str] = set()
     for number, entry, price, paid in rows:
-        tensor = entry.tensor if entry.role == Role.OPERAND else f"{entry.tensor}, {entry.role},"
-        name, times = f"{tensor} {_DONE.get(entry.direction, '')} {entry.memory}", [entry.elements]
+        tensor = titled(entry.tensor, entry.role)
         if entry.operation:
-            name = f"{entry.key} for {tensor.rstrip(',')}"
+            name, bits = f"{entry.key} for {tensor}", []
         else:
-            times.append(entry.bits)
+            name, bits = f"{tensor} {_DONE[entry.direction]} {entry.memory}", [entry.bits]
         counted = computed([entry.factors], entry.elements)
-        worth = computed([[*(Factor("", n) for n in times), Factor("", price)]], paid, energy)
+        terms = [Factor("", number) for number in (entry.elements, *bits, price)]
+        worth = computed([terms], paid, energy)
         why = reasons(entry.factors, told)
         yield f"- **row {number}** {name}: {counted}; energy {worth} {report.unit}{why}"
     yield ""
 
 
 def _sum(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
-    """The rows of the report, and their sum pass by pass, which must be the report's.
-
-    Raises: AssertionError where it is not.
-    """
-    yield "## Sum\n\nThe rows of the report.\n"
-    header = ("row", "pass", "component", "tensor", "role", "memory", "operation", "direction",
-              "count", f"energy [{report.unit}]")  # fmt: skip
-    yield from table(
-        header,
-        [(str(r.number), *r.entry.name[1:], count(r.entry.count), energy(r.energy)) for r in rows],
-    )
-    yield ""
+    """The sum of the rows, pass by pass, which must be the report's. Raises: AssertionError."""
+    yield "## Sum\n"
     reported = report.energies("layer", "pass")
     passes = [pass_ for pass_ in Pass if any(row.entry.pass_ == pass_ for row in rows)]
     for pass_ in passes:

@@ -1,8 +1,8 @@
-"""What a layer is before anything is counted: its shapes, its widths and the rules that set them."""
+"""What a layer is before anything is counted: its shapes, its widths and what set them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hwmodel.graph.layers import Shape
@@ -89,12 +89,11 @@ def _rule(
     stated: Mapping[str, int | str | None],
 ) -> str:
     """Which rule it is, what it asks for, and what it says; of a word, what the accounting says."""
-    means = widths.named_widths(at.job.accounting)
-    name = f" (accounting {at.job.accounting.name}: "
+    name, means = at.job.accounting.name, widths.named_widths(at.job.accounting)
+    asked = [(field, word, means.get(str(word))) for field, word in stated.items() if word]
     words = ", ".join(
-        f"{field} {word}{f'{name}{means[word]})' if isinstance(word, str) and word in means else ''}"
-        for field, word in stated.items()
-        if word is not None
+        f"{field} {word} (accounting {name}: {meant})" if meant else f"{field} {word}"
+        for field, word, meant in asked
     )
     rule = f"{found.method}, {found.part} rule {found.number}{_shown(found.rule.where)}"
     return f"{rule}: {words}" if words else rule
@@ -102,10 +101,9 @@ def _rule(
 
 def _shown(where: Where) -> str:
     """The properties that a rule asks for."""
-    asked: Iterable[tuple[str, bool | tuple[str, ...]]]
-    asked = where.model_dump(exclude_none=True).items()
+    asked = where.model_dump(exclude_none=True)
     listed = ", ".join(
         f"{name} {value if isinstance(value, bool) else ' or '.join(value)}"
-        for name, value in asked
+        for name, value in asked.items()
     )
     return f" ({listed})" if listed else ""

@@ -56,7 +56,7 @@ def _short(number: str) -> str:
 def computed(
     terms: Sequence[Sequence[Factor]], value: float, show: Callable[[float], str] = count
 ) -> str:
-    """A sum of products, in names and in numbers: "N × C: `8 × 64 = 512`".
+    """A sum of products, in names and in numbers: "N x C: `8 x 64 = 512`".
 
     Counts must come to `value` exactly, but those that are rounded to half a unit; other numbers
     to ten digits, since constants are printed to twelve. In a product what has a name and is 1 is

@@ -22,7 +22,7 @@ def product_lines(
     """One pass of one layer before its entries: what is multiplied, and how it is cut."""
     problem, mapping = work.problem, tiling.mapping
     yield f"## Pass {work.pass_}\n"
-    yield f"{_loops(work, problem)}\n"
+    yield f"{_loops(work, problem, options)}\n"
     yield f"### {work.pass_}: tiling\n"
     yield f"{_proof(tiling, unit)}\n"
     yield f"```\n{loop_nest(problem, mapping, memories, options)}\n```\n"
@@ -47,7 +47,7 @@ def product_lines(
     yield ""
 
 
-def _loops(work: Multiply, problem: Problem) -> str:
+def _loops(work: Multiply, problem: Problem, options: SearchOptions) -> str:
     """The loop nest, and what moves as I, F and O."""
     roles = ", ".join(
         f"{tensor} as {operand} ({tensor.bits} bit)" for operand, tensor in work.operands.items()
@@ -61,6 +61,8 @@ def _loops(work: Multiply, problem: Problem) -> str:
         for at, out, tap, word, window in axes
     )
     text = f"O[n, m, ho, wo] += I[n, c, hi, wi] F[m, c, hf, wf], with {roles}; {read}."
+    sums = max(options.partial_sum_bits, work.O.bits)
+    text += f" A sum that leaves unfinished has {sums} bit."
     if problem.groups > 1:
         text += f" The nest runs {problem.groups:,} times, once a group; groups share nothing."
     return f"{text} [docs/model.md section 1]"
