@@ -6,6 +6,7 @@ printed, and compared with the report; a difference is an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from math import fsum, isclose
 from typing import NamedTuple
@@ -75,20 +76,20 @@ def explanation(report: Report, layer: str, pass_: str | None = None) -> str:
         lines += _derived(report, layer, rows)
     else:
         lines += _nothing(report, layer, place)
-    return "\n".join(lines) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
 def _place(report: Report, layer: str) -> Place | None:
     """The layer at its place; None if the method omits it. Raises: HwmodelError."""
     for node in report.nodes:
         if node.layer.name == layer:
-            return Place(report.network, report.job, report.edges, report.nodes, node)
+            return Place(report.job, report.edges, report.nodes, node)
     if teacher := teacher_run(report.job):
         network, job = teacher
         nodes, edges = prepared(network, job)
         for node in nodes:
             if teacher_layer(network, node.layer.name) == layer:
-                return Place(network, job, edges, nodes, node)
+                return Place(job, edges, nodes, node)
     names = [known.name for known in report.network.layers]
     if layer in names:
         return None

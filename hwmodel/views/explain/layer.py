@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hwmodel.graph.layers import Shape
-from hwmodel.graph.network import INPUT, Network
+from hwmodel.graph.network import INPUT
 from hwmodel.graph.node import Node
 from hwmodel.model import widths
 from hwmodel.model.widths import Applied, Edge
@@ -20,7 +20,6 @@ __all__ = ["Place", "layer_lines"]
 class Place(NamedTuple):
     """A layer in its network, as a job has it."""
 
-    network: Network
     job: Job
     edges: Mapping[str, Edge]
     nodes: tuple[Node, ...]

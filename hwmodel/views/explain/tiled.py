@@ -43,7 +43,7 @@ def product_lines(
     told: set[str] = set()
     for name, terms, value in derived(problem, mapping.tiles, options.counting, options.rule):
         come = computed(terms, value) if terms else f"blocks of many sizes: `{count(value)}`"
-        yield f"- {name}: {come}{reasons((f for term in terms for f in term), told)}"
+        yield f"- {name}: {come}{reasons((factor for term in terms for factor in term), told)}"
     yield ""
 
 
