@@ -33,19 +33,9 @@ from hwmodel.specs.method import (
 from hwmodel.specs.provenance import Input, input_of
 from hwmodel.work.problem import ProductPass
 
-__all__ = [
-    "Applied",
-    "Edge",
-    "Treatment",
-    "doubts",
-    "edges",
-    "extra_work",
-    "kept_bits",
-    "layer_rules",
-    "matches",
-    "named_widths",
-]
-__all__ += ["method_inputs", "method_specs", "tell_doubts", "tensor_rule", "treatment"]
+__all__ = ["Applied", "Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits"]
+__all__ += ["layer_rules", "matches", "method_inputs", "method_specs", "named_widths"]
+__all__ += ["tell_doubts", "tensor_rule", "treatment"]
 
 Rule = TypeVar("Rule", LayerRule, TensorRule)
 

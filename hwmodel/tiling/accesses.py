@@ -19,21 +19,9 @@ from hwmodel.tiling.rows import TOUCHED, RowRule, Span, cut_rows, cut_spans, pro
 from hwmodel.work.problem import Extents, Operand, Problem, Window
 from hwmodel.work.tensor import Direction, Factor, Role, product
 
-__all__ = ["Asked", "Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "asked"]
-__all__ += [
-    "all_cuts",
-    "axis_spans",
-    "between",
-    "exact_cuts",
-    "paper_cut",
-    "paper_cuts",
-    "paper_extent",
-    "paper_top",
-    "piece_kinds",
-    "pieces",
-    "sums_moved",
-]
-__all__ += ["traffic"]
+__all__ = ["Asked", "Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "all_cuts"]
+__all__ += ["asked", "axis_spans", "between", "exact_cuts", "paper_cut", "paper_cuts"]
+__all__ += ["paper_extent", "paper_top", "piece_kinds", "pieces", "sums_moved", "traffic"]
 
 Counting = Literal["paper", "exact"]
 _MET = "outputs times taps, without those that meet padding or a zero put in; columns alike"

@@ -80,9 +80,11 @@ def computed(
             text, slack = f"round({text})", slack + Fraction(1, 2)
     if abs(found - Fraction(value)) > slack:
         raise AssertionError(f"{text} is {float(found)!r}, but the report has {value!r}")
-    names = dict.fromkeys(f" {TIMES} ".join(map(_name, term)) for term in terms)
     span = f"`{text} = {result}`" if text != result else f"`{result}`"
-    return ": ".join(part for part in (" + ".join(names), span) if part.strip(f"{TIMES} "))
+    if not any(factor.name for term in terms for factor in term):
+        return span
+    names = dict.fromkeys(f" {TIMES} ".join(map(_name, term)) for term in terms)
+    return f"{' + '.join(names)}: {span}"
 
 
 def _name(factor: Factor) -> str:
