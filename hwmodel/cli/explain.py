@@ -41,7 +41,7 @@ def explain(
         raise HwmodelError(f"--pass {pass_!r}: {nearest(pass_, _PASSES)}")
     from hwmodel.rerun.question import question
     from hwmodel.specs.provenance import written
-    from hwmodel.views.explain.explanation import explanation, explanation_markdown
+    from hwmodel.views.explain.explanation import explanation
 
     options = {
         "--layer": layer, "--hardware": hardware, "--method": method, "--accounting": accounting,
@@ -50,7 +50,7 @@ def explain(
     }  # fmt: skip
     asked = question(written("explain", network, options))
     report = asked.report()
-    text = explanation_markdown(explanation(report, layer, pass_.replace("-", "_") or None))
+    text = explanation(report, layer, pass_.replace("-", "_") or None)
     text += f"\nMade by {asked.provenance()}\n"
     if output is not None:
         handed(text, output)

@@ -125,14 +125,15 @@ class Activation(BaseLayer):
     def work(self, t: Tensors) -> Works:
         """State the work of the function; the method's own counts as one comparison."""
         function = _FUNCTIONS[self.function]
+        name = "the method's threshold or ReLU" if self.function == "method" else self.function
         kept = t.I if function.keeps == "I" else t.O
         yield from read(FORWARD, t.I, times=function.passes)
         for kind, times in function.forward.items():
-            yield t.operate(FORWARD, kind, times, f"of {self.function}, for each element")
+            yield t.operate(FORWARD, kind, times, f"of {name}")
         yield from write(FORWARD, t.O)
         yield from read(BACK, t.dO, saved(kept))
         for kind, times in function.backward.items():
-            yield t.operate(BACK, kind, times, f"of the derivative of {self.function}")
+            yield t.operate(BACK, kind, times, f"of the derivative of {name}")
         yield from write(BACK, t.dI)
 
 
@@ -160,7 +161,7 @@ class Add(BaseLayer):
         adds: it depends on which of the inputs want their signals.
         """
         yield from read(FORWARD, *t.ins)
-        yield t.operate(FORWARD, "add", len(t.ins) - 1)
+        yield t.operate(FORWARD, "add", len(t.ins) - 1, f"to add up {len(t.ins)} tensors")
         yield from write(FORWARD, t.O)
 
 
@@ -230,10 +231,10 @@ class Embedding(BaseLayer):
         gradients = t.O.as_(Role.LOOKED_UP, t.dF.bits, name="dF")
         yield from read(FORWARD, t.I, rows)
         yield from write(FORWARD, t.O)
-        yield from write(WEIGHT, t.dF)
+        yield from write(WEIGHT, t.dF, why="zeros: gradients are dense")
         yield from read(WEIGHT, t.dO, gradients)
         yield from write(WEIGHT, gradients)
-        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
+        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why="to a row of dF")
 
 
 def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
@@ -256,8 +257,8 @@ def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
 def _product(t: Tensors) -> Works:
     """O = I1 I2, or a factor for each channel; dI1 = dO I2 needs the other operand again."""
     yield from read(FORWARD, *t.ins)
-    yield t.operate(FORWARD, "mac")
+    yield t.operate(FORWARD, "mac", why="the product")
     yield from write(FORWARD, t.O)
     yield from read(BACK, t.dO, *map(saved, t.ins))
-    yield t.operate(BACK, "mac", 2)
+    yield t.operate(BACK, "mac", 2, "the signal or gradient of each operand")
     yield from write(BACK, *t.signals)
