@@ -31,7 +31,7 @@ from hwmodel.specs.method import (
     referred,
 )
 from hwmodel.specs.provenance import Input, input_of
-from hwmodel.work.problem import Pass
+from hwmodel.work.problem import ProductPass
 
 __all__ = ["Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits", "matches"]
 __all__ += ["method_inputs", "method_specs", "named_widths", "tell_doubts", "treatment"]
@@ -59,7 +59,7 @@ class Treatment(NamedTuple):
 
     weight_bits: int
     weight_signal_bits: int
-    arithmetic: dict[Pass, Arithmetic]
+    arithmetic: dict[ProductPass, Arithmetic]
     update: Update
     input_bits: int | None = None  # at most what the products read of an element; None: all of it
 
