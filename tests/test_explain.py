@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import cache
 
 import pytest
+from hwmodel.model.energy import COMPUTE
 
 from hwmodel.errors import HwmodelError
 from hwmodel.importers.load import load_network
-from hwmodel.model.energy import COMPUTE
 from hwmodel.model.evaluate import evaluate
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load

@@ -1,16 +1,17 @@
 """Methods: which rule holds for which layer, and what a method's file may not say."""
 
 import pytest
+from hwmodel.model.energy import Product
 
 from hwmodel import NameUnknown, SpecError, evaluate
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
-from hwmodel.model.energy import Product
 from hwmodel.model.workload import Job, works
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method
 from hwmodel.views.catalogue import checked
+from tests.rows import merged
 from tests.specs import ACCOUNTING, METHOD, NETWORK, written
 
 PAPER = load(Accounting, "paper")
@@ -118,7 +119,7 @@ def test_extra_work_is_done_where_it_is_said(tmp_path):
         "what: scaling, where: {kind: [linear]}",
     )
     report = evaluate(network, "ascend", written(tmp_path, METHOD, somewhere))
-    extra = [r for r in report.rows if r.component == "elementwise"]
+    extra = [r for r in merged(report) if r.component == "elementwise"]
     assert [(r.layer, r.tensor, r.accesses, r.bits) for r in extra] == [("fc1", "scaling", 10, 320)]
 
 

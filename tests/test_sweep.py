@@ -7,6 +7,8 @@ import re
 import time
 
 import pytest
+from hwmodel.vary.sweep.searches import listed, needed, number
+from hwmodel.vary.sweep.tilings import dumps, loads, solve
 
 from hwmodel.errors import HwmodelError, Infeasible, SpecError
 from hwmodel.graph.network import family_member
@@ -22,8 +24,6 @@ from hwmodel.vary.sweep.file import SweepFile
 from hwmodel.vary.sweep.part import columns, run_part
 from hwmodel.vary.sweep.plan import plan
 from hwmodel.vary.sweep.results import front, lowest
-from hwmodel.vary.sweep.searches import listed, needed, number
-from hwmodel.vary.sweep.tilings import dumps, loads, solve
 
 SMALL = {
     "version": 1,

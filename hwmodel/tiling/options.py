@@ -1,4 +1,4 @@
-"""What a tiling depends on: a problem, memories, options. Nothing else reaches the search."""
+"""Memories and options of a search: beside its problem, all that a tiling depends on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Stationary = Literal["filter", "either", "best"]
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What the search may choose, and how it counts."""
+    """The choices that the search may make, and its rules of counting."""
 
     search: Literal["level-by-level", "optimal"]
     stationary: Stationary
@@ -30,7 +30,7 @@ class SearchOptions:
 
     @classmethod
     def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:
-        """The options of an accounting in one pass: in backward_weight either operand may stay."""
+        """Return the options of one pass: in backward_weight either operand may stay."""
         held: Stationary = accounting.counting.stationary
         free = accounting.counting.weight_gradient == "best-of-two-roles"
         if held == "filter" and free and pass_ == Pass.BACKWARD_WEIGHT:
@@ -46,7 +46,7 @@ class SearchOptions:
 
     @property
     def rule(self) -> RowRule:
-        """Which rows of I are moved and stored."""
+        """The rule that says which rows of I are moved and stored."""
         return RowRule(self.rows, self.padding)
 
 
@@ -73,12 +73,12 @@ class Memories(NamedTuple):
     levels: tuple[MemoryLevel, ...]
 
     def holder(self, level: int, operand: Operand) -> Memory:
-        """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""
+        """Return the memory that holds `operand` at `levels[level]` (0 is the outermost)."""
         return next(memory for memory in self.levels[level].buffers if operand in memory.holds)
 
 
 def memories(chip: Hardware) -> Memories:
-    """The memories of a chip, without its prices of arithmetic, its sources and its name."""
+    """Return the memories of a chip, without its prices of arithmetic, its sources and its name."""
     return Memories(
         tuple(
             MemoryLevel(
