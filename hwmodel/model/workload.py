@@ -357,16 +357,16 @@ class _Run:
 
     def steps(self) -> Works:
         """Step every weight, and every other parameter in full precision."""
-        node, extras = self.node, self.accounting.extras
+        node, optimizer = self.node, self.accounting.extras.optimizer
         if self.treatment and node.weights:
             if self.treatment.update == "boolean":
-                yield from self._boolean_step() if extras.boolean_update else ()
-            elif extras.optimizer != "none":
-                yield from optimizer_step(extras.optimizer, self.t.F, self.t.dF, self.full)
-        if node.other_parameters and extras.optimizer != "none":
+                yield from self._boolean_step() if self.accounting.extras.boolean_update else ()
+            elif optimizer != "none":
+                yield from optimizer_step(optimizer, self.t.F, self.t.dF, self.full)
+        if node.other_parameters and optimizer != "none":
             size = (Factor("parameters", node.other_parameters, "biases, scales, shifts, tables"),)
             P = Tensor("P", size, self.full)
-            yield from optimizer_step(extras.optimizer, P, replace(P, name="dP"), self.full)
+            yield from optimizer_step(optimizer, P, replace(P, name="dP"), self.full)
 
     def _boolean_step(self) -> Works:
         """The step of Boolean weights, as measured where a trace has measured it."""
