@@ -31,7 +31,9 @@ KINDS = {
 
 
 def blocks(text, language):
-    return re.findall(rf"^```{language}(?: title=[^\n]*)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return re.findall(
+        rf"^```{language}(?: title=[^\n]*)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE
+    )
 
 
 def arguments(line):

@@ -33,12 +33,11 @@ __all__ = ["Net", "Trained", "build", "logits_signal", "scaled"]
 
 
 class Trained(NamedTuple):
-    """A layer in its place: what it is called, what it takes, what its sums are."""
+    """A layer in its place: what it is called, what it takes, what the trace says of its sums."""
 
     name: str
     layer: Layer
     inputs: tuple[str, ...]
-    integer: bool  # whether it sums truth values
     shape: LayerShape | None  # of layers that compute sums
 
 
@@ -96,7 +95,7 @@ def build(stack: Stack, recipe: Recipe, batch: int, seed: int) -> Net:
         name, integer = node.layer.name, stack.values[node.layer.name] == "integer"
         fan_in, spread[name] = _sums(node, before, integer, len(layer.boolean) > 1)
         shape = _shape(node, layer, stack, fan_in, batch) if fan_in else None
-        made.append(Trained(name, layer, node.inputs, integer, shape))
+        made.append(Trained(name, layer, node.inputs, shape))
     return Net(made)
 
 

@@ -89,8 +89,6 @@ def train(
         any more; SpecError for what is not trained; ShapeError, DataError for images or a
         checkpoint that do not fit.
     """
-    if path:
-        _check_place(path)
     layers = stack(settings.network, settings.method)
     data = _fitted(data, settings.network, layers)
     training = settings.training or _usual(settings.network, data)
@@ -99,6 +97,8 @@ def train(
             f"training {training.name} is of {training.images:,} images, {data.name} has "
             f"{len(data.x):,} to train on"
         )
+    if path:
+        _check_place(path)
     run = _run(settings, training, layers, data)
     net = build(layers, training.recipe, run.batch, run.seed)
     shapes = tuple(node.shape for node in net.nodes if node.shape)
@@ -244,7 +244,7 @@ def _update(net: Net, run: Run, step: int, steps: int) -> dict[str, int]:
 
 def _tally(node: Trained, shape: LayerShape, run: Run) -> Tally:
     weights = sum(w.votes.size for w in node.layer.boolean)
-    return Tally(node.name, run.signal_error, node.integer, weights)
+    return Tally(node.name, run.signal_error, shape.worst_accumulator_bits is not None, weights)
 
 
 def _measure(net: Net, tallies: list[Tally], flips: dict[str, int], closely: bool) -> None:
