@@ -25,7 +25,7 @@ KINDS = {
     "levels": "hardware",
     "tensors": "method",
     "input": "network",
-    "counting": "accounting",
+    "based_on": "accounting",
     "epochs": "training",
 }
 

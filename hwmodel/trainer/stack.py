@@ -63,7 +63,7 @@ def stack(network: Network, method: Method) -> Stack:
     accounting = load(Accounting, COUNTED)
     treatments = {n.layer.name: treatment(method, n, accounting) for n in nodes if n.macs}
     widths = edges(method, nodes, accounting)
-    walk = _Walk(method, widths, treatments, accounting.full_precision_bits)
+    walk = _Walk(method, widths, treatments, accounting.widths.full_precision_bits)
     for node in nodes:
         try:
             walk.add(node)

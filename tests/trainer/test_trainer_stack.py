@@ -62,7 +62,8 @@ PAIRS.remove(("deep-mlp", "bold-bert"))  # a language model's first linear layer
 def test_what_is_trained_is_what_is_priced(name, by):
     """Kinds, order, inputs, shapes, weights and their width, batch norms, activations."""
     network, method = load_network(name), load(Method, by)
-    priced = {row.layer for row in evaluate(network, "ascend", method, accounting="full").rows}
+    report = evaluate(network, "ascend", method, accounting="full")
+    priced = {layer for (layer,) in report.energies("layer")}
     nodes = network.nodes(frozenset(method.omits))
     accounting = load(Accounting, "full")
     widths = edges(method, nodes, accounting)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Cost, Positive, Shape
+from hwmodel.graph.layers.base import BaseLayer, Positive, Shape
 from hwmodel.specs.files import Flag
+from hwmodel.work.tensor import Pass, Role
+from hwmodel.work.work import Kind, Operate, Tensors, Works, read, saved, write
 
 __all__ = ["Activation", "Add", "BatchNorm", "Embedding", "LayerNorm", "Multiply", "Scale"]
+
+FORWARD, BACK, WEIGHT, _ = Pass
 
 
 class BatchNorm(BaseLayer):
@@ -28,12 +32,20 @@ class BatchNorm(BaseLayer):
         """A scale and a shift for each channel."""
         return 2 * self.one(inputs)[0] * self.affine
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """Sum and sum of squares, then one multiply-add; back, two sums, then two multiply-adds."""
-        return Cost(
-            reads=2, adds=1, macs=2, signal_reads=2, saved_input=2, signal_adds=1, signal_macs=3,
-            inference_reads=1,
-        )  # fmt: skip
+    def work(self, t: Tensors) -> Works:
+        """Sum and sum of squares, then a multiply-add; back, two sums, then two multiply-adds.
+
+        Source: Ioffe and Szegedy, Batch Normalization, 2015, algorithm 1 and the gradients below
+            it; operation by operation in docs/model.md section 6.
+        """
+        yield from _norm(t)
+
+    def inference(self, t: Tensors) -> Works:
+        """One pass with constants for statistics."""
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "add")
+        yield t.operate(FORWARD, "mac", 2)
+        yield from write(FORWARD, t.O)
 
 
 class LayerNorm(BaseLayer):
@@ -46,11 +58,12 @@ class LayerNorm(BaseLayer):
         """A scale and a shift for each channel."""
         return 2 * self.one(inputs)[0] * self.affine
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """As batch norm; its statistics are those of the place, in inference too."""
-        return Cost(
-            reads=2, adds=1, macs=2, signal_reads=2, saved_input=2, signal_adds=1, signal_macs=3
-        )
+    def work(self, t: Tensors) -> Works:
+        """As a batch norm in training; the statistics are of the place, in inference too.
+
+        Source: Ba et al., Layer Normalization, 2016, eq. 4; docs/model.md section 6.
+        """
+        yield from _norm(t)
 
 
 Function = Literal[
@@ -58,27 +71,36 @@ Function = Literal[
     "softmax", "sign", "threshold", "rsign", "rprelu", "dprelu", "leaky-relu", "elu", "hardswish",
 ]  # fmt: skip
 
-# What each function costs an element; comparisons count as additions. Those that the output
-# alone inverts read it back, the others their input.
-_FUNCTIONS: dict[str, Cost] = {
-    "method": Cost(adds=1, saved_output=1, signal_adds=1),
-    "relu": Cost(adds=1, saved_output=1, signal_adds=1),
-    "prelu": Cost(adds=1, macs=1, saved_input=1, signal_adds=1, signal_macs=2),
-    "hardtanh": Cost(adds=2, saved_input=1, signal_adds=2),
-    "hardsigmoid": Cost(adds=2, macs=1, saved_input=1, signal_adds=2, signal_macs=1),
-    "sigmoid": Cost(adds=1, specials=2, saved_output=1, signal_macs=2),
-    "tanh": Cost(adds=2, specials=2, saved_output=1, signal_macs=2),
-    "swish": Cost(adds=1, macs=1, specials=2, saved_input=1, signal_macs=4),
-    "gelu": Cost(macs=2, specials=1, saved_input=1, signal_macs=4),
-    "softmax": Cost(reads=2, adds=3, specials=2, saved_output=1, signal_macs=2),
-    "sign": Cost(adds=1, saved_input=1, signal_adds=2),
-    "threshold": Cost(adds=1, saved_input=1, signal_adds=1, signal_macs=1),
-    "rsign": Cost(adds=2, saved_input=1, signal_adds=3),
-    "rprelu": Cost(adds=3, macs=1, saved_input=1, signal_adds=3, signal_macs=2),
-    "dprelu": Cost(adds=3, macs=1, saved_input=1, signal_adds=3, signal_macs=2),
-    "leaky-relu": Cost(adds=1, macs=1, saved_output=1, signal_adds=1, signal_macs=1),
-    "elu": Cost(adds=1, macs=1, specials=1, saved_output=1, signal_adds=1, signal_macs=1),
-    "hardswish": Cost(adds=2, macs=2, saved_input=1, signal_adds=2, signal_macs=2),
+
+class _Function(NamedTuple):
+    """An activation's operations for each element, and the tensor that its way back reads."""
+
+    forward: dict[Kind, int]
+    keeps: Literal["I", "O"]  # O where the output alone gives the derivative
+    backward: dict[Kind, int]
+    passes: int = 1  # over the input
+
+
+# Comparisons count as additions; exponentials, divisions and roots as special functions.
+_FUNCTIONS: dict[str, _Function] = {
+    "method": _Function({"add": 1}, "O", {"add": 1}),
+    "relu": _Function({"add": 1}, "O", {"add": 1}),
+    "sign": _Function({"add": 1}, "I", {"add": 2}),
+    "threshold": _Function({"add": 1}, "I", {"add": 1, "mac": 1}),
+    "hardtanh": _Function({"add": 2}, "I", {"add": 2}),
+    "hardsigmoid": _Function({"add": 2, "mac": 1}, "I", {"add": 2, "mac": 1}),
+    "hardswish": _Function({"add": 2, "mac": 2}, "I", {"add": 2, "mac": 2}),
+    "prelu": _Function({"add": 1, "mac": 1}, "I", {"add": 1, "mac": 2}),
+    "leaky-relu": _Function({"add": 1, "mac": 1}, "O", {"add": 1, "mac": 1}),
+    "elu": _Function({"add": 1, "mac": 1, "special": 1}, "O", {"add": 1, "mac": 1}),
+    "rsign": _Function({"add": 2}, "I", {"add": 3}),
+    "rprelu": _Function({"add": 3, "mac": 1}, "I", {"add": 3, "mac": 2}),
+    "dprelu": _Function({"add": 3, "mac": 1}, "I", {"add": 3, "mac": 2}),
+    "tanh": _Function({"add": 2, "special": 2}, "O", {"mac": 2}),
+    "sigmoid": _Function({"add": 1, "special": 2}, "O", {"mac": 2}),
+    "swish": _Function({"add": 1, "mac": 1, "special": 2}, "I", {"mac": 4}),
+    "gelu": _Function({"mac": 2, "special": 1}, "I", {"mac": 4}),
+    "softmax": _Function({"add": 3, "special": 2}, "O", {"mac": 2}, passes=2),
 }
 _LEARNED = {"prelu": 1, "rsign": 1, "rprelu": 3, "dprelu": 4}  # parameters of one channel
 
@@ -97,12 +119,21 @@ class Activation(BaseLayer):
         return _LEARNED.get(self.function, 0) * (self.one(inputs)[0] if self.per_channel else 1)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
-        """One: what comes out is no sum."""
+        """One: the output is no sum."""
         return 1
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """That of the function; the method's own counts as one comparison."""
-        return _FUNCTIONS[self.function]
+    def work(self, t: Tensors) -> Works:
+        """State the work of the function; the method's own counts as one comparison."""
+        function = _FUNCTIONS[self.function]
+        kept = t.I if function.keeps == "I" else t.O
+        yield from read(FORWARD, t.I, times=function.passes)
+        for kind, times in function.forward.items():
+            yield t.operate(FORWARD, kind, times, f"of {self.function}, for each element")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO, saved(kept))
+        for kind, times in function.backward.items():
+            yield t.operate(BACK, kind, times, f"of the derivative of {self.function}")
+        yield from write(BACK, t.dI)
 
 
 class Add(BaseLayer):
@@ -115,20 +146,22 @@ class Add(BaseLayer):
     inputs: tuple[str, ...] = Field(min_length=2, max_length=64)
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """That of the inputs together. Raises: ShapeError."""
+        """The shape of the inputs together. Raises: ShapeError."""
         return self.broadcast(inputs)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
-        """Those of all inputs."""
+        """The terms of all inputs."""
         return sum(before)
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """One addition for each input beyond the first.
 
-        What comes back to an input that is 1 long along an axis is a sum, which
-        `workload.py` adds: it depends on which of the inputs want their signals.
+        The signal of an input that is 1 long along an axis is a sum, which `model/workload.py`
+        adds: it depends on which of the inputs want their signals.
         """
-        return Cost(adds=len(self.inputs) - 1, signal_reads=0, signal_writes=0)
+        yield from read(FORWARD, *t.ins)
+        yield t.operate(FORWARD, "add", len(t.ins) - 1)
+        yield from write(FORWARD, t.O)
 
 
 class Multiply(BaseLayer):
@@ -141,9 +174,9 @@ class Multiply(BaseLayer):
         """That of the inputs together. Raises: ShapeError."""
         return self.broadcast(self.exactly(2, inputs))
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """One multiplication; backward, each operand's signal needs the other operand."""
-        return Cost(macs=1, saved_input=1, signal_macs=2)
+    def work(self, t: Tensors) -> Works:
+        """One multiplication; backward, the signal of each operand needs the other operand."""
+        yield from _product(t)
 
 
 class Scale(BaseLayer):
@@ -156,9 +189,9 @@ class Scale(BaseLayer):
         """A factor for each channel, if learned."""
         return self.one(inputs)[0] * self.learned
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """One multiplication forward; backward, one for the signal and one for the factor."""
-        return Cost(macs=1, saved_input=1, signal_macs=2)
+    def work(self, t: Tensors) -> Works:
+        """One multiplication; backward, one for the signal and one for the factor."""
+        yield from _product(t)
 
 
 class Embedding(BaseLayer):
@@ -179,9 +212,39 @@ class Embedding(BaseLayer):
         """The table."""
         return self.vocabulary * self.features
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """A row is read and written on; backward, its signal is added to the row of dF.
 
-        Token numbers have no signal.
+        Token numbers have no signal. The gradient is dense: written as a whole (zero), then row
+        by row.
         """
-        return Cost(table_reads=1, signal_reads=0, signal_writes=0, gradient_adds=1)
+        rows = t.O.as_(Role.LOOKED_UP, t.F.bits, name="F")
+        gradients = t.O.as_(Role.LOOKED_UP, t.dF.bits, name="dF")
+        yield from read(FORWARD, t.I, rows)
+        yield from write(FORWARD, t.O)
+        yield from write(WEIGHT, t.dF)
+        yield from read(WEIGHT, t.dO, gradients)
+        yield from write(WEIGHT, gradients)
+        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
+
+
+def _norm(t: Tensors) -> Works:
+    """State a norm's work: two passes over the input, for statistics and result; so back."""
+    yield from read(FORWARD, t.I, times=2, why="for the statistics, and for the result")
+    yield t.operate(FORWARD, "add", why="into the sum")
+    yield t.operate(FORWARD, "mac", 2, "into the sum of squares; the result")
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO, saved(t.I), times=2, why="for two sums, and for the result")
+    yield t.operate(BACK, "add", why="into the sum of the signals")
+    yield t.operate(BACK, "mac", 3, "into the sum of products; two of the result")
+    yield from write(BACK, t.dI)
+
+
+def _product(t: Tensors) -> Works:
+    """O = I1 I2, or a factor for each channel; dI1 = dO I2 needs the other operand again."""
+    yield from read(FORWARD, *t.ins)
+    yield t.operate(FORWARD, "mac")
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO, *map(saved, t.ins))
+    yield t.operate(BACK, "mac", 2)
+    yield from write(BACK, *t.signals)

@@ -12,13 +12,13 @@ from pydantic import Field
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers.base import BaseLayer, Bits, Pair, Positive, Shape, Sides, Sliding, reach
 from hwmodel.specs.files import Flag
-from hwmodel.work.problem import PASSES, Extents, LoopNest, Pass, Tensor, Window
+from hwmodel.work.problem import PASSES, Extents, LoopNest, ProductPass, Tensor, Window
 
 __all__ = ["AttentionContext", "AttentionScores", "Conv", "ConvTranspose", "Linear"]
 
 
 class _Channelled(Sliding):
-    """What a convolution and its transpose have in common."""
+    """Fields and answers that a convolution and its transpose share."""
 
     channels: Positive
     stride: Pair = (1, 1)
@@ -51,8 +51,8 @@ class _Channelled(Sliding):
                     f"{word} channels (input {shape}, channels {self.channels})"
                 )
 
-    def _windows(self, axis: int, size: int, out: int) -> dict[Pass, Window]:
-        """The windows of the convolution from `size` to `out` rows."""
+    def _windows(self, axis: int, size: int, out: int) -> dict[ProductPass, Window]:
+        """Return the windows of the convolution from `size` to `out` rows, by pass."""
         step, dilation = self.stride[axis], self.dilation[axis]
         before, after = self.padding[axis], self.padding[axis + 2]
         span = reach(self.kernel[axis], dilation) - 1
@@ -78,8 +78,8 @@ class Conv(_Channelled):
         """M * C/g * HF * WF * HO * WO."""
         return self.weights(inputs) * prod(self.output_shape(inputs)[1:])
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
-        """The three convolutions of a training iteration (spec section 2).
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
+        """Return the three convolutions of a training iteration (docs/model.md section 1).
 
         forward: O[n,m] = sum over c, taps of I[n,c] F[m,c].
         backward_input: dI[n,c] = sum over m, taps of dO[n,m] F[m,c], the kernel turned round; of
@@ -130,8 +130,8 @@ class ConvTranspose(_Channelled):
         """M * C/g * HF * WF * H * W: those of the convolution it transposes."""
         return self.weights(inputs) * prod(self.one(inputs)[1:])
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
-        """The passes of the transposed convolution, forward and backward_input exchanged.
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
+        """Return the three passes, forward and backward_input of the convolution exchanged.
 
         That convolution takes M channels of O to C channels of I; its filters are F.
         """
@@ -139,7 +139,7 @@ class ConvTranspose(_Channelled):
         (HF, WF), N = self.kernel, batch
         C, M = C // g, M // g
         height, width = self._windows(0, HO, H), self._windows(1, WO, W)
-        nests: dict[Pass, tuple[Pass, Extents, tuple[Tensor, Tensor, Tensor]]] = {
+        nests: dict[ProductPass, tuple[ProductPass, Extents, tuple[Tensor, Tensor, Tensor]]] = {
             "forward": ("backward_input", Extents(N, M, C, HO, WO, HF, WF), PASSES["forward"]),
             "backward_input": ("forward", Extents(N, C, M, H, W, HF, WF), PASSES["backward_input"]),
             # dO is what the filter slides over here, and I what slides.
@@ -187,8 +187,8 @@ class Linear(BaseLayer):
         """M * C at each place."""
         return self.weights(inputs) * prod(self._seen(inputs)[1:])
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
-        """A convolution on one pixel with a kernel of one tap; places are further images."""
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
+        """Return a convolution on one pixel with one tap; places are further images."""
         C, H, W = self._seen(inputs)
         pixel = Conv(name=self.name, kind="conv", channels=self.features, kernel=(1, 1))
         return pixel.loops([(C, 1, 1)], batch * H * W)
@@ -215,10 +215,10 @@ class _Attention(BaseLayer):
         n = self._head(inputs)
         return self.heads * n.N * n.M * n.C
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
-        """The product, and its derivatives by the first and the second operand."""
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
+        """Return the product, and its derivatives by the first and the second operand."""
         n, one = self._head(inputs), Window(1)
-        extents: dict[Pass, Extents] = {
+        extents: dict[ProductPass, Extents] = {
             "forward": n,
             "backward_input": n._replace(M=n.C, C=n.M),
             "backward_weight": n._replace(N=n.C, C=n.N),

@@ -9,11 +9,15 @@ from typing import Literal
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Cost, Pair, Positive, Shape, Sliding
+from hwmodel.graph.layers.base import BaseLayer, Pair, Positive, Shape, Sliding
 from hwmodel.specs.files import Flag, Text, Whole
+from hwmodel.work.tensor import Pass
+from hwmodel.work.work import Operate, Tensors, Works, read, saved, write
 
 __all__ = ["AveragePool", "Concat", "GlobalAveragePool", "MaxPool", "PixelShuffle", "Reshape"]
 __all__ += ["Slice", "Source", "Uncounted", "Upsample"]
+
+FORWARD, BACK, WEIGHT, _ = Pass
 
 
 class _Pool(Sliding):
@@ -33,9 +37,13 @@ class MaxPool(_Pool):
 
     kind: Literal["max-pool"]
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Comparisons within the window; backward needs which element it was (the output)."""
-        return Cost(adds=self.window - 1, saved_output=1)
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "add", self.window - 1, f"comparisons of {self.window}")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO, saved(t.O))
+        yield from write(BACK, t.dI)
 
 
 class AveragePool(_Pool):
@@ -43,9 +51,9 @@ class AveragePool(_Pool):
 
     kind: Literal["average-pool"]
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Additions within the window and a factor; backward, the factor."""
-        return Cost(adds=self.window - 1, macs=1, signal_macs=1)
+        yield from _mean(t, self.window)
 
 
 class GlobalAveragePool(BaseLayer):
@@ -57,9 +65,9 @@ class GlobalAveragePool(BaseLayer):
         """(C, 1, 1)."""
         return self.one(inputs)[0], 1, 1
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Additions over the channel and a factor; backward, the factor."""
-        return Cost(adds=prod(self.one(inputs)[1:]) - 1, macs=1, signal_macs=1)
+        yield from _mean(t, t.I.elements // t.O.elements)
 
 
 class PixelShuffle(BaseLayer):
@@ -77,9 +85,9 @@ class PixelShuffle(BaseLayer):
             )
         return C // f**2, f * H, f * W
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Every word is read and written; nothing is fused."""
-        return Cost()
+        yield from _rearranged(t)
 
 
 class PixelUnshuffle(BaseLayer):
@@ -97,9 +105,9 @@ class PixelUnshuffle(BaseLayer):
             )
         return C * f**2, H // f, W // f
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Every word is read and written; nothing is fused."""
-        return Cost()
+        yield from _rearranged(t)
 
 
 class Upsample(BaseLayer):
@@ -118,10 +126,16 @@ class Upsample(BaseLayer):
         rows, columns = self.size or (H * (self.factor or 1), W * (self.factor or 1))
         return C, rows, columns
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """Bilinear: a weighted sum of four neighbours."""
-        macs = 4 if self.interpolation == "bilinear" else 0
-        return Cost(macs=macs, signal_macs=macs, signal_adds=1)
+    def work(self, t: Tensors) -> Works:
+        """Each place repeated, or a weighted sum of four neighbours; the way back sums them up."""
+        weights = 4 if self.interpolation == "bilinear" else 0
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "mac", weights, "weighted neighbours")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "add")
+        yield t.operate(BACK, "mac", weights, "weighted neighbours")
+        yield from write(BACK, t.dI)
 
 
 class Concat(BaseLayer):
@@ -144,9 +158,9 @@ class Concat(BaseLayer):
             sizes[along] += shape[along]
         return sizes[0], sizes[1], sizes[2]
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Every word is read and written; nothing is fused."""
-        return Cost()
+        yield from _rearranged(t)
 
 
 class Slice(BaseLayer):
@@ -201,11 +215,12 @@ class Source(BaseLayer):
         """All of its elements, if learned."""
         return prod(self.shape) * self.learned
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost | None:
+    def work(self, t: Tensors) -> Works:
         """Nothing forward: who takes it reads it. If learned, its signals summed over images."""
-        if not self.learned:
-            return None
-        return Cost(reads=0, writes=0, signal_reads=0, signal_writes=0, gradient_adds=1)
+        if self.learned:
+            yield from write(WEIGHT, t.dF)
+            yield from read(WEIGHT, t.dO)
+            yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
 
 
 class Uncounted(BaseLayer):
@@ -218,5 +233,24 @@ class Uncounted(BaseLayer):
     )
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """As stated, or as the first input's."""
+        """The shape that is stated, or that of the first input."""
         return self.shape or inputs[0]
+
+
+def _mean(t: Tensors, window: int) -> Works:
+    """The mean of `window` elements: additions and a factor; back, the factor."""
+    yield from read(FORWARD, t.I)
+    yield t.operate(FORWARD, "add", window - 1, f"additions of {window:,} elements")
+    yield t.operate(FORWARD, "mac")
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO)
+    yield t.operate(BACK, "mac")
+    yield from write(BACK, t.dI)
+
+
+def _rearranged(t: Tensors) -> Works:
+    """Every word is read and written, forward and back."""
+    yield from read(FORWARD, *t.ins)
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO)
+    yield from write(BACK, *t.signals)
