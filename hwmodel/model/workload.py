@@ -252,6 +252,8 @@ class _Run:
         thresholded = self.node.layer.kind == "activation" and self.t.I.bits == self.t.O.bits == 1
         if tensor.role == Role.SAVED:
             again = thresholded and tensor.name == "I"
+            if not (self.job.trains and self.node.learns):  # nobody needs it again
+                return False
             return self.accounting.extras.stored_activations and not (kept_bits or again)
         if work.pass_ == FORWARD:
             return not thresholded

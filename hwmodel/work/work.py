@@ -134,13 +134,14 @@ class Optimizer(NamedTuple):
 
     states: tuple[str, ...]  # remembered beside the weight
     macs: int
-    specials: int  # roots and divisions
+    specials: int = 0  # roots and divisions
+    adds: int = 0  # in full precision
 
 
 OPTIMIZERS: dict[str, Optimizer] = {
-    "sgd": Optimizer((), 1, 0),
-    "momentum": Optimizer(("momentum",), 2, 0),
-    "adam": Optimizer(("m", "v"), 6, 2),
+    "sgd": Optimizer((), 1),
+    "momentum": Optimizer(("momentum",), 2),
+    "adam": Optimizer(("m", "v"), 6, specials=2, adds=1),
 }
 
 
@@ -151,8 +152,8 @@ def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
 
     Args:
         full: bits of a full-precision word.
-    Source: Kingma and Ba, Adam, 2015, algorithm 1: six multiply-adds, a root and a division
-        (docs/model.md section 6).
+    Source: Kingma and Ba, Adam, 2015, algorithm 1: six multiply-adds, the addition of epsilon, a
+        root and a division (docs/model.md section 6).
     """
     step = OPTIMIZERS[rule]
     narrow = F.bits < full
@@ -160,6 +161,7 @@ def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
     moved += [F.as_(Role.MOMENT, full, name=f"{state}({F.name})") for state in step.states]
     yield from read(UPDATE, dF, *moved)
     yield Operate(UPDATE, "mac", F, step.macs, why=f"multiply-adds of a step of {rule}")
+    yield Operate(UPDATE, "add", F, step.adds, tuple(moved), f"additions of {rule}")
     yield Operate(UPDATE, "special", F, step.specials, why=f"roots and divisions of {rule}")
     yield from write(UPDATE, *moved)
     yield from write(UPDATE, *([F] if narrow else []))

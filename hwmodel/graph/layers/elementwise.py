@@ -38,13 +38,12 @@ class BatchNorm(BaseLayer):
         Source: Ioffe and Szegedy, Batch Normalization, 2015, algorithm 1 and the gradients below
             it; operation by operation in docs/model.md section 6.
         """
-        yield from _norm(t)
+        yield from _norm(t, forward=2, back=3, sums=1)
 
     def inference(self, t: Tensors) -> Works:
-        """One pass with constants for statistics."""
+        """One multiply-add with two constants of the channel."""
         yield from read(FORWARD, t.I)
-        yield t.operate(FORWARD, "add")
-        yield t.operate(FORWARD, "mac", 2)
+        yield t.operate(FORWARD, "mac", why="scale and shift, statistics folded in")
         yield from write(FORWARD, t.O)
 
 
@@ -59,11 +58,12 @@ class LayerNorm(BaseLayer):
         return 2 * self.one(inputs)[0] * self.affine
 
     def work(self, t: Tensors) -> Works:
-        """As a batch norm in training; the statistics are of the place, in inference too.
+        """Statistics of the place, in inference too, then scale and shift of the channel.
 
-        Source: Ba et al., Layer Normalization, 2016, eq. 4; docs/model.md section 6.
+        Source: Ba et al., Layer Normalization, 2016, eq. 4; operation by operation in
+            docs/model.md section 6.
         """
-        yield from _norm(t)
+        yield from _norm(t, forward=3, back=6, sums=2)
 
 
 Function = Literal[
@@ -190,8 +190,16 @@ class Scale(BaseLayer):
         return self.one(inputs)[0] * self.learned
 
     def work(self, t: Tensors) -> Works:
-        """One multiplication; backward, one for the signal and one for the factor."""
-        yield from _product(t)
+        """One multiplication; backward, one for the signal and, if learned, one for the factor."""
+        if self.learned:
+            yield from _product(t)
+            return
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "mac")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "mac")
+        yield from write(BACK, t.dI)
 
 
 class Embedding(BaseLayer):
@@ -228,15 +236,20 @@ class Embedding(BaseLayer):
         yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
 
 
-def _norm(t: Tensors) -> Works:
-    """State a norm's work: two passes over the input, for statistics and result; so back."""
+def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
+    """Two passes over the input, for the statistics and for the result; so back.
+
+    Args:
+        forward, back: multiply-adds for each element.
+        sums: additions for each element on the way back.
+    """
     yield from read(FORWARD, t.I, times=2, why="for the statistics, and for the result")
     yield t.operate(FORWARD, "add", why="into the sum")
-    yield t.operate(FORWARD, "mac", 2, "into the sum of squares; the result")
+    yield t.operate(FORWARD, "mac", forward, "into the sum of squares, and to the result")
     yield from write(FORWARD, t.O)
-    yield from read(BACK, t.dO, saved(t.I), times=2, why="for two sums, and for the result")
-    yield t.operate(BACK, "add", why="into the sum of the signals")
-    yield t.operate(BACK, "mac", 3, "into the sum of products; two of the result")
+    yield from read(BACK, t.dO, saved(t.I), times=2, why="for the sums, and for the result")
+    yield t.operate(BACK, "add", sums, "into sums of signals")
+    yield t.operate(BACK, "mac", back, "into sums of products, and to the result")
     yield from write(BACK, t.dI)
 
 
