@@ -106,6 +106,8 @@ def linear(
     fields = {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights)}
     if prod(x.known) == C:
         source = graph.seen(x)
+        if graph.shapes[source][2] == 1 < graph.shapes[source][1]:  # looks like a sequence
+            fields["over"] = "all"
     else:
         source = graph.seen(x, tokens(x.known))
         fields["over"] = "channels"

@@ -89,7 +89,7 @@ def matches(where: Where, node: Node) -> bool:
 
 def _is_stated(node: Node) -> bool:
     """Whether all that a product reads has a width in the network's file."""
-    weights = not node.weights or getattr(node.layer, "weight_bits", None) is not None
+    weights = not node.layer.weights(node.input_shapes) or node.weight_bits is not None
     return weights and None not in node.input_bits
 
 
@@ -101,7 +101,7 @@ def treatment(method: Method, node: Node, accounting: Accounting) -> Treatment:
     rule = _resolved(method, node)
     assert rule.weights is not None and rule.weight_signal is not None and rule.update
     return Treatment(
-        _width_of(rule.weights, 1, accounting, getattr(node.layer, "weight_bits", None)),
+        _width_of(rule.weights, 1, accounting, node.weight_bits),
         _width_of(rule.weight_signal, 1, accounting),
         rule.arithmetic,
         rule.update,
@@ -129,7 +129,7 @@ def edges(
         name, rule = node.layer.name, _first(method, method.tensors, node, "tensors")
         ins = [found[source] for source in node.inputs]
         sums = _sum_bits(method, node, ins, accounting, seen[name])
-        bits = _width_of(rule.bits, sums, accounting, node.layer.bits)
+        bits = _width_of(rule.bits, sums, accounting, node.bits)
         if rule.bits == AS_INPUT:
             bits = max((edge.bits for edge in ins), default=full)
         signal = _width_of(rule.signal, sums, accounting)

@@ -99,7 +99,7 @@ class Wiring:
         self, name: str, x: str, features: int, *, tokens: bool = False, role: str | None = None
     ) -> str:
         """A fully connected layer with biases, over everything or over the channels of a token."""
-        over = "channels" if tokens else "all"
+        over = "channels" if tokens else None
         fields = {"name": name, "kind": "linear", "inputs": (x,), "role": role, "over": over}
         return self.put(Linear.model_validate(fields | {"features": features, "bias": True}))
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from hwmodel.errors import ShapeError
-from hwmodel.specs.files import Name, SpecModel
+from hwmodel.specs.files import Flag, Name, SpecModel
 from hwmodel.work.problem import LoopNest, Pass
 
 __all__ = ["INPUT", "MAX_EXTENT", "BaseLayer", "Bits", "Cost", "Pair", "Positive", "Shape", "Sides"]
@@ -94,6 +94,15 @@ class BaseLayer(SpecModel):
     shares: Name | None = Field(
         default=None, description="an earlier layer whose weights it uses, stored once"
     )
+    learned: Flag | Literal["frozen"] = Field(
+        default=True,
+        description="false: frozen, its weights and other parameters are used and not trained",
+    )
+
+    @property
+    def frozen(self) -> bool:
+        """Whether no gradient of its weights and other parameters is wanted."""
+        return self.learned is not True
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """Shape of the output. Raises: ShapeError."""
@@ -104,7 +113,7 @@ class BaseLayer(SpecModel):
         return 0
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """Elements of what else is learned: biases, scales, shifts and tables."""
+        """Elements of what else can be learned: biases, scales, shifts and tables."""
         return 0
 
     def macs(self, inputs: Sequence[Shape]) -> int:

@@ -29,7 +29,12 @@ class BatchNorm(BaseLayer):
         return 2 * self.one(inputs)[0] * self.affine
 
     def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """Sum and sum of squares, then one multiply-add; back, two sums, then two multiply-adds."""
+        """Sum and sum of squares, then one multiply-add; back, two sums, then two multiply-adds.
+
+        Frozen, its statistics are constants, in training as in inference: a factor and a shift.
+        """
+        if self.frozen:
+            return Cost(adds=1, macs=2, signal_macs=1)
         return Cost(
             reads=2, adds=1, macs=2, signal_reads=2, saved_input=2, signal_adds=1, signal_macs=3,
             inference_reads=1,
@@ -81,6 +86,8 @@ _FUNCTIONS: dict[str, Cost] = {
     "hardswish": Cost(adds=2, macs=2, saved_input=1, signal_adds=2, signal_macs=2),
 }
 _LEARNED = {"prelu": 1, "rsign": 1, "rprelu": 3, "dprelu": 4}  # parameters of one channel
+# Additions and multiply-adds of the way back that only their gradients need.
+_FOR_GRADIENTS = {"prelu": (0, 1), "rsign": (1, 0), "rprelu": (2, 1), "dprelu": (2, 1)}
 
 
 class Activation(BaseLayer):
@@ -102,7 +109,13 @@ class Activation(BaseLayer):
 
     def cost(self, inputs: Sequence[Shape]) -> Cost:
         """That of the function; the method's own counts as one comparison."""
-        return _FUNCTIONS[self.function]
+        cost = _FUNCTIONS[self.function]
+        if not self.frozen:
+            return cost
+        adds, macs = _FOR_GRADIENTS.get(self.function, (0, 0))
+        return cost._replace(
+            signal_adds=cost.signal_adds - adds, signal_macs=cost.signal_macs - macs
+        )
 
 
 class Add(BaseLayer):
@@ -150,14 +163,22 @@ class Scale(BaseLayer):
     """A factor for each channel (the scaling of binary weights or of a branch)."""
 
     kind: Literal["scale"]
-    learned: Flag = Field(default=True, description="false: a constant of the architecture")
+    learned: Flag | Literal["frozen"] = Field(
+        default=True,
+        description="false: a constant of the architecture; frozen: parameters, not trained",
+    )
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """A factor for each channel, if learned."""
-        return self.one(inputs)[0] * self.learned
+        """A factor for each channel, if it is no constant of the architecture."""
+        return self.one(inputs)[0] * bool(self.learned)
 
     def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """One multiplication forward; backward, one for the signal and one for the factor."""
+        """One multiplication forward; backward, one for the signal and one for the factor.
+
+        The gradient of the factor, and it alone, needs the input.
+        """
+        if self.frozen:
+            return Cost(macs=1, signal_macs=1)
         return Cost(macs=1, saved_input=1, signal_macs=2)
 
 
@@ -184,4 +205,5 @@ class Embedding(BaseLayer):
 
         Token numbers have no signal.
         """
-        return Cost(table_reads=1, signal_reads=0, signal_writes=0, gradient_adds=1)
+        adds = 0 if self.frozen else 1
+        return Cost(table_reads=1, signal_reads=0, signal_writes=0, gradient_adds=adds)

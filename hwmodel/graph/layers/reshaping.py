@@ -9,11 +9,13 @@ from typing import Literal
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Cost, Pair, Positive, Shape, Sliding
+from hwmodel.graph.layers.base import MAX_EXTENT, BaseLayer, Cost, Pair, Positive, Shape, Sliding
 from hwmodel.specs.files import Flag, Text, Whole
 
-__all__ = ["AveragePool", "Concat", "GlobalAveragePool", "MaxPool", "PixelShuffle", "Reshape"]
-__all__ += ["Slice", "Source", "Uncounted", "Upsample"]
+__all__ = ["AveragePool", "Concat", "Expand", "GlobalAveragePool", "MaxPool", "PixelShuffle"]
+__all__ += ["PixelUnshuffle", "Reshape", "Slice", "Source", "Uncounted", "Upsample"]
+
+MAX_ELEMENTS = MAX_EXTENT**3
 
 
 class _Pool(Sliding):
@@ -185,12 +187,39 @@ class Reshape(BaseLayer):
         return self.shape
 
 
+class Expand(BaseLayer):
+    """Elements repeated along axes that are 1 long, or in whole groups; a view, nothing moves.
+
+    Who takes it reads the elements as often as they are repeated.
+    """
+
+    kind: Literal["expand"]
+    shape: tuple[Positive, Positive, Positive]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """`shape`. Raises: ShapeError where it has not a whole number of its input's elements."""
+        given = self.one(inputs)
+        if prod(self.shape) % prod(given):
+            raise ShapeError(
+                f"layer {self.name}: {self.shape} has {prod(self.shape):,} elements, which are no "
+                f"multiple of the {prod(given):,} of {given}"
+            )
+        return self.shape
+
+    def cost(self, inputs: Sequence[Shape]) -> Cost:
+        """Nothing forward; backward, the signals of what is one element are added up."""
+        return Cost(reads=0, writes=0, signal_adds=1)
+
+
 class Source(BaseLayer):
     """A tensor that no layer computes: a further input of the network, or a learned constant."""
 
     kind: Literal["source"]
     shape: tuple[Positive, Positive, Positive]
-    learned: Flag = Field(default=False, description="position embeddings, a class token")
+    learned: Flag | Literal["frozen"] = Field(
+        default=False,
+        description="position embeddings, a class token; frozen: parameters, not trained",
+    )
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """`shape`. Raises: ShapeError where it is given inputs."""
@@ -198,12 +227,12 @@ class Source(BaseLayer):
         return self.shape
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """All of its elements, if learned."""
-        return prod(self.shape) * self.learned
+        """All of its elements, unless it is a further input."""
+        return prod(self.shape) * bool(self.learned)
 
     def cost(self, inputs: Sequence[Shape]) -> Cost | None:
         """Nothing forward: who takes it reads it. If learned, its signals summed over images."""
-        if not self.learned:
+        if self.frozen:
             return None
         return Cost(reads=0, writes=0, signal_reads=0, signal_writes=0, gradient_adds=1)
 
@@ -216,7 +245,16 @@ class Uncounted(BaseLayer):
     shape: tuple[Positive, Positive, Positive] | None = Field(
         default=None, description="of its output; left out, that of its first input"
     )
+    parameters: Whole = Field(default=0, ge=0, le=MAX_ELEMENTS, description="that are its own")
+    known_macs: Whole | None = Field(
+        default=None, ge=0, le=MAX_ELEMENTS,
+        description="multiply-accumulates of one pass over one image, where they are known",
+    )  # fmt: skip
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """As stated, or as the first input's."""
         return self.shape or inputs[0]
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """As stated."""
+        return self.parameters
