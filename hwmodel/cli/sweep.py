@@ -75,9 +75,8 @@ def _cores() -> int:
 
 def _say_what(planned: Plan) -> None:
     """What a run would do."""
-    from hwmodel.vary.sweep.part import columns
+    from hwmodel.vary.sweep.part import columns, searches
     from hwmodel.vary.sweep.run import cut
-    from hwmodel.vary.sweep.searches import needed, number
 
     points = planned.points()
     axes = [f"  {axis.name}: {axis.length:,}" for axis in planned.axes if axis.length > 1]
@@ -87,9 +86,9 @@ def _say_what(planned: Plan) -> None:
             "drawn, and kept by the constraints" if planned.file.sample else "keep the constraints"
         )
         typer.echo(f"{planned.grid:,} points of the grid, of which {how}:")
-    searches = number(needed(planned, points))
+    different = searches(planned, points)
     typer.echo(
-        f"{len(points):,} points in {len(cut(points)):,} parts; {searches:,} different tilings "
+        f"{len(points):,} points in {len(cut(points)):,} parts; {different:,} different tilings "
         "to be searched"
     )
     typer.echo(f"columns: {', '.join(columns(planned))}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hwmodel.graph.layers import Layer, Shape
-from hwmodel.work.problem import Pass
+from hwmodel.work.problem import ProductPass
 
 __all__ = ["Node"]
 
@@ -78,7 +78,7 @@ class Node(NamedTuple):
         own = layer.weights(shapes) or layer.other_parameters(shapes)
         return any(self.signal_to) or (bool(own) and not layer.frozen)
 
-    def wanted(self, phase: Pass) -> bool:
+    def wanted(self, phase: ProductPass) -> bool:
         """Whether what a pass of a product in training gives is wanted by anything.
 
         A signal is wanted at an input if something before it is learned; dF if the weights are.

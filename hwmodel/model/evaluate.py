@@ -1,11 +1,11 @@
-"""The line itself: network, chip, method -> products -> tiles -> accesses -> energy -> table."""
+"""The line itself: network, chip, method -> work -> mapping -> ledger -> prices -> table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from math import fsum, prod
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -14,69 +14,34 @@ from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
-from hwmodel.model.energy import Product, Row, Stream, product_rows, stream_rows
+from hwmodel.model.entries import moved, multiplied, operated
+from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures, measures
+from hwmodel.model.prices import Prices
 from hwmodel.model.widths import Edge
-from hwmodel.model.workload import MODES, Job, Mode, works
+from hwmodel.model.workload import MODES, Job, Mode, Task, workload
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect, path_of, whole, word
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import Trace, read_trace
-from hwmodel.tiling.optimal.search import Stationary
+from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.problem import Problem
+from hwmodel.work.work import Move, Multiply
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Found", "Report", "Tiler", "check_run", "evaluate", "not_counted"]
-__all__ += ["place", "priced", "refuse_unknown", "stationary", "teacher_works", "workload"]
+__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "not_counted"]
+__all__ += ["prepared", "refuse_unknown", "teacher_tasks", "tiled"]
 
 VIEWS = ("reshape", "slice", "source")  # nothing moves forward: no cost that could be left out
 MAX_BATCH = 2**31
 COLUMNS = (
-    "network", "hardware", "method", "accounting", "batch", "layer", "pass", "component",
-    "tensor", "level", "accesses", "bits", "operations", "energy", "unit",
+    "network", "hardware", "method", "accounting", "batch",
+    *NAME, "bits", "elements", "count", "price", "energy", "unit",
 )  # fmt: skip
-
-
-Found = dict[tuple[Problem, Stationary | None], Tiling]
-
-
-class Tiler:
-    """The tiling of each problem on one chip under one accounting; equal ones are found once."""
-
-    def __init__(
-        self, hardware: Hardware, accounting: Accounting, found: Found | None = None
-    ) -> None:
-        """With tilings that are `found` already, for equal `tiling.tile.tiling_inputs`."""
-        self.hardware, self.accounting = hardware, accounting
-        self._found = {} if found is None else found
-
-    def tiling(self, work: Product) -> Tiling:
-        """The tiling for `work`. Raises: Infeasible, TooLarge; they name the layer."""
-        key = work.problem, stationary(work, self.accounting)
-        if key not in self._found:
-            try:
-                self._found[key] = tile(work.problem, self.hardware, self.accounting, key[1])
-            except (Infeasible, TooLarge) as error:
-                error.where = place(work, self.hardware)
-                raise
-        return self._found[key]
-
-
-def stationary(work: Product, accounting: Accounting) -> Stationary | None:
-    """What may be held where it is not as accounted: in backward_weight either operand may."""
-    free = accounting.weight_gradient == "best-of-two-roles"
-    held_only = accounting.stationary == "filter"
-    return "either" if free and held_only and work.phase == "backward_weight" else None
-
-
-def place(work: Product, hardware: Hardware) -> str:
-    """How messages name a product on a chip."""
-    return f"{work.layer}, {work.phase} on {hardware.name}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,8 +54,8 @@ class Report:
     accounting: Accounting
     batch: int
     mode: Mode
-    rows: tuple[Row, ...]
-    tilings: tuple[tuple[Product, Tiling], ...]
+    ledger: Ledger
+    tilings: tuple[tuple[Task, Tiling], ...]  # of every product, those of a teacher left out
     edges: dict[str, Edge]  # width of every tensor, by the layer it comes from
     not_counted: tuple[str, ...]
     measured: Measures | None = None  # of a trace, if the report took one
@@ -102,8 +67,17 @@ class Report:
 
     @cached_property
     def energy(self) -> float:
-        """Sum of all rows [`unit`]; views ask for it once a layer."""
-        return fsum(row.energy for row in self.rows)
+        """The sum of all entries [`unit`]."""
+        return self.energies()[()]
+
+    @property
+    def prices(self) -> Prices:
+        """What the counts of the ledger are worth."""
+        return Prices(self.hardware, self.accounting)
+
+    def energies(self, *columns: str) -> dict[tuple[str, ...], float]:
+        """Energy [`unit`] of every group of entries that agree in some columns of `ledger.NAME`."""
+        return self.ledger.by(*columns).energies(self.prices)
 
     @property
     def unit(self) -> str:
@@ -133,23 +107,40 @@ class Report:
 
     @property
     def records(self) -> list[tuple[object, ...]]:
-        """The tidy table as plain tuples in the order of `COLUMNS`."""
+        """The tidy table as plain tuples in the order of `COLUMNS`: energy = count x price."""
         inputs = (self.network.name, self.hardware.name, self.method.name, self.accounting.name)
-        return [(*inputs, self.batch, *row, self.unit) for row in self.rows]
+        paid = {key: self.prices.value(key) for key in self.ledger.by().keys}
+        return [
+            (
+                *inputs, self.batch, *map(str, entry.name), entry.bits, entry.elements,
+                entry.count, paid[entry.key], entry.count * paid[entry.key], self.unit,
+            )
+            for entry in self.ledger.entries
+        ]  # fmt: skip
 
     @property
     def table(self) -> pd.DataFrame:
-        """The tidy table: one row per layer, pass, component, tensor and level."""
+        """The tidy table: one row for every entry of the ledger."""
         import pandas as pd
 
         return pd.DataFrame(self.records, columns=list(COLUMNS))
 
     def by(self, *columns: str) -> pd.Series[float]:
         """Energy [`unit`] summed over all but `columns` of the table, in order of appearance."""
-        unknown = [column for column in columns if column not in COLUMNS]
+        import pandas as pd
+
+        unknown = [column for column in columns if column not in NAME]
         if unknown or not columns:
-            raise HwmodelError(f"by{columns}: give columns of the table, {', '.join(COLUMNS)}")
-        return self.table.groupby(list(columns), sort=False)["energy"].sum()
+            raise HwmodelError(f"by{columns}: give columns of the table, {', '.join(NAME)}")
+        found = self.energies(*columns)
+        labels = [list(map(str, column)) for column in zip(*found, strict=True)]
+        several = len(columns) > 1
+        index = (
+            pd.MultiIndex.from_arrays(labels, names=columns)
+            if several
+            else pd.Index(labels[0], name=columns[0])
+        )
+        return pd.Series(list(found.values()), index=index, name="energy", dtype=float)
 
 
 def evaluate(
@@ -161,7 +152,6 @@ def evaluate(
     batch: SupportsIndex = 1,
     mode: Mode = "training",
     trace: str | Path | Trace | None = None,
-    tiler: Tiler | None = None,
 ) -> Report:
     """Energy of one training iteration, or of one inference, of a batch.
 
@@ -172,7 +162,6 @@ def evaluate(
         mode: "training" (all passes) or "inference" (forward only).
         trace: what a training run measured, or its file: widths of Boolean signals, sums and
             accumulators and flip rates in the place of the accounting's.
-        tiler: one that has searched before, on the same chip under the same accounting.
 
     Raises: HwmodelError, of which SpecError, NameUnknown, ShapeError and Infeasible are kinds.
     """
@@ -182,26 +171,63 @@ def evaluate(
     widths.tell_doubts(method)
     choices = load(Accounting, accounting)
     images = check_run(batch, mode)
-    tiler = Tiler(chip, choices) if tiler is None else _fitting(tiler, chip, choices)
     measured = None if trace is None else measures(_read(trace))
     job = Job(method, choices, images, mode, measured)
-    work, edges = workload(network, job)
-    rows, tilings = priced(work, job, tiler)
+    nodes, edges = prepared(network, job)
+    tasks = workload(nodes, edges, job)
+    ledger, tilings = entered((*tasks, *teacher_tasks(job)), chip, choices)
     missing = not_counted(network, choices, mode)
+    for key in ledger.keys:  # an operation without a price is refused here, not by a view
+        Prices(chip, choices).of(key)
     return Report(
-        network, chip, method, choices, images, mode, tuple(rows), tuple(tilings), edges, missing,
-        measured,
+        network, chip, method, choices, images, mode, ledger, tilings[: _products(tasks)], edges,
+        missing, measured,
     )  # fmt: skip
 
 
-def _fitting(tiler: Tiler, chip: Hardware, accounting: Accounting) -> Tiler:
-    """The tiler, whose own chip and accounting all prices come from. Raises: HwmodelError."""
-    expect(Tiler, "tiler", tiler, "a Tiler")
-    for own, asked in ((tiler.hardware, chip), (tiler.accounting, accounting)):
-        if own != asked:
-            other = asked.name if own.name != asked.name else f"another {asked.name}"
-            raise HwmodelError(f"tiler: is for {own.KIND} {own.name}, but {other} is asked for")
-    return tiler
+def _products(tasks: Sequence[Task]) -> int:
+    return sum(isinstance(work, Multiply) for _, work in tasks)
+
+
+def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Edge]]:
+    """The layers of a network as a job has them, and the width of every tensor."""
+    nodes = network.nodes(frozenset(job.method.omits))
+    return nodes, widths.edges(job.method, nodes, job.accounting, job.measured)
+
+
+def entered(
+    tasks: Sequence[Task], chip: Hardware, accounting: Accounting
+) -> tuple[Ledger, tuple[tuple[Task, Tiling], ...]]:
+    """The ledger of a workload on a chip, and the tiling of each product.
+
+    Raises: Infeasible, TooLarge; they name the layer.
+    """
+    places, full = memories(chip), accounting.widths.full_precision_bits
+    entries: list[Entry] = []
+    tilings: list[tuple[Task, Tiling]] = []
+    for task in tasks:
+        layer, work = task
+        if isinstance(work, Multiply):
+            options = SearchOptions.of(accounting, work.pass_)
+            tiling = tiled(task, places, options, chip.name)
+            tilings.append((task, tiling))
+            found = list(multiplied(layer, work, tiling.mapping, places, options))
+        elif isinstance(work, Move):
+            found = list(moved(layer, work, places))
+        else:
+            found = [operated(layer, work, full)]
+        entries += (entry for entry in found if entry.elements)
+    return Ledger(tuple(entries)), tuple(tilings)
+
+
+def tiled(task: Task, places: Memories, options: SearchOptions, chip: str) -> Tiling:
+    """The tiling of a task's product. Raises: Infeasible, TooLarge; they name layer and chip."""
+    assert isinstance(task.work, Multiply)
+    try:
+        return tile(task.work.problem, places, options)
+    except (Infeasible, TooLarge) as error:
+        error.where = f"{task.layer}, {task.work.pass_} on {chip}"
+        raise
 
 
 def _read(trace: str | Path | Trace) -> Trace:
@@ -212,47 +238,23 @@ def _read(trace: str | Path | Trace) -> Trace:
     return read_trace(path_of("trace", trace))
 
 
-def workload(network: Network, job: Job) -> tuple[list[Product | Stream], dict[str, Edge]]:
-    """What all layers have to do, and the width of every tensor. No chip and no price is asked."""
-    nodes = network.nodes(frozenset(job.method.omits))
-    edges = widths.edges(job.method, nodes, job.accounting, job.measured)
-    return [work for node in nodes for work in works(node, edges, job)], edges
+def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
+    """All that a job does on a network, the forward pass of a teacher among it."""
+    return (*workload(*prepared(network, job), job), *teacher_tasks(job))
 
 
-def priced(
-    work: Iterable[Product | Stream], job: Job, tiler: Tiler
-) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
-    """Rows of a workload on the tiler's chip, and the tiling of each product.
+def teacher_tasks(job: Job) -> tuple[Task, ...]:
+    """The forward pass of a distilling method's teacher; its layers are called NETWORK:LAYER.
 
-    Raises: Infeasible, TooLarge, SpecError where an operation has no price.
+    A colon is in no name of a user's, so that none can be the same.
     """
-    rows, tilings = _rows(work, tiler)
-    return rows + _rows(teacher_works(job), tiler)[0], tilings
-
-
-def _rows(
-    work: Iterable[Product | Stream], tiler: Tiler
-) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
-    rows: list[Row] = []
-    tilings: list[tuple[Product, Tiling]] = []
-    for one in work:
-        if isinstance(one, Product):
-            tiling = tiler.tiling(one)
-            tilings.append((one, tiling))
-            rows += product_rows(one, tiling.mapping, tiler.hardware, tiler.accounting)
-        else:
-            rows += stream_rows(one, tiler.hardware, tiler.accounting)
-    return rows, tilings
-
-
-def teacher_works(job: Job) -> list[Product | Stream]:
-    """The forward pass of a distilling method's teacher, its layers named after it."""
     teacher = job.method.teacher
-    if not (job.accounting.teacher and teacher and job.trains):
-        return []
+    if not (job.accounting.extras.teacher and teacher and job.trains):
+        return ()
     network, method = load_network(teacher.network), load(Method, teacher.method)
-    found, _ = workload(network, Job(method, job.accounting, job.batch, "inference"))
-    return [replace(work, layer=f"{network.name}.{work.layer}") for work in found]
+    run = Job(method, job.accounting, job.batch, "inference")
+    tasks = workload(*prepared(network, run), run)
+    return tuple(Task(f"{network.name}:{task.layer}", task.work) for task in tasks)
 
 
 def check_run(batch: SupportsIndex, mode: Mode) -> int:
@@ -265,12 +267,12 @@ def check_run(batch: SupportsIndex, mode: Mode) -> int:
 def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:
     """What the report leaves out: layers that have no model, and what the accounting names."""
     left: dict[str, list[int]] = {}
-    streamed = accounting.elementwise == "streamed"
+    streamed = accounting.extras.elementwise == "streamed"
     nodes = network.nodes()
     for node in nodes:
         layer = node.layer
-        counted = layer.loops(node.input_shapes, 1) or (streamed and layer.cost(node.input_shapes))
-        if not counted and layer.kind not in VIEWS:
+        moves = streamed and layer.kind != "uncounted"
+        if not (moves or layer.kind in VIEWS or layer.loops(node.input_shapes, 1)):
             left.setdefault(getattr(layer, "operator", layer.kind), []).append(
                 prod(node.output_shape)
             )

@@ -31,9 +31,18 @@ from hwmodel.specs.method import (
     referred,
 )
 from hwmodel.specs.provenance import Input, input_of
-from hwmodel.work.problem import Pass
+from hwmodel.work.problem import ProductPass
 
-__all__ = ["Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits", "matches"]
+__all__ = [
+    "Edge",
+    "Treatment",
+    "doubts",
+    "edges",
+    "extra_work",
+    "kept_bits",
+    "matches",
+    "named_widths",
+]
 __all__ += ["method_inputs", "method_specs", "tell_doubts", "treatment"]
 
 Rule = TypeVar("Rule", LayerRule, TensorRule)
@@ -59,7 +68,7 @@ class Treatment(NamedTuple):
 
     weight_bits: int
     weight_signal_bits: int
-    arithmetic: dict[Pass, Arithmetic]
+    arithmetic: dict[ProductPass, Arithmetic]
     update: Update
     input_bits: int | None = None  # at most what the products read of an element; None: all of it
 
@@ -122,7 +131,7 @@ def edges(
 
     Raises: SpecError.
     """
-    full = accounting.full_precision_bits
+    full = accounting.widths.full_precision_bits
     found = {INPUT: Edge(full, full, full)}
     seen = {node.layer.name: _measured(node, measured) for node in nodes}
     for node in nodes:
@@ -196,7 +205,7 @@ def _sum_bits(
     If a trace has measured it (`own`), that many. Elsewhere a full-precision word; so, too,
     where such a word is one of the terms.
     """
-    full = accounting.full_precision_bits
+    full = accounting.widths.full_precision_bits
     if node.weights:
         logic = treatment(method, node, accounting).arithmetic["forward"] == "logic"
         measured = own.sum_bits if own else None
@@ -241,17 +250,21 @@ def _width_of(
     if isinstance(word, int) or word == AS_INPUT:
         return int(word) if isinstance(word, int) else 0
     if word == "stated":
-        return in_file or accounting.full_precision_bits
-    stated: dict[str, int | str] = {
-        "full_precision": accounting.full_precision_bits,
-        "preactivation": accounting.preactivation_bits,
-        "boolean_signal": accounting.boolean_signal_bits,
-        "boolean_vote": accounting.boolean_vote_bits,
-        "boolean_sum": accounting.boolean_sum_bits,
-        "border": accounting.border_bits,
-    }
-    bits = stated[word]
+        return in_file or accounting.widths.full_precision_bits
+    bits = named_widths(accounting)[word]
     return sum_bits if bits == "fan-in" else int(bits)
+
+
+def named_widths(accounting: Accounting) -> dict[str, int | str]:
+    """What each word for a width means under an accounting [bit]; a Boolean sum may be "fan-in"."""
+    return {
+        "full_precision": accounting.widths.full_precision_bits,
+        "preactivation": accounting.widths.preactivation_bits,
+        "boolean_signal": accounting.widths.boolean_signal_bits,
+        "boolean_vote": accounting.widths.boolean_vote_bits,
+        "boolean_sum": accounting.widths.boolean_sum_bits,
+        "border": accounting.widths.border_bits,
+    }
 
 
 def _measured(node: Node, measured: Measures | None) -> LayerMeasures | None:

@@ -7,7 +7,6 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
-from math import fsum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,15 +17,16 @@ from hwmodel.specs.csv_files import csv_file_text
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import PJ_PER_KWH, Training
 from hwmodel.vary.sensitivity import Effect, Sampled, Spread
-from hwmodel.work.problem import PASSES
+from hwmodel.work.tensor import Pass
 
-__all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "effects_table"]
-__all__ += ["layer_sums", "notes", "read_csv", "report_table", "run_sentence", "scale"]
-__all__ += ["spreads_table", "what", "whole_run"]
+__all__ = ["COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv_text"]
+__all__ += ["effects_table", "layer_sums", "notes", "read_csv", "report_table", "run_sentence"]
+__all__ += ["scale", "spreads_table", "what", "whole_run"]
 
 MAX_CSV_CHARACTERS = 2**28
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
+OPERATIONS = "(operations)"  # what stands for a memory where none is asked; no name is like it
 COMPARED = Comparison._fields[:-2]  # columns of the CSV; reason and report are for other views
 _SCALES = {
     "pJ": ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")),
@@ -106,22 +106,16 @@ def run_sentence(report: Report, run: Training) -> str:
 
 
 def report_table(report: Report) -> Table:
-    """One row a layer, pass, component, tensor and level."""
+    """One row for every entry of the ledger."""
     return Table(COLUMNS, report.records)
 
 
-def layer_sums(report: Report) -> tuple[list[str], dict[str, list[float]]]:
+def layer_sums(report: Report) -> tuple[list[Pass], dict[str, list[float]]]:
     """Passes in their order, and for each layer the energy of each pass [report's unit]."""
-    energies: dict[tuple[str, str], list[float]] = {}
-    for row in report.rows:
-        energies.setdefault((row.layer, row.phase), []).append(row.energy)
-    there = {phase for _, phase in energies}
-    passes = [p for p in dict.fromkeys((*PASSES, *(r.phase for r in report.rows))) if p in there]
-    sums = {
-        layer: [fsum(energies.get((layer, phase), ())) for phase in passes]
-        for layer in dict.fromkeys(row.layer for row in report.rows)
-    }
-    return passes, sums
+    cells = report.energies("layer", "pass")
+    passes = [one for one in Pass if any(pass_ == one for _, pass_ in cells)]
+    layers = dict.fromkeys(layer for layer, _ in cells)
+    return passes, {x: [cells.get((x, one), 0.0) for one in passes] for x in layers}
 
 
 def effects_table(effects: Sequence[Effect]) -> Table:

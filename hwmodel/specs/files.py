@@ -89,6 +89,11 @@ class NamedSpec(SpecModel):
     title: Text
     sources: dict[Name, Text] = Field(default={}, description="key -> publication")
 
+    @classmethod
+    def as_now(cls, values: Any, path: Path) -> Any:
+        """What a file says, in the form that files have now; `path` is for what is told of it."""
+        return values
+
     def doubts(self) -> list[str]:
         """What is possible but improbable, and is told when the file is read."""
         unknown = [text for text in _cited(self) if not _names_one(text, self.sources)]
@@ -168,7 +173,7 @@ def _bundled(kind: type[NamedSpec], name: str) -> Any:
 
 def _named(kind: type[Spec], path: Path) -> Spec:
     """The spec of a user's file, whose doubts are told; of ours there is none that is not known."""
-    spec = validate(kind, read_yaml(path), path)
+    spec = validate(kind, kind.as_now(read_yaml(path), path), path)
     doubts = spec.doubts()
     if doubts:
         more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""

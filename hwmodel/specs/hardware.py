@@ -7,10 +7,9 @@ here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
@@ -19,45 +18,7 @@ from hwmodel.specs.files import Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.work.problem import OPERANDS, Operand
 
-__all__ = ["Buffer", "Hardware", "Level", "Price", "Priced", "PricedMemory", "PricedOperation"]
-__all__ += ["SplitLevel"]
-
-
-class PricedMemory(Protocol):
-    """What pricing asks of a memory; energies are numbers, or arrays for chips side by side."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    @property
-    def read_energy_per_bit(self) -> Any: ...  # noqa: D102
-
-    @property
-    def write_energy_per_bit(self) -> Any: ...  # noqa: D102
-
-
-class PricedOperation(Protocol):
-    """What pricing asks of a stated price."""
-
-    @property
-    def operations(self) -> Any: ...  # noqa: D102
-
-    @property
-    def energy_per_operation(self) -> Any: ...  # noqa: D102
-
-
-class Priced(Protocol):
-    """What pricing asks of a chip, or of several chips with the same memories side by side."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    @property
-    def levels(self) -> Sequence[object]: ...  # noqa: D102
-
-    def holder(self, level: int, operand: Operand) -> PricedMemory: ...  # noqa: D102
-
-    def price(self, operation: str, bits: int) -> PricedOperation | None: ...  # noqa: D102
+__all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
 
 
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
@@ -339,6 +300,10 @@ class Hardware(NamedSpec):
     def holder(self, level: int, operand: Operand) -> Buffer:
         """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""
         return self.holders[level][operand]
+
+    def memory(self, name: str) -> Buffer:
+        """The memory of a name, which no two have."""
+        return next(b for level in self.levels for b in level.buffers if b.name == name)
 
     @cached_property
     def holders(self) -> tuple[dict[Operand, Buffer], ...]:

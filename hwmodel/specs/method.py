@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hwmodel.errors import NameUnknown
 from hwmodel.specs.files import Flag, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
-from hwmodel.work.problem import PASSES, Pass
+from hwmodel.work.problem import PASSES, ProductPass
 
 __all__ = ["AS_INPUT", "Arithmetic", "ExtraWork", "LayerRule", "Method", "Teacher", "TensorRule"]
 __all__ += ["Update", "Where", "referred"]
@@ -83,7 +83,7 @@ class LayerRule(SpecModel):
     inputs: Width | None = Field(
         default=None, description="of a wider tensor the products read a copy as narrow as this"
     )
-    arithmetic: dict[Pass, Arithmetic] = Field(default={})
+    arithmetic: dict[ProductPass, Arithmetic] = Field(default={})
     update: Update | None = Field(default=None, description="how the weights are updated")
     source: Text
 
@@ -138,7 +138,9 @@ class ExtraWork(SpecModel):
 
     what: Annotated[Text, Field(pattern=r"^[A-Za-z0-9]")]  # a cell of a table, so no formula
     where: Where = Where()
-    words: Whole = Field(default=1, ge=0, description="in units of accounting.preactivation_words")
+    words: Whole = Field(
+        default=1, ge=0, description="in units of accounting.extras.preactivation_words"
+    )
     streamed: Passes | None = Field(
         default=None, description="what it is when operators are streamed; none: the graph shows it"
     )

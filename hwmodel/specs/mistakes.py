@@ -68,13 +68,14 @@ def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: P
     if wrong.startswith("union_tag"):  # the field that should tell alternatives apart
         location = (*location, context["discriminator"].strip("'"))
         wrong = "missing" if wrong == "union_tag_not_found" else wrong
+    named = wrong in (*_UNKNOWN, "missing")
     if isinstance(context.get("error"), Contradiction):
-        location = (*location, *context["error"].at)
-    trail, value, line = _follow(location, values, named=wrong in (*_UNKNOWN, "missing"))
+        location, named = (*location, *context["error"].at), True
+    trail, value, line = _follow(location, values, named=named)
     where = f"{path}:{line}" if line else f"{path}"
     field = ".".join(trail)
     if wrong in _UNKNOWN:
-        hint = nearest(trail[-1], _fields_at(kind, values, location))
+        hint = _meant(trail[-1], kind, _fields_at(kind, values, location))
         return f"{where}: {field} is not a field; {hint}"
     if wrong == "missing":
         more = "; write 'version: 1'" if location == ("version",) else ""
@@ -174,6 +175,22 @@ def _word(key: Any) -> str:
     """A key of a file as it is, or in quotes where it would break the line."""
     text = str(key)
     return text if text.isprintable() and len(text) <= 60 else show(text)
+
+
+def _meant(word: str, kind: type[BaseModel], here: list[str]) -> str:
+    """The hint for a word that is no field: the same word elsewhere, the nearest here or elsewhere.
+
+    Elsewhere is the top of the file, and one level below it.
+    """
+    whole = kind.model_json_schema(by_alias=True)
+    elsewhere = {name: name for name in whole["properties"] if name not in here}
+    for group, inner in whole["properties"].items():
+        for model in alternatives(inner, whole):
+            elsewhere |= {name: f"{group}.{name}" for name in model.get("properties", {})}
+    close = near(word, elsewhere)
+    if word in elsewhere or (close and not near(word, here)):
+        return f"did you mean {elsewhere[close]!r}?"
+    return nearest(word, here)
 
 
 def _fields_at(kind: type[BaseModel], values: Any, location: Location) -> list[str]:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import Infeasible, TooLarge
-from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import (
     Count,
     Cut,
@@ -26,6 +25,7 @@ from hwmodel.tiling.accesses import (
     paper_extent,
     paper_top,
 )
+from hwmodel.tiling.options import Memories
 from hwmodel.work.problem import Extents, Operand, Problem
 
 __all__ = ["footprint_bits", "level_by_level"]
@@ -46,7 +46,7 @@ class Step(NamedTuple):
     read_F: float  # from this level [chip's unit/bit]
 
 
-def level_by_level(problem: Problem, hardware: Hardware) -> Mapping:
+def level_by_level(problem: Problem, hardware: Memories) -> Mapping:
     """Tiles by the source's greedy search, filters held at every boundary.
 
     Source: BOLD, appendix, algorithm of the tiling search (spec sections 4 and 11).
@@ -68,7 +68,7 @@ def level_by_level(problem: Problem, hardware: Hardware) -> Mapping:
 
 
 def _step(
-    problem: Problem, hardware: Hardware, level: int, above: Cut, above_tile: Extents
+    problem: Problem, hardware: Memories, level: int, above: Cut, above_tile: Extents
 ) -> Step:
     """The step that settles `levels[level]`, given the tile above."""
     I, F = hardware.holder(level, "I"), hardware.holder(level, "F")  # noqa: E741
@@ -175,7 +175,7 @@ def _fitting(step: Step, whole: Extents) -> Tile:
     return tile._replace(N=N[fits], M=largest_M, HO=HO[fits], WO=WO[fits])
 
 
-def _infeasible(problem: Problem, hardware: Hardware, level: int) -> Infeasible:
+def _infeasible(problem: Problem, hardware: Memories, level: int) -> Infeasible:
     """Which memory of a level is too small for one element of what it holds, and by how much."""
     for buffer in hardware.levels[level].buffers:
         operands = [operand for operand in ("I", "F") if operand in buffer.holds]

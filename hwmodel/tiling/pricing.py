@@ -10,14 +10,14 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from hwmodel.specs.hardware import Priced
 from hwmodel.tiling.accesses import Traffic
+from hwmodel.tiling.options import Memories
 from hwmodel.work.problem import Problem
 
 __all__ = ["added", "level_energies", "level_energy", "memory_energy", "partial_sum_bits", "rates"]
 
 
-def rates(problem: Problem, hardware: Priced, level: int, unfinished_bits: int) -> Traffic:
+def rates(problem: Problem, hardware: Memories, level: int, unfinished_bits: int) -> Traffic:
     """Energy of one element of each kind of traffic at `levels[level]` [chip's unit/element].
 
     Reads are priced as reads and sums that arrive as writes.
@@ -52,7 +52,7 @@ def level_energy(traffic: Traffic, rates: Traffic) -> Any:
 
 
 def memory_energy(
-    problem: Problem, traffics: Sequence[Traffic], hardware: Priced, unfinished_bits: int
+    problem: Problem, traffics: Sequence[Traffic], hardware: Memories, unfinished_bits: int
 ) -> float:
     """Energy of all levels together [chip's unit]; `traffics` as from `accesses.traffic`."""
     levels: Iterable[float] = (

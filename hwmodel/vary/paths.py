@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from hwmodel.errors import SpecError, nearest
+from hwmodel.errors import SpecError, near, nearest
 from hwmodel.graph.network import Network, family_member, zoo
 from hwmodel.graph.zoo import family_arguments
 from hwmodel.specs.accounting import Accounting, RelativePrice
@@ -175,7 +175,9 @@ def _located(spec: SpecModel, path: str, where: str) -> tuple[Step, ...]:
             return (*steps, rest)  # a key that is not there yet; whether it may be is checked
         if not fitting:
             word = rest.partition(".")[0]
-            raise SpecError(f"{where}: {path!r} is no path to a value: {nearest(word, known)}")
+            hint = _within(spec, path) if rest == path and not near(word, known) else ""
+            hint = hint or nearest(word, known)
+            raise SpecError(f"{where}: {path!r} is no path to a value: {hint}")
         name = max(fitting, key=len)
         for step in known[name]:
             value = getattr(value, step) if isinstance(step, str) and not isinstance(
@@ -188,6 +190,13 @@ def _located(spec: SpecModel, path: str, where: str) -> tuple[Step, ...]:
         fields = ", ".join(_places(value))
         raise SpecError(f"{where}: {path!r} is no single value: it has {fields}")
     return steps
+
+
+def _within(spec: SpecModel, path: str) -> str:
+    """The hint where a path leaves out its first step; "" where it does not."""
+    without = {leaf.path.partition(".")[2]: leaf.path for leaf in leaves(spec)}
+    close = path if path in without else near(path, without)
+    return f"did you mean {without[close]!r}?" if close else ""
 
 
 def _places(value: Any) -> dict[str, tuple[Step, ...]]:

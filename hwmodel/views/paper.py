@@ -131,7 +131,7 @@ def report_paper(report: Report, provenance: Provenance) -> Paper:
     headings = [*(phase.replace("_", " ") for phase in passes), "sum"]
     columns = [Column(group, Heading(text), 2) for text in headings]
     columns.append(Column(Heading(""), Heading("share", "%"), 1))
-    totals = [fsum(column) for column in zip(*sums.values(), strict=True)]
+    totals = [report.energies("pass")[(one,)] for one in passes]
 
     def row(name: str, energies: list[float]) -> tuple[tuple[str, ...], tuple[float | None, ...]]:
         total = fsum(energies)

@@ -53,7 +53,9 @@ def _line(node: Node, edges: Mapping[str, Edge], method: Method, accounting: Acc
     bits = edges[node.layer.name].bits
     ins = [edges[name].bits for name in node.inputs]
     F = treatment.weight_bits if treatment and node.layer.weights(node.input_shapes) else None
-    parameters = node.weights * (F or 0) + node.other_parameters * accounting.full_precision_bits
+    parameters = (
+        node.weights * (F or 0) + node.other_parameters * accounting.widths.full_precision_bits
+    )
     return Line(
         node.layer.name, node.layer.kind, " ".join(node.inputs), *node.output_shape,
         node.weights, node.other_parameters, node.macs, F, max(ins, default=bits), bits,

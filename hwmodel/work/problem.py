@@ -12,7 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-__all__ = ["OPERANDS", "PASSES", "Extents", "LoopNest", "Operand", "Pass", "Problem", "Tensor"]
+__all__ = [
+    "OPERANDS",
+    "PASSES",
+    "Extents",
+    "LoopNest",
+    "Operand",
+    "Problem",
+    "ProductPass",
+    "Tensor",
+]
 __all__ += ["Widths", "Window"]
 
 Operand = Literal["I", "F", "O"]
@@ -86,11 +95,11 @@ class Problem:
         return self.groups * n.N * n.M * n.HO * n.WO
 
 
-Pass = Literal["forward", "backward_input", "backward_weight"]
+ProductPass = Literal["forward", "backward_input", "backward_weight"]
 Tensor = Literal["I", "F", "O", "dI", "dF", "dO"]
 
 # What moves as ifmaps, as filters and as ofmaps in each pass (spec section 2).
-PASSES: dict[Pass, tuple[Tensor, Tensor, Tensor]] = {
+PASSES: dict[ProductPass, tuple[Tensor, Tensor, Tensor]] = {
     "forward": ("I", "F", "O"),
     "backward_input": ("dO", "F", "dI"),
     "backward_weight": ("I", "dO", "dF"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 from pydantic import Field
 
 from hwmodel.errors import nearest
-from hwmodel.graph.layers.base import INPUT, BaseLayer, Cost, Shape
+from hwmodel.graph.layers.base import INPUT, BaseLayer, Shape
 from hwmodel.graph.layers.elementwise import (
     Activation,
     Add,
@@ -54,7 +54,6 @@ __all__ = [
     "Concat",
     "Conv",
     "ConvTranspose",
-    "Cost",
     "Embedding",
     "Expand",
     "GlobalAveragePool",

@@ -2,49 +2,28 @@
 
 Shapes are (C, H, W) of one image. A layer is what a network file says of it; everything else
 follows from the shapes it is given. Products are handed on as loop nests. Everything else that a
-layer does is moving elements and small operations on them, which a `Cost` describes.
+layer does is moving tensors and small operations on their elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from hwmodel.errors import ShapeError
 from hwmodel.specs.files import Flag, Name, SpecModel
-from hwmodel.work.problem import LoopNest, Pass
+from hwmodel.work.problem import LoopNest, ProductPass
+from hwmodel.work.work import Tensors, Works
 
-__all__ = ["INPUT", "MAX_EXTENT", "BaseLayer", "Bits", "Cost", "Pair", "Positive", "Shape", "Sides"]
+__all__ = ["INPUT", "MAX_EXTENT", "BaseLayer", "Bits", "Pair", "Positive", "Shape", "Sides"]
 __all__ += ["Sliding", "reach"]
 
 Shape = tuple[int, int, int]  # C, H, W of one image [elements]
 INPUT = "input"  # what layers call the network's own input
 MAX_EXTENT = 2**31  # the largest dimension, kernel, stride or padding that a file may state
-
-
-class Cost(NamedTuple):
-    """How a layer that only moves treats its tensors: passes over them, and operations.
-
-    Operations are for each element of the output.
-    """
-
-    reads: int = 1  # passes over every input, forward
-    writes: int = 1  # passes over the output, forward
-    adds: int = 0  # additions and comparisons, forward
-    macs: int = 0  # multiplications with an addition, forward
-    specials: int = 0  # exponentials, divisions, roots, forward
-    signal_reads: int = 1  # passes over dO, backward
-    signal_writes: int = 1  # passes over every dI, backward
-    saved_input: int = 0  # passes over the inputs kept from the forward pass
-    saved_output: int = 0  # passes over the output kept from the forward pass
-    signal_adds: int = 0  # the same operations, backward
-    signal_macs: int = 0
-    table_reads: int = 0  # passes over the output's worth of a table's rows (embedding)
-    gradient_adds: int = 0  # additions to the gradient of a table or a constant, backward
-    inference_reads: int | None = None  # where inference needs fewer passes than training
 
 
 def _axes(value: Any, lengths: tuple[int, ...], least: int) -> tuple[int, ...]:
@@ -124,13 +103,17 @@ class BaseLayer(SpecModel):
         """Terms of +-1 that an element of the output can be the sum of, given the inputs'."""
         return max(before, default=1)
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
         """The products of a training iteration, by pass; empty for a layer that only moves."""
         return {}
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost | None:
-        """How a layer that only moves does so; None for a product, or where nothing moves."""
-        return None
+    def work(self, t: Tensors) -> Works:
+        """What a layer that is no product does with the tensors around it, forward and back."""
+        return iter(())
+
+    def inference(self, t: Tensors) -> Works:
+        """The same where nothing is learned: all that is not forward is left out later."""
+        return self.work(t)
 
     def one(self, inputs: Sequence[Shape]) -> Shape:
         """The only input. Raises: ShapeError where there are more."""

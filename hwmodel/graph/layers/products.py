@@ -12,7 +12,7 @@ from pydantic import Field
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers.base import BaseLayer, Bits, Pair, Positive, Shape, Sides, Sliding, reach
 from hwmodel.specs.files import Flag
-from hwmodel.work.problem import PASSES, Extents, LoopNest, Pass, Tensor, Window
+from hwmodel.work.problem import PASSES, Extents, LoopNest, ProductPass, Tensor, Window
 
 __all__ = ["AttentionContext", "AttentionScores", "Conv", "ConvTranspose", "Linear"]
 
@@ -65,7 +65,7 @@ class _Channelled(Sliding):
                     f"{word} channels (input {shape}, channels {self.channels})"
                 )
 
-    def _windows(self, axis: int, size: int, out: int) -> dict[Pass, Window]:
+    def _windows(self, axis: int, size: int, out: int) -> dict[ProductPass, Window]:
         """The windows of the convolution from `size` to `out` rows."""
         step, dilation = self.stride[axis], self.dilation[axis]
         before, after = self.padding[axis], self.padding[axis + 2]
@@ -93,7 +93,7 @@ class Conv(_Channelled):
         """M * C/g * HF * WF * HO * WO, for each frame."""
         return self.weights(inputs) * prod(self.output_shape(inputs)[1:]) * self.frames
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
         """The three convolutions of a training iteration (spec section 2).
 
         forward: O[n,m] = sum over c, taps of I[n,c] F[m,c].
@@ -145,7 +145,7 @@ class ConvTranspose(_Channelled):
         """M * C/g * HF * WF * H * W for each frame: those of the convolution it transposes."""
         return self.weights(inputs) * prod(self.one(inputs)[1:]) * self.frames
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
         """The passes of the transposed convolution, forward and backward_input exchanged.
 
         That convolution takes M channels of O to C channels of I; its filters are F.
@@ -154,7 +154,7 @@ class ConvTranspose(_Channelled):
         (HF, WF), N = self.kernel, batch * self.frames
         C, M = C // g, self.channels // g
         height, width = self._windows(0, HO, H), self._windows(1, WO, W)
-        nests: dict[Pass, tuple[Pass, Extents, tuple[Tensor, Tensor, Tensor]]] = {
+        nests: dict[ProductPass, tuple[ProductPass, Extents, tuple[Tensor, Tensor, Tensor]]] = {
             "forward": ("backward_input", Extents(N, M, C, HO, WO, HF, WF), PASSES["forward"]),
             "backward_input": ("forward", Extents(N, C, M, H, W, HF, WF), PASSES["backward_input"]),
             # dO is what the filter slides over here, and I what slides.
@@ -203,7 +203,7 @@ class Linear(BaseLayer):
         """M * C at each place."""
         return self.weights(inputs) * prod(self._seen(inputs)[1:])
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
         """A convolution on one pixel with a kernel of one tap; places are further images."""
         C, H, W = self._seen(inputs)
         pixel = Conv(name=self.name, kind="conv", channels=self.features, kernel=(1, 1))
@@ -236,10 +236,10 @@ class _Attention(BaseLayer):
         n = self._head(inputs)
         return self.heads * n.N * n.M * n.C
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
         """The product, and its derivatives by the first and the second operand."""
         n, one = self._head(inputs), Window(1)
-        extents: dict[Pass, Extents] = {
+        extents: dict[ProductPass, Extents] = {
             "forward": n,
             "backward_input": n._replace(M=n.C, C=n.M),
             "backward_weight": n._replace(N=n.C, C=n.N),

@@ -9,13 +9,17 @@ from typing import Literal
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import MAX_EXTENT, BaseLayer, Cost, Pair, Positive, Shape, Sliding
+from hwmodel.graph.layers.base import MAX_EXTENT, BaseLayer, Pair, Positive, Shape, Sliding
 from hwmodel.specs.files import Flag, Text, Whole
+from hwmodel.work.tensor import Pass
+from hwmodel.work.work import Operate, Tensors, Works, read, saved, write
 
 __all__ = ["AveragePool", "Concat", "Expand", "GlobalAveragePool", "MaxPool", "PixelShuffle"]
 __all__ += ["PixelUnshuffle", "Reshape", "Slice", "Source", "Uncounted", "Upsample"]
 
 MAX_ELEMENTS = MAX_EXTENT**3
+
+FORWARD, BACK, WEIGHT, _ = Pass
 
 
 class _Pool(Sliding):
@@ -35,9 +39,13 @@ class MaxPool(_Pool):
 
     kind: Literal["max-pool"]
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Comparisons within the window; backward needs which element it was (the output)."""
-        return Cost(adds=self.window - 1, saved_output=1)
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "add", self.window - 1, f"comparisons of {self.window}")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO, saved(t.O))
+        yield from write(BACK, t.dI)
 
 
 class AveragePool(_Pool):
@@ -45,9 +53,9 @@ class AveragePool(_Pool):
 
     kind: Literal["average-pool"]
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Additions within the window and a factor; backward, the factor."""
-        return Cost(adds=self.window - 1, macs=1, signal_macs=1)
+        yield from _mean(t, self.window)
 
 
 class GlobalAveragePool(BaseLayer):
@@ -59,9 +67,9 @@ class GlobalAveragePool(BaseLayer):
         """(C, 1, 1)."""
         return self.one(inputs)[0], 1, 1
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Additions over the channel and a factor; backward, the factor."""
-        return Cost(adds=prod(self.one(inputs)[1:]) - 1, macs=1, signal_macs=1)
+        yield from _mean(t, t.I.elements // t.O.elements)
 
 
 class PixelShuffle(BaseLayer):
@@ -79,9 +87,9 @@ class PixelShuffle(BaseLayer):
             )
         return C // f**2, f * H, f * W
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Every word is read and written; nothing is fused."""
-        return Cost()
+        yield from _rearranged(t)
 
 
 class PixelUnshuffle(BaseLayer):
@@ -99,9 +107,9 @@ class PixelUnshuffle(BaseLayer):
             )
         return C * f**2, H // f, W // f
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Every word is read and written; nothing is fused."""
-        return Cost()
+        yield from _rearranged(t)
 
 
 class Upsample(BaseLayer):
@@ -120,10 +128,16 @@ class Upsample(BaseLayer):
         rows, columns = self.size or (H * (self.factor or 1), W * (self.factor or 1))
         return C, rows, columns
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """Bilinear: a weighted sum of four neighbours."""
-        macs = 4 if self.interpolation == "bilinear" else 0
-        return Cost(macs=macs, signal_macs=macs, signal_adds=1)
+    def work(self, t: Tensors) -> Works:
+        """Each place repeated, or a weighted sum of four neighbours; the way back sums them up."""
+        weights = 4 if self.interpolation == "bilinear" else 0
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "mac", weights, "weighted neighbours")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "add")
+        yield t.operate(BACK, "mac", weights, "weighted neighbours")
+        yield from write(BACK, t.dI)
 
 
 class Concat(BaseLayer):
@@ -146,9 +160,9 @@ class Concat(BaseLayer):
             sizes[along] += shape[along]
         return sizes[0], sizes[1], sizes[2]
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Every word is read and written; nothing is fused."""
-        return Cost()
+        yield from _rearranged(t)
 
 
 class Slice(BaseLayer):
@@ -206,9 +220,11 @@ class Expand(BaseLayer):
             )
         return self.shape
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Nothing forward; backward, the signals of what is one element are added up."""
-        return Cost(reads=0, writes=0, signal_adds=1)
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "add")
+        yield from write(BACK, t.dI)
 
 
 class Source(BaseLayer):
@@ -230,11 +246,12 @@ class Source(BaseLayer):
         """All of its elements, unless it is a further input."""
         return prod(self.shape) * bool(self.learned)
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost | None:
+    def work(self, t: Tensors) -> Works:
         """Nothing forward: who takes it reads it. If learned, its signals summed over images."""
-        if self.frozen:
-            return None
-        return Cost(reads=0, writes=0, signal_reads=0, signal_writes=0, gradient_adds=1)
+        if not self.frozen:
+            yield from write(WEIGHT, t.dF)
+            yield from read(WEIGHT, t.dO)
+            yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
 
 
 class Uncounted(BaseLayer):
@@ -258,3 +275,22 @@ class Uncounted(BaseLayer):
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
         """As stated."""
         return self.parameters
+
+
+def _mean(t: Tensors, window: int) -> Works:
+    """The mean of `window` elements: additions and a factor; back, the factor."""
+    yield from read(FORWARD, t.I)
+    yield t.operate(FORWARD, "add", window - 1, f"additions of {window:,} elements")
+    yield t.operate(FORWARD, "mac")
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO)
+    yield t.operate(BACK, "mac")
+    yield from write(BACK, t.dI)
+
+
+def _rearranged(t: Tensors) -> Works:
+    """Every word is read and written, forward and back."""
+    yield from read(FORWARD, *t.ins)
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO)
+    yield from write(BACK, *t.signals)

@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Cut, between
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal.budget import Budget
+from hwmodel.tiling.options import Memories
 from hwmodel.tiling.pricing import level_energy, rates
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
 from hwmodel.work.problem import OPERANDS, Operand, Problem, Window
@@ -110,7 +110,7 @@ class Level(NamedTuple):
 
 def space(
     problem: Problem,
-    hardware: Hardware,
+    hardware: Memories,
     partial_sum_bits: int,
     rule: RowRule,
     ofmap_space: OfmapSpace,
@@ -169,7 +169,7 @@ def _implied(room: Room, own: tuple[Room, ...]) -> bool:
     return sum(least) <= room.capacity
 
 
-def _rooms(hardware: Hardware) -> tuple[tuple[Room, ...], ...]:
+def _rooms(hardware: Memories) -> tuple[tuple[Room, ...], ...]:
     return tuple(
         tuple(
             Room(buffer.capacity_bits, *(operand in buffer.holds for operand in OPERANDS))
@@ -180,7 +180,7 @@ def _rooms(hardware: Hardware) -> tuple[tuple[Room, ...], ...]:
     )
 
 
-def _prices(problem: Problem, hardware: Hardware, partial_sum_bits: int) -> tuple[Any, ...]:
+def _prices(problem: Problem, hardware: Memories, partial_sum_bits: int) -> tuple[Any, ...]:
     """Rates of every level with the reads of sums put on the sums' arrival.
 
     A level reads a sum for every arrival from below less every departure upwards, and departures

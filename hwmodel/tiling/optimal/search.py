@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import Infeasible
-from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, traffic
 from hwmodel.tiling.level_by_level import candidates, level_by_level
 from hwmodel.tiling.optimal.bounds import Level, OfmapSpace, Space, level, rooms, space
@@ -27,6 +26,7 @@ from hwmodel.tiling.optimal.chains import best_within, energy_of, uncut_energy
 from hwmodel.tiling.optimal.classes import cheap_classes, floor, least_energy
 from hwmodel.tiling.optimal.descent import descended, first_guesses
 from hwmodel.tiling.optimal.nests import joined, most_pieces, wasted
+from hwmodel.tiling.options import Memories
 from hwmodel.tiling.pricing import added, memory_energy
 from hwmodel.tiling.rows import TOUCHED, RowRule
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
@@ -87,7 +87,7 @@ class _Best(NamedTuple):
     near: tuple[Mapping, ...] = ()  # of the smallest tiles of nests whose bounds are least
 
 
-def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) -> Optimum:
+def optimal(problem: Problem, hardware: Memories, options: Options = Options()) -> Optimum:
     """The tiling of least memory energy, exact counting, over all integer tile chains.
 
     Of tilings of equal energy the one met first is kept: an order without chance, so that equal
@@ -152,7 +152,7 @@ def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
     return best, min(stuck, best.energy)
 
 
-def _fallback(space: Space, hardware: Hardware, best: _Best, bound: float) -> _Best:
+def _fallback(space: Space, hardware: Memories, best: _Best, bound: float) -> _Best:
     """`best`, or what is better of the tilings known without a search, and made better still."""
     problem, number = space.problem, len(hardware.levels) - 1
     single: Operand = "F"
@@ -172,7 +172,7 @@ def _fallback(space: Space, hardware: Hardware, best: _Best, bound: float) -> _B
 
 
 def _certified(
-    problem: Problem, hardware: Hardware, options: Options, best: _Best, bound: float
+    problem: Problem, hardware: Memories, options: Options, best: _Best, bound: float
 ) -> Optimum:
     assert best.mapping is not None
     counts = traffic(problem, best.mapping, "exact", options.rule)
@@ -312,7 +312,7 @@ def _smallest(space: Space, held: tuple[Operand, ...], nest: Ints) -> Mapping:
     return Mapping(tuple(Extents(*tile) for tile in tiles.tolist()), held)
 
 
-def _check_feasible(space: Space, hardware: Hardware) -> None:
+def _check_feasible(space: Space, hardware: Memories) -> None:
     """Raise Infeasible unless a tile of one element fits every level, with filters held."""
     element = int(space.height.room[-1, -1] * space.width.room[-1, -1])  # 0: only padding is met
     bits = {"I": space.problem.bits.I * element, "F": space.problem.bits.F, "O": space.sum_bits}

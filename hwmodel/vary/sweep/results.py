@@ -14,7 +14,7 @@ from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.specs.csv_files import CONTROL, csv_file_text
 from hwmodel.specs.inputs import note_input
 from hwmodel.specs.quantity import ENERGY_UNITS
-from hwmodel.vary.sweep.block import PARTS
+from hwmodel.vary.sweep import part
 from hwmodel.vary.sweep.conditions import conditions, holds
 from hwmodel.vary.sweep.plan import NAMES
 
@@ -24,13 +24,8 @@ __all__ += ["varied"]
 Row = dict[str, Any]
 MAX_BYTES = 2**31
 _FIRST_COLUMN = re.compile(rb'(\xef\xbb\xbf)?"?point"?[,;\t|]')  # as spreadsheets write it, too
-ENERGIES = (
-    "energy",
-    "energy_per_image",
-    *PARTS,
-    "compute",
-    "memory",
-)  # columns in the unit of their row
+# Columns in the unit of their row.
+ENERGIES = ("energy", "energy_per_image", *part.ENERGIES, "memory")
 _OURS = ("point", *NAMES, "energy", "unit", "reason")  # columns that every such table has
 
 

@@ -1,4 +1,4 @@
-"""Bars: methods in percent of the baseline, and one run by pass, by level, by layer."""
+"""Bars: methods in percent of the baseline, and one run by pass, by memory, by layer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.errors import DataError
-from hwmodel.model.energy import COMPUTE
-from hwmodel.rerun.tables import scale
+from hwmodel.rerun.tables import OPERATIONS, scale
 from hwmodel.views.colours import Look, depth_looks, look, part_looks
 from hwmodel.views.figures.canvas import (
     GREY,
@@ -24,7 +23,8 @@ from hwmodel.views.figures.canvas import (
     panels,
     surface,
 )
-from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums, unique
+from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums
+from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,15 +130,15 @@ def _percent(record: Record | None, part: str) -> float:
 
 
 def passes_figure(page: Page) -> Figure:
-    """Energy of each pass of one run, cut by level."""
-    stacks = [_stack(page, group, "pass", "level") for group in page.groups]
-    levels = dict.fromkeys(level for stack in stacks for level in stack.heights)
-    return _lying(page, stacks, depth_looks(list(levels), COMPUTE))
+    """Energy of each pass of one run, cut by memory."""
+    stacks = [_stack(page, group, "pass", "memory") for group in page.groups]
+    places = dict.fromkeys(place for stack in stacks for place in stack.heights)
+    return _lying(page, stacks, depth_looks(list(places), OPERATIONS))
 
 
 def levels_figure(page: Page) -> Figure:
-    """Energy at each level, cut by tensor; operations by their kind."""
-    return _lying(page, [_stack(page, group, "level", "tensor") for group in page.groups])
+    """Energy at each memory, and of the operations, cut by tensor."""
+    return _lying(page, [_stack(page, group, "memory", "tensor") for group in page.groups])
 
 
 def layers_figure(page: Page) -> Figure:
@@ -151,13 +151,14 @@ def layers_figure(page: Page) -> Figure:
 
 def _in_turn(names: list[str]) -> list[str]:
     """Passes in the order of an iteration; anything else as it stands in the table."""
-    return sorted(names, key=PARTS.index) if set(names) <= set(PARTS) else names
+    order = [pass_.value for pass_ in Pass]
+    return sorted(names, key=order.index) if set(names) <= set(order) else names
 
 
 def _stack(page: Page, group: Sequence[Record], along: str, across: str) -> Stack:
     """A group's energy in a unit that suits it, summed by two columns of the table."""
-    places, parts = _in_turn(unique(group, along)), _in_turn(unique(group, across))
-    found = sums(group, lambda record: (record[across], record[along]))
+    found = sums(group, across, along)
+    parts, places = (_in_turn(list(dict.fromkeys(names))) for names in zip(*found, strict=True))
     most = len(parts) if len(parts) == MOST_PARTS + 1 else MOST_PARTS  # one is not put together
     kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), most)
     whole = fsum(found.values())

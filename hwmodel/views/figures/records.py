@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import fsum
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hwmodel.errors import DataError
 from hwmodel.model.evaluate import COLUMNS
-from hwmodel.rerun.tables import COMPARED, NATURE, read_csv
+from hwmodel.model.ledger import Component
+from hwmodel.rerun.tables import COMPARED, NATURE, OPERATIONS, read_csv
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import ENERGY_UNITS
 from hwmodel.views.figures.canvas import Style
+from hwmodel.work.problem import PASSES
+from hwmodel.work.tensor import Pass
 
 __all__ = [
     "PARTS",
@@ -21,6 +24,7 @@ __all__ = [
     "Table",
     "headline",
     "label",
+    "place",
     "read_records",
     "sums",
     "table_of",
@@ -29,7 +33,11 @@ __all__ = [
 
 Record = dict[str, str]
 Table = Literal["compare", "report"]
-PARTS = ("forward", "backward_input", "backward_weight", "update", "elementwise")
+# Columns of a comparison that sum to its energy, in the order of an iteration.
+PARTS = (
+    *(f"{pass_}_{component}" for pass_ in PASSES for component in Component),
+    Pass.UPDATE.value,
+)
 _NUMBERS = {
     **dict.fromkeys(("energy", "percent_of_baseline", "source_percent", *PARTS), "energy"),
     "energy_to_accuracy": "energy",
@@ -186,14 +194,21 @@ def label(record: Record, records: Sequence[Record]) -> str:
     return f"{record['method']} ({record['network']})" if several else record["method"]
 
 
-def sums(
-    records: Sequence[Record], key: Callable[[Record], tuple[str, str]]
-) -> dict[tuple[str, str], float]:
-    """Energy summed over all records of a key [their unit]."""
-    found: dict[tuple[str, str], list[float]] = {}
+def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], float]:
+    """Energy of every group of records that agree in some columns [their unit].
+
+    Where no memory is asked, `OPERATIONS` stands in its place.
+    """
+    found: dict[tuple[str, ...], list[float]] = {}
     for record in records:
-        found.setdefault(key(record), []).append(float(record["energy"] or 0))
-    return {pair: fsum(energies) for pair, energies in found.items()}
+        label = tuple(place(record) if c == "memory" else record[c] for c in columns)
+        found.setdefault(label, []).append(float(record["energy"] or 0))
+    return {label: fsum(energies) for label, energies in found.items()}
+
+
+def place(record: Record) -> str:
+    """Where the energy of a report's record goes: a memory, or operations."""
+    return record["memory"] or OPERATIONS
 
 
 def headline(records: Sequence[Record]) -> str:

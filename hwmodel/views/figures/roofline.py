@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hwmodel.errors import DataError
 from hwmodel.graph.network import zoo
 from hwmodel.importers.load import load_network
+from hwmodel.model.ledger import Component
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.views.colours import looks
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Roof", "roof", "roofline_figure", "roofline_points"]
 
-PRODUCTS = ("memory", "compute")  # components whose operations are the network's MACs
 NAMED = 6  # points with a name, over all methods of a panel
 
 
@@ -95,12 +95,12 @@ def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int])
     """
     layers: dict[tuple[str, str], list[Record]] = {}
     for record in group:
-        if record["component"] in PRODUCTS:
+        if record["component"] == Component.PRODUCT:
             layers.setdefault((record["method"], record["layer"]), []).append(record)
     points = []
     for (method, layer), records in layers.items():
         count = len(unique(records, "pass")) * macs.get(layer, 0)
-        moved = sum(int(r["bits"]) for r in records if r["level"] in top.names) / 8
+        moved = sum(int(r["count"]) for r in records if r["memory"] in top.names) / 8
         if not count or not moved:
             what = f"moves nothing at {top.level}" if count else "is none of the network's"
             raise DataError(f"layer {layer} of the table {what}: it was made of other files")
@@ -146,10 +146,10 @@ def _macs(page: Page) -> dict[str, int]:
         raise DataError(f"no network is bundled as {name!r}: give its file, --network FILE")
     network = load_network(page.network or name)
     found = {node.layer.name: batch * node.macs for node in network.nodes()}
-    teachers = {layer.split(".")[0] for layer in unique(page.records, "layer")} & set(zoo())
-    for teacher in teachers - {name}:
+    teachers = {layer.split(":")[0] for layer in unique(page.records, "layer") if ":" in layer}
+    for teacher in teachers & set(zoo()):
         for node in load_network(teacher).nodes():
-            found.setdefault(f"{teacher}.{node.layer.name}", batch * node.macs)
+            found[f"{teacher}:{node.layer.name}"] = batch * node.macs
     return found
 
 

@@ -1,0 +1,72 @@
+"""From a work to its entries: which memories it asks, and by which factors how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hwmodel.model.ledger import Component, Entry, entry
+from hwmodel.model.prices import Key
+from hwmodel.tiling.accesses import Mapping, asked
+from hwmodel.tiling.options import Memories, SearchOptions
+from hwmodel.work.problem import Operand
+from hwmodel.work.tensor import Direction, Factor, Role
+from hwmodel.work.work import Move, Multiply, Operate
+
+__all__ = ["moved", "multiplied", "operated"]
+
+READ, WRITE, OPERATE = Direction
+
+
+def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
+    """A tensor on its way: read where ifmaps lie, written where ofmaps lie, level by level."""
+    operand: Operand = "I" if work.direction == READ else "O"
+    tensor, factors = work.tensor, (Factor("times", work.times, work.why), *work.tensor.shape)
+    for level in range(len(chip.levels) if work.through else 1):
+        key = Key(work.direction, chip.holder(level, operand).name)
+        yield entry(
+            layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role, key, tensor.bits,
+            factors,
+        )  # fmt: skip
+
+
+def operated(layer: str, work: Operate, full: int) -> Entry:
+    """Operations for each element.
+
+    Multiply-adds and special functions are in full precision (`full` bits). Additions are as wide
+    as the widest word; those of integers are Boolean operations, 2b - 1 for b bit.
+
+    Source: docs/model.md section 5.
+    """
+    kind, bits = work.kind, full
+    factors = (Factor("for each", work.times, work.why), *work.each.shape)
+    if kind in ("add", "logic"):
+        bits = max(tensor.bits for tensor in work.operands)
+        floating = any(t.floating for t in work.operands if t.bits == bits)
+        if kind == "logic" or (bits < full and not floating):
+            adder = Factor("2b - 1", 2 * bits - 1, f"Boolean operations of an adder of b = {bits}")
+            kind, bits, factors = "logic", 1, (*factors, adder)
+    return entry(
+        layer, work.pass_, Component.ELEMENTWISE, str(work.each), work.each.role,
+        Key(OPERATE, kind, bits), bits, factors,
+    )  # fmt: skip
+
+
+def multiplied(
+    layer: str, work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
+) -> Iterator[Entry]:
+    """A product: what every level is asked for by the one below it, then its operations.
+
+    A read costs the read energy of the memory that is asked, a write its write energy. An
+    unfinished sum is never narrower than a finished one.
+    """
+    levels = asked(work.problem, mapping, options.counting, options.rule)
+    for level, asks in enumerate(levels):
+        for operand, direction, role, factors in asks:
+            tensor = work.operands[operand]
+            unfinished = role == Role.UNFINISHED
+            bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits
+            key = Key(direction, chip.holder(level, operand).name)
+            yield entry(layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors)
+    kind, bits, factors = work.operation
+    key = Key(OPERATE, kind, bits)
+    yield entry(layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND, key, bits, factors)

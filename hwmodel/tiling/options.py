@@ -1,0 +1,86 @@
+"""What a tiling depends on: a problem, memories, options. Nothing else reaches the search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.hardware import Hardware
+from hwmodel.tiling.rows import RowRule
+from hwmodel.work.problem import Operand
+from hwmodel.work.tensor import Pass
+
+__all__ = ["Memories", "Memory", "MemoryLevel", "SearchOptions", "memories"]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What the search may choose, and how it counts."""
+
+    search: Literal["level-by-level", "optimal"]
+    stationary: Literal["filter", "either", "best"]
+    counting: Literal["paper", "exact"]
+    rows: Literal["touched", "bounding"]
+    padding: Literal["skipped", "counted"]
+    partial_sum_bits: int
+
+    @classmethod
+    def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:
+        """The options of an accounting in one pass: in backward_weight either operand may stay."""
+        c = accounting.counting
+        free = c.stationary == "filter" and c.weight_gradient == "best-of-two-roles"
+        held = "either" if free and pass_ == Pass.BACKWARD_WEIGHT else c.stationary
+        sums = accounting.widths.partial_sum_bits
+        return cls(c.search, held, c.counting, c.rows, c.padding, sums)
+
+    @property
+    def rule(self) -> RowRule:
+        """Which rows of I are moved and stored."""
+        return RowRule(self.rows, self.padding)
+
+
+class Memory(NamedTuple):
+    """One memory of a chip, as the search sees it."""
+
+    name: str
+    holds: tuple[Operand, ...]
+    capacity_bits: int | None  # None: unlimited
+    read_energy_per_bit: float  # [chip's unit/bit]
+    write_energy_per_bit: float
+
+
+class MemoryLevel(NamedTuple):
+    """The memories of one level."""
+
+    name: str
+    buffers: tuple[Memory, ...]
+
+
+class Memories(NamedTuple):
+    """The levels of a chip, outermost first: all that a search asks of hardware."""
+
+    levels: tuple[MemoryLevel, ...]
+
+    def holder(self, level: int, operand: Operand) -> Memory:
+        """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""
+        return next(memory for memory in self.levels[level].buffers if operand in memory.holds)
+
+
+def memories(chip: Hardware) -> Memories:
+    """The memories of a chip, without its prices of arithmetic, its sources and its name."""
+    return Memories(
+        tuple(
+            MemoryLevel(
+                level.name,
+                tuple(
+                    Memory(
+                        b.name, b.holds, b.capacity_bits, b.read_energy_per_bit,
+                        b.write_energy_per_bit,
+                    )
+                    for b in level.buffers
+                ),
+            )
+            for level in chip.levels
+        )
+    )  # fmt: skip
