@@ -167,7 +167,7 @@ class _Walk:
         self.stands_for[layer.name] = found[0] if gone else layer.name
         if layer.shares:
             layer = self._as_owner(layer, layer.shares, given)
-        elif layer.frozen and layer.kind not in _MAY_BE_CONSTANT:
+        elif layer.learned is not True and layer.kind not in _MAY_BE_CONSTANT:
             self._see_parameters(layer, given)
         if not gone:
             self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
@@ -175,11 +175,11 @@ class _Walk:
     @staticmethod
     def _see_parameters(layer: Layer, given: tuple[Shape, ...]) -> None:
         """See that a frozen layer has anything that could be trained. Raises: ShapeError."""
+        said = f"layer {layer.name}: learned: {str(layer.learned).lower()} is said of a layer "
+        if layer.learned == "biases" and not getattr(layer, "bias", False):
+            raise ShapeError(f"{said}without biases")
         if not layer.weights(given) and not layer.other_parameters(given):
-            raise ShapeError(
-                f"layer {layer.name}: learned: {str(layer.learned).lower()} is said of a layer "
-                "without weights and other parameters"
-            )
+            raise ShapeError(f"{said}without weights and other parameters")
 
     def _as_owner(self, layer: Layer, shares: str, given: tuple[Shape, ...]) -> Layer:
         """The layer, frozen if the one whose weights it uses is. Raises: ShapeError.
@@ -198,10 +198,10 @@ class _Walk:
                 f"which is no layer before it that has as many"
             )
         assert owner is not None
-        if "learned" in layer.model_fields_set and layer.frozen != owner.layer.frozen:
+        if "learned" in layer.model_fields_set and layer.learned != owner.layer.learned:
             raise ShapeError(
                 f"layer {layer.name} shares the weights of {shares}, of which learned is "
-                f"{str(not owner.layer.frozen).lower()}: one tensor is trained or is not"
+                f"{str(owner.layer.learned).lower()}: one tensor is trained or is not"
             )
         return layer.model_copy(update={"learned": owner.layer.learned})
 

@@ -64,7 +64,7 @@ class Node(NamedTuple):
     @property
     def learned_weights(self) -> int:
         """Elements of F that are this layer's own and are trained."""
-        return 0 if self.layer.frozen else self.weights
+        return self.weights if self.layer.learned is True else 0
 
     @property
     def learned_parameters(self) -> int:
@@ -88,7 +88,7 @@ class Node(NamedTuple):
             return True
         if phase == "backward_input":
             return self.signal_to[0]
-        return self.signal_to[1] if len(self.signal_to) > 1 else not self.layer.frozen
+        return self.signal_to[1] if len(self.signal_to) > 1 else self.layer.learned is True
 
     @property
     def macs(self) -> int:

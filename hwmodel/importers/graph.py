@@ -35,7 +35,7 @@ from hwmodel.graph.network import INPUT, MAX_LAYERS
 from hwmodel.importers.samples import BINARY, ROWS, Samples, recognised
 
 __all__ = ["AFFINE", "COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value"]
-__all__ += ["combined", "function_of", "of_one", "pair", "plain", "text", "tokens"]
+__all__ += ["combined", "function_of", "learned_of", "of_one", "pair", "plain", "text", "tokens"]
 
 Dims = tuple[int, ...]
 Elements = tuple[float, ...] | None
@@ -53,6 +53,7 @@ class Constant(NamedTuple):
     learned: bool = False
     elements: Elements | Callable[[], Elements] = None  # where they are few, or what reads them
     bits: int | None = None  # that a quantizer states [bit]
+    frozen: bool = False  # whether it is a parameter that is not trained
 
     @property
     def values(self) -> Elements:
@@ -377,7 +378,18 @@ def as_value(
     operand = of_one(graph, operand, dims)
     shape = (tokens if last else plain)(operand.dims)
     name = operand.key or f"{name}.constant"
-    return graph.put(Source, name, [], operand.dims, shape=shape, learned=operand.learned)
+    learned: bool | str = "frozen" if operand.learned and operand.frozen else operand.learned
+    return graph.put(Source, name, [], operand.dims, shape=shape, learned=learned)
+
+
+def learned_of(parameters: Sequence[Constant]) -> dict[str, Any]:
+    """The field `learned` of a layer with weights and perhaps biases; none where all are trained.
+
+    Weights that are trained with biases that are not count as trained, all of them.
+    """
+    if not parameters or not parameters[0].frozen:
+        return {}
+    return {"learned": False if all(one.frozen for one in parameters) else "biases"}
 
 
 def pair(numbers: Sequence[int], rest: int = 1) -> tuple[int, int]:

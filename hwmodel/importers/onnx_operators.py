@@ -159,10 +159,8 @@ def _shape(call: Call) -> Constant:
 
 
 def _expand(call: Call) -> Operand | None:
-    """Nothing where it is as large already; what repeats elements has no model."""
-    x = call.value
-    grows = call.dims[0] is None or prod(call.dims[0]) != prod(x.known)
-    return None if grows else _same(call)
+    """A view, also where it repeats elements."""
+    return ops.expanded(call.graph, call.name, call.value, call.dims[0])
 
 
 def _concat(call: Call) -> Value:

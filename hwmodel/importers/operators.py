@@ -17,6 +17,7 @@ from hwmodel.graph.layers import (
     AveragePool,
     BatchNorm,
     Concat,
+    Expand,
     GlobalAveragePool,
     LayerNorm,
     MaxPool,
@@ -46,7 +47,14 @@ from hwmodel.importers.products import matmul
 from hwmodel.importers.samples import BINARY, ROWS, UNARY, recognised
 
 __all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
-__all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "may_own"]
+__all__ += [
+    "expanded",
+    "global_pool",
+    "hard_sigmoid",
+    "layer_norm",
+    "layer_norm_of_channels",
+    "may_own",
+]
 __all__ += ["pool", "prelu", "quantized", "reduced", "same", "sliced", "sum_of", "unary"]
 __all__ += ["upsample"]
 
@@ -254,9 +262,11 @@ def _with_constant(
     per_channel = prod(constant.dims) == x.shape[0]
     takes = word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1
     if takes and may_own(graph, constant, graph.layer(x.layer).shares):
-        return graph.owned(constant, _taken_in(graph, x, word or "", dims))
+        return graph.owned(constant, _taken_in(graph, x, word or "", constant, dims))
     if word == "Mul" and (per_channel or prod(constant.dims) == 1):
-        learned = constant.learned and per_channel  # one number for all is part of a formula
+        learned: bool | str = constant.learned and per_channel  # one number is part of a formula
+        if learned and constant.frozen:
+            learned = "frozen"
         return graph.put(Scale, name, [graph.seen(x)], dims, learned=learned)
     if word == "Mul":
         other = as_value(graph, name, constant, dims)
@@ -272,11 +282,16 @@ def may_own(graph: Graph, bias: Operand | None, shares: str | None) -> bool:
     return isinstance(bias, Constant) and shares in (None, graph.owner(bias))
 
 
-def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
+def _taken_in(graph: Graph, x: Value, word: str, constant: Constant, dims: Dims | None) -> Value:
     """The layer before with a bias, or with the factor or shift of a norm."""
     field = graph.open[x.layer].pop(word)
-    if not getattr(graph.layer(x.layer), field):
+    layer = graph.layer(x.layer)
+    if not getattr(layer, field):
         graph.change(x.layer, **{field: True})
+        if field == "affine" and constant.frozen:
+            graph.change(x.layer, learned=False)
+    if field == "bias" and layer.learned is False and not constant.frozen:
+        graph.change(x.layer, learned="biases")
     return Value(dims, x.layer, x.shape)
 
 
@@ -340,6 +355,20 @@ def same(graph: Graph, x: Value, dims: Dims | None) -> Value:
     if dims != x.dims:
         graph.settle(x)
     return Value(dims, x.layer, x.shape, x.form if dims == x.dims else None)
+
+
+def expanded(graph: Graph, name: str, x: Value, dims: Dims | None) -> Value:
+    """Elements repeated along axes; a view, and nothing where there are no more than before."""
+    if dims is None:
+        return graph.uncounted(name, "Expand", [x], dims)
+    times = prod(dims) // prod(x.known)
+    if times <= 1:
+        return same(graph, x, dims)
+    graph.settle(x)
+    C, H, W = x.shape
+    seen = {plain(x.known): plain(dims), tokens(x.known): tokens(dims)}
+    shape = seen.get(x.shape, (times * C, H, W))
+    return graph.put(Expand, name, [x.layer], dims, shape=shape)
 
 
 def upsample(graph: Graph, name: str, x: Value, dims: Dims, interpolation: str | None) -> Value:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import (
@@ -22,6 +23,7 @@ from hwmodel.importers.graph import (
     Operand,
     Value,
     as_value,
+    learned_of,
     pair,
     plain,
     tokens,
@@ -46,12 +48,14 @@ def conv(
     groups: int,
     transposed: bool = False,
     output_padding: Sequence[int] = (),
+    learned: Mapping[str, Any] | None = None,
 ) -> Value:
     """A convolution along one or two axes, or its transpose; along three it has no model.
 
     Args:
         weights: (M, C/g, taps …), of a transposed one (C, M/g, taps …).
         padding: before each axis, then after each.
+        learned: the field of the layer, where it is not as usual.
     """
     axes = len(weights.dims) - 2
     if axes not in (1, 2):
@@ -77,6 +81,8 @@ def conv(
         fields["output_padding"] = pair(output_padding, 0)
     # what goes without saying need not be checked
     fields |= {word: value for word, value in others.items() if value != _USUAL[word]}
+    if learned and fields.get("shares") is None:  # else as the owner's
+        fields |= learned
     kind = ConvTranspose if transposed else Conv
     made = graph.put(kind, name, [graph.seen(x, (C, H, W))], dims, **fields)
     if not bias:
@@ -99,11 +105,15 @@ def linear(
     features: tuple[int, int],
     bias: bool,
     dims: Dims | None,
+    learned: Mapping[str, Any] | None = None,
 ) -> Value:
     """Weights (C, M) times the last axis of `x`, at each of its places."""
     C, M = features
     _see_channels(graph, name, x.known[-1] if x.known else 1, C)
-    fields = {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights)}
+    fields: dict[str, Any] = {} if learned is None else dict(learned)
+    fields |= {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights)}
+    if fields["shares"]:  # it is trained as its owner is
+        fields.pop("learned", None)
     if prod(x.known) == C:
         source = graph.seen(x)
         if graph.shapes[source][2] == 1 < graph.shapes[source][1]:  # looks like a sequence
@@ -121,7 +131,7 @@ def matmul(graph: Graph, name: str, a: Operand, b: Operand, dims: Dims | None) -
     """A matrix product, batched along all axes but the last two, of which one may be a constant."""
     if isinstance(a, Value) and isinstance(b, Constant) and len(b.dims) <= 2:
         M = b.dims[1] if len(b.dims) == 2 else 1
-        return linear(graph, name, a, b, (b.dims[0], M), False, dims)
+        return linear(graph, name, a, b, (b.dims[0], M), False, dims, learned_of([b]))
     if isinstance(b, Value) and isinstance(a, Constant) and len(a.dims) == 2:
         return _weights_first(graph, name, a, b, dims)
     first, second = (as_value(graph, name, operand, dims) for operand in (a, b))
@@ -136,6 +146,8 @@ def _weights_first(graph: Graph, name: str, a: Constant, b: Value, dims: Dims | 
     source = graph.seen(b, (rows, places, 1))
     fields = {"weight_bits": a.bits, "shares": graph.owner(a)}
     fields |= {"features": a.dims[0], "over": "channels"}
+    if not fields["shares"]:
+        fields |= learned_of([a])
     return graph.owned(a, graph.put(Linear, name, [source], dims, **fields))
 
 
@@ -203,4 +215,6 @@ def embedding(graph: Graph, name: str, x: Value, table: Constant, dims: Dims | N
     source = graph.seen(x, (1, prod(x.known), 1))
     shares = graph.owner(table)
     fields = {"vocabulary": table.dims[0], "features": prod(table.dims[1:]), "shares": shares}
+    if shares is None:
+        fields |= learned_of([table])
     return graph.owned(table, graph.put(Embedding, name, [source], dims, **fields))

@@ -332,7 +332,7 @@ class _Run:
     def shared_gradient(self) -> Works:
         """A layer that shares its weights makes a gradient, which is added to the owner's."""
         layer, dF = self.node.layer, self.t.dF.as_(Role.SHARED)
-        if not layer.shares or layer.frozen or not dF.elements:
+        if not layer.shares or layer.learned is not True or not dF.elements:
             return
         if self.nests or any(work.pass_ == WEIGHT for work in layer.work(self.t)):
             yield from read(WEIGHT, dF, times=2, why="its own, and what the others gave")

@@ -18,7 +18,17 @@ from hwmodel.specs.files import Flag, Name, SpecModel
 from hwmodel.work.problem import LoopNest, ProductPass
 from hwmodel.work.work import Tensors, Works
 
-__all__ = ["INPUT", "MAX_EXTENT", "BaseLayer", "Bits", "Pair", "Positive", "Shape", "Sides"]
+__all__ = [
+    "INPUT",
+    "MAX_EXTENT",
+    "BaseLayer",
+    "Bits",
+    "Learned",
+    "Pair",
+    "Positive",
+    "Shape",
+    "Sides",
+]
 __all__ += ["Sliding", "reach"]
 
 Shape = tuple[int, int, int]  # C, H, W of one image [elements]
@@ -58,6 +68,7 @@ def _numbers(longest: int, least: int) -> WithJsonSchema:
 Pair = Annotated[tuple[int, int], BeforeValidator(_pair), _numbers(2, 1)]
 Sides = Annotated[tuple[int, int, int, int], BeforeValidator(_sides), _numbers(4, 0)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_EXTENT)]
+Learned = Flag | Literal["biases", "frozen"]
 Bits = Annotated[int, Field(strict=True, ge=1, le=64)]
 
 
@@ -73,15 +84,16 @@ class BaseLayer(SpecModel):
     shares: Name | None = Field(
         default=None, description="an earlier layer whose weights it uses, stored once"
     )
-    learned: Flag | Literal["frozen"] = Field(
+    learned: Learned = Field(
         default=True,
-        description="false: frozen, its weights and other parameters are used and not trained",
+        description="false: frozen, its weights and other parameters are used and not trained; "
+        "biases: its weights are frozen, its biases are trained",
     )
 
     @property
     def frozen(self) -> bool:
         """Whether no gradient of its weights and other parameters is wanted."""
-        return self.learned is not True
+        return self.learned in (False, "frozen")
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """Shape of the output. Raises: ShapeError."""

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Positive, Shape
+from hwmodel.graph.layers.base import BaseLayer, Learned, Positive, Shape
 from hwmodel.specs.files import Flag
 from hwmodel.work.tensor import Pass, Role
 from hwmodel.work.work import Kind, Operate, Tensors, Works, read, saved, write
@@ -198,7 +198,7 @@ class Scale(BaseLayer):
     """A factor for each channel (the scaling of binary weights or of a branch)."""
 
     kind: Literal["scale"]
-    learned: Flag | Literal["frozen"] = Field(
+    learned: Learned = Field(
         default=True,
         description="false: a constant of the architecture; frozen: parameters, not trained",
     )

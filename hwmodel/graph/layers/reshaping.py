@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import MAX_EXTENT, BaseLayer, Pair, Positive, Shape, Sliding
+from hwmodel.graph.layers.base import MAX_EXTENT, BaseLayer, Learned, Pair, Positive, Shape, Sliding
 from hwmodel.specs.files import Flag, Text, Whole
 from hwmodel.work.tensor import Pass
 from hwmodel.work.work import Operate, Tensors, Works, read, saved, write
@@ -232,7 +232,7 @@ class Source(BaseLayer):
 
     kind: Literal["source"]
     shape: tuple[Positive, Positive, Positive]
-    learned: Flag | Literal["frozen"] = Field(
+    learned: Learned = Field(
         default=False,
         description="position embeddings, a class token; frozen: parameters, not trained",
     )
