@@ -44,5 +44,5 @@ def input_shape(dims: Dims, *, numbers: bool, channels_first: bool) -> Shape:
         channels_first: whether what reads it takes axis 1 for channels.
     """
     if numbers and len(dims) == 2:
-        return 1, dims[1], 1
+        return 1, dims[0] * dims[1], 1
     return tokens(dims) if len(dims) == 3 and not channels_first else plain(dims)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import prod
+from operator import itemgetter
 from re import compile, sub
 from typing import Any, NamedTuple
 
@@ -35,7 +37,17 @@ from hwmodel.graph.network import INPUT, MAX_LAYERS
 from hwmodel.importers.samples import BINARY, ROWS, Samples, recognised
 
 __all__ = ["AFFINE", "COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value"]
-__all__ += ["combined", "function_of", "learned_of", "of_one", "pair", "plain", "text", "tokens"]
+__all__ += [
+    "combined",
+    "frames",
+    "function_of",
+    "learned_of",
+    "of_one",
+    "pair",
+    "plain",
+    "text",
+    "tokens",
+]
 
 Dims = tuple[int, ...]
 Elements = tuple[float, ...] | None
@@ -116,6 +128,13 @@ def plain(dims: Sequence[int]) -> Shape:
         return prod(rest[:-2]), rest[-2], rest[-1]
     C, H, W = (*rest, 1, 1, 1)[:3]
     return C, H, W
+
+
+def frames(dims: Sequence[int], axes: int) -> tuple[int, Shape]:
+    """How many frames dimensions (frames, C, rows and columns …) hold, and (frames x C, H, W)."""
+    number = prod(dims[: -axes - 1])
+    H, W = pair(dims[-axes:])
+    return number, (number * dims[-axes - 1], H, W)
 
 
 def tokens(dims: Sequence[int]) -> Shape:
@@ -339,7 +358,7 @@ def combined(
     names = [graph.seen(value) for value in values]
     shapes = [value.shape for value in values]
     if dims is not None and len(set(shapes)) > 1:
-        fitting = _alike(shapes, values, dims)
+        fitting = _alike(shapes, values, dims) or _grouped(values, dims)
         if fitting is None:
             return graph.uncounted(name, f"{kind.__name__} of unlike shapes", values, dims)
         names = [graph.seen(value, shape) for value, shape in zip(values, fitting, strict=True)]
@@ -367,6 +386,21 @@ def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list
     ]
     chosen = lasts if any(kept) else firsts
     return [shape for shape in chosen if shape is not None]
+
+
+def _grouped(values: Sequence[Value], dims: Dims) -> list[Shape] | None:
+    """The same, axes side by side in one where every value is repeated along them or none is.
+
+    None where more than three are left.
+    """
+    padded = [((1,) * len(dims) + value.known)[-len(dims) :] for value in values]
+    axes = [
+        (tuple(p[at] == length for p in padded), at) for at, length in enumerate(dims) if length > 1
+    ]
+    groups = [[at for _, at in same] for _, same in groupby(axes, key=itemgetter(0))]
+    if len(groups) > 3:
+        return None
+    return [plain((1, *(prod(p[at] for at in group) for group in groups))) for p in padded]
 
 
 def as_value(

@@ -37,6 +37,7 @@ from hwmodel.importers.graph import (
     Value,
     as_value,
     combined,
+    frames,
     function_of,
     of_one,
     pair,
@@ -98,11 +99,14 @@ def batch_norm(
 
 
 def _channels_first(graph: Graph, x: Value) -> str:
-    """A value with axis 1 as channels."""
+    """A value with axis 1 as channels; what axis 0 holds makes further rows."""
     graph.settle(x)
     dims = x.known
     C = dims[1] if len(dims) > 1 else 1
-    return graph.seen(x) if x.shape[0] == C else graph.seen(x, plain((1, C, *dims[2:])))
+    if x.shape[0] == C:
+        return graph.seen(x)
+    _, H, W = plain((1, C, *dims[2:]))
+    return graph.seen(x, (C, prod(x.known) // (C * W), W) if dims[0] > 1 else (C, H, W))
 
 
 def layer_norm(graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool) -> Value:
@@ -168,10 +172,10 @@ def pool(
         padding: before each axis, then after each.
     """
     kind = MaxPool if largest else AveragePool
-    shape = plain(x.known[:4])
     pads = [padding[0], 0, padding[1], 0] if len(kernel) == 1 else list(padding)
     if len(kernel) > 2 or dilated:
         return graph.uncounted(name, kind.__name__, [x], dims)
+    _, shape = frames(x.known, len(kernel))
     if not largest and tuple(kernel) == tuple(x.known[2:]) and not any(pads):
         return graph.put(GlobalAveragePool, name, [graph.seen(x, shape)], dims)
     fields = {
@@ -186,7 +190,8 @@ def pool(
 
 def global_pool(graph: Graph, name: str, x: Value, dims: Dims | None, *, largest: bool) -> Value:
     """The mean, or the largest, of each channel."""
-    return _pooled(graph, name, x, x.known[1:], dims, largest=largest)
+    number, C, *places = x.known
+    return _pooled(graph, name, x, (number * C, *places), dims, largest=largest)
 
 
 def _pooled(

@@ -23,9 +23,9 @@ from hwmodel.importers.graph import (
     Operand,
     Value,
     as_value,
+    frames,
     learned_of,
     pair,
-    plain,
     tokens,
 )
 
@@ -61,7 +61,7 @@ def conv(
     if axes not in (1, 2):
         operator = f"{'ConvTranspose' if transposed else 'Conv'} along {axes} axes"
         return graph.uncounted(name, operator, [x], dims)
-    C, H, W = plain(x.known[:4])
+    number, shape = frames(x.known, axes)
     pads = (padding[0], 0, padding[1], 0) if axes == 1 else tuple(padding)
     fields = {
         "channels": weights.dims[1] * groups if transposed else weights.dims[0],
@@ -72,11 +72,13 @@ def conv(
         "padding": pads,
         "dilation": pair(dilation),
         "groups": groups,
+        "frames": number,
         "bias": bias,
         "weight_bits": weights.bits,
         "shares": graph.owner(weights),
     }
-    _see_channels(graph, name, C, weights.dims[0] if transposed else weights.dims[1] * groups)
+    channels = weights.dims[0] if transposed else weights.dims[1] * groups
+    _see_channels(graph, name, shape[0] // number, channels)
     if transposed and any(output_padding):
         fields["output_padding"] = pair(output_padding, 0)
     # what goes without saying need not be checked
@@ -84,7 +86,7 @@ def conv(
     if learned and fields.get("shares") is None:  # else as the owner's
         fields |= learned
     kind = ConvTranspose if transposed else Conv
-    made = graph.put(kind, name, [graph.seen(x, (C, H, W))], dims, **fields)
+    made = graph.put(kind, name, [graph.seen(x, shape)], dims, **fields)
     if not bias:
         graph.open[made.layer] = {"Add": "bias"}
     return graph.owned(weights, made)

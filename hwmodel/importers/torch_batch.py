@@ -2,8 +2,9 @@
 
 The module is exported once more with a prime for the number of images, one that divides no other
 length. Then every axis that the prime divides is made of the images, whatever views and products
-have made of them. Where something multiplies or normalizes along such an axis, these were no
-images: a module that takes sequences first mixes along dimension 0.
+have made of them. Where something multiplies, normalizes or averages along such an axis or takes
+its places apart, these were no images: a module that takes sequences first does so along
+dimension 0.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def batched(export: Export, inputs: tuple[Any, ...], name: str) -> Batched:
     if len(dims) == 2:  # one sequence
         return Batched(program, 1, marked=False)
     raise ShapeError(
-        f"{name}: multiplies or normalizes along dimension 0 of its input {list(dims)}, so that it "
-        "is no batch, and dimension 1 is none either; give an example of one image"
+        f"{name}: computes along dimension 0 of its input {list(dims)}, so that it is no batch, "
+        "and dimension 1 is none either; give an example of one image"
     )
 
 
@@ -95,7 +96,7 @@ def _exported_with(export: Export, inputs: tuple[Any, ...], axis: int, length: i
 
 
 def _mixes(program: Any, images: int) -> bool:
-    """Whether anything multiplies or normalizes along an axis that is made of the images."""
+    """Whether anything is computed along an axis that is made of the images."""
     return any(
         length % images == 0 for node in _nodes(program) for length in (*_along(node), *_over(node))
     )
@@ -111,6 +112,12 @@ def _attended(program: Any) -> set[int]:
 
 
 _SOFTMAX = frozenset({"softmax", "log_softmax", "_softmax", "_log_softmax"})
+_APART = frozenset(
+    {
+        "amax", "amin", "argmax", "cumsum", "logsumexp", "max", "mean", "min", "select", "std",
+        "sum", "unbind", "var",
+    }
+)  # fmt: skip
 _RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 _WEIGHTED = frozenset({"linear", "mm", "bmm", "matmul", "addmm", "baddbmm"})
 _CONVOLUTIONS = frozenset(
@@ -133,8 +140,17 @@ def _over(node: Any) -> Iterator[int]:
 
 
 def _along(node: Any) -> Iterator[int]:
-    """Lengths that a product sums over; of convolutions also those that its window slides along."""
+    """Lengths that a product sums over, that a window slides along or that an operator reduces.
+
+    Reductions over several axes are left out: statistics of a batch are no sign of sequences.
+    """
     operator = operator_name(node)
+    if operator in _APART:
+        default = 0 if operator in ("select", "unbind") else None
+        axis = _named(node, "dim", default)
+        axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
+        if isinstance(axis, int) and shape_of(node.args[0]):
+            yield shape_of(node.args[0])[axis]
     if operator in _WEIGHTED:
         at = 1 if operator in ("addmm", "baddbmm") else 0
         yield from shape_of(node.args[at])[-1:]
