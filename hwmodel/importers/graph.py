@@ -68,6 +68,11 @@ class Constant(NamedTuple):
     frozen: bool = False  # whether it is a parameter that is not trained
 
     @property
+    def stored(self) -> bool:
+        """Whether it is a parameter: it is learned, or is too narrow for a shape or an index."""
+        return self.learned or (self.bits is not None and self.bits <= 8 and prod(self.dims) > 1)
+
+    @property
     def values(self) -> Elements:
         """The elements, where known."""
         return self.elements() if callable(self.elements) else self.elements
@@ -244,16 +249,37 @@ class Graph:
         return made
 
     def uncounted(
-        self, name: str, operator: str, inputs: Sequence[Operand | None], dims: Dims | None
+        self,
+        name: str,
+        operator: str,
+        inputs: Sequence[Operand | None],
+        dims: Dims | None,
+        *,
+        macs: int | None = None,
+        biases: int = 0,
     ) -> Value:
-        """A layer that has no model; where its shape is not known either, it says so."""
+        """A layer that has no model; where its shape is not known either, it says so.
+
+        Args:
+            inputs: those of its parameters that no layer has yet are its own.
+            macs: multiply-accumulates of one pass, where they are known.
+            biases: further parameters of its own.
+        """
         names = [self.seen(x) for x in inputs if isinstance(x, Value)]
         if not names:
             return self.put(Source, name, [], dims, shape=plain(dims or ()))
         if dims is None:
             operator = f"{operator}, shape unknown"
-        shape = None if dims is None else plain(dims)
-        return self.put(Uncounted, name, names, dims, operator=operator, shape=shape)
+        stored = [x for x in inputs if isinstance(x, Constant) and x.stored]
+        own = {x.key: x for x in stored if self.owner(x) is None}.values()
+        fields: dict[str, Any] = {"shape": None if dims is None else plain(dims)}
+        fields |= {"known_macs": macs, "parameters": biases + sum(prod(x.dims) for x in own)}
+        if own and all(x.frozen for x in own):
+            fields["learned"] = False
+        made = self.put(Uncounted, name, names, dims, operator=operator, **fields)
+        for x in own:
+            self.owned(x, made)
+        return made
 
     # Chains of elementary operators
 

@@ -27,8 +27,19 @@ def convert(call: Call) -> list[Operand]:
 
 
 def _uncounted(call: Call) -> list[Operand]:
+    """Every output is one; the parameters are the first's, and so are products where known.
+
+    Every matrix of a recurrent layer, of which the first axis is the direction, is multiplied once
+    a step.
+    """
     name = call.operator if call.domain in STANDARD else f"{call.domain}.{call.operator}"
-    return [call.graph.uncounted(call.name, name, call.x, dims) for dims in call.dims]
+    macs = None
+    if name in ("GRU", "LSTM", "RNN"):
+        matrices = [m for m in (call.constant(1), call.constant(2)) if m is not None]
+        macs = prod(call.value.known[:-1]) * sum(prod(m.dims) for m in matrices)
+    first = [call.graph.uncounted(call.name, name, call.x, call.dims[0], macs=macs)]
+    rest = [call.graph.uncounted(call.name, name, call.x, dims, macs=0) for dims in call.dims[1:]]
+    return [*first, *rest]
 
 
 def _quantized(call: Call) -> Operand | None:
@@ -154,7 +165,9 @@ def _same(call: Call) -> Operand:
 
 def _shape(call: Call) -> Constant:
     """What is known before anything runs."""
-    dims = call.value.known
+    dims = call.value.dims
+    if dims is None:  # an initial state may be made of it, which needs no more than to be there
+        return Constant((), call.name)
     return Constant((len(dims),), call.name, elements=tuple(map(float, dims)))
 
 

@@ -279,7 +279,7 @@ def _with_constant(
     if word == "Add":
         other = as_value(graph, name, constant, dims)
         return combined(graph, name, Add, [x, other], dims)
-    return graph.uncounted(name, operator, [x], dims)
+    return graph.uncounted(name, operator, [x, constant], dims)
 
 
 def may_own(graph: Graph, bias: Operand | None, shares: str | None) -> bool:

@@ -60,7 +60,10 @@ def conv(
     axes = len(weights.dims) - 2
     if axes not in (1, 2):
         operator = f"{'ConvTranspose' if transposed else 'Conv'} along {axes} axes"
-        return graph.uncounted(name, operator, [x], dims)
+        outs = x.known[-axes:] if transposed else (dims or ())[-axes:]
+        macs = prod(weights.dims) * prod(outs) if outs else None
+        biases = bias * (weights.dims[1] * groups if transposed else weights.dims[0])
+        return graph.uncounted(name, operator, [x, weights], dims, macs=macs, biases=biases)
     number, shape = frames(x.known, axes)
     pads = (padding[0], 0, padding[1], 0) if axes == 1 else tuple(padding)
     fields = {
@@ -167,7 +170,8 @@ def _product(graph: Graph, name: str, a: Value, b: Value, dims: Dims | None) -> 
     if prod(right[:-2]) == 1 and heads > 1:
         heads, L = 1, heads * L
     if prod(right[:-2]) != heads or (dims is not None and prod(dims) != heads * L * M):
-        return graph.uncounted(name, "MatMul of unlike batches", [a, b], dims)
+        macs = None if dims is None else prod(dims) * C
+        return graph.uncounted(name, "MatMul of unlike batches", [a, b], dims, macs=macs)
     graph.settle(a)
     if a.shape == (heads, L, C) and _from_scores(graph, a.layer):
         names = [graph.seen(a), graph.seen(b, (heads * M, C, 1))]

@@ -110,8 +110,31 @@ def convert(ran: Ran) -> list[Operand]:
     if found is None:
         operands = [ran.found.get(node) for node in ran.node.all_input_nodes]
         flat = [o for one in operands for o in (one if isinstance(one, list) else [one])]
-        found = [ran.graph.uncounted(ran.name, ran.operator, flat, dims) for dims in ran.dims]
+        found = _uncounted(ran, flat)
     return [found] if isinstance(found, (Value, Constant)) else list(found)
+
+
+_RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
+
+
+def _uncounted(ran: Ran, operands: Sequence[Operand | None]) -> list[Operand]:
+    """A layer for each result that is taken; parameters and products are those of the first.
+
+    Every matrix of a recurrent layer is multiplied once a step.
+    """
+    macs = None
+    if ran.operator in _RECURRENT:
+        matrices = [o for o in operands if isinstance(o, Constant) and len(o.dims) == 2]
+        macs = prod(ran.value.known[:-1]) * sum(prod(o.dims) for o in matrices)
+    taken = {user.args[1] for user in ran.node.users} if ran.several else {0}
+    made: list[Operand] = []
+    for index, dims in enumerate(ran.dims):
+        if index and index not in taken:
+            made.append(Constant(()))
+            continue
+        known = 0 if index else macs
+        made.append(ran.graph.uncounted(ran.name, ran.operator, operands, dims, macs=known))
+    return made
 
 
 # Convolutions and products
