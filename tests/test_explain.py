@@ -9,14 +9,15 @@ from fractions import Fraction
 from functools import cache
 
 import pytest
+from hwmodel.model.energy import COMPUTE
 
 from hwmodel.errors import HwmodelError
 from hwmodel.importers.load import load_network
-from hwmodel.model.energy import COMPUTE
 from hwmodel.model.evaluate import evaluate
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.tiling.accesses import Mapping
+from hwmodel.vary.paths import replaced_all
 from hwmodel.views.explain.explanation import explanation, explanation_markdown
 from hwmodel.views.explain.steps import TIMES, computed, energy, exact
 from hwmodel.views.loop_nest import loop_nest
@@ -306,15 +307,21 @@ arithmetic:
 """
 MIDDLE = "  - {level: 1, name: SRAM, capacity: 500 B, access_energy: 5 pJ/B, source: me}\n"
 TWO_LEVELS = (MIDDLE, ""), ("level: 2", "level: 1")  # which are searched sooner
-GREEDY = {"search": "level-by-level", "weight_gradient": "signal-as-filters", "optimizer": "sgd"}
+GREEDY = {
+    "counting.search": "level-by-level", "counting.weight_gradient": "signal-as-filters",
+    "extras.optimizer": "sgd",
+}  # fmt: skip
 CHOICES = {
     "paper": ("fp", "paper", {}, ()),
     "paper, Boolean": ("bold", "paper", {}, ()),
     "exact but greedy": ("bold", "full", GREEDY, ()),
     "proved": ("binaryconnect", "full", {}, TWO_LEVELS),
-    "anything held": ("fp", "full", {"stationary": "best", "partial_sum_bits": 24}, TWO_LEVELS),
+    "anything held": (
+        "fp", "full", {"counting.stationary": "best", "widths.partial_sum_bits": 24}, TWO_LEVELS
+    ),
     "padding fetched": (
-        "bold", "full", {"rows": "bounding", "padding": "counted", "optimizer": "momentum"},
+        "bold", "full",
+        {"counting.rows": "bounding", "counting.padding": "counted", "extras.optimizer": "momentum"},
         TWO_LEVELS,
     ),
 }  # fmt: skip
@@ -325,7 +332,7 @@ def test_odd_layers_on_a_narrow_chip_add_up_under_other_choices(tmp_path, choice
     """Cut reductions, ragged tiles, split levels, groups, biases, shared weights, no products."""
     method, preset, changed, levels = CHOICES[choice]
     narrow = written(tmp_path, CHIP, *levels, name="chip.yaml")
-    accounting = load(Accounting, preset).model_copy(update=changed)
+    accounting = replaced_all(load(Accounting, preset), changed)
     network = load_network(written(tmp_path, NET))
     found = evaluate(network, narrow, method, accounting=accounting, batch=2)
     counted = {row.layer for row in found.rows}

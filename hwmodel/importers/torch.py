@@ -34,7 +34,7 @@ __all__ = ["from_torch"]
 
 
 def from_torch(module: Any, example_inputs: Any, *, name: str | None = None) -> Network:
-    """The network of an `nn.Module`, for one image.
+    """Read the network of an `nn.Module`, for one image.
 
     Args:
         example_inputs: a tensor or a tuple of them, as the module takes them. Dimension 0 of the
@@ -76,7 +76,7 @@ def _exported(module: Any, inputs: tuple[Any, ...], name: str) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What torch logs and prints of its own graphs goes nowhere: the error says what is wrong."""
+    """Silence what torch logs and prints of its own graphs; the error says what is wrong."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -99,7 +99,7 @@ class _Walk:
         self.without_gradients = False  # whether what runs now is under torch.no_grad
 
     def network(self) -> Network:
-        """What has been recorded."""
+        """Return the network that was recorded."""
         for node in self.nodes:
             if node.op == "placeholder":
                 self.found[node] = self._placeholder(node)
@@ -173,7 +173,7 @@ class _Walk:
         self.without_gradients = before
 
     def _outputs(self, node: Any) -> None:
-        """See that what the module gives is computed."""
+        """See that the module's outputs are computed."""
         for given in node.all_input_nodes:
             found = self.found.get(given)
             for one in found if isinstance(found, list) else [found]:
@@ -287,7 +287,7 @@ def _stays(operator: str, operands: Sequence[Any]) -> bool:
 
 
 def _called(node: Any) -> str:
-    """The path of the module that it ran in, and the operator where that is not all of it."""
+    """Return the path of the module that a node ran in, with the operator if that ran several."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")
     path = path.split("@")[0]

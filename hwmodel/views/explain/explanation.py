@@ -125,7 +125,7 @@ def _nothing(layer: str, report: Report) -> Section:
             f"Nothing is counted of this layer under method {report.method.name} and accounting "
             f"{report.accounting.name}: it has no rows in the report."
         )
-        if report.accounting.elementwise == "preactivation-words":
+        if report.accounting.extras.elementwise == "preactivation-words":
             text += " Words for batch norm and scaling stand with the layer whose sums they take."
     return Section("Sum", text=text, steps=(Step("energy", result="0", unit=report.unit),))
 

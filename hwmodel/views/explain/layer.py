@@ -67,7 +67,7 @@ def _tensor(
 
 def _width(word: int | str, report: Report) -> str:
     """A width as a rule states it; of a word, what the accounting makes of it."""
-    chosen = getattr(report.accounting, f"{word}_bits", None)
+    chosen = widths.named_widths(report.accounting).get(str(word))
     return (
         str(word) if chosen is None else f"{word} (accounting {report.accounting.name}: {chosen})"
     )

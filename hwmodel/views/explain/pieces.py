@@ -43,12 +43,12 @@ class Tiled:
     @property
     def rule(self) -> RowRule:
         """Which rows of I are counted."""
-        return RowRule(self.accounting.rows, self.accounting.padding)
+        return RowRule(self.accounting.counting.rows, self.accounting.counting.padding)
 
     @cached_property
     def cuts(self) -> list[Cut]:
         """The cut of every level, outermost first, and that of the MACs."""
-        if self.accounting.counting == "exact":
+        if self.accounting.counting.counting == "exact":
             return exact_cuts(self.problem, self.mapping.tiles, self.rule)
         return paper_cuts(self.problem, self.mapping.tiles)
 
@@ -65,7 +65,7 @@ class Tiled:
     @property
     def sum_bits(self) -> int:
         """Width of an unfinished sum [bit]."""
-        return partial_sum_bits(self.problem, self.accounting.partial_sum_bits)
+        return partial_sum_bits(self.problem, self.accounting.widths.partial_sum_bits)
 
     def number(self, index: int) -> str:
         """What `levels[index]` is called in the formulas, where 0 is next to the MACs."""
@@ -147,7 +147,7 @@ def piece_steps(tiled: Tiled) -> Iterator[Step]:
             i, above = tiled.number(index), tiled.number(index - 1)
             before, after = getattr(cuts[index - 1], loop), getattr(cuts[index], loop)
             text = f"pieces of {loop} at level {i}"
-            if tiled.accounting.counting == "paper":
+            if tiled.accounting.counting.counting == "paper":
                 formula = f"#{loop}({i}) = #{loop}({above}) ceil({loop}({above}) / {loop}({i}))"
                 numbers = times(before, f"ceil({outer} / {inner})")
             else:
@@ -171,7 +171,7 @@ def row_steps(tiled: Tiled) -> Iterator[Step]:
 
     A level whose blocks are as long as those of the level above loads the same, and has no step.
     """
-    make = _exact_rows if tiled.accounting.counting == "exact" else _paper_rows
+    make = _exact_rows if tiled.accounting.counting.counting == "exact" else _paper_rows
     for height, width in zip(*(make(tiled, axis) for axis in _axes(tiled.problem)), strict=True):
         if height[2:] == width[2:]:
             yield height._replace(text=f"{height.text}; columns alike")

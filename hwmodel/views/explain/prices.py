@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from hwmodel.model.prices import LOGIC_OF_INT32_ADD, OperationKind, price
 from hwmodel.specs.accounting import Accounting, RelativePrice
@@ -63,7 +62,7 @@ class _Prices:
 
     def __init__(self, hardware: Hardware, accounting: Accounting) -> None:
         self.hardware, self.accounting = hardware, accounting
-        self.full_bits = accounting.full_precision_bits
+        self.full_bits = accounting.widths.full_precision_bits
         self.mac = exact(self.price("mac", self.full_bits))
 
     def price(self, kind: OperationKind, bits: int) -> float:
@@ -82,21 +81,21 @@ class _Prices:
         if kind == "logic":
             yield from self._logic()
         elif kind == "special":
-            share = exact(accounting.special_function_macs)
+            share = exact(accounting.prices.special_function_macs)
             yield self._step(
                 kind,
                 bits,
                 f"special_function_macs {TIMES} MAC",
                 f"{share} {TIMES} {self.mac}",
-                self._choice("special_function_macs"),
+                self._choice("special_function_macs", self.accounting.prices.special_function_macs),
             )
-        elif kind == "add" and accounting.addition_price == "operation-of-mac":
+        elif kind == "add" and accounting.prices.addition_price == "operation-of-mac":
             yield self._step(
                 kind,
                 bits,
                 "MAC / operations in it",
                 f"{self.mac} / {whole.operations}",
-                self._choice("addition_price"),
+                self._choice("addition_price", self.accounting.prices.addition_price),
             )
         elif own := self.hardware.price(kind, bits):
             yield self._own(own, kind, bits)
@@ -110,10 +109,10 @@ class _Prices:
 
     def _logic(self) -> Iterator[Step]:
         """One Boolean operation: a share of a MAC, the chip's own, or part of an addition."""
-        share = self.accounting.logic_price_macs
+        share = self.accounting.prices.logic_price_macs
         if share is not None:
             numbers = f"{exact(share)} {TIMES} {self.mac}"
-            source = self._choice("logic_price_macs")
+            source = self._choice("logic_price_macs", self.accounting.prices.logic_price_macs)
             yield self._step("logic", 1, f"logic_price_macs {TIMES} MAC", numbers, source)
         elif own := self.hardware.price("logic", 1):
             yield self._own(own, "logic", 1)
@@ -140,11 +139,10 @@ class _Prices:
 
     def _relative(self, kind: str, bits: int) -> RelativePrice | None:
         wanted = (kind, bits)
-        entries = self.accounting.relative_prices
+        entries = self.accounting.prices.relative_prices
         return next((e for e in entries if (e.operation, e.bits) == wanted), None)
 
-    def _choice(self, field: str) -> str:
-        chosen: Any = getattr(self.accounting, field)
+    def _choice(self, field: str, chosen: object) -> str:
         return f"accounting {self.accounting.name}, {field}: {chosen}"
 
     def _step(

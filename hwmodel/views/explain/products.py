@@ -190,7 +190,7 @@ class _Boundary:
                 f"that find none there, T = {self.leaving:,}, as often as a sum goes on",
                 "|O| (S - T)", again, fetched, source=_ACCESSES,
             )  # fmt: skip
-        if left and self.tiled.accounting.counting == "paper" and self.index:
+        if left and self.tiled.accounting.counting.counting == "paper" and self.index:
             text = f"{tensor}, unfinished sums written to {row.level}: as many as come back"
             yield computed(text, "|O| (S - T)", again, left, source=_ACCESSES)
         elif left:
@@ -254,7 +254,7 @@ def _each(arithmetic: str, work: Product, node: Node, report: Report) -> tuple[s
         bits = report.edges[node.layer.name].signal_bits
         text = f"to accumulate a {bits}-bit signal takes 2b - 1 Boolean operations"
         return " (2b - 1)", f" {TIMES} (2 {TIMES} {bits} - 1)", text
-    if arithmetic == "logic" and report.accounting.boolean_price == "adder":
+    if arithmetic == "logic" and report.accounting.counting.boolean_price == "adder":
         n = work.problem.extent
         terms = n.C * n.HF * n.WF
         bits = terms.bit_length()

@@ -56,12 +56,15 @@ def _text(part: tuple[str, str], streams: Sequence[Stream], report: Report) -> s
             "the sum over the images; a sharer's is added to that of the weights' owner."
         )
     if part[0] == "update":
-        return f"A step of the optimizer, accounting {accounting.name}: {accounting.optimizer}."
-    if accounting.elementwise == "streamed":
+        return (
+            f"A step of the optimizer, accounting {accounting.name}: {accounting.extras.optimizer}."
+        )
+    if accounting.extras.elementwise == "streamed":
         return "A tensor passes through every level between the outermost memory and the operators."
     return (
-        f"Accounting {accounting.name}: preactivation_words {accounting.preactivation_words} of "
-        f"{accounting.full_precision_bits} bit, in the outermost memory alone."
+        f"Accounting {accounting.name}: preactivation_words "
+        f"{accounting.extras.preactivation_words} of {accounting.widths.full_precision_bits} bit, "
+        "in the outermost memory alone."
     )
 
 
@@ -168,7 +171,7 @@ class _Moved(NamedTuple):
         layer, measured = self.node.layer, self.report.measured
         found = measured.of(layer.name, layer.kind) if measured else None
         if found is None or found.flip_rate is None:
-            return self.report.accounting.flip_rate
+            return self.report.accounting.extras.flip_rate
         return found.flip_rate
 
     def _energy(self, number: int, row: Row) -> Step:
