@@ -263,3 +263,23 @@ def test_a_teacher_adds_its_forward_pass_where_it_is_asked_for():
     teacher = evaluate("resnet34", "ascend", "fp", accounting="full", batch=N, mode="inference")
     assert taught.energy == pytest.approx(alone.energy + teacher.energy, rel=1e-12)
     assert {row.layer.split(":")[0] for row in merged(taught)[len(merged(alone)) :]} == {"resnet34"}
+
+
+def test_a_max_pool_keeps_the_index_of_the_largest_and_not_what_it_was():
+    """Of 2 x 2 elements an index has 2 bit: 4 x 4 x 4 of them an image, written, then read."""
+    pool = {"name": "pool", "kind": "max-pool", "kernel": 2}
+    layers = [{"name": "conv", "kind": "conv", "channels": 4, "kernel": 3, "padding": 1}, pool]
+    values = {"version": 1, "name": "net", "title": "t", "input": [3, 8, 8], "layers": layers}
+    layers.append({"name": "last", "kind": "linear", "features": 2})
+    pooled = validate(Network, values, "net")
+
+    def index(mode="training", net=pooled):
+        report = evaluate(net, "ascend", "fp", accounting=FULL, batch=N, mode=mode)
+        kept = [e for e in report.ledger.entries if (e.layer, e.tensor) == ("pool", "index")]
+        return {(e.pass_, e.direction, e.count) for e in kept if e.memory == "L3"}
+
+    bits = 2 * N * 4 * 4 * 4
+    assert index() == {("forward", "write", bits), ("backward_input", "read", bits)}
+    assert index("inference") == set()
+    unlearned = validate(Network, values | {"layers": layers[1:]}, "net")
+    assert index(net=unlearned) == set()  # no signal comes back to the image

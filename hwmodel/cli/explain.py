@@ -24,11 +24,11 @@ def explain(
     if output is not None and output.suffix.lower() != ".md":
         raise HwmodelError(f"--output {output}: an explanation is written to a .md file")
     from hwmodel.rerun.question import question
-    from hwmodel.views.explain.explanation import explanation, explanation_markdown
+    from hwmodel.views.explain.explanation import explanation
 
     asked = question(options)
-    report, phase = asked.report(), options.pass_.replace("-", "_") or None
-    text = explanation_markdown(explanation(report, options.layer, phase))
+    report, pass_ = asked.report(), options.pass_.replace("-", "_") or None
+    text = explanation(report, options.layer, pass_)
     text += f"\nMade by {asked.provenance()}\n"
     if output is not None:
         handed(text, output)

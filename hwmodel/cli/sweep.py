@@ -71,6 +71,9 @@ def _cores() -> int:
     return min(os.cpu_count() or 1, MAX_JOBS)
 
 
+MOST_LOOKED_AT = 100_000  # points that a dry run looks at one by one, to count tilings
+
+
 def _say_what(planned: Plan) -> None:
     """What a run would do."""
     from hwmodel.vary.sweep.part import columns, searches
@@ -84,11 +87,10 @@ def _say_what(planned: Plan) -> None:
             "drawn, and kept by the constraints" if planned.file.sample else "keep the constraints"
         )
         typer.echo(f"{planned.grid:,} points of the grid, of which {how}:")
-    different = searches(planned, points)
-    typer.echo(
-        f"{len(points):,} points in {len(cut(points)):,} parts; {different:,} different tilings "
-        "to be searched"
-    )
+    parts = f"{len(points):,} points in {len(cut(points)):,} parts"
+    few = len(points) <= MOST_LOOKED_AT
+    tilings = f"; {searches(planned, points):,} different tilings to be searched" if few else ""
+    typer.echo(parts + tilings)
     typer.echo(f"columns: {', '.join(columns(planned))}")
 
 

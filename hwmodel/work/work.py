@@ -134,13 +134,14 @@ class Optimizer(NamedTuple):
 
     states: tuple[str, ...]  # remembered beside the weight
     macs: int
-    specials: int  # roots and divisions
+    specials: int = 0  # roots and divisions
+    adds: int = 0  # in full precision
 
 
 OPTIMIZERS: dict[str, Optimizer] = {
-    "sgd": Optimizer((), 1, 0),
-    "momentum": Optimizer(("momentum",), 2, 0),
-    "adam": Optimizer(("m", "v"), 6, 2),
+    "sgd": Optimizer((), 1),
+    "momentum": Optimizer(("momentum",), 2),
+    "adam": Optimizer(("m", "v"), 6, specials=2, adds=1),
 }
 
 
@@ -151,8 +152,8 @@ def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
 
     Args:
         full: bits of a full-precision word.
-    Source: Kingma and Ba, Adam, 2015, algorithm 1: six multiply-adds, a root and a division
-        (docs/model.md section 6).
+    Source: Kingma and Ba, Adam, 2015, algorithm 1: six multiply-adds, the addition of epsilon, a
+        root and a division (docs/model.md section 6).
     """
     step = OPTIMIZERS[rule]
     narrow = F.bits < full
@@ -160,20 +161,26 @@ def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
     moved += [F.as_(Role.MOMENT, full, name=f"{state}({F.name})") for state in step.states]
     yield from read(UPDATE, dF, *moved)
     yield Operate(UPDATE, "mac", F, step.macs, why=f"multiply-adds of a step of {rule}")
+    yield Operate(UPDATE, "add", F, step.adds, tuple(moved), f"additions of {rule}")
     yield Operate(UPDATE, "special", F, step.specials, why=f"roots and divisions of {rule}")
     yield from write(UPDATE, *moved)
-    yield from write(UPDATE, *([F] if narrow else []))
+    yield from write(UPDATE, *([F] if narrow else []), why="the narrow copy, made of the latent")
 
 
-def boolean_step(F: Tensor, dF: Tensor, accumulator_bits: int, flip_rate: float) -> Works:
-    """Add the vote to the accumulator, compare that, and write the weights that flip.
+def boolean_step(F: Tensor, dF: Tensor, accumulator_bits: Factor, flips: Factor) -> Works:
+    """The vote is added to the accumulator, which is compared; the weights that flip are written.
 
+    Args:
+        accumulator_bits: width of the accumulator [bit], and who states it.
+        flips: share of the weights that flip in an iteration, and who states it.
     Source: BOLD, algorithm "Boolean optimizer". An addition or a comparison of b bit is 2b - 1
         Boolean operations (docs/model.md section 5).
     """
-    accumulator = F.as_(Role.ACCUMULATOR, accumulator_bits)
-    yield from read(UPDATE, dF.as_(Role.VOTE), accumulator, F)
+    accumulator = F.as_(Role.ACCUMULATOR, int(accumulator_bits.value))
+    why = f"{accumulator_bits.name} {accumulator_bits.why}"
+    yield from read(UPDATE, dF.as_(Role.VOTE))
+    yield from read(UPDATE, accumulator, why=why)
+    yield from read(UPDATE, F)
     yield Operate(UPDATE, "logic", F, 2, (accumulator,), "an addition and a comparison")
-    yield from write(UPDATE, accumulator)
-    share = Factor("flip rate", flip_rate, "share of the weights that flip in an iteration")
-    yield from write(UPDATE, replace(F, shape=(share, *F.shape)))
+    yield from write(UPDATE, accumulator, why=why)
+    yield from write(UPDATE, replace(F, shape=(flips, *F.shape)), why="the weights that flip")
