@@ -106,7 +106,7 @@ class Wiring:
         role: str | None = None,
     ) -> str:
         """A fully connected layer, over everything or over the channels of a token."""
-        over = "channels" if tokens else "all"
+        over = "channels" if tokens else None
         fields = {"name": name, "kind": "linear", "inputs": (x,), "role": role, "over": over}
         return self.put(Linear.model_validate(fields | {"features": features, "bias": bias}))
 
