@@ -55,7 +55,7 @@ def planned(points: int) -> Plan:
         "method": ("fp", "bold"),
         "batch": batches,
         "axes": (
-            {"accounting.boolean_signal_bits": widths},
+            {"accounting.widths.boolean_signal_bits": widths},
             {"hardware.levels.L1.capacity": {"times": FACTORS[:sizes]}},
             {"hardware.levels.L2.capacity": {"times": FACTORS[:sizes]}},
             {

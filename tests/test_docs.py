@@ -21,7 +21,7 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 # A field that only files of a kind have.
-KINDS = {"levels": "hardware", "tensors": "method", "input": "network", "counting": "accounting"}
+KINDS = {"levels": "hardware", "tensors": "method", "input": "network", "based_on": "accounting"}
 
 
 def blocks(text, language):

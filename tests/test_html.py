@@ -18,6 +18,7 @@ from hwmodel.views.html import derivation as derivations
 from hwmodel.views.html import page as module
 from hwmodel.views.html.page import page
 from tests.page import number, parsed, rows
+from tests.rows import merged
 from tests.specs import CHIP, METHOD
 from tests.specs import written as file
 
@@ -262,7 +263,7 @@ def test_the_page_can_be_read_without_seeing_it():
 def hostile(line):
     """A line whose layers, titles and sources are called what no file may call them."""
     report = line.report
-    rows_ = tuple(row._replace(layer=HOSTILE, tensor=HOSTILE) for row in report.rows)
+    rows_ = tuple(row._replace(layer=HOSTILE, tensor=HOSTILE) for row in merged(report))
     tilings = tuple((replace(work, layer=HOSTILE), tiling) for work, tiling in report.tilings)
     network = report.network.model_copy(update={"title": HOSTILE, "sources": {"x": HOSTILE}})
     changes = {"rows": rows_, "tilings": tilings, "network": network, "not_counted": (HOSTILE,)}

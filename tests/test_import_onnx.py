@@ -14,6 +14,7 @@ from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.graph.layers import Scale
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import evaluate
+from tests.rows import merged
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper  # noqa: E402
@@ -443,7 +444,7 @@ def test_quantizers_set_widths(tmp_path):
     view, found = from_onnx(path).nodes()
     assert (view.layer.kind, view.layer.bits) == ("reshape", 8)
     assert (found.layer.weight_bits, found.layer.bits, found.input_bits) == (4, 8, (8,))
-    rows = evaluate(path, "ascend", "as-stated", mode="inference").rows
+    rows = merged(evaluate(path, "ascend", "as-stated", mode="inference"))
     top = {row.tensor: row.bits / row.accesses for row in rows if row.level == "L3"}
     assert top == {"I": 8, "F": 4, "O": 8}
 

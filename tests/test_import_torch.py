@@ -14,6 +14,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 from hwmodel.importers.torch import from_torch  # noqa: E402
+from tests.rows import merged  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -100,7 +101,7 @@ def test_resnet18_takes_the_zoo_s_energy_layer_by_layer(tmp_path, accounting):
     def energies(network):
         report = evaluate(network, "ascend", "fp", accounting=accounting)
         order = {}
-        for row in report.rows:
+        for row in merged(report):
             order[row.layer] = order.get(row.layer, 0.0) + row.energy
         return list(order.values())
 

@@ -35,7 +35,7 @@ hardware: [ascend, v100]
 method: [fp, bold]
 accounting: [paper, full]
 axes:
-  - {accounting.boolean_signal_bits: [1, 8]}
+  - {accounting.widths.boolean_signal_bits: [1, 8]}
   - {hardware.levels.L1.capacity: [2 KiB, 8 bit, 1 MiB]}
   - {hardware.arithmetic.mac.32: {times: [0.1, 0.5, 0.7, 0.9, 1, 2, 3, 4]}}
 """

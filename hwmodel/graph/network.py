@@ -59,7 +59,7 @@ class Network(NamedSpec):
     @field_validator("layers", mode="after")
     @classmethod
     def _shortest(cls, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
-        """An input that is the layer before goes without saying, so that equal graphs are equal."""
+        """Drop an input that is the layer before, so that equal graphs are equal."""
         befores = [INPUT, *(layer.name for layer in layers)]
         return tuple(
             layer.model_copy(update={"inputs": None}) if layer.inputs == (before,) else layer
@@ -67,7 +67,7 @@ class Network(NamedSpec):
         )
 
     def nodes(self, omitted: frozenset[str] = frozenset()) -> tuple[Node, ...]:
-        """Every layer at its place; layers of the `omitted` kinds are as if not there.
+        """Return every layer at its place; layers of the `omitted` kinds are skipped.
 
         A layer with a role has its own reason to be there, and stays.
 
@@ -125,7 +125,7 @@ class Network(NamedSpec):
 
 @dataclass
 class _Walk:
-    """What is known of a network's layers on the way from the first to the last."""
+    """The layers placed so far, on the way from the first to the last."""
 
     omitted: frozenset[str]  # kinds of layers that are as if not there
     shapes: dict[str, Shape]
@@ -176,7 +176,7 @@ class _Walk:
 
 
 class Repeat(SpecModel):
-    """The same layers several times over.
+    """A list of layers that is repeated several times.
 
     In round k (from `first`) a layer of the list is called `<name>.<k>.<its name>`. As an input,
     the name of a layer of the list means that of the same round, `before` what stands before the
@@ -198,7 +198,7 @@ class Repeat(SpecModel):
         return layers
 
     def rounds(self, before: str) -> Iterator[Layer]:
-        """The layers one by one; `before` is the layer before the list."""
+        """Yield the layers one by one; `before` is the layer before the list."""
         own = {layer.name for layer in self.layers}
         for k in range(self.first, self.first + self.repeat):
             known = {name: f"{self.name}.{k}.{name}" for name in own} | {BEFORE: before}
@@ -208,7 +208,7 @@ class Repeat(SpecModel):
 
 
 def renamed(layer: Layer, names: Mapping[str, str]) -> Layer:
-    """The same layer, its name and the names it refers to replaced where `names` knows them."""
+    """Rename a layer and the layers that it refers to, where `names` knows them."""
     new = {"name": names.get(layer.name, layer.name)}
     inputs = layer.inputs and tuple(names.get(name, name) for name in layer.inputs)
     shares = layer.shares and names.get(layer.shares, layer.shares)
@@ -216,7 +216,7 @@ def renamed(layer: Layer, names: Mapping[str, str]) -> Layer:
 
 
 def _entry(value: Any) -> str:
-    """Which of the two an entry of a network file is."""
+    """Tell a layer from a repeated list, by its fields."""
     repeats = "repeat" in value if isinstance(value, dict) else isinstance(value, Repeat)
     return "repeated list" if repeats else "one layer"
 
@@ -228,7 +228,7 @@ Entry = Annotated[
 
 
 class NetworkFile(NamedSpec):
-    """A network as a file says it."""
+    """A network file: layers, some of them in repeated lists."""
 
     KIND: ClassVar[str] = Network.KIND
     FOLDER: ClassVar[str] = Network.FOLDER
@@ -237,7 +237,7 @@ class NetworkFile(NamedSpec):
     layers: tuple[Entry, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
     def network(self) -> Network:
-        """With every repeated list written out. Raises: SpecError where that is too long."""
+        """Write every repeated list out. Raises: SpecError where the network gets too long."""
         lengths = [e.repeat * len(e.layers) if isinstance(e, Repeat) else 1 for e in self.layers]
         if sum(lengths) > MAX_LAYERS:
             raise SpecError(f"{self.name}: {sum(lengths):,} layers; at most {MAX_LAYERS:,}")
@@ -249,7 +249,7 @@ class NetworkFile(NamedSpec):
         return Network(**fields | {"layers": tuple(layers)})
 
     def way_to(self, place: int) -> tuple[str | int, ...]:
-        """The way in the file to the layer that stands at `place` once lists are written out."""
+        """Return the way in the file to the layer at `place`, counted with lists written out."""
         for number, entry in enumerate(self.layers):
             length = entry.repeat * len(entry.layers) if isinstance(entry, Repeat) else 1
             if place < length:

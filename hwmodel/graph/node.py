@@ -1,4 +1,4 @@
-"""A layer at its place in a network, and what follows from what stands before and behind it."""
+"""A layer at its place in a network: its inputs, its shapes, the layers that take its output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Node(NamedTuple):
 
     @property
     def learns(self) -> bool:
-        """Whether it or something before it is learned: its output has a loss signal."""
+        """Whether this layer or one before it is learned, so that its output has a loss signal."""
         layer, shapes = self.layer, self.input_shapes
         return bool(any(self.signal_to) or layer.weights(shapes) or layer.other_parameters(shapes))
 
@@ -49,7 +49,7 @@ class Node(NamedTuple):
 
     @property
     def taken(self) -> Counter[int]:
-        """How many elements of one image's output are taken by so many layers; slices take parts.
+        """Elements of one image's output by the number of layers that take them; slices take parts.
 
         The number of takers -> elements.
         """
@@ -67,7 +67,7 @@ class Node(NamedTuple):
 
 
 def _covered(length: int, parts: Sequence[tuple[int, int]]) -> Counter[int]:
-    """How many places along an axis lie in so many of the parts, each from start to stop - 1."""
+    """Count the places along an axis by the number of parts (start to stop - 1) that cover them."""
     ends = sorted([(start, 1) for start, _ in parts] + [(stop, -1) for _, stop in parts])
     found: Counter[int] = Counter()
     depth = before = 0

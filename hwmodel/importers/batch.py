@@ -1,4 +1,4 @@
-"""The batch, which is in every tensor of a source's graph and in none of a network here."""
+"""Takes the batch out of a source's tensors: a network here is of one image."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["input_shape", "of_one_image"]
 
 
 def of_one_image(dims: Sequence[int], images: int, what: str) -> Dims:
-    """Dimensions with `images` taken out of one: the first, one as long, or one that they divide.
+    """Take `images` out of one dimension: the first, one as long, or one that they divide.
 
     Raises: ShapeError where there is none; `what` begins the message.
     """
@@ -31,11 +31,11 @@ def of_one_image(dims: Sequence[int], images: int, what: str) -> Dims:
 
 
 def input_shape(dims: Dims, *, numbers: bool, channels_first: bool) -> Shape:
-    """(C, H, W) of an input: images and signals (C, ...), sequences (tokens, D), token numbers.
+    """Return (C, H, W) of an input: images, signals (C, ...), sequences (tokens, D), token numbers.
 
     Args:
         numbers: whether its elements are whole numbers, which are looked up in a table.
-        channels_first: whether what reads it takes axis 1 for channels.
+        channels_first: whether its first reader takes axis 1 for channels.
     """
     if numbers and len(dims) == 2:
         return 1, dims[1], 1

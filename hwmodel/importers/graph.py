@@ -109,7 +109,7 @@ Operand = Value | Constant
 
 
 def plain(dims: Sequence[int]) -> Shape:
-    """(C, H, W) of dimensions with the channels first: all but the last two make up C."""
+    """Return (C, H, W) of dimensions with channels first: all but the last two make up C."""
     rest = tuple(dims[1:] if dims and dims[0] == 1 else dims)
     if len(rest) > 3:
         return prod(rest[:-2]), rest[-2], rest[-1]
@@ -118,7 +118,7 @@ def plain(dims: Sequence[int]) -> Shape:
 
 
 def tokens(dims: Sequence[int]) -> Shape:
-    """(C, H, W) of dimensions with the features last: (tokens, D) is (D, tokens, 1)."""
+    """Return (C, H, W) of dimensions with features last: (tokens, D) is (D, tokens, 1)."""
     rest = tuple(dims[1:-1] if dims and dims[0] == 1 and len(dims) > 1 else dims[:-1])
     D = dims[-1] if dims else 1
     return (D, *plain((1, *rest))[:2]) if len(rest) < 3 else (D, prod(rest[:-1]), rest[-1])
@@ -147,7 +147,7 @@ class Graph:
         dims: Dims | None,
         **fields: Any,
     ) -> Value:
-        """Add a layer; the value it gives. Raises: ShapeError, also where `dims` disagree."""
+        """Add a layer and return its value. Raises: ShapeError, also where `dims` disagree."""
         name, inputs = self.unused(name), tuple(inputs)
         last = self.layers[-1].name if self.layers else INPUT
         if inputs and inputs != (last,):  # which goes without saying
@@ -179,7 +179,7 @@ class Graph:
         del self.shapes[name], self._index[name], self._taken[name]
 
     def unused(self, name: str) -> str:
-        """`name` in letters that a network file allows, with a number where it is taken."""
+        """Return `name` in letters that a network file allows, with a number where it is taken."""
         name = text(name)
         if not _PROPER.fullmatch(name):
             name = sub(r"[^A-Za-z0-9_.+-]+", ".", name).strip("._+-")
@@ -196,11 +196,11 @@ class Graph:
         self.layers[at] = self.layers[at].model_copy(update=fields)
 
     def layer(self, name: str) -> Any:
-        """A layer by name; None for the network's input."""
+        """Return a layer by its name; None for the network's input."""
         return self.layers[self._index[name]] if name in self._index else None
 
     def seen(self, value: Value, shape: Shape | None = None) -> str:
-        """The layer whose output holds the elements of `value` in `shape`, by default its own."""
+        """Return the layer whose output is `value` in `shape`; by default in its own shape."""
         self.settle(value)
         if shape is None or shape == value.shape:
             return value.layer
@@ -214,11 +214,11 @@ class Graph:
         return self._views[key]
 
     def owner(self, weights: Constant) -> str | None:
-        """The layer that has these weights already."""
+        """Return the layer that has these weights already, if one does."""
         return self._owners.get(weights.key)
 
     def owned(self, weights: Constant, made: Value) -> Value:
-        """A layer's value, once the layer is known to have these weights."""
+        """Note that a layer has these weights; return the layer's value."""
         if weights.key:
             self._owners.setdefault(weights.key, made.layer)
         return made
@@ -226,7 +226,7 @@ class Graph:
     def uncounted(
         self, name: str, operator: str, inputs: Sequence[Operand | None], dims: Dims | None
     ) -> Value:
-        """A layer that has no model; where its shape is not known either, it says so."""
+        """Add a layer without a model; its operator says so if its shape is not known either."""
         names = [self.seen(x) for x in inputs if isinstance(x, Value)]
         if not names:
             return self.put(Source, name, [], dims, shape=plain(dims or ()))
@@ -245,7 +245,7 @@ class Graph:
         function: Callable[..., Samples],
         dims: Dims | None,
     ) -> Value | None:
-        """The value of an elementary operator on functions of one base; None where it is none."""
+        """Return the pending value of an operator on functions of one base, if there is one."""
         forms = [self._open_form(part) for part in parts]
         length = 1 + sum(form.length if form else 0 for form in forms)
         if length > LONGEST:
@@ -265,7 +265,7 @@ class Graph:
         return Value(dims, "", base.shape, form)
 
     def _open_form(self, part: Value) -> _Form | None:
-        """The chain that goes on at `part`; a known function that several take ends there."""
+        """Return the chain that goes on at `part`; a function that several take ends it."""
         if part.form and part.readers > 1 and recognised(part.form.samples):
             self.settle(part)
             part.form = None
@@ -296,7 +296,7 @@ class Graph:
         return self.put(Activation, form.name, [base], dims, function=function)
 
     def _settle_last(self, value: Value, form: _Form) -> None:
-        """The last operator of a chain by itself, after whatever it takes."""
+        """Add a chain's last operator by itself, after all that it takes."""
         for part in form.parts:
             self.settle(part)
         kind = COMBINED.get(form.operator)
@@ -321,20 +321,20 @@ class Graph:
 
 
 def of_one(graph: Graph, constant: Constant, dims: Dims | None) -> Constant:
-    """A constant that was repeated for every image, once; of fewer axes than `dims` it was not."""
+    """Take the images out of a constant, if it has as many axes as `dims` and repeats for each."""
     repeated = constant.dims[:1] == (graph.images,) and len(constant.dims) >= len(dims or (1, 1))
     return constant._replace(dims=(1, *constant.dims[1:])) if repeated else constant
 
 
 def text(name: str | bytes) -> str:
-    """A name; one that is no UTF-8 comes as bytes."""
+    """Return a name as text; one that is no UTF-8 comes as bytes."""
     return name if isinstance(name, str) else name.decode("utf-8", "replace")
 
 
 def combined(
     graph: Graph, name: str, kind: type[BaseLayer], values: Sequence[Value], dims: Dims | None
 ) -> Value:
-    """A sum or product of values, brought to shapes that fit where they differ."""
+    """Add a layer that combines values, reshaped where their shapes do not fit."""
     names = [graph.seen(value) for value in values]
     shapes = [value.shape for value in values]
     if dims is not None and len(set(shapes)) > 1:
@@ -346,7 +346,7 @@ def combined(
 
 
 def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list[Shape] | None:
-    """Shapes in which values of different dimensions can be combined to `dims`.
+    """Find shapes in which values of different dimensions can be combined to `dims`.
 
     Axes are aligned at the end, as broadcasting has it; channels are first or last, whichever
     leaves the largest value as it is.
@@ -371,7 +371,7 @@ def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list
 def as_value(
     graph: Graph, name: str, operand: Operand, dims: Dims | None = None, *, last: bool = False
 ) -> Value:
-    """An operand; a constant becomes a tensor of its own, for what has `dims`."""
+    """Return an operand as a value; a constant becomes a layer `source` that fits `dims`."""
     if isinstance(operand, Value):
         return operand
     operand = of_one(graph, operand, dims)
@@ -381,7 +381,7 @@ def as_value(
 
 
 def pair(numbers: Sequence[int], rest: int = 1) -> tuple[int, int]:
-    """For rows and columns; of one axis, the columns are `rest`."""
+    """Return numbers for rows and columns; if there is one axis, columns get `rest`."""
     return (numbers[0], numbers[1]) if len(numbers) > 1 else (numbers[0], rest)
 
 
@@ -392,6 +392,6 @@ def _silent() -> Any:
 
 
 def function_of(operator: str, number: float, *, first: bool) -> Callable[[Samples], Samples]:
-    """A binary operator with one operand a number; `first` where the value is the first."""
+    """Make a function of a binary operator and a number; `first` if the value comes first."""
     both = BINARY[operator]
     return (lambda x: both(x, number)) if first else (lambda x: both(number, x))

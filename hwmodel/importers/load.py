@@ -1,4 +1,4 @@
-"""The network behind a word: a bundled name, a YAML file, an ONNX file, or a network itself."""
+"""Loads a network: by a bundled name, from a YAML or ONNX file, or as it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["load_network"]
 def load_network(
     what: str | Path | Network, input_shapes: Mapping[str, Sequence[int]] | None = None
 ) -> Network:
-    """The network behind a bundled name, a path to a YAML or ONNX file, or a network itself.
+    """Return the network of a bundled name or of a YAML or ONNX file; or a network as it is.
 
     Args:
         input_shapes: of an ONNX file's inputs that leave dimensions open.
@@ -43,7 +43,7 @@ def load_network(
 
 
 def _read(path: Path) -> Network:
-    """The network of a YAML file; what is wrong with its graph is told with the line."""
+    """Read the network of a YAML file; an error in its graph names the line."""
     values = read_yaml(path)
     file = validate(NetworkFile, values, path)
     network = file.network()
@@ -59,7 +59,7 @@ def _read(path: Path) -> Network:
 
 
 def _as_in_the_list(said: str, file: NetworkFile, way: Sequence[str | int]) -> str:
-    """What is said of a layer's input, with the nearest name of the repeated list that it is in.
+    """Reword an error about a layer's input with the names of the repeated list that it is in.
 
     Written out, its layers have longer names, and `before` is gone.
     """

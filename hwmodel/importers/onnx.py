@@ -31,7 +31,7 @@ LARGEST = 2**31 - 1  # B; what a protocol buffer can hold
 
 
 def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None = None) -> Network:
-    """The network of an ONNX file, for one image.
+    """Read the network of an ONNX file, for one image.
 
     Args:
         input_shapes: dimensions of inputs by name, where the file leaves them open. An open first
@@ -62,7 +62,7 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
 
 
 def _stated(shapes: Mapping[str, Sequence[int]] | None) -> dict[str, Sequence[int]]:
-    """Shapes as they are given to a function. Raises: HwmodelError."""
+    """Check the shapes that a caller gives. Raises: HwmodelError."""
     if shapes is None:
         return {}
     rule = "a mapping of names to dimensions, as {'images': (1, 3, 224, 224)}"
@@ -75,7 +75,7 @@ def _stated(shapes: Mapping[str, Sequence[int]] | None) -> dict[str, Sequence[in
 
 
 def input_shapes(stated: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Shapes from words like "images=1,3,224,224". Raises: SpecError.
+    """Read shapes from words like "images=1,3,224,224". Raises: SpecError.
 
     >>> input_shapes(["x=1,3,224,224"])
     {'x': (1, 3, 224, 224)}
@@ -101,7 +101,7 @@ def _package() -> Any:
 
 
 def _model(path: Path) -> Any:
-    """The file as a message, without large weights. Raises: SpecError."""
+    """Parse the file without its large weights. Raises: SpecError."""
     onnx = _package()
     from google.protobuf.message import DecodeError
 
@@ -164,7 +164,7 @@ def _stand_in(nodes: Sequence[Node]) -> None:
 
 
 def _as_they_were(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
-    """Nodes without the identities that stood in for others; constants are what they became."""
+    """Put nodes back that identities stood in for; nodes that became constants stay so."""
     return [
         old if old.domain not in STANDARD and new.operator != "Constant" else new
         for new, old in zip(nodes, before, strict=True)
@@ -210,7 +210,7 @@ def _bind(given: Any, where: str, shape: Sequence[int], symbols: dict[str, int])
 
 
 def _see_closed(given: Any, where: str, symbols: Mapping[str, int]) -> None:
-    """The batch is 1 where it is open; anything else that is open has to be stated."""
+    """Set an open batch to 1; refuse any other open dimension that is not stated."""
     if not given.type.HasField("tensor_type"):
         raise ShapeError(f"{where}: input {given.name} is no tensor, but a sequence or a map")
     tensor = given.type.tensor_type

@@ -22,7 +22,7 @@ FEW = 64  # elements that are read
 
 
 def stored(tensor: Any, where: str, name: str) -> Constant:
-    """A tensor of the file; the elements of short ones, if they are there.
+    """Read a tensor of the file: its dimensions and width, and its elements if they are few.
 
     Args:
         where: what a message about it begins with.
@@ -51,7 +51,7 @@ def _elements(tensor: Any) -> Elements:
 
 
 def of_node(attributes: Sequence[Any], where: str, name: str) -> Constant:
-    """What a node Constant holds."""
+    """Read the tensor of a node Constant."""
     for attribute in attributes:
         if attribute.HasField("t"):
             return stored(attribute.t, f"{where}: tensor {name}", name)

@@ -1,4 +1,4 @@
-"""What the graph of an ONNX file holds, each field read once.
+"""Contents of an ONNX file's graph, each field read once.
 
 A field of a message that is read from Python costs a good part of a microsecond, and a list of
 names costs it once for each; so the fields that are asked for often become plain lists first.
@@ -51,7 +51,7 @@ def contents_of(graph: Any) -> Contents:
 
 
 def _taken(node: Any) -> list[str]:
-    """Every tensor that a node takes: a branch or a body may take any that is in sight."""
+    """List all tensors that a node takes; graphs within it may take any that is in sight."""
     inputs: list[str] = node.input[:]
     if node.op_type not in _WITH_GRAPHS and node.domain in STANDARD:
         return inputs
@@ -61,7 +61,7 @@ def _taken(node: Any) -> list[str]:
 
 
 def _from_around(graph: Any) -> list[str]:
-    """Tensors that a graph within a node takes and does not make."""
+    """List the tensors that a graph within a node takes and does not make."""
     made = {one.name for one in (*graph.input, *graph.initializer)}
     made |= {one.values.name for one in graph.sparse_initializer}
     made.update(chain.from_iterable(node.output for node in graph.node))
@@ -70,7 +70,7 @@ def _from_around(graph: Any) -> list[str]:
 
 
 class TensorType(NamedTuple):
-    """What is known of a tensor before anything runs."""
+    """Element type and dimensions of a tensor, as far as the file states them."""
 
     dims: Dims  # 0 where a length is open
     element: int  # number of the type of an element

@@ -1,4 +1,4 @@
-"""The nodes of an ONNX graph in turn: every tensor's name leads to a value or a constant."""
+"""Reads the nodes of an ONNX graph in turn into layers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Reader:
         self._inputs(contents.inputs)
 
     def _inputs(self, inputs: Sequence[Any]) -> None:
-        """The network's input is the first; the others are sources."""
+        """Take the first input as the network's, the others as layers `source`."""
         first_readers = _first_readers(self.nodes, {given.name for given in inputs})
         first = inputs[0].type.tensor_type
         self.graph.images = first.shape.dim[0].dim_value if len(first.shape.dim) > 1 else 1
@@ -123,7 +123,7 @@ class Reader:
         return True
 
     def _converted(self, call: Call) -> list[Operand]:
-        """What a node gives. Raises: ShapeError, SpecError; they name the node."""
+        """Return a node's outputs. Raises: ShapeError, SpecError; they name the node."""
         try:
             return convert(call)
         except ShapeError as error:
@@ -137,7 +137,7 @@ class Reader:
             ) from None
 
     def _operand(self, name: str) -> Operand | None:
-        """What a name stands for, of those that have been given."""
+        """Return the value or constant that a name stands for, if it has been given."""
         if name in self.tensors:
             return self.tensors[name]
         if name in self.stored:
@@ -150,7 +150,7 @@ class Reader:
         return self.tensors[name]
 
     def _dims(self, name: str) -> Dims | None:
-        """Dimensions of a tensor for one image; None where the file leaves them to the data."""
+        """Return a tensor's dimensions for one image; None where the data decide them."""
         found = self.types.get(name)
         if found is None or not found.known:
             if found is not None and found.wrong:
@@ -164,7 +164,7 @@ class Reader:
         return of_one_image(dims, images, f"{self.where}: tensor {name}")
 
     def _fold(self, node: Node, operands: Sequence[Operand | None]) -> None:
-        """A node of constants gives constants: a reshaped or dequantized weight is a weight."""
+        """Take in a node of constants, which gives constants: a reshaped weight is a weight."""
         if node.operator == "Constant":
             for name in node.outputs:
                 self.tensors[name] = of_node(node.message.attribute, self.where, name)
@@ -180,7 +180,7 @@ class Reader:
             self.tensors[name] = _made_of(parts, node.operator, made) if parts else made
 
     def network(self, name: str) -> Network:
-        """What the nodes make. The graph's outputs, and values that nobody takes, are computed."""
+        """Return the network of all nodes; see that outputs and unused values are computed."""
         for node in self.nodes:
             self._read(node)
         for key, tensor in list(self.tensors.items()):
@@ -199,7 +199,7 @@ class Reader:
 
 
 def _made_of(parts: Sequence[Constant], operator: str, made: Constant) -> Constant:
-    """A constant that stands for the only learned part of it, as wide as the first that is."""
+    """Return the constant that a node makes; it is its only learned part if that is all of it."""
     keys = {part.key: prod(part.dims) for part in parts if part.learned}
     whole = len(keys) == 1 and [prod(made.dims)] == list(keys.values())
     key = next(iter(keys)) if whole else made.key  # a part of it is stored by itself
@@ -213,7 +213,7 @@ def _made_of(parts: Sequence[Constant], operator: str, made: Constant) -> Consta
 
 
 def _called(node: Node) -> str:
-    """A node's name, for people: "/layer1/layer1.0/conv1/Conv" is layer1.0.conv1."""
+    """Shorten a node's name for people: "/layer1/layer1.0/conv1/Conv" is layer1.0.conv1."""
     name = text(node.message.name or next((o for o in node.outputs if o), node.operator))
     if "/" not in name:
         return name
@@ -234,7 +234,7 @@ _OF_ELEMENTS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Squeeze": 1, "
 
 
 def _first_readers(nodes: Sequence[Node], names: set[str]) -> dict[str, Node]:
-    """The first node that takes each of the tensors."""
+    """Find the first node that takes each of the tensors."""
     found: dict[str, Node] = {}
     for node in nodes:
         for name in names.intersection(node.inputs):
@@ -245,7 +245,7 @@ def _first_readers(nodes: Sequence[Node], names: set[str]) -> dict[str, Node]:
 
 
 def _input_shape(dims: Dims, element: int, reader: Node | None) -> Shape:
-    """(C, H, W) of an input: what its first reader takes for channels."""
+    """Return (C, H, W) of an input, with the channels that its first reader takes."""
     if reader is not None and reader.operator == "Transpose" and len(dims) == 4:
         stated = (tuple(a.ints) for a in reader.message.attribute if a.name == "perm")
         order = next(stated, (0, 3, 2, 1))

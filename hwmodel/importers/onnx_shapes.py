@@ -51,7 +51,7 @@ def with_computed_shapes(model: Any, where: str) -> Any:
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """At most `SPARE` bytes more for this process meanwhile, where the system can bound it."""
+    """Bound this process to `SPARE` more bytes meanwhile, where the system can."""
     try:
         import resource
 
@@ -73,7 +73,7 @@ def _bounded() -> Iterator[None]:
 
 
 def _run_shapes(graph: Any) -> bool:
-    """Where shapes are unknown, make constants of operators on shapes; whether there are any."""
+    """Make constants of operators on shapes where shapes are unknown; say whether any was made."""
     shapes = {info.name: info.type.tensor_type for info in (*graph.value_info, *graph.output)}
     unknown = [n for n in graph.node if not all(_closed(shapes.get(o)) for o in n.output if o)]
     if not unknown:
@@ -129,7 +129,7 @@ _OF_SIZE = {"ConstantOfShape": 0, "Expand": 1}  # operators that grow, and the o
 
 
 def _result(node: Any, values: dict[str, Any], shapes: dict[str, Any]) -> Any:
-    """What an operator on known whole numbers gives; None where it is none, or gives much."""
+    """Run an operator on known whole numbers; None where it is none, or gives much."""
     import numpy as np
 
     first = shapes.get(node.input[0]) if node.input else None
@@ -169,7 +169,7 @@ def _small(node: Any, values: dict[str, Any]) -> bool:
 
 
 def _become_constant(node: Any, result: Any) -> None:
-    """Names stay as they are: in a damaged file they may be no text."""
+    """Turn a node into a constant; its names stay, which in a damaged file may be no text."""
     from onnx import AttributeProto, numpy_helper
 
     del node.input[:], node.attribute[:]

@@ -1,4 +1,4 @@
-"""What operators are here: convolutions, products, norms and the rest, as layers of a `Graph`.
+"""Operators as layers of a `Graph`: convolutions, products, norms and the rest.
 
 Every function takes the graph, the name of the layer, its operands, and the dimensions that the
 source's graph states for the result, and gives the value. Axes count from the batch, which is 0.
@@ -59,7 +59,7 @@ def gemm_of_values(
     dims: Dims | None,
     transposed: tuple[int, int],
 ) -> Value:
-    """A product of matrices of which the second is no constant, and what is added to it."""
+    """Add a product of matrices, the second no constant, and a sum with its bias."""
     a, b = (
         _turned(operand, turn)
         for operand, turn in zip(operands, transposed, strict=True)
@@ -72,7 +72,7 @@ def gemm_of_values(
 
 
 def _turned(operand: Operand, turn: int) -> Operand:
-    """A matrix transposed: only its dimensions change."""
+    """Transpose a matrix: only its dimensions change."""
     if not turn:
         return operand
     if isinstance(operand, Constant):
@@ -83,14 +83,14 @@ def _turned(operand: Operand, turn: int) -> Operand:
 def batch_norm(
     graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool = True
 ) -> Value:
-    """Batch norm of axis 1; a factor and a shift for each channel after it are its own."""
+    """Add a batch norm of axis 1; a factor and a shift for each channel after it become its own."""
     made = graph.put(BatchNorm, name, [_channels_first(graph, x)], dims, affine=affine)
     graph.open[made.layer] = dict(AFFINE)
     return made
 
 
 def _channels_first(graph: Graph, x: Value) -> str:
-    """A value with axis 1 as channels."""
+    """Return the layer of a value with axis 1 as channels."""
     graph.settle(x)
     dims = x.known
     C = dims[1] if len(dims) > 1 else 1
@@ -98,19 +98,19 @@ def _channels_first(graph: Graph, x: Value) -> str:
 
 
 def layer_norm(graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool) -> Value:
-    """Layer norm of the last axis."""
+    """Add a layer norm of the last axis."""
     return graph.put(LayerNorm, name, [graph.seen(x, tokens(x.known))], dims, affine=affine)
 
 
 def layer_norm_of_channels(
     graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool = True
 ) -> Value:
-    """Group or instance norm: as much work and as many parameters as a layer norm of axis 1."""
+    """Add a group or instance norm, whose work and parameters are a layer norm's of axis 1."""
     return graph.put(LayerNorm, name, [_channels_first(graph, x)], dims, affine=affine)
 
 
 def clipped(graph: Graph, name: str, x: Value, low: float, high: float, dims: Dims | None) -> Value:
-    """Elements within bounds, as part of a chain or by itself: ReLU, ReLU6, hard tanh."""
+    """Bound elements, as part of a chain or by itself: ReLU, ReLU6, hard tanh."""
     if low == 0 and high == float("inf"):
         return activation(graph, name, x, "relu", dims)
     found = graph.pending(name, "Clip", [x], lambda y: np.clip(y, low, high), dims)
@@ -121,7 +121,7 @@ def clipped(graph: Graph, name: str, x: Value, low: float, high: float, dims: Di
 
 
 def hard_sigmoid(graph: Graph, name: str, x: Value, slope: float, dims: Dims | None) -> Value:
-    """clip(slope x + 1/2, 0, 1)."""
+    """Add clip(slope x + 1/2, 0, 1)."""
     function = lambda y: np.clip(slope * y + 0.5, 0, 1)  # noqa: E731
     found = graph.pending(name, "HardSigmoid", [x], function, dims)
     assert found is not None  # one part has one base
@@ -129,12 +129,12 @@ def hard_sigmoid(graph: Graph, name: str, x: Value, slope: float, dims: Dims | N
 
 
 def activation(graph: Graph, name: str, x: Value, function: str, dims: Dims | None) -> Value:
-    """A function of each element (or of rows of elements: softmax)."""
+    """Add a function of each element (or of rows of elements: softmax)."""
     return graph.put(Activation, name, [graph.seen(x)], dims, function=function)
 
 
 def prelu(graph: Graph, name: str, x: Value, slopes: Operand | None, dims: Dims | None) -> Value:
-    """Slopes below 0 that are learned, one for each channel or one for all."""
+    """Add a PReLU, with one learned slope for each channel or one for all."""
     of_all = isinstance(slopes, Constant) and prod(slopes.dims) == 1
     fields = {"per_channel": False} if of_all else {}
     source = graph.seen(x) if of_all else _channels_first(graph, x)
@@ -154,7 +154,7 @@ def pool(
     partial: bool = False,
     dilated: bool = False,
 ) -> Value:
-    """A pool along one or two axes; what slides otherwise than here has no model.
+    """Add a pool along one or two axes; windows of other kinds have no model.
 
     Args:
         padding: before each axis, then after each.
@@ -177,14 +177,14 @@ def pool(
 
 
 def global_pool(graph: Graph, name: str, x: Value, dims: Dims | None, *, largest: bool) -> Value:
-    """The mean, or the largest, of each channel."""
+    """Add a pool of each whole channel: its mean, or its largest element."""
     return _pooled(graph, name, x, x.known[1:], dims, largest=largest)
 
 
 def _pooled(
     graph: Graph, name: str, x: Value, seen: Dims, dims: Dims | None, *, largest: bool
 ) -> Value:
-    """The same of a tensor seen as channels, rows and columns."""
+    """Add a pool of a tensor seen as channels, rows and columns."""
     shape = plain((1, *seen))
     if largest:
         kernel = (shape[1], shape[2])
@@ -195,7 +195,7 @@ def _pooled(
 def reduced(
     graph: Graph, name: str, x: Value, axes: Sequence[int], dims: Dims | None, *, largest: bool
 ) -> Value | None:
-    """A mean or a maximum over all axes but the channels: they stand first, or last as of tokens.
+    """Add a mean or maximum over all axes but the channels, which stand first, or last (tokens).
 
     None over other axes.
     """
@@ -210,7 +210,7 @@ def reduced(
 
 
 def unary(graph: Graph, name: str, operator: str, x: Value, dims: Dims | None) -> Value:
-    """An elementary operator that may be part of a longer chain."""
+    """Take an elementary operator of one operand, which may be part of a longer chain."""
     found = graph.pending(name, operator, [x], UNARY[operator], dims)
     assert found is not None  # one part has one base
     return found
@@ -219,7 +219,7 @@ def unary(graph: Graph, name: str, operator: str, x: Value, dims: Dims | None) -
 def binary(
     graph: Graph, name: str, operator: str, a: Operand, b: Operand, dims: Dims | None
 ) -> Value:
-    """Add, Sub, Mul, Div, Pow … of two operands, one of which may be a constant."""
+    """Take Add, Sub, Mul, Div, Pow … of two operands, one of which may be a constant."""
     if isinstance(a, Value) and isinstance(b, Value):
         return _ofpair(graph, name, operator, a, b, dims)
     value, constant = (a, b) if isinstance(a, Value) else (b, a)
@@ -247,7 +247,7 @@ _TO_CHANNELS = {"Add": "Add", "Sub": "Add", "Mul": "Mul", "Div": "Mul"}  # as a 
 def _with_constant(
     graph: Graph, name: str, operator: str, x: Value, constant: Constant, dims: Dims | None
 ) -> Value:
-    """A tensor of constants added or multiplied: part of the layer before where it can be."""
+    """Add or multiply a tensor of constants, as a part of the layer before where possible."""
     graph.settle(x)
     constant = of_one(graph, constant, dims)
     word = _TO_CHANNELS.get(operator)
@@ -273,7 +273,7 @@ def may_own(graph: Graph, bias: Operand | None, shares: str | None) -> bool:
 
 
 def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
-    """The layer before with a bias, or with the factor or shift of a norm."""
+    """Give the layer before a bias, or a norm its factor or shift."""
     field = graph.open[x.layer].pop(word)
     if not getattr(graph.layer(x.layer), field):
         graph.change(x.layer, **{field: True})
@@ -281,14 +281,14 @@ def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
 
 
 def sum_of(graph: Graph, name: str, values: Sequence[Operand], dims: Dims | None) -> Value:
-    """The sum of several tensors."""
+    """Add a sum of several tensors."""
     return combined(graph, name, Add, [as_value(graph, name, v, dims) for v in values], dims)
 
 
 def concat(
     graph: Graph, name: str, operands: Sequence[Operand], axis: int, dims: Dims | None
 ) -> Value:
-    """Tensors one after the other along any axis."""
+    """Join tensors along any axis."""
     values = [x for x in operands if isinstance(x, Value)]
     if len(values) < len(operands):  # constants become tensors of the same kind
         last = any(x.shape == tokens(x.known) for x in values)
@@ -311,7 +311,7 @@ def concat(
 
 
 def sliced(graph: Graph, name: str, x: Value, axis: int, start: int, dims: Dims | None) -> Value:
-    """A contiguous part of one axis, from `start`; a view.
+    """Add a view of a contiguous part of one axis, from `start`.
 
     Channels or rows are cut where the axis is one of them, or an axis that channels were split by.
     """
@@ -336,14 +336,14 @@ def sliced(graph: Graph, name: str, x: Value, axis: int, start: int, dims: Dims 
 
 
 def same(graph: Graph, x: Value, dims: Dims | None) -> Value:
-    """The same elements with other dimensions; a chain goes on where they are not."""
+    """Return the value with other dimensions; a pending chain goes on if they stay as they are."""
     if dims != x.dims:
         graph.settle(x)
     return Value(dims, x.layer, x.shape, x.form if dims == x.dims else None)
 
 
 def upsample(graph: Graph, name: str, x: Value, dims: Dims, interpolation: str | None) -> Value:
-    """Rows and columns to another size; None is an interpolation that has no model."""
+    """Resize rows and columns; an interpolation of None has no model."""
     if interpolation is None or len(dims) not in (3, 4) or prod(dims[:2]) != prod(x.known[:2]):
         return graph.uncounted(name, "Resize", [x], dims)
     shape = plain(x.known)
@@ -353,7 +353,7 @@ def upsample(graph: Graph, name: str, x: Value, dims: Dims, interpolation: str |
 
 
 def quantized(graph: Graph, name: str, x: Operand, bits: int | None, dims: Dims | None) -> Operand:
-    """The same tensor, `bits` wide: its layer says so."""
+    """Note on the tensor's layer that the tensor is `bits` wide."""
     if isinstance(x, Constant):
         return x._replace(bits=bits if bits is not None else x.bits)
     graph.settle(x)

@@ -47,7 +47,7 @@ def conv(
     transposed: bool = False,
     output_padding: Sequence[int] = (),
 ) -> Value:
-    """A convolution along one or two axes, or its transpose; along three it has no model.
+    """Add a convolution along one or two axes, or its transpose; along three it has no model.
 
     Args:
         weights: (M, C/g, taps …), of a transposed one (C, M/g, taps …).
@@ -100,7 +100,7 @@ def linear(
     bias: bool,
     dims: Dims | None,
 ) -> Value:
-    """Weights (C, M) times the last axis of `x`, at each of its places."""
+    """Add a product of weights (C, M) with the last axis of `x`, at each of its places."""
     C, M = features
     _see_channels(graph, name, x.known[-1] if x.known else 1, C)
     fields = {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights)}
@@ -116,7 +116,7 @@ def linear(
 
 
 def matmul(graph: Graph, name: str, a: Operand, b: Operand, dims: Dims | None) -> Value:
-    """A matrix product, batched along all axes but the last two, of which one may be a constant."""
+    """Add a matrix product, batched along all axes but the last two; one may be a constant."""
     if isinstance(a, Value) and isinstance(b, Constant) and len(b.dims) <= 2:
         M = b.dims[1] if len(b.dims) == 2 else 1
         return linear(graph, name, a, b, (b.dims[0], M), False, dims)
@@ -127,7 +127,7 @@ def matmul(graph: Graph, name: str, a: Operand, b: Operand, dims: Dims | None) -
 
 
 def _weights_first(graph: Graph, name: str, a: Constant, b: Value, dims: Dims | None) -> Value:
-    """W X: the rows of X are the channels, its columns the places."""
+    """Add a product W X, in which the rows of X are channels and its columns places."""
     rows = b.known[-2] if len(b.known) > 1 else b.known[0]
     places = prod(b.known) // rows
     _see_channels(graph, name, rows, a.dims[1])
@@ -138,7 +138,7 @@ def _weights_first(graph: Graph, name: str, a: Constant, b: Value, dims: Dims | 
 
 
 def _product(graph: Graph, name: str, a: Value, b: Value, dims: Dims | None) -> Value:
-    """Activations times activations, as the two products of attention are.
+    """Add a product of two activations, as attention has two of.
 
     A (heads, L, C) with C the scores' S is taken for the weights of a context where it comes from
     scores; any other product for scores. Both are the same loops.
@@ -161,7 +161,7 @@ def _product(graph: Graph, name: str, a: Value, b: Value, dims: Dims | None) -> 
 
 
 def _matrix(dims: Dims, column: int) -> Dims:
-    """Dimensions of at least two axes; a vector is a row, or a column."""
+    """Return dimensions of at least two axes; a vector is a row, or a column."""
     if len(dims) > 1:
         return dims
     return (dims[0], 1) if column else (1, dims[0])
@@ -182,7 +182,7 @@ def _from_scores(graph: Graph, layer: str) -> bool:
 def attention(
     graph: Graph, name: str, qkv: tuple[Value, Value, Value], heads: int, dims: Dims | None
 ) -> Value:
-    """Scores, softmax and context; the mask and the constant factor are left out.
+    """Add scores, softmax and context; the mask and the constant factor are left out.
 
     Queries, keys and values are (N, heads, L, D / heads) or (N, L, D).
     """
@@ -197,7 +197,7 @@ def attention(
 
 
 def embedding(graph: Graph, name: str, x: Value, table: Constant, dims: Dims | None) -> Value:
-    """Rows of a table by number."""
+    """Add a lookup of rows of a table by number."""
     source = graph.seen(x, (1, prod(x.known), 1))
     shares = graph.owner(table)
     fields = {"vocabulary": table.dims[0], "features": prod(table.dims[1:]), "shares": shares}

@@ -26,7 +26,7 @@ __all__ = ["from_torch"]
 
 
 def from_torch(module: Any, example_inputs: Any, *, name: str | None = None) -> Network:
-    """The network of an `nn.Module`, for one image.
+    """Read the network of an `nn.Module`, for one image.
 
     Args:
         example_inputs: a tensor or a tuple of them, as the module takes them; dimension 0 of the
@@ -67,7 +67,7 @@ def _exported(module: Any, inputs: tuple[Any, ...], name: str) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What torch logs and prints of its own graphs goes nowhere: the error says what is wrong."""
+    """Silence what torch logs and prints of its own graphs; the error says what is wrong."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -93,7 +93,7 @@ class _Walk:
         self.graph.images = _images(self.inputs[0])
 
     def network(self) -> Network:
-        """What has been recorded."""
+        """Return the network that was recorded."""
         for node in self.nodes:
             if node.op == "placeholder":
                 self.found[node] = self._placeholder(node)
@@ -118,7 +118,7 @@ class _Walk:
         )
 
     def _outputs(self, node: Any) -> None:
-        """See that what the module gives is computed."""
+        """See that the module's outputs are computed."""
         for given in node.all_input_nodes:
             found = self.found.get(given)
             for one in found if isinstance(found, list) else [found]:
@@ -184,7 +184,7 @@ class _Walk:
 
 
 def _images(node: Any) -> int:
-    """The batch: dimension 0 of the first input, if it has one."""
+    """Return the batch, dimension 0 of the first input, if it has one."""
     dims = node.meta["val"].shape
     first = next((_operator_name(user) for user in node.users), "")
     spatial = {"conv1d": 1, "conv2d": 2, "conv_transpose1d": 1, "conv_transpose2d": 2}.get(first)
@@ -193,7 +193,7 @@ def _images(node: Any) -> int:
 
 
 def _operator_name(node: Any) -> str:
-    """conv2d of "aten.conv2d.default", getitem of the built-in."""
+    """Return an operator's name: conv2d of "aten.conv2d.default", getitem of the built-in."""
     target = node.target
     packet = getattr(target, "overloadpacket", None)
     if packet is None:
@@ -203,7 +203,7 @@ def _operator_name(node: Any) -> str:
 
 
 def _called(node: Any) -> str:
-    """The path of the module that it ran in, and the operator where that is not all of it."""
+    """Return the path of the module that a node ran in, with the operator if that ran several."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")
     path = path.split("@")[0]
@@ -215,7 +215,7 @@ def _called(node: Any) -> str:
 
 
 def _folded(node: Any, value: Any, operands: Sequence[Any]) -> Any:
-    """What is made of constants alone is constant; made of one parameter, it is that one."""
+    """Return the constant that a node makes of constants; one parameter stays that parameter."""
     if isinstance(value, (tuple, list)):
         return [
             Constant(tuple(getattr(v, "shape", ())), f"{node.name}.{i}")

@@ -1,4 +1,4 @@
-"""ATen operators, one small function each: a table from an operator's name to what it is here."""
+"""ATen operators, one small function each, in a table from an operator's name to its function."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Result = Value | Constant | Sequence[Operand]
 
 
 def convert(ran: Ran) -> list[Operand]:
-    """What an operator gives; one without a model is uncounted."""
+    """Return an operator's outputs; an operator without a model is uncounted."""
     function = _TABLE.get(ran.operator)
     found = function(ran) if function else None
     if found is None:
@@ -113,7 +113,7 @@ def _conv(ran: Ran) -> Value:
 
 
 def _padding(ran: Ran, taps: Sequence[int], dilation: Sequence[int]) -> list[int]:
-    """Before every axis, then after; "same" puts the odd one after."""
+    """Return the padding before every axis, then after; "same" puts the odd one after."""
     word = ran.argument("padding", 0)
     if isinstance(word, str):
         spans = [d * (k - 1) if word == "same" else 0 for k, d in zip(taps, dilation, strict=True)]
@@ -244,7 +244,7 @@ def _pool(ran: Ran) -> Result | None:
 
 
 def _adaptive(ran: Ran) -> Value | None:
-    """To one place a global pool; to more, windows side by side where they divide the axes."""
+    """Convert an adaptive pool: to one place a global one, else windows that divide the axes."""
     x, largest = ran.value, "max" in ran.operator
     ins, outs = x.known[2:], ran.known()[2:]
     if set(outs) == {1}:
@@ -261,7 +261,7 @@ def _adaptive(ran: Ran) -> Value | None:
 
 
 def _mean(ran: Ran) -> Value | None:
-    """Over rows and columns, or tokens, a global pool; over the last axis part of a norm."""
+    """Convert a mean: over places a global pool, over the last axis part of a norm."""
     x, axes = ran.value, ran.argument("dim")
     rank = len(x.known)
     axes = tuple(sorted(a % rank for a in (axes if isinstance(axes, list) else [axes or 0])))
@@ -294,7 +294,7 @@ def _cat(ran: Ran) -> Value:
 
 
 def _parts(ran: Ran) -> list[Operand]:
-    """Slices side by side, one for each part."""
+    """Convert a split to slices side by side, one for each part."""
     x = ran.value
     axis = ran.argument("dim", 0) % len(x.known)
     start, parts = 0, []

@@ -63,7 +63,7 @@ class Comparison(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """What a method's trace says of accuracy, beside its line; None where it has no trace."""
+    """The accuracy and steps of a method's trace, beside its line; None where it has no trace."""
 
     trace_accuracy_percent: float | None  # at the end of the run, on the test images
     target_accuracy_percent: float | None
@@ -72,7 +72,7 @@ class Reached(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """One line that is asked for: what is evaluated, against what, and what was published."""
+    """One line that is asked for: its inputs, its baseline, and its published figure."""
 
     network: Network
     method: Method
@@ -92,7 +92,7 @@ def compare(
     mode: Mode = "training",
     traces: Sequence[Trace] = (),
 ) -> Iterator[Comparison]:
-    """Lines in the order given, chip by chip, accounting by accounting, method by method.
+    """Yield lines in the order given: by chip, by accounting, by method.
 
     Everything is loaded before the first line is computed.
 
@@ -126,7 +126,7 @@ def compare(
 def _loaded(
     kind: type[Spec], name: str, given: str | Path | Spec | Sequence[str | Path | Spec]
 ) -> list[Spec]:
-    """Specs of a name, path or value, or of several. Raises: HwmodelError."""
+    """Load a spec of a name, path or value, or several. Raises: HwmodelError."""
     if isinstance(given, (str, Path, kind)):
         return [load(kind, given)]
     rule = f"a name, a path, a {kind.__name__}, or a list of them"
@@ -134,7 +134,7 @@ def _loaded(
 
 
 def _by_method(traces: Sequence[Trace]) -> dict[str, Trace]:
-    """Traces by the method that they are of. Raises: HwmodelError where two are of one."""
+    """Index traces by method. Raises: HwmodelError where two are of one."""
     found: dict[str, Trace] = {}
     for trace in several("traces", traces, "a list of Traces"):
         expect(Trace, "traces", trace, "a Trace, as read_trace gives it")
@@ -147,7 +147,7 @@ def _by_method(traces: Sequence[Trace]) -> dict[str, Trace]:
 def reached(
     lines: Sequence[Comparison], traces: Sequence[Trace], target: float | None
 ) -> list[Reached]:
-    """For each line what the trace of its method reached.
+    """Return for each line the accuracy that its method's trace reached, and its energy.
 
     Args:
         target: accuracy that must be reached [share]; by default the lowest of the runs' ends, so
@@ -183,7 +183,7 @@ def _cell(
 def published_percent(
     network: Network, method: Method, chip: Hardware, reference: Method, batch: int, mode: Mode
 ) -> float | None:
-    """The source's percentage of the baseline, which is of the bundled things and of no others.
+    """Return the published percentage of the baseline; only bundled specs have one.
 
     The source states no batch; its figures are set beside iterations of one image.
     """
@@ -214,7 +214,7 @@ def reproduce(
     accounting: Sequence[str | Path | Accounting] = ("paper", "full"),
     batch: SupportsIndex = 1,
 ) -> Iterator[Comparison]:
-    """A published table row by row, on its chips, against its baseline.
+    """Compute a published table row by row, on its chips, against its baseline.
 
     Raises: NameUnknown; HwmodelError for arguments of another kind.
     """
@@ -266,7 +266,7 @@ def _lines(
 
 
 def line_of(report: Report, whole: float | None, source: float | None = None) -> Comparison:
-    """A report as a line of a comparison.
+    """Make a line of a comparison of a report.
 
     Args:
         whole: energy of the baseline [the report's unit]; None or 0: there is no percentage.

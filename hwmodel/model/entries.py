@@ -1,4 +1,4 @@
-"""From a work to its entries: which memories it asks, and by which factors how often."""
+"""Makes the entries of a work: one for each memory and direction, and for its operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READ, WRITE, OPERATE = Direction
 
 
 def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
-    """A tensor on its way: read where ifmaps lie, written where ofmaps lie, level by level."""
+    """Enter a move: read where ifmaps lie, written where ofmaps lie, level by level."""
     operand: Operand = "I" if work.direction == READ else "O"
     tensor, factors = work.tensor, (Factor("times", work.times, work.why), *work.tensor.shape)
     for level in range(len(chip.levels) if work.through else 1):
@@ -30,7 +30,7 @@ def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
 
 
 def operated(layer: str, work: Operate, full: int) -> Entry:
-    """Operations for each element.
+    """Enter operations for each element of a tensor.
 
     Multiply-adds and special functions are in full precision (`full` bits). Additions are as wide
     as the widest word; those of integers are Boolean operations, 2b - 1 for b bit.
@@ -55,10 +55,10 @@ def operated(layer: str, work: Operate, full: int) -> Entry:
 def multiplied(
     layer: str, work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
 ) -> Iterator[Entry]:
-    """A product: what every level is asked for by the one below it, then its operations.
+    """Enter a product: the accesses of every level, then its operations.
 
-    A read costs the read energy of the memory that is asked, a write its write energy. An
-    unfinished sum is never narrower than a finished one.
+    A read pays the read energy of its memory, a write the write energy. An unfinished sum is
+    never narrower than a finished one.
     """
     levels = asked(work.problem, mapping, options.counting, options.rule)
     for level, asks in enumerate(levels):

@@ -46,7 +46,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """Energy of one iteration (training) or one run (inference) of a batch, row by row."""
+    """The energy of one iteration (training) or one run (inference) of a batch, row by row."""
 
     network: Network
     hardware: Hardware
@@ -72,7 +72,7 @@ class Report:
 
     @property
     def prices(self) -> Prices:
-        """What the counts of the ledger are worth."""
+        """The prices of the chip under the accounting."""
         return Prices(self.hardware, self.accounting)
 
     def energies(self, *columns: str) -> dict[tuple[str, ...], float]:
@@ -86,7 +86,7 @@ class Report:
 
     @property
     def job(self) -> Job:
-        """What is done of every layer."""
+        """The job that the report is of."""
         return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
 
     @cached_property
@@ -96,7 +96,7 @@ class Report:
 
     @property
     def unproved(self) -> str:
-        """What is to be said of tilings that the optimal search did not prove; "" if nothing."""
+        """A sentence on tilings that the optimal search did not prove; "" if there are none."""
         gaps = [t.certificate.gap for _, t in self.tilings if t.certificate and t.certificate.gap]
         if not gaps:
             return ""
@@ -153,15 +153,15 @@ def evaluate(
     mode: Mode = "training",
     trace: str | Path | Trace | None = None,
 ) -> Report:
-    """Energy of one training iteration, or of one inference, of a batch.
+    """Compute the energy of one training iteration, or of one inference, of a batch.
 
     Names, paths to YAML files and values are accepted alike.
 
     Args:
         batch: images in the iteration.
         mode: "training" (all passes) or "inference" (forward only).
-        trace: what a training run measured, or its file: widths of Boolean signals, sums and
-            accumulators and flip rates in the place of the accounting's.
+        trace: a trace of a training run, or its file; its widths of Boolean signals, sums and
+            accumulators and its flip rates take the place of the accounting's.
 
     Raises: HwmodelError, of which SpecError, NameUnknown, ShapeError and Infeasible are kinds.
     """
@@ -185,7 +185,7 @@ def evaluate(
 
 
 def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Edge]]:
-    """The layers of a network as a job has them, and the width of every tensor."""
+    """Return the layers of a network that a job has, and the width of every tensor."""
     nodes = network.nodes(frozenset(job.method.omits))
     return nodes, widths.edges(job.method, nodes, job.accounting, job.measured)
 
@@ -193,7 +193,7 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
 def entered(
     tasks: Sequence[Task], chip: Hardware, accounting: Accounting
 ) -> tuple[Ledger, tuple[tuple[Task, Tiling], ...]]:
-    """The ledger of a workload on a chip, and the tiling of each product.
+    """Tile and enter a workload on a chip: return its ledger, and the tiling of each product.
 
     Raises: Infeasible, TooLarge; they name the layer.
     """
@@ -216,7 +216,7 @@ def entered(
 
 
 def tiled(task: Task, places: Memories, options: SearchOptions, chip: str) -> Tiling:
-    """The tiling of a task's product. Raises: Infeasible, TooLarge; they name layer and chip."""
+    """Tile a task's product. Raises: Infeasible, TooLarge; they name layer and chip."""
     assert isinstance(task.work, Multiply)
     try:
         return tile(task.work.problem, places, options)
@@ -226,7 +226,7 @@ def tiled(task: Task, places: Memories, options: SearchOptions, chip: str) -> Ti
 
 
 def _read(trace: str | Path | Trace) -> Trace:
-    """What a training run measured, or what its file says of it. Raises: HwmodelError."""
+    """Return a trace, read from its file if need be. Raises: HwmodelError."""
     if isinstance(trace, Trace):
         return trace
     expect((str, Path), "trace", trace, "a path or a Trace")
@@ -234,12 +234,12 @@ def _read(trace: str | Path | Trace) -> Trace:
 
 
 def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
-    """All that a job does on a network, the forward pass of a teacher among it."""
+    """List the work of a job on a network, with the forward pass of its teacher."""
     return (*workload(*prepared(network, job), job), *teacher_tasks(job))
 
 
 def teacher_run(job: Job) -> tuple[Network, Job] | None:
-    """The network that a distilling method learns from, and its run: forward, on each batch."""
+    """Return the network that a distilling method learns from, and its run, which is forward."""
     teacher = job.method.teacher
     if not (job.accounting.extras.teacher and teacher and job.trains):
         return None
@@ -248,7 +248,7 @@ def teacher_run(job: Job) -> tuple[Network, Job] | None:
 
 
 def teacher_tasks(job: Job) -> tuple[Task, ...]:
-    """The forward pass of a distilling method's teacher, its layers as `teacher_layer` has them."""
+    """List the forward pass of a distilling method's teacher, named by `teacher_layer`."""
     found = teacher_run(job)
     if found is None:
         return ()
@@ -258,19 +258,19 @@ def teacher_tasks(job: Job) -> tuple[Task, ...]:
 
 
 def teacher_layer(network: Network, layer: str) -> str:
-    """What a teacher's layer is called, NETWORK:LAYER: a colon is in no name of a user's."""
+    """Name a teacher's layer, NETWORK:LAYER: a colon is in no name of a user's."""
     return f"{network.name}:{layer}"
 
 
 def check_run(batch: SupportsIndex, mode: Mode) -> int:
-    """The batch, where there are such a batch and such a mode. Raises: HwmodelError."""
+    """Check a batch and a mode; return the batch. Raises: HwmodelError."""
     images = whole("batch", batch, 1, MAX_BATCH)
     word("mode", mode, MODES)
     return images
 
 
 def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:
-    """What the report leaves out: layers that have no model, and what the accounting names."""
+    """List what the report leaves out: layers without a model, and the accounting's own list."""
     left: dict[str, list[int]] = {}
     streamed = accounting.extras.elementwise == "streamed"
     nodes = network.nodes()
@@ -294,7 +294,7 @@ def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[s
 
 
 def _signals_left_out(nodes: Sequence[Node], streamed: bool) -> Iterator[str]:
-    """What signals and gradients cost between layers, as far as it is not counted."""
+    """Name the signals and gradients between layers that are not counted."""
     left = {"zeros in the signals of tensors that slices take only a part of": _cut(nodes)}
     if not streamed:
         left |= _sums_left_out(nodes)
@@ -304,7 +304,7 @@ def _signals_left_out(nodes: Sequence[Node], streamed: bool) -> Iterator[str]:
 
 
 def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
-    """Signals and gradients that are added up where operators are not streamed."""
+    """Find signals and gradients that are added up, uncounted where nothing is streamed."""
     return {
         "adding up the signals of tensors that several layers take": [
             n for n in nodes if n.learns and max(n.taken) > 1
@@ -319,7 +319,7 @@ def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
 
 
 def _cut(nodes: Sequence[Node]) -> list[Node]:
-    """Layers whose output slices alone take, and not all of it."""
+    """Find layers of whose output slices take only a part."""
     return [n for n in nodes if n.learns and n.consumers and n.taken[0]]
 
 

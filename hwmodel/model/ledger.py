@@ -35,7 +35,7 @@ NAME = ("layer", "pass", "component", "tensor", "role", "memory", "operation", "
 
 
 class Component(StrEnum):
-    """What is tiled, and what is not. Both stand in any pass."""
+    """Products, which are tiled, and elementwise work, which is not. Any pass may have both."""
 
     PRODUCT = "product"
     ELEMENTWISE = "elementwise"
@@ -57,12 +57,12 @@ class Entry:
 
     @property
     def count(self) -> int:
-        """How often the price is paid: bits moved, or operations."""
+        """The number by which the price is multiplied: bits moved, or operations."""
         return self.elements * (1 if self.key.direction == OPERATE else self.bits)
 
     @property
     def direction(self) -> Direction:
-        """Whether it reads, writes or operates."""
+        """The direction: read, write or operate."""
         return self.key.direction
 
     @property
@@ -77,7 +77,7 @@ class Entry:
 
     @property
     def name(self) -> tuple[str, ...]:
-        """What tells it apart from all other entries: the columns `NAME`."""
+        """The cells that tell it apart from all other entries: the columns `NAME`."""
         what = self.layer, self.pass_, self.component, self.tensor, self.role
         return *what, self.memory, self.operation, self.direction
 
@@ -92,13 +92,13 @@ def entry(
     bits: int,
     factors: tuple[Factor, ...],
 ) -> Entry:
-    """An entry, its factors multiplied once."""
+    """Make an entry; multiply its factors once."""
     return Entry(layer, pass_, component, tensor, role, key, bits, factors, product(factors))
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How often each price is paid, group by group; whole numbers without end."""
+    """Counts by group and by price: how often each price is paid, in whole numbers without end."""
 
     groups: dict[tuple[str, ...], dict[Key, int]]
 
@@ -108,7 +108,7 @@ class Counts:
         return tuple(dict.fromkeys(key for counts in self.groups.values() for key in counts))
 
     def energies(self, prices: Prices) -> dict[tuple[str, ...], float]:
-        """Energy of each group [chip's unit]."""
+        """Price the counts: return the energy of each group [chip's unit]."""
         paid = {key: prices.value(key) for key in self.keys}
         return {
             group: fsum(count * paid[key] for key, count in counts.items())
@@ -131,7 +131,7 @@ class Ledger:
     entries: tuple[Entry, ...]
 
     def by(self, *columns: str) -> Counts:
-        """Counts of every group of entries that agree in `columns`; without any, of all together.
+        """Sum the counts of entries that agree in `columns`; without any, of all entries.
 
         The one sum of the house: every table, figure and comparison is one of these.
 
@@ -151,7 +151,7 @@ class Ledger:
         return tuple(dict.fromkeys(one.key for one in self.entries))
 
     def where(self, chosen: Callable[[Entry], bool]) -> Ledger:
-        """The entries for which `chosen` holds."""
+        """Return the entries for which `chosen` holds."""
         return Ledger(tuple(filter(chosen, self.entries)))
 
 

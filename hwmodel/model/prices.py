@@ -1,4 +1,4 @@
-"""What a read bit, a written bit and an operation cost: products of factors, as the counts are.
+"""Prices of a bit read, a bit written and an operation: products of factors, as counts are.
 
 A price keeps the factors that it is made of, each with its source, so that it can be printed as it
 came about. Beside energy, other prices of the same keys make other totals.
@@ -17,12 +17,12 @@ from hwmodel.work.tensor import Direction, Factor
 
 __all__ = ["Key", "Price", "Prices", "value"]
 
-LOGIC_OF_INT32_ADD = 63  # an n-bit integer addition is 2n - 1 logic operations (docs/model.md, 5)
+LOGIC_OF_INT32_ADD = 63  # 2n - 1 operations for an addition of n bit (docs/model.md section 5)
 Price = tuple[Factor, ...]
 
 
 class Key(NamedTuple):
-    """What is paid for: a bit read from or written to a memory, or one operation."""
+    """The key of a price: a bit read from or written to a memory, or one operation."""
 
     direction: Direction
     name: str  # of the memory, or the kind of operation
@@ -35,7 +35,7 @@ class Key(NamedTuple):
 
 
 def value(price: Price) -> float:
-    """The product of a price's factors [chip's unit per bit, or per operation]."""
+    """Multiply a price's factors [chip's unit per bit, or per operation]."""
     return float(prod(factor.value for factor in price))
 
 
@@ -46,16 +46,16 @@ class Prices(NamedTuple):
     accounting: Accounting
 
     def value(self, key: Key) -> float:
-        """One price [chip's unit per bit, or per operation]. Raises: SpecError."""
+        """Return a price [chip's unit per bit, or per operation]. Raises: SpecError."""
         return value(self.of(key))
 
     def of(self, key: Key) -> Price:
-        """One price as its factors.
+        """Return a price as its factors.
 
-        Of an operation, in this order: the chip's own price at that width; the accounting's rule;
-        the accounting's relative price, in multiples of the chip's full-precision MAC.
+        The price of an operation is, in this order, the chip's own at that width; by a rule of the
+        accounting; the accounting's relative price, in multiples of the full-precision MAC.
 
-        Raises: SpecError where nobody states it.
+        Raises: SpecError where neither states it.
         """
         if key.direction == Direction.OPERATE:
             return self._operation(key.name, key.bits)
@@ -91,7 +91,7 @@ class Prices(NamedTuple):
         return self.accounting.widths.full_precision_bits
 
     def _stated(self, kind: str, bits: int) -> Price:
-        """The chip's own price, else the accounting's in multiples of a MAC; () for neither."""
+        """Return the chip's own price, else the accounting's in multiples of a MAC, else ()."""
         own = self.chip.price(kind, bits)
         if own is not None:
             return self._own(own)
@@ -103,7 +103,7 @@ class Prices(NamedTuple):
         return ()
 
     def _macs(self, share: float, why: str) -> Price:
-        """A multiple of the full-precision MAC, which the chip itself must price."""
+        """Return a multiple of the full-precision MAC. Raises: SpecError where it has no price."""
         mac = self.chip.price("mac", self._full)
         if mac is None:
             raise SpecError(
@@ -113,7 +113,7 @@ class Prices(NamedTuple):
         return Factor("MACs", share, f"accounting {self.accounting.name}, {why}"), *self._own(mac)
 
     def _own(self, stated: StatedPrice) -> Price:
-        """A price of the chip's file: of the whole, or of each of the operations in it."""
+        """Return a price of the chip's file: of the whole, or of each of the operations in it."""
         unit, source = self.chip.energy_unit, f"hardware {self.chip.name}: {stated.source}"
         energy = stated.stated.value
         if stated.efficiency is None:
@@ -123,7 +123,7 @@ class Prices(NamedTuple):
         return parts, Factor(f"{unit} an operation", energy, efficiency)
 
     def _logic(self) -> Price:
-        """One Boolean operation: a share of a MAC, the chip's own price, or part of an adder."""
+        """Price a Boolean operation: a share of a MAC, the chip's own, or part of an adder."""
         share = self.accounting.prices.logic_price_macs
         if share is not None:
             return self._macs(share, "logic_price_macs")

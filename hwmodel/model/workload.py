@@ -1,6 +1,6 @@
-"""What a run does: the work of every layer, with widths from the method, less what is left out.
+"""The work of a run: of every layer, as wide as the method says, without what is left out.
 
-No chip and no price is asked here. Products become loop nests with widths; operators, stored
+Nothing here depends on a chip or a price. Products become loop nests with widths; operators, stored
 activations and weight updates become moves of tensors and operations on their elements.
 """
 
@@ -42,7 +42,7 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Job(NamedTuple):
-    """What is done: how, how it is counted, on how many images, forward only or not."""
+    """A job: method, accounting, batch, training or inference, and a trace's measurements."""
 
     method: Method
     accounting: Accounting
@@ -64,7 +64,7 @@ class Task(NamedTuple):
 
 
 def workload(nodes: tuple[Node, ...], edges: Mapping[str, Edge], job: Job) -> tuple[Task, ...]:
-    """All that a run does, in order.
+    """List the work of a run, in order.
 
     Args:
         nodes: the layers of a network at their places, without those that the method omits.
@@ -84,7 +84,7 @@ class _Run:
     job: Job
 
     def works(self) -> Iterator[Work]:
-        """Products, operators, what the graph implies, and the step on the weights."""
+        """Yield products, operators, sums that the graph implies, and the step of the weights."""
         if self.treatment:
             yield from self.products(self.treatment)
         if self.accounting.extras.elementwise == "streamed":
@@ -117,7 +117,7 @@ class _Run:
 
     @cached_property
     def treatment(self) -> Treatment | None:
-        """What the method does with the products; None where there are none."""
+        """Widths, arithmetic and update of the products; None where there are none."""
         job = self.job
         return widths.treatment(job.method, self.node, job.accounting) if self.nests else None
 
@@ -155,7 +155,7 @@ class _Run:
 
     @cached_property
     def macs(self) -> tuple[Factor, ...]:
-        """Multiply-accumulates of each pass: the loops of one that meets no zeros put in."""
+        """The multiply-accumulates of each pass: the loops of one that meets no zeros put in."""
         nests = self.nests.values()
         plain = next(nest for nest in nests if nest.height.spread == nest.width.spread == 1)
         loops = (Factor(loop, length) for loop, length in plain.extent._asdict().items())
@@ -164,7 +164,7 @@ class _Run:
     # -- products --------------------------------------------------------------------------
 
     def products(self, treatment: Treatment) -> Iterator[Multiply]:
-        """The passes of a product, on the words that the method reads.
+        """Yield the passes of a product, on the words that the method reads.
 
         A product of two activations has no weights; there F is the second input.
         """
@@ -191,7 +191,7 @@ class _Run:
         return self.node.signal_to[0] or (first and self.node.position == "first")
 
     def operation(self, nest: LoopNest, widest: int, arithmetic: Arithmetic) -> Operation:
-        """The arithmetic of a pass: how many operations of which kind.
+        """Return the arithmetic of a pass: the kind and the number of its operations.
 
         Args:
             widest: bits of the wider operand.
@@ -224,7 +224,7 @@ class _Run:
     # -- operators -------------------------------------------------------------------------
 
     def operator(self) -> Works:
-        """What a layer that is no product does, less what this run leaves out."""
+        """Yield the work of an operator, without what this run leaves out."""
         if self.nests:
             return
         layer, kept = self.node.layer, self._kept_bits
@@ -246,10 +246,10 @@ class _Run:
         return widths.kept_bits(self.job.method, self.node, self.edges, self.accounting)
 
     def _counts(self, work: Move | Operate, kept_bits: int) -> bool:
-        """Whether this run pays for a work of the layer.
+        """Say whether this run pays for a work of the layer.
 
-        Not for a way back that there is not, nor for the signal of an input that wants none. Saved
-        tensors are paid where the accounting says so, and where no kept sum says what they would. A
+        It pays for no way back where there is none, and for no signal that an input does not want.
+        It pays for saved tensors if the accounting says so and no kept sum replaces them. A
         threshold on words of one bit is applied as these are written, and moves nothing itself.
         """
         if work.pass_ != FORWARD and not self.job.trains:
@@ -262,6 +262,8 @@ class _Run:
         thresholded = self.node.layer.kind == "activation" and self.t.I.bits == self.t.O.bits == 1
         if tensor.role == Role.SAVED:
             again = thresholded and tensor.name == "I"
+            if not (self.job.trains and self.node.learns):  # nobody needs it again
+                return False
             return self.accounting.extras.stored_activations and not (kept_bits or again)
         if work.pass_ == FORWARD:
             return not thresholded
@@ -269,7 +271,7 @@ class _Run:
         return wanted.get(tensor, True)
 
     def copies(self) -> Works:
-        """Narrower copies for products, made as a tensor is written.
+        """Yield the narrower copies for products, made as a tensor is written.
 
         A copy of 1 bit takes a comparison, a wider one a multiply-add, which scales. Those of the
         network's input belong to the loading of data, which no accounting counts.
@@ -284,7 +286,7 @@ class _Run:
                 yield Operate(FORWARD, "mac", copy, why="to scale")
 
     def extra_work(self) -> Works:
-        """A method's full-precision work on a layer's output, which the graph does not show."""
+        """Yield a method's full-precision work on an output, which the graph does not show."""
         found = widths.extra_work(self.job.method, self.node)
         for number, extra in enumerate(found, 1):
             n, what = extra.streamed, extra.what
@@ -303,7 +305,7 @@ class _Run:
                 yield from write(BACK, signal, times=n.signal_writes, why=what)
 
     def preactivation_words(self) -> Works:
-        """A method's full-precision work on pre-activations, as words moved through DRAM alone."""
+        """Yield a method's full-precision work on pre-activations, as words moved in DRAM alone."""
         found = widths.extra_work(self.job.method, self.node)
         for number, extra in enumerate(found, 1):
             times = extra.words * self.accounting.extras.preactivation_words
@@ -312,7 +314,7 @@ class _Run:
             yield Move(FORWARD, WRITE, word, times, why, through=False)
 
     def broadcast_signals(self) -> Works:
-        """Where a sum adds one tensor to many places, its signal is the sum of theirs."""
+        """Sum the signals of the places to which a sum adds one tensor."""
         node, t = self.node, self.t
         if node.layer.kind != "add":
             return
@@ -324,7 +326,7 @@ class _Run:
                 yield from write(BACK, one)
 
     def forked_signals(self) -> Works:
-        """Signals of a tensor that several layers take are added up on the way back.
+        """Add up the signals of a tensor that several layers take.
 
         Slices take parts; parts that one layer alone takes have nothing to be added to.
         """
@@ -342,7 +344,7 @@ class _Run:
             yield from write(BACK, fork)
 
     def shared_gradient(self) -> Works:
-        """A layer that shares its weights makes a gradient, which is added to the owner's."""
+        """Add the gradient of a layer that shares weights to that of their owner."""
         layer, dF = self.node.layer, self.t.dF.as_(Role.SHARED)
         if not layer.shares or not dF.elements:
             return
@@ -354,7 +356,7 @@ class _Run:
     # -- the step --------------------------------------------------------------------------
 
     def steps(self) -> Works:
-        """One step on every weight, and on every other parameter in full precision."""
+        """Step every weight, and every other parameter in full precision."""
         node, extras = self.node, self.accounting.extras
         if self.treatment and node.weights:
             if self.treatment.update == "boolean":
@@ -367,7 +369,7 @@ class _Run:
             yield from optimizer_step(extras.optimizer, P, replace(P, name="dP"), self.full)
 
     def _boolean_step(self) -> Works:
-        """The step of Boolean weights, as measured where a trace has measured it."""
+        """Step Boolean weights, with a trace's accumulator bits and flip rate, if it has them."""
         extras, layer = self.accounting.extras, self.node.layer
         stated = f"as accounting {self.accounting.name} states"
         bits = Factor("accumulator_bits", extras.accumulator_bits, stated)

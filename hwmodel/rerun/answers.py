@@ -1,4 +1,4 @@
-"""A command that a table states -> the table that it makes today."""
+"""Answers a command that a table states: makes the table that it makes today."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DRAWS = ("--samples", "--seed", "--ranges")
 
 
 def answer(command: Command, columns: Collection[str]) -> tuple[Table, Provenance]:
-    """The table that a command makes, and its provenance.
+    """Make the table of a command, and its provenance.
 
     Args:
         columns: of the table asked for; `sensitivity` makes two.
@@ -52,7 +52,7 @@ def answer(command: Command, columns: Collection[str]) -> tuple[Table, Provenanc
 
 
 def _moved(command: Command, columns: Collection[str]) -> tuple[Table, Provenance]:
-    """The effects of all moves, or the percentiles of the samples."""
+    """Make the table of all moves, or that of the samples' percentiles."""
     plain = tuple(pair for pair in command.options if pair[0] not in DRAWS)
     asked = question(Command("compare", command.argument, plain))
     ranges = Path(command.one("--ranges")) if command.one("--ranges") else None
@@ -68,7 +68,7 @@ def _moved(command: Command, columns: Collection[str]) -> tuple[Table, Provenanc
 
 
 def _swept(command: Command) -> tuple[Table, Provenance]:
-    """All points of a sweep, computed in this process; yes and no as its CSV writes them."""
+    """Compute all points of a sweep in this process; yes and no stand as its CSV writes them."""
     planned = plan(load(SweepFile, Path(command.argument)))
     with TemporaryDirectory() as folder:
         made = Path(folder) / "table.csv"

@@ -1,4 +1,4 @@
-"""Whether a table still is what its command makes: read, computed anew, compared cell by cell.
+"""Verifies a table: computes it anew from its command and compares cell by cell.
 
 The command that a table states is taken apart into options and values and asked of the library.
 Nothing of it reaches a shell, and an option that is not known is refused.
@@ -35,7 +35,7 @@ Key = tuple[str, ...]
 
 
 class Moved(NamedTuple):
-    """One cell that is not what it was."""
+    """One cell that has changed."""
 
     row: str
     column: str
@@ -49,7 +49,7 @@ class Moved(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What became of a table."""
+    """The result of verifying a table."""
 
     equal: int  # rows of which no cell moved
     moved: list[Moved]
@@ -60,12 +60,12 @@ class Verdict(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the table is what is computed now."""
+        """Whether the table is unchanged."""
         return not (self.moved or self.missing or self.extra)
 
 
 def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
-    """Rows of a table as text, its provenance, and the command that it states.
+    """Read rows of a table as text, its provenance, and the command that it states.
 
     Args:
         path: a CSV, JSON or Parquet file of a command that `_KEYS` names.
@@ -87,7 +87,7 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
 
 
 def _records(path: Path) -> list[dict[str, str]]:
-    """Rows of a table, all of them with the columns of the first. Raises: DataError."""
+    """Read the rows of a table, which all have the columns of the first. Raises: DataError."""
     ending = path.suffix.lower()
     if ending in _FOR_PRINT:
         raise DataError(f"{path}: has rounded numbers; verify the .csv, .json or .parquet file")
@@ -131,7 +131,7 @@ def _parquet_records(path: Path) -> list[dict[str, str]]:
 
 
 def _as_text(row: Mapping[str, Any]) -> dict[str, str]:
-    """Cells as a CSV has them; yes and no as that of a sweep has."""
+    """Write cells as a CSV has them, yes and no as a sweep's CSV has them."""
     return {
         name: str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
         for name, value in row.items()
@@ -139,7 +139,7 @@ def _as_text(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def verify(path: Path, tolerance: float = 0.0) -> Verdict:
-    """What moved between a table and what its command makes today.
+    """Compute a table anew from its command; return what moved.
 
     Args:
         tolerance: relative change of a number that is let pass.
@@ -171,7 +171,7 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
 def _by_key(
     records: Iterable[Mapping[str, Any]], keys: Sequence[str]
 ) -> dict[Key, Mapping[str, Any]]:
-    """Rows by what tells them apart; of several alike, by which one of them it is, too."""
+    """Index rows by the cells that tell them apart, and by number where several are alike."""
     found: dict[Key, Mapping[str, Any]] = {}
     seen: Counter[Key] = Counter()
     for record in records:
@@ -190,7 +190,7 @@ def _words(key: Key) -> str:
 def _moved(
     key: Key, old: Mapping[str, str], new: Mapping[str, Any], keys: Sequence[str], tolerance: float
 ) -> list[Moved]:
-    """Cells of one row that differ."""
+    """List the cells of one row that differ."""
     found = []
     for column, value in new.items():
         if column in keys or _equal(old[column], value, tolerance):
@@ -205,7 +205,7 @@ def _moved(
 
 
 def _equal(old: str, new: object, tolerance: float) -> bool:
-    """Whether a cell says the same; numbers by value, in however many digits."""
+    """Say whether a cell is unchanged; numbers are compared by value."""
     if not isinstance(new, (int, float)):
         return old == ("" if new is None else str(new))
     number = _number(old)
@@ -215,7 +215,7 @@ def _equal(old: str, new: object, tolerance: float) -> bool:
 
 
 def _number(text: str) -> int | float | None:
-    """A cell's number, whole where it is written so; None for text and what is not finite."""
+    """Return a cell's number, whole where it is written so; None for text, infinity and NaN."""
     if re.fullmatch(r"-?\d{1,300}", text):
         return int(text)
     try:
@@ -226,7 +226,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _differing(hashes: str, now: Provenance) -> list[str]:
-    """Inputs that are not what they were, in words."""
+    """Say which inputs have changed."""
     then, today = hashes.split("-"), now.inputs_sha256.split("-")
     if len(then) != len(today):
         return ["the table was made from other inputs than its command names today"]

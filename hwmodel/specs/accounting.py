@@ -171,7 +171,9 @@ class Accounting(NamedSpec):
     FOLDER: ClassVar[str] = "accountings"
 
     based_on: Name | None = Field(
-        default=None, description="a bundled accounting, of which what is not stated here is taken"
+        default=None,
+        exclude=True,  # a hash is of the values, wherever they are stated
+        description="a bundled accounting, of which what is not stated here is taken",
     )
     baseline: Name = Field(description="method whose energy percentages refer to")
     counting: Counting = Field(description="tiles, accesses and operations of the products")

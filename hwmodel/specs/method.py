@@ -61,7 +61,7 @@ Words = Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
 class Where(SpecModel):
-    """What a rule holds for; a property left out does not matter, a list means any of it."""
+    """The layers for which a rule holds; a property left out does not matter, a list means any."""
 
     kind: Words | None = None
     position: tuple[Literal["first", "middle", "last"], ...] | None = None
@@ -74,7 +74,7 @@ class Where(SpecModel):
 
 
 class LayerRule(SpecModel):
-    """What the products of some layers need; or another method's rule, and what differs."""
+    """Widths, arithmetic and update of some layers' products; or another rule and what differs."""
 
     where: Where = Where()
     precision: Name | None = Field(default=None, description="a method whose rule is taken over")
@@ -98,7 +98,7 @@ class LayerRule(SpecModel):
 
 
 class TensorRule(SpecModel):
-    """How wide the output of some layers is, and the signal that comes back to it."""
+    """Widths of the output of some layers and of the signal that comes back to it."""
 
     where: Where = Where()
     bits: TensorWidth
@@ -111,7 +111,7 @@ class TensorRule(SpecModel):
 
 
 class SumRule(SpecModel):
-    """How wide the sum is that is stored beside a layer's output for the way back."""
+    """The width of the sum that is stored beside a layer's output for the way back."""
 
     where: Where = Where()
     bits: Width
@@ -156,7 +156,7 @@ class Teacher(SpecModel):
 
 
 class Method(NamedSpec):
-    """How a network is trained or run."""
+    """A method: widths, arithmetic and extra work with which a network is trained or run."""
 
     KIND: ClassVar[str] = "method"
     FOLDER: ClassVar[str] = "methods"
@@ -182,7 +182,7 @@ class Method(NamedSpec):
         self.references()
 
     def references(self) -> tuple[Method, ...]:
-        """Methods that its rules name, and those that theirs do. Raises: NameUnknown."""
+        """Return the methods that the rules name, and those that theirs do. Raises: NameUnknown."""
         named = dict.fromkeys(rule.precision for rule in self.layers if rule.precision)
         found: list[Method] = []
         for method in map(referred, named):
@@ -192,7 +192,7 @@ class Method(NamedSpec):
 
 @cache
 def referred(name: str) -> Method:
-    """A bundled method; a name that looks like a path is none. Raises: NameUnknown."""
+    """Return a bundled method; a path is no name here. Raises: NameUnknown."""
     known = bundled(Method)
     if name not in known:
         raise NameUnknown(Method.KIND, name, known)

@@ -1,4 +1,4 @@
-"""Where an output comes from: the version, the inputs by their hashes, the command that makes it.
+"""Provenance of an output: the version, the inputs by their hashes, the command that makes it.
 
 Nothing here depends on when, where or by whom the command was run, so that a rerun gives the same
 bytes. A hash is of the values of an input as they were validated: comments, the order of keys,
@@ -36,7 +36,7 @@ SHORT = 8  # hexadecimal digits of an input's hash in a table: enough to see a c
 
 
 class Input(NamedTuple):
-    """One thing that the numbers depend on."""
+    """An input of a command: a spec or a file on which its numbers depend."""
 
     kind: str  # network, hardware, method, accounting, training, trace …
     name: str
@@ -69,7 +69,7 @@ class Command(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    """What every output says of itself."""
+    """Version, inputs and command of an output."""
 
     command: Command
     inputs: tuple[Input, ...]
@@ -93,13 +93,13 @@ class Provenance(NamedTuple):
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """What stands at the end of every row."""
+        """The last cells of every row."""
         stated = (self.version, self.inputs_sha256, str(self.command))
         return (*stated, self.date) if self.date else stated
 
     @property
     def document(self) -> dict[str, object]:
-        """All of it as plain values."""
+        """Return version, inputs and command as plain values."""
         stated: dict[str, object] = {
             "version": self.version,
             "accounting": self.accounting,
@@ -126,12 +126,12 @@ def digest(spec: SpecModel) -> str:
 
 
 def input_of(spec: NamedSpec) -> Input:
-    """A spec as an input."""
+    """Return a spec as an input."""
     return Input(spec.KIND, spec.name, digest(spec))
 
 
 def input_of_file(kind: str, path: Path) -> Input:
-    """A file that is no spec, by its bytes. Raises: DataError."""
+    """Return a file that is no spec as an input, by its bytes. Raises: DataError."""
     try:
         return Input(kind, path.name, hashlib.sha256(path.read_bytes()).hexdigest())
     except OSError as error:
@@ -144,7 +144,7 @@ def now() -> str:
 
 
 def written(name: str, argument: str, options: Mapping[str, object]) -> Command:
-    """A command from the values of its options; what is None, empty or "" is left out."""
+    """Make a command of the values of its options; None, empty lists and "" are left out."""
     pairs: list[tuple[str, str]] = []
     for option, value in options.items():
         several: Iterable[object] = value if isinstance(value, (list, tuple)) else [value]

@@ -1,4 +1,4 @@
-"""How many elements each memory level is asked for: one formula, fed by a counting rule.
+"""Accesses of every memory level: one formula, fed by a counting rule.
 
 A mapping cuts the seven loops into blocks, level by level. A counting rule turns the cuts of one
 level into a `Cut`: how many pieces each loop has there, and how many rows and columns of I all
@@ -43,7 +43,7 @@ class Mapping:
 
 
 class Cut(NamedTuple):
-    """One problem as one level sees it: pieces of each loop, and what they load of I."""
+    """The pieces into which one level cuts each loop, and the rows and columns of I they load."""
 
     N: Count
     M: Count
@@ -57,12 +57,12 @@ class Cut(NamedTuple):
 
     @property
     def reduction(self) -> Count:
-        """Blocks that the sum of one output is cut into."""
+        """Blocks into which the reduction of one output is cut."""
         return self.C * self.HF * self.WF
 
 
 class Traffic(NamedTuple):
-    """Elements that one level is asked for over the whole problem."""
+    """Elements read from and written to one level over the whole problem."""
 
     I_reads: Count
     F_reads: Count
@@ -77,15 +77,15 @@ def traffic(
     counting: Counting,
     rule: RowRule = TOUCHED,
 ) -> list[Traffic]:
-    """Elements asked of every level, the outermost first; the last is asked by the MACs.
+    """Count the accesses of every level, the outermost first; the MACs read the last one.
 
     Under `counting="exact"` all are whole, and every transfer is counted at every level. Under
     `counting="paper"` the source's ratios are rounded to whole elements, and a sum is counted only
     where it comes to rest: finished ones at the outermost level, unfinished ones at the level
     above the cut that made them. `rule` says which rows of I exact counts include.
 
-    Source: BOLD, appendix, table of accesses and formula of the memory energy (spec sections
-    5 and 6: the O terms (2 n3 - 1), 2 n3 (n2 - 1) ...); exact pieces: spec section 10.
+    Source: BOLD, appendix, table of accesses and formula of the memory energy, whose O terms are
+    (2 n3 - 1), 2 n3 (n2 - 1) ...; exact pieces: ours. Both: docs/model.md section 2.
     """
     levels, leaving = [], 1
     found = all_cuts(problem, mapping.tiles, counting, rule)
@@ -100,14 +100,14 @@ def traffic(
 
 
 def sums_moved(upper: Cut, lower: Cut, held: Operand) -> Count:
-    """How often a sum of each output goes up: after every lower block, or every upper if held."""
+    """Count how often a sum of each output goes up: once a lower block; if held, an upper one."""
     return (upper if held == "O" else lower).reduction
 
 
 def between(
     problem: Problem, upper: Cut, lower: Cut, held: Operand = "F", leaving: Count = 1
 ) -> Traffic:
-    """Elements of I, F and O that cross between the levels of `upper` and of `lower`.
+    """Count the elements of I, F and O that cross between the levels of `upper` and `lower`.
 
     One visit to an upper block runs, from the outside: reduction blocks, blocks of the held
     operand, blocks of the streamed one; if O is held, blocks of O outside and the reduction
@@ -206,7 +206,7 @@ class _Boundary(NamedTuple):
         return (Factor(loop, getattr(self.problem.extent, loop)) for loop in names)
 
     def rows(self) -> Iterator[Factor]:
-        """Rows and columns of I that all pieces of the lower level load, or the MACs, one by one.
+        """List the rows and columns of I that pieces of the lower level, or the MACs, load together.
 
         Levels have numbers, of which 0 is next to the MACs.
         """
@@ -236,7 +236,7 @@ class _Boundary(NamedTuple):
 
 
 def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
-    """How many pieces a loop has at every level, the uncut loop first: tiles cut tile by tile.
+    """Count the pieces of a loop at every level, the uncut loop first; tiles cut tile by tile.
 
     Entries of `tiles` may be arrays.
 
@@ -247,7 +247,7 @@ def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
 
 
 def piece_kinds(extent: int, tiles: Sequence[Count]) -> Iterator[list[tuple[Count, Count]]]:
-    """The pieces of a loop at every level, the uncut loop first: a length, and how many have it.
+    """List the pieces of a loop at every level, the uncut loop first: a length, how many have it.
 
     Below the top, pieces of one level are as long as its tile, but for the rests that the levels
     above have left over: one more kind of piece a level, of which there may be none.
@@ -268,19 +268,19 @@ def piece_kinds(extent: int, tiles: Sequence[Count]) -> Iterator[list[tuple[Coun
 def all_cuts(
     problem: Problem, tiles: Sequence[Extents], counting: Counting, rule: RowRule
 ) -> list[Cut]:
-    """Cuts of all levels by a counting rule: the whole, every tile, and the single MACs."""
+    """Return the cuts of all levels by a counting rule: the whole, every tile, the single MACs."""
     if counting == "exact":
         return exact_cuts(problem, tiles, rule)
     return paper_cuts(problem, tiles)
 
 
 def exact_cuts(problem: Problem, tiles: Sequence[Extents], rule: RowRule) -> list[Cut]:
-    """Cuts of all levels into the real pieces: the whole, every tile, and the single MACs.
+    """Cut the loops into their real pieces at all levels: the whole, every tile, single MACs.
 
     A MAC reads its own element of I, which all M_0 filters at level 0 share; only products with
     an element that exists (under padding "counted": or with padding) are read.
 
-    Source: spec section 10.
+    Source: ours; docs/model.md section 2, counting `exact`.
     Holds for: every tile, ragged or not; equal to the simulator of the tests, to the element.
     """
     n, height, width = problem.extent, problem.height, problem.width
@@ -301,7 +301,7 @@ def exact_cuts(problem: Problem, tiles: Sequence[Extents], rule: RowRule) -> lis
 def axis_rows(
     window: Window, rule: RowRule, outs: int, taps: int, tiles: tuple[tuple[int, int], ...]
 ) -> tuple[int, ...]:
-    """Rows of I that all pieces of one axis load, at every level, the uncut axis first.
+    """Count the rows of I that the pieces of an axis load at every level, the uncut axis first.
 
     Remembered: the two axes of a square layer ask alike, and so do a search and its report.
 
@@ -316,7 +316,7 @@ def axis_rows(
 def axis_spans(
     window: Window, rule: RowRule, outs: int, taps: int, tiles: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[list[Span], list[Span]]]:
-    """Pieces of the outputs and of the taps of one axis, at every level, the uncut axis first."""
+    """Yield the pieces of outputs and taps of an axis at every level, the uncut axis first."""
     turned = window._replace(step=window.dilation, dilation=window.step)
     out_spans: list[list[Span]] = cut_spans(window, rule, outs, taps, [t[0] for t in tiles])
     tap_spans = cut_spans(turned, rule, taps, outs, [t[1] for t in tiles])
@@ -324,7 +324,7 @@ def axis_spans(
 
 
 def paper_extent(window: Window, outs: Count, taps: Count) -> Count:
-    """Rows of I under `outs` outputs and `taps` taps, HI_i of the source, padding included.
+    """Count the rows of I under `outs` outputs and `taps` taps: the source's HI_i, padded.
 
     Source: BOLD, HI_i = (HO_i - 1) s + (HF - 1) d + 1. In the backward pass of a strided layer
     (`spread` > 1) the inserted zeros are no rows, and there are at most `size`.
@@ -336,7 +336,7 @@ def paper_extent(window: Window, outs: Count, taps: Count) -> Count:
 
 
 def paper_top(problem: Problem) -> Cut:
-    """The uncut problem; its ifmaps have their padding, HI = H + 2p (spec section 11)."""
+    """Return the uncut problem; its ifmaps are padded, HI = H + 2p (docs/model.md section 2)."""
 
     def padded(window: Window) -> int:
         return window.size + (window.pad + window.pad_end if window.spread == 1 else 0)
@@ -345,13 +345,13 @@ def paper_top(problem: Problem) -> Cut:
 
 
 def paper_cut(problem: Problem, above: Cut, above_tile: Extents, tile: Tile) -> Cut:
-    """A level's cut by the source's table: ceilings multiply, halos enter as ratios.
+    """Cut a level by the source's table: ceilings multiply, halos enter as ratios.
 
     With alpha_i = HO_i / HI_i, the pieces of HO load HO / alpha_i rows: exact where tiles divide.
     Entries of `tile` may be arrays, and so then are those of the cut.
 
-    Source: BOLD, table of access counts (spec section 5); its product n_3 ... n_i is taken here
-    in one, so that each factor is the count of this level over the count of the level above.
+    Source: BOLD, table of access counts (docs/model.md section 2); its product n_3 ... n_i is
+    taken in one: each factor is the count of this level over the count of the level above.
     """
     n = problem.extent
     pieces = {
@@ -364,7 +364,7 @@ def paper_cut(problem: Problem, above: Cut, above_tile: Extents, tile: Tile) -> 
 
 
 def paper_cuts(problem: Problem, tiles: Sequence[Extents]) -> list[Cut]:
-    """Cuts of all levels by the source's table: the whole, every tile, and the single MACs.
+    """Cut all levels by the source's table: the whole, every tile, single MACs.
 
     A MAC reads its own element of I, which all M_0 filters at level 0 share. In the backward pass
     of a strided layer only one product in stride^2 is not with an inserted zero.

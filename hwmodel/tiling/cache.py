@@ -29,7 +29,7 @@ Found = tuple[Mapping, Certificate]
 
 
 def folder() -> Path | None:
-    """The folder of the file; None where it is switched off."""
+    """Return the folder of the cache; None where it is switched off."""
     chosen = os.environ.get("HWMODEL_CACHE", "")
     if chosen:
         return None if chosen == "off" else Path(chosen)
@@ -41,7 +41,7 @@ def folder() -> Path | None:
 
 
 def look_up(key: object) -> Found | None:
-    """The tiling of a key, if it is there and whole."""
+    """Read the tiling of a key, if it is there and whole."""
     with suppress(sqlite3.Error, ValueError, TypeError, KeyError):
         there = _opened()
         if there is not None:
@@ -51,7 +51,7 @@ def look_up(key: object) -> Found | None:
 
 
 def store(key: object, found: Found) -> None:
-    """Keep a tiling; the oldest go where there are too many."""
+    """Keep a tiling; drop the oldest where there are too many."""
     mapping, proof = found
     text = json.dumps(["".join(mapping.held), mapping.tiles, asdict(proof)], default=int)
     name = _hash(key)

@@ -1,4 +1,4 @@
-"""What a tiling depends on: a problem, memories, options. Nothing else reaches the search."""
+"""Memories and options of a search: beside its problem, all that a tiling depends on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Memories", "Memory", "MemoryLevel", "SearchOptions", "memories"]
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What the search may choose, and how it counts."""
+    """The choices that the search may make, and its rules of counting."""
 
     search: Literal["level-by-level", "optimal"]
     stationary: Literal["filter", "either", "best"]
@@ -27,7 +27,7 @@ class SearchOptions:
 
     @classmethod
     def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:
-        """The options of an accounting in one pass: in backward_weight either operand may stay."""
+        """Return the options of one pass: in backward_weight either operand may stay."""
         c = accounting.counting
         free = c.stationary == "filter" and c.weight_gradient == "best-of-two-roles"
         held = "either" if free and pass_ == Pass.BACKWARD_WEIGHT else c.stationary
@@ -36,7 +36,7 @@ class SearchOptions:
 
     @property
     def rule(self) -> RowRule:
-        """Which rows of I are moved and stored."""
+        """The rule that says which rows of I are moved and stored."""
         return RowRule(self.rows, self.padding)
 
 
@@ -63,12 +63,12 @@ class Memories(NamedTuple):
     levels: tuple[MemoryLevel, ...]
 
     def holder(self, level: int, operand: Operand) -> Memory:
-        """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""
+        """Return the memory that holds `operand` at `levels[level]` (0 is the outermost)."""
         return next(memory for memory in self.levels[level].buffers if operand in memory.holds)
 
 
 def memories(chip: Hardware) -> Memories:
-    """The memories of a chip, without its prices of arithmetic, its sources and its name."""
+    """Return the memories of a chip, without its prices of arithmetic, its sources and its name."""
     return Memories(
         tuple(
             MemoryLevel(

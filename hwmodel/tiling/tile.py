@@ -1,4 +1,4 @@
-"""How a problem is tiled: by the search that its options name."""
+"""Tiles a problem by the search that its options name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ += ["touched_elements"]
 
 
 class Tiling(NamedTuple):
-    """A mapping, and what is known of its distance from the optimum; None: nothing."""
+    """A mapping, and its certificate; None where nothing is known of the optimum."""
 
     mapping: Mapping
     certificate: Certificate | None
@@ -44,13 +44,13 @@ class Room(NamedTuple):
 
     @property
     def used(self) -> int:
-        """What the parts take together [bit]."""
+        """The bits that the parts take together."""
         return sum(map(product, self.parts))
 
 
 @lru_cache(maxsize=2**16)
 def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling:
-    """The tiling of a problem. Its arguments are all that it depends on; it is found once.
+    """Search the tiling of a problem; its arguments are all that it depends on, and its key.
 
     Raises: Infeasible, TooLarge.
     """
@@ -107,11 +107,12 @@ def footprints(
     options: SearchOptions,
     held: Operand,
 ) -> list[Room]:
-    """What a tile takes of each memory of a level.
+    """Return what a tile takes of each memory of a level.
 
-    I with its halo, where it is widest; sums, unfinished, only where the boundary above holds them.
+    A capacity of None has no end. I counts with its halo, where that is widest; sums count,
+    unfinished, only where the boundary above holds them.
 
-    Source: docs/model.md section 3; the rows as `tile_rows`.
+    Source: docs/model.md section 3; docs/tiling.md; rows from `tile_rows`.
     """
     sum_bits = partial_sum_bits(problem, options.partial_sum_bits)
     rows, columns = tile_rows(problem, tile, options)
@@ -157,7 +158,7 @@ def tile_rows(problem: Problem, tile: Extents, options: SearchOptions) -> tuple[
 
 
 def touched_elements(problem: Problem) -> int:
-    """Elements of I that some window touches: each must be moved once at least."""
+    """Count the elements of I that some window touches: each must be moved once at least."""
     n = problem.extent
     rows = int(block_rows(problem.height, TOUCHED, 0, n.HO, 0, n.HF))
     columns = int(block_rows(problem.width, TOUCHED, 0, n.WO, 0, n.WF))

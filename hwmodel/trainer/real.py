@@ -1,4 +1,4 @@
-"""Layers of real numbers: the full-precision ends of every network, and the baselines' layers."""
+"""Layers of real numbers, for the full-precision ends of networks and for the baselines."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ MOST = 64  # counts that are remembered
 
 
 class Cost(NamedTuple):
-    """What a workload costs on one chip, or why there is no figure."""
+    """The energy of a workload on one chip, or the reason why there is none."""
 
     energy: float | None = None  # [chip's unit]
     groups: dict[tuple[str, ...], float] | None = None  # by GROUPS; they sum to `energy`
@@ -41,7 +41,7 @@ class Cost(NamedTuple):
 
 
 class Counted:
-    """Counts by what they depend on, the oldest forgotten first."""
+    """Counts, remembered by all that they depend on; the oldest are forgotten first."""
 
     def __init__(self) -> None:
         self._counts: dict[Hashable, Counts] = {}
@@ -53,7 +53,7 @@ class Counted:
         accounting: Accounting,
         chips: Sequence[Hardware],
     ) -> list[Cost]:
-        """What the tasks cost on each of the chips.
+        """Return the energies of the tasks on each of the chips.
 
         Args:
             key: what tells these tasks from all others that are asked for here. A price of the
@@ -93,7 +93,7 @@ class Counted:
 
 
 def _tilings(tasks: Sequence[Task], accounting: Accounting, chip: Hardware) -> list[Tiling]:
-    """The tiling of every product. Raises: Infeasible, TooLarge."""
+    """Tile every product. Raises: Infeasible, TooLarge."""
     places = memories(chip)
     return [
         tiled(task, places, SearchOptions.of(accounting, task.work.pass_), chip.name)

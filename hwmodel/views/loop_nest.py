@@ -1,4 +1,4 @@
-"""A tiling as the loops it is: level by level, the outermost first."""
+"""A tiling as its loop nest: level by level, the outermost first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ORDER: dict[Operand, tuple[str, ...]] = {
 def loop_nest(
     problem: Problem, mapping: Mapping, memories: Memories, options: SearchOptions
 ) -> str:
-    """The loops as they run, each inside the one above it; a level's tile and how it fills it."""
+    """Write the loops as they run, one inside the other, with each level's tile and filling."""
     times = f", {problem.groups:,} groups one by one" if problem.groups > 1 else ""
     lines = [f"{memories.levels[0].name}: all of {_shown(problem.extent)}{times}"]
     above, depth = problem.extent, 0

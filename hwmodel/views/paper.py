@@ -17,7 +17,7 @@ __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_
 
 
 class Heading(NamedTuple):
-    """Words, and the unit of what stands below: one of `scale`, "%", or "" for none."""
+    """A heading, and the unit of the numbers below it: one of `scale`, "%", or "" for none."""
 
     text: str
     unit: str = ""
@@ -43,7 +43,7 @@ class Paper(NamedTuple):
 
 
 def printed(paper: Paper) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Rows with rounded numbers; "" where one is not known."""
+    """Yield rows with rounded numbers; "" where a number is not known."""
     for words, numbers in paper.rows:
         pairs = zip(numbers, paper.columns, strict=True)
         yield words, ["" if n is None else f"{n:.{column.decimals}f}" for n, column in pairs]
@@ -116,7 +116,7 @@ def _quantities(
 def _scaled(
     text: str, energies: list[float | None], unit: str
 ) -> tuple[Heading, int, list[float | None]]:
-    """Energies in the unit in which the least of them has two digits where that can be."""
+    """Scale energies to the unit in which the least has two digits, where there is one."""
     least = min((energy for energy in energies if energy is not None), default=0.0)
     divisor, scaled = scale(least, unit)
     numbers = [None if energy is None else energy / divisor for energy in energies]
@@ -163,6 +163,6 @@ def _label(*parts: str) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names as a sentence lists them."""
+    """Join names as a sentence lists them."""
     *before, last = names
     return f"{', '.join(before)} and {last}" if before else last

@@ -57,7 +57,7 @@ def _least(energies: Iterable[float | None]) -> float:
 def comparison_tables(
     lines: Sequence[Comparison], run: Training | None = None, *, parts: bool = True
 ) -> Iterator[RenderableType]:
-    """A table per chip and accounting; without `parts` one that fits 80 columns."""
+    """Yield a table per chip and accounting; without `parts` it fits 80 columns."""
     from rich.text import Text
 
     shown = _PARTS if parts else {}
@@ -95,7 +95,7 @@ def comparison_tables(
 def reproduction_tables(
     published: PublishedTable, lines: Sequence[Comparison]
 ) -> Iterator[RenderableType]:
-    """Published and computed percentages side by side, a table per chip, and what is known why."""
+    """Yield published and computed percentages, a table per chip, with the reasons known."""
     from rich.text import Text
 
     for chip in published.chips:
@@ -183,7 +183,7 @@ def _memory_table(report: Report, divisor: float, unit: str) -> Table:
 
 
 def table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
-    """An empty table: columns of words to the left, columns of numbers to the right."""
+    """Make an empty table: columns of words on the left, columns of numbers on the right."""
     from rich import box
     from rich.table import Table
 
@@ -196,7 +196,7 @@ def table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
 
 
 def tensor_table(report: Report) -> Table:
-    """Every tensor of every pass: shape of one image, bits of an element, bytes of the batch."""
+    """Tabulate every tensor of every pass: shape for one image, width, bytes of the batch."""
     nodes = report.network.nodes(frozenset(report.method.omits))
     edges = report.edges
     listed = table(
@@ -224,7 +224,7 @@ def tensor_table(report: Report) -> Table:
 
 
 def reached_table(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Table:
-    """Accuracy at the end of each method's run, and the energy to the accuracy asked for."""
+    """Tabulate each method's accuracy at the end, and its energy to the accuracy asked for."""
     listed = table(
         "to a stated accuracy, as traced",
         ["method", "hardware", "accounting"],
@@ -247,7 +247,7 @@ def reached_table(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Table
 
 
 def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[RenderableType | str]:
-    """What a trace put in the place of the accounting's assumptions, and what that did."""
+    """Yield the measurements that replaced the accounting's assumptions, and their effect."""
     divisor, unit = scale(assumed.energy, assumed.unit)
     listed = table(
         f"assumed -> measured, {unit}",

@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 def summary(network: Network, method: Method, accounting: Accounting) -> list[Line]:
-    """Every layer of the network under a method. Raises: SpecError where no rule holds."""
+    """List every layer of the network under a method. Raises: SpecError where no rule holds."""
     nodes = network.nodes(frozenset(method.omits))
     edges = widths.edges(method, nodes, accounting)
     return [_line(node, edges, method, accounting) for node in nodes]
@@ -64,7 +64,7 @@ def _line(node: Node, edges: Mapping[str, Edge], method: Method, accounting: Acc
 
 
 def macs_by_width(lines: list[Line]) -> dict[tuple[int, int], int]:
-    """MACs of one image for each pair of widths (weight, activation) [bit].
+    """Sum the MACs of one image for each pair of widths (weight, activation) [bit].
 
     A product of two activations counts under the width of the wider one, twice.
     """
@@ -77,12 +77,12 @@ def macs_by_width(lines: list[Line]) -> dict[tuple[int, int], int]:
 
 
 def summary_csv(lines: list[Line]) -> str:
-    """One row a layer; an empty cell where there is no weight."""
+    """Write one row a layer; a cell is empty where there is no weight."""
     return csv_text(Line._fields, ([("" if v is None else v) for v in line] for line in lines))
 
 
 def summary_tables(network: Network, method: Method, lines: list[Line]) -> Iterator[RenderableType]:
-    """Layers with a line of totals, then MACs for each pair of widths."""
+    """Yield a table of layers with totals, then MACs for each pair of widths."""
     C, H, W = network.input
     listed = table(
         f"{network.name}: {network.title}; input {C} x {H} x {W}; one image, method {method.name}",

@@ -37,7 +37,7 @@ _MOST = 2**31
 
 
 def parsed_problem(conv: str, bits: str, phase: str) -> Problem:
-    """The loop nest of one pass of the convolution that a line of text describes.
+    """Parse a line of text into the loop nest of one pass of a convolution.
 
     >>> parsed_problem("N=1,M=4,C=2,H=8,W=8,K=3,pad=1", "32,32,32", "forward").extent
     Extents(N=1, M=4, C=2, HO=8, WO=8, HF=3, WF=3)
@@ -129,13 +129,13 @@ class _Tile(SpecModel):
 
 
 class _Saved(SpecModel):
-    """The part of a saved tiling that is read back."""
+    """A saved tiling, as far as it is read back."""
 
     tiles: Annotated[tuple[_Tile, ...], Field(min_length=1)]
 
 
 def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
-    """A tiling that `tile --save` or `--json` wrote, checked against a problem and a chip.
+    """Read a tiling that `tile --save` or `--json` wrote; check it against a problem and a chip.
 
     Raises: DataError where tiles do not nest, fit or match the chip's levels.
     """
@@ -167,7 +167,7 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
 
 @dataclass(frozen=True)
 class Solved:
-    """A tiling and all that is shown of it."""
+    """A tiling with its traffic, energy and certificate."""
 
     problem: Problem
     hardware: Hardware
@@ -179,7 +179,7 @@ class Solved:
 
     @property
     def overflows(self) -> list[str]:
-        """Memories that the tiling does not fit, with the bytes that are missing."""
+        """Lines on memories that the tiling does not fit, with the missing bytes."""
         mapping = self.tiling.mapping
         return [
             f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
@@ -191,7 +191,7 @@ class Solved:
         ]
 
     def json(self) -> str:
-        """One object: energy, unit, lower_bound, gap, proved, tiles, accesses and more."""
+        """Write one object: energy, unit, lower_bound, gap, proved, tiles, accesses and more."""
         proof = self.tiling.certificate
         names = [level.name for level in self.hardware.levels]
         mapping = self.tiling.mapping
@@ -220,7 +220,7 @@ class Solved:
         return json.dumps(fields, indent=2) + "\n"
 
     def pieces(self) -> Iterator[RenderableType | str]:
-        """What `hwmodel tile` prints."""
+        """Yield the tables and lines that `hwmodel tile` prints."""
         mapping = self.tiling.mapping
         yield loop_nest(self.problem, mapping, memories(self.hardware), self.options) + "\n"
         yield self._table()
@@ -286,7 +286,7 @@ def _sums(asked: Traffic) -> int:
 def solved(
     problem: Problem, hardware: Hardware, options: SearchOptions, mapping: Mapping | None = None
 ) -> Solved:
-    """The tiling of a problem, or a given one, with its traffic and energy.
+    """Search the tiling of a problem, or take a given one; count its traffic and energy.
 
     A given one is evaluated as it is; `Solved.overflows` says where it does not fit.
 
@@ -301,7 +301,7 @@ def solved(
 
 
 def _greedy(problem: Problem, places: Memories, options: SearchOptions) -> float | None:
-    """Energy of the level-by-level tiling; None where the greedy rule finds none."""
+    """Return the energy of the level-by-level tiling; None where the greedy rule finds none."""
     greedily = replace(options, search="level-by-level", stationary="filter")
     try:
         mapping = tile(problem, places, greedily).mapping

@@ -1,4 +1,4 @@
-"""What is moved: tensors, and numbers of elements as products of named factors."""
+"""Tensors, and numbers of elements as products of named factors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Pass(StrEnum):
 
 
 class Direction(StrEnum):
-    """What is paid for: a bit that leaves a memory, a bit that enters it, an operation."""
+    """The three things that have a price: a bit read, a bit written, an operation."""
 
     READ = "read"
     WRITE = "write"
@@ -28,7 +28,7 @@ class Direction(StrEnum):
 
 
 class Role(StrEnum):
-    """Why a tensor is moved, where its letter does not say it."""
+    """The purpose for which a tensor is moved, where its letter does not say it."""
 
     OPERAND = "operand"
     UNFINISHED = "unfinished sum"  # leaves before its reduction has ended
@@ -47,7 +47,7 @@ class Role(StrEnum):
 
 
 class Factor(NamedTuple):
-    """One factor of a count or of a price: its name, its value, and where that comes from."""
+    """One factor of a count or of a price: its name, its value, and the source of the value."""
 
     name: str
     value: float  # whole, but for ratios of the source's table, rates and prices
@@ -55,7 +55,7 @@ class Factor(NamedTuple):
 
 
 def titled(tensor: str, role: Role) -> str:
-    """What a tensor in a role is called where words are printed.
+    """Name a tensor in a role, for print.
 
     >>> titled("I", Role.OPERAND), titled("F", Role.ACCUMULATOR)
     ('I', 'F (accumulator)')
@@ -64,7 +64,7 @@ def titled(tensor: str, role: Role) -> str:
 
 
 def product(factors: tuple[Factor, ...]) -> int:
-    """The product of a count's factors, as a whole number.
+    """Multiply a count's factors to a whole number.
 
     >>> product((Factor("N", 8), Factor("C", 64), Factor("flip rate", 0.01)))
     5

@@ -1,4 +1,4 @@
-"""What a layer does, in three words; every layer states its work in them, forward and back.
+"""The work of a layer in three words; every layer states all of its work, forward and back.
 
     Multiply    a loop nest over three tensors: the only work that is tiled
     Move        a tensor read from the outermost memory, or written to it, so many times
@@ -78,7 +78,7 @@ class Multiply(NamedTuple):
 
     @property
     def problem(self) -> Problem:
-        """What is tiled: loops, windows and widths, and nothing of where they came from."""
+        """The problem that is tiled: loops, windows and widths, without layer and pass."""
         n, widths = self.nest, Widths(self.I.bits, self.F.bits, self.O.bits)
         return Problem(n.extent, n.height, n.width, widths, n.groups)
 
@@ -89,7 +89,7 @@ Works = Iterator[Move | Operate]
 
 @dataclass(frozen=True)
 class Tensors:
-    """The tensors around a layer: what it is given, what it gives, and the signals back."""
+    """The tensors around a layer: its inputs, its output, their signals, its weights."""
 
     ins: tuple[Tensor, ...]
     O: Tensor  # noqa: E741
@@ -125,34 +125,35 @@ def write(pass_: Pass, *tensors: Tensor, times: int = 1, why: str = "") -> Itera
 
 
 def saved(tensor: Tensor) -> Tensor:
-    """The tensor as the forward pass keeps it for the way back."""
+    """Return the tensor as the forward pass keeps it for the way back."""
     return tensor.as_(Role.SAVED)
 
 
 class Optimizer(NamedTuple):
-    """What one step of an optimizer takes for each weight."""
+    """States and operations of one step of an optimizer, for each weight."""
 
     states: tuple[str, ...]  # remembered beside the weight
     macs: int
-    specials: int  # roots and divisions
+    specials: int = 0  # roots and divisions
+    adds: int = 0  # in full precision
 
 
 OPTIMIZERS: dict[str, Optimizer] = {
-    "sgd": Optimizer((), 1, 0),
-    "momentum": Optimizer(("momentum",), 2, 0),
-    "adam": Optimizer(("m", "v"), 6, 2),
+    "sgd": Optimizer((), 1),
+    "momentum": Optimizer(("momentum",), 2),
+    "adam": Optimizer(("m", "v"), 6, specials=2, adds=1),
 }
 
 
 def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
-    """One step on every weight: its states and F are read and written, dF is read.
+    """Step every weight: read and write its states and F, read dF.
 
     A narrow weight has a full-precision one behind it, and is written anew from that.
 
     Args:
         full: bits of a full-precision word.
-    Source: Kingma and Ba, Adam, 2015, algorithm 1: six multiply-adds, a root and a division
-        (docs/model.md section 6).
+    Source: Kingma and Ba, Adam, 2015, algorithm 1: six multiply-adds, the addition of epsilon, a
+        root and a division (docs/model.md section 6).
     """
     step = OPTIMIZERS[rule]
     narrow = F.bits < full
@@ -160,13 +161,14 @@ def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
     moved += [F.as_(Role.MOMENT, full, name=f"{state}({F.name})") for state in step.states]
     yield from read(UPDATE, dF, *moved)
     yield Operate(UPDATE, "mac", F, step.macs, why=f"multiply-adds of a step of {rule}")
+    yield Operate(UPDATE, "add", F, step.adds, tuple(moved), f"additions of {rule}")
     yield Operate(UPDATE, "special", F, step.specials, why=f"roots and divisions of {rule}")
     yield from write(UPDATE, *moved)
     yield from write(UPDATE, *([F] if narrow else []), why="the narrow copy, made of the latent")
 
 
 def boolean_step(F: Tensor, dF: Tensor, accumulator_bits: Factor, flips: Factor) -> Works:
-    """The vote is added to the accumulator, which is compared; the weights that flip are written.
+    """Add the vote to the accumulator, compare that, and write the weights that flip.
 
     Args:
         accumulator_bits: width of the accumulator [bit], and who states it.

@@ -61,14 +61,14 @@ axes:
   - hardware.levels.L1.capacity: [256 KiB, 1 MiB]
   - hardware.levels.L2.capacity: {times: [0.25, 1]}
 derived:
-  accounting.boolean_vote_bits: {of: accounting.boolean_signal_bits}
+  accounting.widths.boolean_vote_bits: {of: accounting.widths.boolean_signal_bits}
 constraints:
   - hardware.levels.L1.capacity <= hardware.levels.L2.capacity
 """
 
 
 RANGES = """\
-accounting.flip_rate: [0.001, 0.1]
+accounting.extras.flip_rate: [0.001, 0.1]
 hardware.levels.L1.capacity: [256 KiB, 4 MiB]
 hardware.levels.L3.read_energy: [20 pJ/B, 80 pJ/B]
 """

@@ -1,4 +1,4 @@
-"""What families share: layers in order, each added by one call that gives its name back.
+"""Wiring, shared by all families: a call adds one layer and returns its name.
 
 A call names the layer and what it takes; convolutions keep rows and columns at stride 1 unless
 they are told how to pad.

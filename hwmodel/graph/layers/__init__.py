@@ -87,7 +87,7 @@ _WORDS = {"kind": KINDS.values(), "feeds": KINDS.values(), "function": get_args(
 
 
 def no_such_layer(asked: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each word in what a rule asks of a layer that is true of none."""
+    """Yield a sentence for each word of a rule's condition that is true of no layer."""
     for name, known in _WORDS.items():
         for word in asked.get(name) or ():
             if word not in known:

@@ -1,4 +1,4 @@
-"""What every kind of layer states and answers.
+"""The base of all kinds of layers: the fields that each states, the questions it answers.
 
 Shapes are (C, H, W) of one image. A layer is what a network file says of it; everything else
 follows from the shapes it is given. Products are handed on as loop nests. Everything else that a
@@ -62,7 +62,7 @@ Bits = Annotated[int, Field(strict=True, ge=1, le=64)]
 
 
 class BaseLayer(SpecModel):
-    """What every kind of layer states; `inputs` defaults to the layer before."""
+    """The fields of every kind of layer; `inputs` defaults to the layer before."""
 
     name: Name
     inputs: tuple[Name, ...] | None = Field(default=None, min_length=1)
@@ -107,11 +107,11 @@ class BaseLayer(SpecModel):
         return self.work(t)
 
     def one(self, inputs: Sequence[Shape]) -> Shape:
-        """The only input. Raises: ShapeError where there are more."""
+        """Return the only input. Raises: ShapeError where there are more."""
         return inputs[0] if len(inputs) == 1 else self.exactly(1, inputs)[0]
 
     def exactly(self, number: int, inputs: Sequence[Shape]) -> Sequence[Shape]:
-        """The inputs. Raises: ShapeError where they are not `number`."""
+        """Return the inputs. Raises: ShapeError where they are not `number`."""
         if len(inputs) != number:
             raise ShapeError(
                 f"layer {self.name}: takes {number} input{'s' * (number > 1)}, "
@@ -120,7 +120,7 @@ class BaseLayer(SpecModel):
         return inputs
 
     def alike(self, inputs: Sequence[Shape]) -> Shape:
-        """The shape that all inputs have. Raises: ShapeError where they differ."""
+        """Return the shape that all inputs have. Raises: ShapeError where they differ."""
         for shape in inputs[1:]:
             if shape != inputs[0]:
                 raise ShapeError(
@@ -129,7 +129,7 @@ class BaseLayer(SpecModel):
         return inputs[0]
 
     def broadcast(self, inputs: Sequence[Shape]) -> Shape:
-        """The shape that inputs have together, of which some may be 1 long along some axes.
+        """Return the shape to which the inputs spread along axes on which some are 1 long.
 
         Raises: ShapeError where two differ and neither is 1.
         """
@@ -141,7 +141,7 @@ class BaseLayer(SpecModel):
 
 
 def reach(kernel: int, dilation: int) -> int:
-    """Rows from the first to the last tap."""
+    """Count the rows from the first to the last tap."""
     return dilation * (kernel - 1) + 1
 
 
@@ -159,7 +159,7 @@ class Sliding(BaseLayer):
         *,
         partial: bool = False,
     ) -> tuple[int, int]:
-        """Positions of the window along rows and columns.
+        """Count the positions of the window along rows and columns.
 
         A last partial step is dropped, or taken where `partial`. Raises: ShapeError.
         """

@@ -38,13 +38,12 @@ class BatchNorm(BaseLayer):
         Source: Ioffe and Szegedy, Batch Normalization, 2015, algorithm 1 and the gradients below
             it; operation by operation in docs/model.md section 6.
         """
-        yield from _norm(t)
+        yield from _norm(t, forward=2, back=3, sums=1)
 
     def inference(self, t: Tensors) -> Works:
-        """One pass with constants for statistics."""
+        """One multiply-add with two constants of the channel."""
         yield from read(FORWARD, t.I)
-        yield t.operate(FORWARD, "add", why="less the mean")
-        yield t.operate(FORWARD, "mac", 2, "over the deviation; scaled and shifted")
+        yield t.operate(FORWARD, "mac", why="scale and shift, statistics folded in")
         yield from write(FORWARD, t.O)
 
 
@@ -59,11 +58,12 @@ class LayerNorm(BaseLayer):
         return 2 * self.one(inputs)[0] * self.affine
 
     def work(self, t: Tensors) -> Works:
-        """As a batch norm in training; the statistics are of the place, in inference too.
+        """Statistics of the place, in inference too, then scale and shift of the channel.
 
-        Source: Ba et al., Layer Normalization, 2016, eq. 4; docs/model.md section 6.
+        Source: Ba et al., Layer Normalization, 2016, eq. 4; operation by operation in
+            docs/model.md section 6.
         """
-        yield from _norm(t)
+        yield from _norm(t, forward=3, back=6, sums=2)
 
 
 Function = Literal[
@@ -73,7 +73,7 @@ Function = Literal[
 
 
 class _Function(NamedTuple):
-    """The operations of an activation for each element, and what its way back needs again."""
+    """An activation's operations for each element, and the tensor that its way back reads."""
 
     forward: dict[Kind, int]
     keeps: Literal["I", "O"]  # O where the output alone gives the derivative
@@ -119,11 +119,11 @@ class Activation(BaseLayer):
         return _LEARNED.get(self.function, 0) * (self.one(inputs)[0] if self.per_channel else 1)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
-        """One: what comes out is no sum."""
+        """One: the output is no sum."""
         return 1
 
     def work(self, t: Tensors) -> Works:
-        """That of the function; the method's own counts as one comparison."""
+        """State the work of the function; the method's own counts as one comparison."""
         function = _FUNCTIONS[self.function]
         name = "the method's threshold or ReLU" if self.function == "method" else self.function
         kept = t.I if function.keeps == "I" else t.O
@@ -147,18 +147,18 @@ class Add(BaseLayer):
     inputs: tuple[str, ...] = Field(min_length=2, max_length=64)
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """That of the inputs together. Raises: ShapeError."""
+        """The shape of the inputs together. Raises: ShapeError."""
         return self.broadcast(inputs)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
-        """Those of all inputs."""
+        """The terms of all inputs."""
         return sum(before)
 
     def work(self, t: Tensors) -> Works:
         """One addition for each input beyond the first.
 
-        What comes back to an input that is 1 long along an axis is a sum, which
-        `model/workload.py` adds: it depends on which of the inputs want their signals.
+        The signal of an input that is 1 long along an axis is a sum, which `model/workload.py`
+        adds: it depends on which of the inputs want their signals.
         """
         yield from read(FORWARD, *t.ins)
         yield t.operate(FORWARD, "add", len(t.ins) - 1, f"to add up {len(t.ins)} tensors")
@@ -191,8 +191,16 @@ class Scale(BaseLayer):
         return self.one(inputs)[0] * self.learned
 
     def work(self, t: Tensors) -> Works:
-        """One multiplication; backward, one for the signal and one for the factor."""
-        yield from _product(t)
+        """One multiplication; backward, one for the signal and, if learned, one for the factor."""
+        if self.learned:
+            yield from _product(t)
+            return
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "mac")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "mac")
+        yield from write(BACK, t.dI)
 
 
 class Embedding(BaseLayer):
@@ -229,15 +237,20 @@ class Embedding(BaseLayer):
         yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why="to a row of dF")
 
 
-def _norm(t: Tensors) -> Works:
-    """Two passes over the input: for the statistics, and for the result; so back."""
+def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
+    """Two passes over the input, for the statistics and for the result; so back.
+
+    Args:
+        forward, back: multiply-adds for each element.
+        sums: additions for each element on the way back.
+    """
     yield from read(FORWARD, t.I, times=2, why="for the statistics, and for the result")
     yield t.operate(FORWARD, "add", why="into the sum")
-    yield t.operate(FORWARD, "mac", 2, "into the sum of squares; the result")
+    yield t.operate(FORWARD, "mac", forward, "into the sum of squares, and to the result")
     yield from write(FORWARD, t.O)
-    yield from read(BACK, t.dO, saved(t.I), times=2, why="for two sums, and for the result")
-    yield t.operate(BACK, "add", why="into the sum of the signals")
-    yield t.operate(BACK, "mac", 3, "into the sum of products; two of the result")
+    yield from read(BACK, t.dO, saved(t.I), times=2, why="for the sums, and for the result")
+    yield t.operate(BACK, "add", sums, "into sums of signals")
+    yield t.operate(BACK, "mac", back, "into sums of products, and to the result")
     yield from write(BACK, t.dI)
 
 

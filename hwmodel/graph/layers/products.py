@@ -18,7 +18,7 @@ __all__ = ["AttentionContext", "AttentionScores", "Conv", "ConvTranspose", "Line
 
 
 class _Channelled(Sliding):
-    """What a convolution and its transpose have in common."""
+    """Fields and answers that a convolution and its transpose share."""
 
     channels: Positive
     stride: Pair = (1, 1)
@@ -52,7 +52,7 @@ class _Channelled(Sliding):
                 )
 
     def _windows(self, axis: int, size: int, out: int) -> dict[ProductPass, Window]:
-        """The windows of the convolution from `size` to `out` rows."""
+        """Return the windows of the convolution from `size` to `out` rows, by pass."""
         step, dilation = self.stride[axis], self.dilation[axis]
         before, after = self.padding[axis], self.padding[axis + 2]
         span = reach(self.kernel[axis], dilation) - 1
@@ -79,7 +79,7 @@ class Conv(_Channelled):
         return self.weights(inputs) * prod(self.output_shape(inputs)[1:])
 
     def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
-        """The three convolutions of a training iteration (spec section 2).
+        """Return the three convolutions of a training iteration (docs/model.md section 1).
 
         forward: O[n,m] = sum over c, taps of I[n,c] F[m,c].
         backward_input: dI[n,c] = sum over m, taps of dO[n,m] F[m,c], the kernel turned round; of
@@ -131,7 +131,7 @@ class ConvTranspose(_Channelled):
         return self.weights(inputs) * prod(self.one(inputs)[1:])
 
     def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
-        """The passes of the transposed convolution, forward and backward_input exchanged.
+        """Return the three passes, forward and backward_input of the convolution exchanged.
 
         That convolution takes M channels of O to C channels of I; its filters are F.
         """
@@ -188,7 +188,7 @@ class Linear(BaseLayer):
         return self.weights(inputs) * prod(self._seen(inputs)[1:])
 
     def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
-        """A convolution on one pixel with a kernel of one tap; places are further images."""
+        """Return a convolution on one pixel with one tap; places are further images."""
         C, H, W = self._seen(inputs)
         pixel = Conv(name=self.name, kind="conv", channels=self.features, kernel=(1, 1))
         return pixel.loops([(C, 1, 1)], batch * H * W)
@@ -216,7 +216,7 @@ class _Attention(BaseLayer):
         return self.heads * n.N * n.M * n.C
 
     def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
-        """The product, and its derivatives by the first and the second operand."""
+        """Return the product, and its derivatives by the first and the second operand."""
         n, one = self._head(inputs), Window(1)
         extents: dict[ProductPass, Extents] = {
             "forward": n,

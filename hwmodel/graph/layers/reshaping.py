@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Literal
 
@@ -11,8 +12,8 @@ from pydantic import Field
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers.base import BaseLayer, Pair, Positive, Shape, Sliding
 from hwmodel.specs.files import Flag, Text, Whole
-from hwmodel.work.tensor import Pass
-from hwmodel.work.work import Operate, Tensors, Works, read, saved, write
+from hwmodel.work.tensor import Pass, Role
+from hwmodel.work.work import Operate, Tensors, Works, read, write
 
 __all__ = ["AveragePool", "Concat", "GlobalAveragePool", "MaxPool", "PixelShuffle", "Reshape"]
 __all__ += ["Slice", "Source", "Uncounted", "Upsample"]
@@ -38,11 +39,14 @@ class MaxPool(_Pool):
     kind: Literal["max-pool"]
 
     def work(self, t: Tensors) -> Works:
-        """Comparisons within the window; backward needs which element it was (the output)."""
+        """Comparisons within the window; back, the index of the largest, kept since."""
+        bits = (self.window - 1).bit_length()
+        index = [replace(t.O, name="index", bits=bits, role=Role.SAVED)] if bits else []
         yield from read(FORWARD, t.I)
         yield t.operate(FORWARD, "add", self.window - 1, f"comparisons of {self.window}")
         yield from write(FORWARD, t.O)
-        yield from read(BACK, t.dO, saved(t.O))
+        yield from write(FORWARD, *index, why=f"which of {self.window} was the largest")
+        yield from read(BACK, t.dO, *index)
         yield from write(BACK, t.dI)
 
 
@@ -234,7 +238,7 @@ class Uncounted(BaseLayer):
     )
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """As stated, or as the first input's."""
+        """The shape that is stated, or that of the first input."""
         return self.shape or inputs[0]
 
 

@@ -1,4 +1,4 @@
-"""What a level costs at least, whatever the other levels do: the bounds of the optimal search.
+"""Bounds of the optimal search: the least energy of a level, whatever the others do.
 
 Integer tiles of a loop of length D fall into classes: those that cut it directly into the same
 number q = ceil(D / tile) of pieces. Whatever the tiles above, a tile of class q makes at least q
@@ -154,7 +154,7 @@ def rooms(space: Space, index: int, above: Operand) -> tuple[Room, ...]:
 
 
 def all_rooms(space: Space, index: int, above: Operand) -> tuple[Room, ...]:
-    """What a tile of a level must fit: its own memories, and those above that are smaller.
+    """Return the memories that a tile of a level must fit: its own, and smaller ones above.
 
     A tile lies within those above it, so it fits where they must fit, too.
     """
@@ -287,7 +287,7 @@ def _cheapest_partition(anew: Ints, longest: Ints) -> Ints:
 
 
 def _cheapest_cuts(outs: int, tiles: Ints, anew: Ints) -> Ints:
-    """The same where every cut loads what it loads, whatever the others are.
+    """Return the least sum of `anew` [at] where no cut's rows depend on the other cuts.
 
     With pieces of at most t, the i-th of q - 1 cuts lies between outs - (q - i) t and i t; with
     more pieces, they load at least what the cheapest q cuts do.
@@ -326,7 +326,7 @@ def level(space: Space, index: int, above: Operand, below: Operand) -> Level:
 
 
 def _term(space: Space, index: int, above: Operand, below: Operand, cut: Cut) -> float:
-    """What `cut` adds at the boundaries above and below it, the other cuts taken as nothing.
+    """Return the energy that `cut` adds at its two boundaries, other cuts taken as nothing.
 
     Traffic of a boundary is a sum of what its upper cut and what its lower cut bring, but for
     held ifmaps, whose rows are the lower cut's and whose visits are the upper one's. Those are

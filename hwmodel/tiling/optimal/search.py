@@ -51,7 +51,7 @@ Stationary = Literal["filter", "either", "best"]
 
 @dataclass(frozen=True)
 class Options:
-    """What the search is free to choose, and how it counts."""
+    """The choices that the search is free to make, and its rules of counting."""
 
     partial_sum_bits: int = 32
     stationary: Stationary = "filter"
@@ -63,7 +63,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known about a tiling's distance from the optimum."""
+    """A tiling's distance from the optimum: energy, lower bound, and whether that is proved."""
 
     energy: float  # [chip's unit]
     lower_bound: float  # no tiling of the space costs less [chip's unit]
@@ -127,7 +127,7 @@ def _tight(problem: Problem) -> bool:
 
 
 def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
-    """The best tiling under any of `orders`, and what no tiling costs less than.
+    """Search the best tiling under any of `orders`; return it with a lower bound of all energies.
 
     The order with the lowest bound goes on, by one step of slack; so a good tiling is found early,
     and most orders are never looked into. With the budget spent, the lowest bound stands.
@@ -153,7 +153,7 @@ def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
 
 
 def _fallback(space: Space, hardware: Memories, best: _Best, bound: float) -> _Best:
-    """`best`, or what is better of the tilings known without a search, and made better still."""
+    """Return `best`, or a better tiling that is known without a search, improved tile by tile."""
     problem, number = space.problem, len(hardware.levels) - 1
     single: Operand = "F"
     choices = dict.fromkeys(((single,) * number, *(mapping.held for mapping in best.near[-1:])))
@@ -188,7 +188,7 @@ def _certified(
 
 
 class _Order(NamedTuple):
-    """What each boundary holds, and how far the tilings under it have been looked at."""
+    """The operands held at each boundary, and how far the tilings under them are looked at."""
 
     held: tuple[Operand, ...]
     levels: tuple[Level, ...]
@@ -200,7 +200,7 @@ class _Order(NamedTuple):
 
 
 def _held(stationary: Stationary, boundaries: int) -> list[tuple[Operand, ...]]:
-    """All choices of what the boundaries hold."""
+    """List all choices of the operands held at the boundaries."""
     if stationary == "best":
         return list(product(OPERANDS, repeat=boundaries))
     same: tuple[Operand, ...] = ("F", "I") if stationary == "either" else ("F",)
@@ -208,7 +208,7 @@ def _held(stationary: Stationary, boundaries: int) -> list[tuple[Operand, ...]]:
 
 
 def _orders(space: Space, stationary: Stationary) -> list[_Order]:
-    """All choices of what the boundaries hold, each with a rough lower bound."""
+    """List all choices of the operands held, each with a rough lower bound."""
     known: dict[tuple[int, tuple[Operand, Operand]], tuple[Level, float]] = {}
     orders = []
     for held in _held(stationary, len(space.prices) - 1):
@@ -226,7 +226,7 @@ def _orders(space: Space, stationary: Stationary) -> list[_Order]:
 def _deepened(
     space: Space, order: _Order, best: _Best, known: dict[Level, float]
 ) -> tuple[_Best, _Order]:
-    """`best`, or a better tiling of an order up to the next slack above its bound."""
+    """Return `best`, or a better tiling of an order up to the next slack above its bound."""
     if not order.least:
         for one in order.levels:
             if one not in known:
@@ -258,7 +258,7 @@ def _deepened(
 
 
 def _growth(examined: int, slack: float) -> float:
-    """By how much a relative slack may grow so that lists, which grow faster, stay short."""
+    """Return the factor by which a slack may grow while lists, which grow faster, stay short."""
     factor = next(factor for most, factor in GROWTH if examined <= most)
     return min(factor, 2.0) if slack > CAREFUL else factor
 
@@ -272,7 +272,7 @@ def _met(
     best: _Best,
     seen: set[bytes],
 ) -> tuple[_Best, float]:
-    """`best`, or the best tiling up to `reach` of `nests` not yet `seen`; and what is settled."""
+    """Return `best`, or the best unseen tiling of `nests` up to `reach`; and what is settled."""
     settled = reach
     waste = [
         wasted(space, order.held, order.levels, nests[i : i + CHUNK])

@@ -1,4 +1,4 @@
-"""Percent of the baseline of every method at one point, with all that is equal found once.
+"""Percent of the baseline of every method at one point; equal parts are computed once.
 
 What there is to do asks neither the chip nor a price of the accounting; a tiling asks for its
 arguments alone. A test moves every field and compares with `evaluate`.
@@ -25,7 +25,7 @@ MOST_KEPT = 16  # workloads of a method
 
 @dataclass(frozen=True)
 class Study:
-    """What stays as it is while chips and accounting move."""
+    """The inputs of a study that stay while chips and accounting move, and the unmoved points."""
 
     network: Network
     methods: tuple[Method, ...]
@@ -35,14 +35,14 @@ class Study:
 
 
 class Outcome(NamedTuple):
-    """What each method costs at a point, in the order of the study's methods."""
+    """The percentage of each method at a point, in the order of the study's methods."""
 
     percents: tuple[float | None, ...]  # of the baseline
     reasons: tuple[str, ...]  # why there is no percentage; "" where there is one
 
 
 class Costs:
-    """Outcomes of one study; what they have in common is found once."""
+    """Outcomes of one study; the parts that they have in common are computed once."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -50,7 +50,7 @@ class Costs:
         self._tasks: dict[Hashable, tuple[Task, ...]] = {}
 
     def at(self, index: int, changes: Mapping[str, Scalar]) -> Outcome:
-        """The outcome where the inputs of chip number `index` are changed.
+        """Compute the outcome with the inputs of chip number `index` changed.
 
         Raises: SpecError for changes that the specs' rules refuse.
         """

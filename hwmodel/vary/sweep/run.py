@@ -67,6 +67,6 @@ def run(
 
 
 def cut(points: Sequence[int]) -> list[Sequence[int]]:
-    """The points of each part: cut by their number alone, whoever computes them."""
+    """Cut the points into parts by their number alone, whoever computes them."""
     size = max(1, min(LONGEST, -(-len(points) // FEWEST)))
     return [points[i : i + size] for i in range(0, len(points), size)]

@@ -82,7 +82,7 @@ def _cells(group: list[dict[str, str]]) -> tuple[list[str], list[str], Cells, fl
 def _cell_colours(
     axes: Axes, page: Page, tensors: list[str], memories: list[str], percent: Cells
 ) -> None:
-    """Cells in shades of one hue that go with the square root, so that small shares show."""
+    """Shade cells by the square root of their share, so that small shares show."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
     from matplotlib.patches import Rectangle

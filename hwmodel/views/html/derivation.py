@@ -19,7 +19,7 @@ DEEPER = 2  # levels by which its headings stand below those of the page
 
 
 def derivation(report: Report, layer: str) -> Markup:
-    """The explanation of a layer; a name in it that looks like HTML stays text."""
+    """Write the explanation of a layer; a name in it that looks like HTML stays text."""
     from markdown_it import MarkdownIt
     from markupsafe import Markup
 
@@ -30,7 +30,7 @@ def derivation(report: Report, layer: str) -> Markup:
 
 
 def _placed(tokens: list[Token]) -> Iterator[Token]:
-    """Headings deeper; tables in a container that scrolls, called after their section."""
+    """Move headings deeper; put tables into a container that scrolls, named by its section."""
     from markdown_it.token import Token
 
     section = ""

@@ -1,4 +1,4 @@
-"""Reports -> what the page shows of them: lines of its tables, and its sentences."""
+"""Parts of the page: lines of its tables and its sentences, made from reports."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class HeatMap(NamedTuple):
 
 
 class TilingLine(NamedTuple):
-    """How one pass of one layer is tiled, and what is known of its distance from the optimum."""
+    """The tiling of one pass of one layer, and its certificate."""
 
     layer: str
     pass_: str
@@ -90,7 +90,7 @@ class TilingLine(NamedTuple):
 
 
 def groups(lines: Sequence[Comparison]) -> list[Group]:
-    """The lines of a comparison, chip by chip and accounting by accounting."""
+    """Group the lines of a comparison by chip and accounting."""
     found = []
     for hardware, accounting in dict.fromkeys((x.hardware, x.accounting) for x in lines):
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
@@ -104,7 +104,7 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
 
 
 def _member(line: Comparison, most: float, divisor: float, unit: str) -> Member:
-    """Bars of one line; none where nothing could be computed."""
+    """Return a line with its bars; none where nothing could be computed."""
     if line.energy is None:
         return Member(line, [], [])
     percent = line.percent_of_baseline or 0.0
@@ -120,7 +120,7 @@ def _member(line: Comparison, most: float, divisor: float, unit: str) -> Member:
 
 
 def layer_table(report: Report) -> LayerTable:
-    """Energy by layer and pass; every row of the report is in one cell."""
+    """Sum energy by layer and pass; every row of the report is in one cell."""
     passes, sums = layer_sums(report)
     kinds = {node.layer.name: node.layer.kind for node in report.nodes}
     totals = report.energies("layer")
@@ -169,7 +169,7 @@ def heat_map(report: Report) -> HeatMap:
 
 
 def tiling_lines(report: Report) -> list[TilingLine]:
-    """The tiling of every product, in the order of the report."""
+    """List the tiling of every product, in the order of the report."""
     return [_tiling_line(task, tiling) for task, tiling in report.tilings]
 
 
@@ -196,7 +196,7 @@ def _extents(tile: Extents) -> str:
 
 
 def sentence(report: Report, percent: float | None, baseline: str) -> str:
-    """What the method costs on the chip, and where most of it goes.
+    """Say what the method costs on the chip, and which levels, passes and layers cost most.
 
     Args:
         percent: of the baseline's energy; None where that has none.
