@@ -206,7 +206,7 @@ class _Boundary(NamedTuple):
         return (Factor(loop, getattr(self.problem.extent, loop)) for loop in names)
 
     def rows(self) -> Iterator[Factor]:
-        """List the rows and columns of I that pieces of the lower level, or the MACs, load together.
+        """List rows and columns of I that pieces of the lower level, or the MACs, load together.
 
         Levels have numbers, of which 0 is next to the MACs.
         """
