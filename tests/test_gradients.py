@@ -18,7 +18,7 @@ from tests.test_architecture import PACKAGE
 FULL = load(Accounting, "full")
 N = 2  # images
 CONV = {"kind": "conv", "channels": 4, "kernel": 3, "padding": 1}
-LAST = {"name": "last", "kind": "linear", "features": 3}
+LAST = {"name": "last", "kind": "linear", "features": 3, "over": "all"}
 
 
 def reported(*layers, shape=(4, 4, 4), method="fp", accounting=FULL, mode="training"):

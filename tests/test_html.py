@@ -12,7 +12,7 @@ import pytest
 from hwmodel import evaluate
 from hwmodel.graph.network import Network
 from hwmodel.model.compare import compare
-from hwmodel.specs.provenance import Provenance, input_of, written
+from hwmodel.specs.provenance import Provenance, input_of
 from hwmodel.views.explain.explanation import explanation
 from hwmodel.views.html import derivation as derivations
 from hwmodel.views.html import page as module
@@ -33,7 +33,7 @@ def origin(lines):
         for spec in (report.network, report.hardware, report.method, report.accounting):
             specs[spec.KIND, spec.name] = spec
     inputs = tuple(map(input_of, specs.values()))
-    return Provenance(written("compare", lines[0].network, {}), inputs), specs.values()
+    return Provenance(f"hwmodel compare {lines[0].network}", inputs), specs.values()
 
 
 def compared(network="vgg-small", chips=("ascend",), methods=("fp", "bold"), **options):
@@ -217,7 +217,7 @@ def test_inputs_are_shown_with_the_hash_of_their_content():
     for content, digest in zip(contents, hashes.values(), strict=True):
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         assert hashlib.sha256(canonical.encode()).hexdigest() == digest
-    assert str(stated.command) in section.text
+    assert stated.command in section.text
 
 
 # The file

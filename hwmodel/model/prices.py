@@ -66,12 +66,12 @@ class Prices(NamedTuple):
         return (Factor(unit, energy, f"hardware {self.chip.name}: {memory.source}"),)
 
     def _operation(self, kind: str, bits: int) -> Price:
-        rules = self.accounting.prices
+        accounting = self.accounting
         if kind == "logic":
             return self._logic()
         if kind == "special":
-            return self._macs(rules.special_function_macs, "special_function_macs")
-        if kind == "add" and rules.addition_price == "operation-of-mac":
+            return self._macs(accounting.prices.special_function_macs, "special_function_macs")
+        if kind == "add" and accounting.prices.addition_price == "operation-of-mac":
             mac = self.chip.price("mac", self._full)
             parts = mac.operations if mac else 1
             return self._macs(1 / parts, f"addition_price: one of {parts} operations of a MAC")

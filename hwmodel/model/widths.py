@@ -99,7 +99,7 @@ def matches(where: Where, node: Node) -> bool:
 
 def _is_stated(node: Node) -> bool:
     """Whether the network's file states the widths of all tensors that a product reads."""
-    weights = not node.weights or getattr(node.layer, "weight_bits", None) is not None
+    weights = not node.layer.weights(node.input_shapes) or node.weight_bits is not None
     return weights and None not in node.input_bits
 
 
@@ -129,7 +129,7 @@ def treatment(method: Method, node: Node, accounting: Accounting) -> Treatment:
     rule = _resolved(method, node)
     assert rule.weights is not None and rule.weight_signal is not None and rule.update
     return Treatment(
-        _width_of(rule.weights, 1, accounting, getattr(node.layer, "weight_bits", None)),
+        _width_of(rule.weights, 1, accounting, node.weight_bits),
         _width_of(rule.weight_signal, 1, accounting),
         rule.arithmetic,
         rule.update,
@@ -157,7 +157,7 @@ def edges(
         name, rule = node.layer.name, tensor_rule(method, node).rule
         ins = [found[source] for source in node.inputs]
         sums = _sum_bits(method, node, ins, accounting, seen[name])
-        bits = _width_of(rule.bits, sums, accounting, node.layer.bits)
+        bits = _width_of(rule.bits, sums, accounting, node.bits)
         if rule.bits == AS_INPUT:
             bits = max((edge.bits for edge in ins), default=full)
         signal = _width_of(rule.signal, sums, accounting)

@@ -178,17 +178,19 @@ class _Run:
         for pass_, nest in self.nests.items():
             if pass_ != FORWARD and not self.job.trains:
                 continue
-            if pass_ == BACK and not self._wants_gradient:
+            if not self._wanted(pass_):
                 continue
             I, F, O = (tensors[letter] for letter in nest.tensors)  # noqa: E741
             arithmetic = treatment.arithmetic[pass_]
             operation = self.operation(nest, max(I.bits, F.bits), arithmetic)
             yield Multiply(Pass(pass_), nest, I, F, O, operation)
 
-    @property
-    def _wants_gradient(self) -> bool:
-        first = self.accounting.counting.first_layer_input_gradient
-        return self.node.signal_to[0] or (first and self.node.position == "first")
+    def _wanted(self, pass_: ProductPass) -> bool:
+        """Whether anything wants what a pass gives; of a first layer that is trained, as chosen."""
+        node, first = self.node, self.accounting.counting.first_layer_input_gradient
+        if pass_ == BACK and first and node.position == "first" and node.learns:
+            return True
+        return node.wanted(pass_)
 
     def operation(self, nest: LoopNest, widest: int, arithmetic: Arithmetic) -> Operation:
         """Return the arithmetic of a pass: the kind and the number of its operations.
@@ -346,7 +348,7 @@ class _Run:
     def shared_gradient(self) -> Works:
         """Add the gradient of a layer that shares weights to that of their owner."""
         layer, dF = self.node.layer, self.t.dF.as_(Role.SHARED)
-        if not layer.shares or not dF.elements:
+        if not layer.shares or layer.learned is not True or not dF.elements:
             return
         if self.nests or any(work.pass_ == WEIGHT for work in layer.work(self.t)):
             yield from read(WEIGHT, dF, times=2, why="its own, and what the others gave")
@@ -357,16 +359,18 @@ class _Run:
 
     def steps(self) -> Works:
         """Step every weight, and every other parameter in full precision."""
-        node, extras = self.node, self.accounting.extras
-        if self.treatment and node.weights:
+        node, optimizer = self.node, self.accounting.extras.optimizer
+        if self.treatment and node.learned_weights:
             if self.treatment.update == "boolean":
-                yield from self._boolean_step() if extras.boolean_update else ()
-            elif extras.optimizer != "none":
-                yield from optimizer_step(extras.optimizer, self.t.F, self.t.dF, self.full)
-        if node.other_parameters and extras.optimizer != "none":
-            size = (Factor("parameters", node.other_parameters, "biases, scales, shifts, tables"),)
+                yield from self._boolean_step() if self.accounting.extras.boolean_update else ()
+            elif optimizer != "none":
+                yield from optimizer_step(optimizer, self.t.F, self.t.dF, self.full)
+        if node.learned_parameters and optimizer != "none":
+            size = (
+                Factor("parameters", node.learned_parameters, "biases, scales, shifts, tables"),
+            )
             P = Tensor("P", size, self.full)
-            yield from optimizer_step(extras.optimizer, P, replace(P, name="dP"), self.full)
+            yield from optimizer_step(optimizer, P, replace(P, name="dP"), self.full)
 
     def _boolean_step(self) -> Works:
         """Step Boolean weights, with a trace's accumulator bits and flip rate, if it has them."""

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Positive, Shape
+from hwmodel.graph.layers.base import BaseLayer, Learned, Positive, Shape
 from hwmodel.specs.files import Flag
 from hwmodel.work.tensor import Pass, Role
 from hwmodel.work.work import Kind, Operate, Tensors, Works, read, saved, write
@@ -37,8 +37,16 @@ class BatchNorm(BaseLayer):
 
         Source: Ioffe and Szegedy, Batch Normalization, 2015, algorithm 1 and the gradients below
             it; operation by operation in docs/model.md section 6.
+
+        Frozen, it has constants for statistics in training, too: back, a factor.
         """
-        yield from _norm(t, forward=2, back=3, sums=1)
+        if self.frozen:
+            yield from self.inference(t)
+            yield from read(BACK, t.dO)
+            yield t.operate(BACK, "mac", why="the scale, statistics folded in")
+            yield from write(BACK, t.dI)
+        else:
+            yield from _norm(t, forward=2, back=3, sums=1)
 
     def inference(self, t: Tensors) -> Works:
         """One multiply-add with two constants of the channel."""
@@ -103,6 +111,11 @@ _FUNCTIONS: dict[str, _Function] = {
     "softmax": _Function({"add": 3, "special": 2}, "O", {"mac": 2}, passes=2),
 }
 _LEARNED = {"prelu": 1, "rsign": 1, "rprelu": 3, "dprelu": 4}  # parameters of one channel
+# What of their way back only the gradients of these parameters need.
+_FOR_GRADIENTS: dict[str, dict[Kind, int]] = {
+    "prelu": {"mac": 1}, "rsign": {"add": 1},
+    "rprelu": {"add": 2, "mac": 1}, "dprelu": {"add": 2, "mac": 1},
+}  # fmt: skip
 
 
 class Activation(BaseLayer):
@@ -132,7 +145,9 @@ class Activation(BaseLayer):
             yield t.operate(FORWARD, kind, times, f"of {name}")
         yield from write(FORWARD, t.O)
         yield from read(BACK, t.dO, saved(kept))
+        own = _FOR_GRADIENTS.get(self.function, {}) if self.frozen else {}
         for kind, times in function.backward.items():
+            times -= own.get(kind, 0)
             yield t.operate(BACK, kind, times, f"of the derivative of {name}")
         yield from write(BACK, t.dI)
 
@@ -184,15 +199,21 @@ class Scale(BaseLayer):
     """A factor for each channel (the scaling of binary weights or of a branch)."""
 
     kind: Literal["scale"]
-    learned: Flag = Field(default=True, description="false: a constant of the architecture")
+    learned: Learned = Field(
+        default=True,
+        description="false: a constant of the architecture; frozen: parameters, not trained",
+    )
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """A factor for each channel, if learned."""
-        return self.one(inputs)[0] * self.learned
+        """A factor for each channel, if it is no constant of the architecture."""
+        return self.one(inputs)[0] * bool(self.learned)
 
     def work(self, t: Tensors) -> Works:
-        """One multiplication; backward, one for the signal and, if learned, one for the factor."""
-        if self.learned:
+        """One multiplication; backward, one for the signal and one for the factor.
+
+        The gradient of the factor, and it alone, needs the input again.
+        """
+        if not self.frozen:
             yield from _product(t)
             return
         yield from read(FORWARD, t.I)
@@ -231,6 +252,8 @@ class Embedding(BaseLayer):
         gradients = t.O.as_(Role.LOOKED_UP, t.dF.bits, name="dF")
         yield from read(FORWARD, t.I, rows)
         yield from write(FORWARD, t.O)
+        if self.frozen:
+            return
         yield from write(WEIGHT, t.dF, why="zeros: gradients are dense")
         yield from read(WEIGHT, t.dO, gradients)
         yield from write(WEIGHT, gradients)
