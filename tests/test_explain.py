@@ -355,6 +355,15 @@ def test_odd_layers_on_a_narrow_chip_add_up_under_other_choices(tmp_path, choice
             check(found, layer.name)
 
 
+def test_a_pass_has_as_many_macs_as_the_layer_whatever_zeros_its_loops_meet(tmp_path):
+    """Each of 4 x 5 places of 4 channels meets 2 x 3 x 3 weights of `up`, in 2 images."""
+    narrow = written(tmp_path, CHIP, *TWO_LEVELS, name="chip.yaml")
+    found = evaluate(load_network(written(tmp_path, NET)), narrow, "fp", batch=2)
+    operated = [row for row in rows_of(found, "up") if row["direction"] == "operate"]
+    assert [row["pass"] for row in operated] == ["forward", "backward_input", "backward_weight"]
+    assert {row["elements"] for row in operated} == {2 * 4 * 5 * 4 * 2 * 3 * 3}
+
+
 def test_the_loop_nest_has_a_line_for_every_loop_that_is_cut():
     """Worked out by hand: 8 rows under 3 taps are 10 rows of I, of which 4 channels of 16 bit."""
     whole, tile = Extents(1, 6, 4, 8, 8, 3, 3), Extents(1, 2, 4, 8, 8, 3, 3)
