@@ -250,8 +250,9 @@ EXAMPLES = {
     "concat": (({"name": "other", **CONV},), {"inputs": ["before", "other"]}),
     "slice": ((), {"start": 1, "stop": 3}),
     "reshape": ((), {"shape": [16, 2, 2]}),
+    "expand": ((), {"shape": [4, 4, 8]}),
     "source": ((), {"shape": [4, 4, 4], "learned": True}),
-    "uncounted": ((), {"operator": "operator"}),
+    "uncounted": ((), {"operator": "operator", "parameters": 8}),
 }  # fmt: skip
 
 

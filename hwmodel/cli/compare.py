@@ -62,7 +62,7 @@ def compare(
     date: Date = False,
 ) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
-    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
     from hwmodel.specs.provenance import written
 
@@ -80,7 +80,7 @@ def compare(
 
 def _compare(asked: Question, to: Destination) -> None:
     """Compute the lines of `compare` and deliver them."""
-    from hwmodel.model.evaluate import not_counted
+    from hwmodel.model.not_counted import not_counted
     from hwmodel.rerun.tables import comparison_table, notes
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper

@@ -62,7 +62,7 @@ def sensitivity(
     date: Date = False,
 ) -> None:
     """Every constant of the chips and every choice of the accounting moved, one at a time."""
-    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
     from hwmodel.specs.provenance import Provenance, input_of_file, written
     from hwmodel.vary.sensitivity import sensitivity as moved
