@@ -18,7 +18,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hwmodel.specs.provenance import written
 from hwmodel.vary.sweep.file import SweepFile
 from hwmodel.vary.sweep.part import run_part
 from hwmodel.vary.sweep.plan import Plan, plan
@@ -71,7 +70,7 @@ def measured(points: int, jobs: int) -> Measured:
     """A sweep from its plan to its table, in a folder that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        command = written("sweep", "benchmark", {})
+        command = "hwmodel sweep benchmark"
         run(planned(points), Path(folder) / "t.csv", command, jobs=jobs, progress=_quiet)
         seconds = time.perf_counter() - began
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

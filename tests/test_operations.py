@@ -22,6 +22,7 @@ OTHERS = {  # rows that are no function: the layer, and its output's elements in
     "`layer-norm`": ({"kind": "layer-norm"}, 1),
     "`multiply`": ({"kind": "multiply", "inputs": ["first", "first"]}, 1),
     "`scale`": ({"kind": "scale"}, 1),
+    "`scale`, not learned": ({"kind": "scale", "learned": False}, 1),
     "`max-pool`": ({"kind": "max-pool", "kernel": 2}, 1 / 4),
     "`average-pool`": ({"kind": "average-pool", "kernel": 2}, 1 / 4),
     "`upsample`, nearest": ({"kind": "upsample", "factor": 2}, 4),

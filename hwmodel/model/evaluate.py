@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "prepared"]
-__all__ += ["teacher_tasks", "tiled"]
+__all__ += ["teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
 
 MAX_BATCH = 2**31
 COLUMNS = (
@@ -54,7 +54,7 @@ class Report:
     batch: int
     mode: Mode
     ledger: Ledger
-    tilings: tuple[tuple[Task, Tiling], ...]  # of every product, those of a teacher left out
+    tilings: tuple[tuple[Task, Tiling], ...]  # of every product, a teacher's among them
     edges: dict[str, Edge]  # width of every tensor, by the layer it comes from
     not_counted: tuple[str, ...]
     measured: Measures | None = None  # of a trace, if the report took one
@@ -181,13 +181,8 @@ def evaluate(
     for key in ledger.keys:  # an operation without a price is refused here, not by a view
         Prices(chip, choices).of(key)
     return Report(
-        network, chip, method, choices, images, mode, ledger, tilings[: _products(tasks)], edges,
-        missing, measured,
+        network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured
     )  # fmt: skip
-
-
-def _products(tasks: Sequence[Task]) -> int:
-    return sum(isinstance(work, Multiply) for _, work in tasks)
 
 
 def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Edge]]:
@@ -250,18 +245,28 @@ def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
     return (*workload(*prepared(network, job), job), *teacher_tasks(job))
 
 
-def teacher_tasks(job: Job) -> tuple[Task, ...]:
-    """List the forward pass of a method's teacher; its layers are called NETWORK:LAYER.
-
-    A colon is in no name of a user's, so that none can be the same.
-    """
+def teacher_run(job: Job) -> tuple[Network, Job] | None:
+    """The network that a distilling method learns from, and its run: forward, on each batch."""
     teacher = job.method.teacher
     if not (job.accounting.extras.teacher and teacher and job.trains):
-        return ()
+        return None
     network, method = load_network(teacher.network), load(Method, teacher.method)
-    run = Job(method, job.accounting, job.batch, "inference")
+    return network, Job(method, job.accounting, job.batch, "inference")
+
+
+def teacher_tasks(job: Job) -> tuple[Task, ...]:
+    """The forward pass of a distilling method's teacher, its layers as `teacher_layer` has them."""
+    found = teacher_run(job)
+    if found is None:
+        return ()
+    network, run = found
     tasks = workload(*prepared(network, run), run)
-    return tuple(Task(f"{network.name}:{task.layer}", task.work) for task in tasks)
+    return tuple(Task(teacher_layer(network, task.layer), task.work) for task in tasks)
+
+
+def teacher_layer(network: Network, layer: str) -> str:
+    """What a teacher's layer is called, NETWORK:LAYER: a colon is in no name of a user's."""
+    return f"{network.name}:{layer}"
 
 
 def check_run(batch: SupportsIndex, mode: Mode) -> int:

@@ -108,7 +108,7 @@ def test_C2_how_wide_weights_are_stored_does_not_depend_on_the_input(shown):
 # C4: frozen layers
 
 
-def test_C4_frozen_layers_are_not_charged_as_if_they_learned():
+def test_C4_frozen_layers_are_not_charged_as_if_they_learned(hwmodel):
     """Four times base 1024 x 1024, A 1024 x 8, B 8 x 1024 on 128 tokens, by hand."""
     found = load_network(DATA / "lora4.yaml")
     block, T = 1024 * 1024 + 2 * 8 * 1024, 128
@@ -124,6 +124,8 @@ def test_C4_frozen_layers_are_not_charged_as_if_they_learned():
     assert sum(n.learned_weights for n in nodes) == 65_536
     report = evaluate(found, "tpuv4i", "fp16", accounting="full")
     assert report.energy == pytest.approx(1_682e6, rel=5e-4)
+    _, out, _ = hwmodel("network", "show", DATA / "lora4.yaml")
+    assert "65,536 of 4,259,840 parameters learn" in " ".join(out.split())
     stepped = {n for n, w in tasks(found) if isinstance(w, Move) and w.pass_ == "update"}
     assert stepped == {f"{x}{i}" for x in "AB" for i in range(4)}
 

@@ -138,16 +138,17 @@ class Activation(BaseLayer):
     def work(self, t: Tensors) -> Works:
         """State the work of the function; the method's own counts as one comparison."""
         function = _FUNCTIONS[self.function]
+        name = "the method's threshold or ReLU" if self.function == "method" else self.function
         kept = t.I if function.keeps == "I" else t.O
         yield from read(FORWARD, t.I, times=function.passes)
         for kind, times in function.forward.items():
-            yield t.operate(FORWARD, kind, times, f"of {self.function}, for each element")
+            yield t.operate(FORWARD, kind, times, f"of {name}")
         yield from write(FORWARD, t.O)
         yield from read(BACK, t.dO, saved(kept))
         own = _FOR_GRADIENTS.get(self.function, {}) if self.frozen else {}
         for kind, times in function.backward.items():
             times -= own.get(kind, 0)
-            yield t.operate(BACK, kind, times, f"of the derivative of {self.function}")
+            yield t.operate(BACK, kind, times, f"of the derivative of {name}")
         yield from write(BACK, t.dI)
 
 
@@ -175,7 +176,7 @@ class Add(BaseLayer):
         adds: it depends on which of the inputs want their signals.
         """
         yield from read(FORWARD, *t.ins)
-        yield t.operate(FORWARD, "add", len(t.ins) - 1)
+        yield t.operate(FORWARD, "add", len(t.ins) - 1, f"to add up {len(t.ins)} tensors")
         yield from write(FORWARD, t.O)
 
 
@@ -253,10 +254,10 @@ class Embedding(BaseLayer):
         yield from write(FORWARD, t.O)
         if self.frozen:
             return
-        yield from write(WEIGHT, t.dF)
+        yield from write(WEIGHT, t.dF, why="zeros: gradients are dense")
         yield from read(WEIGHT, t.dO, gradients)
         yield from write(WEIGHT, gradients)
-        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
+        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why="to a row of dF")
 
 
 def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
@@ -279,8 +280,8 @@ def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
 def _product(t: Tensors) -> Works:
     """O = I1 I2, or a factor for each channel; dI1 = dO I2 needs the other operand again."""
     yield from read(FORWARD, *t.ins)
-    yield t.operate(FORWARD, "mac")
+    yield t.operate(FORWARD, "mac", why="the product")
     yield from write(FORWARD, t.O)
     yield from read(BACK, t.dO, *map(saved, t.ins))
-    yield t.operate(BACK, "mac", 2)
+    yield t.operate(BACK, "mac", 2, "the signal or gradient of each operand")
     yield from write(BACK, *t.signals)

@@ -139,7 +139,7 @@ class Upsample(BaseLayer):
         yield t.operate(FORWARD, "mac", weights, "weighted neighbours")
         yield from write(FORWARD, t.O)
         yield from read(BACK, t.dO)
-        yield t.operate(BACK, "add")
+        yield t.operate(BACK, "add", why="signals of the copies added up")
         yield t.operate(BACK, "mac", weights, "weighted neighbours")
         yield from write(BACK, t.dI)
 
@@ -255,7 +255,8 @@ class Source(BaseLayer):
         if not self.frozen:
             yield from write(WEIGHT, t.dF)
             yield from read(WEIGHT, t.dO)
-            yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
+            why = "signals of the images added up"
+            yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why=why)
 
 
 class Uncounted(BaseLayer):
@@ -285,10 +286,10 @@ def _mean(t: Tensors, window: int) -> Works:
     """The mean of `window` elements: additions and a factor; back, the factor."""
     yield from read(FORWARD, t.I)
     yield t.operate(FORWARD, "add", window - 1, f"additions of {window:,} elements")
-    yield t.operate(FORWARD, "mac")
+    yield t.operate(FORWARD, "mac", why="times 1 over their number")
     yield from write(FORWARD, t.O)
     yield from read(BACK, t.dO)
-    yield t.operate(BACK, "mac")
+    yield t.operate(BACK, "mac", why="times 1 over their number")
     yield from write(BACK, t.dI)
 
 
