@@ -250,8 +250,10 @@ def command(text):
          "t.csv: command 'hwmodel compare net.yaml --hardware $(touch pwned) --methods fp': "
          "hwmodel compare has no option pwned) here; known: --accounting, --accuracy, --baseline, "
          "--batch, --hardware, --input-shape, --methods, --mode, --trace, --training"),
-        (command("hwmodel compare net.yaml --hardware '$(touch pwned)' --methods fp"),
-         "--accounting '': names separated by commas, none of them empty"),
+        (command("hwmodel compare net.yaml --hardware v100 --methods fp, --accounting paper"),
+         "--methods 'fp,': names separated by commas, none of them empty"),
+        (command("hwmodel compare net.yaml --hardware v100"),
+         "t.csv: command 'hwmodel compare net.yaml --hardware v100': lacks --methods"),
         (command("hwmodel compare net.yaml --hardware '$(touch pwned)' --methods fp --accounting paper"),
          "no hardware is called '$(touch pwned)': known: "),
         (command("hwmodel compare net.yaml --hardware v100 --methods fp --accounting paper --batch x"),

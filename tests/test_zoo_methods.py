@@ -98,7 +98,7 @@ TRANSFORMER = Network.model_validate(
             {"name": "down", "kind": "linear", "features": 8, "over": "channels"},
             {"name": "sum1", "kind": "add", "inputs": ["down", "norm1"]},
             {"name": "norm2", "kind": "layer-norm"},
-            {"name": "classifier", "kind": "linear", "features": 2},
+            {"name": "classifier", "kind": "linear", "features": 2, "over": "all"},
         ],
     }
 )  # fmt: skip

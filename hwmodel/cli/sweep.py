@@ -12,9 +12,9 @@ import typer
 
 from hwmodel.cli.screen import say
 from hwmodel.errors import HwmodelError, printable
+from hwmodel.rerun.asked import SweepAsked, command_line
 
 if TYPE_CHECKING:
-    from hwmodel.specs.provenance import Command
     from hwmodel.vary.sweep.parts import Summary
     from hwmodel.vary.sweep.plan import Plan
 
@@ -24,7 +24,7 @@ MAX_JOBS = 256
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="SWEEP.yaml", help="What is varied.")],
+    asked: SweepAsked,
     out: Annotated[
         Path | None,
         typer.Option(help="FILE.csv or FILE.parquet.", show_default="the sweep's name .csv"),
@@ -43,18 +43,16 @@ def sweep(
     ] = False,
 ) -> None:
     """Energy at every point of a grid, or of a sample of it."""
-    from hwmodel.specs.provenance import written
     from hwmodel.vary.sweep.plan import read_plan
 
     if jobs is not None and (not 1 <= jobs <= MAX_JOBS or scheduler):
         raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes, and none with --scheduler")
-    planned = read_plan(file)
+    planned = read_plan(asked.file)
     if dry_run:
         _say_what(planned)
         return
     target = out or Path(f"{planned.file.name}.csv")
-    command = written("sweep", str(file), {})
-    summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
+    summary = _run(planned, target, command_line(asked), jobs or _cores(), scheduler, resume)
     say(printable(f"wrote {target}"))
     if summary.unproved:
         say(f"hwmodel: {summary.unproved:,} tilings are not proved optimal: unproved_tilings")
@@ -97,7 +95,7 @@ def _say_what(planned: Plan) -> None:
 
 
 def _run(
-    planned: Plan, out: Path, command: Command, jobs: int, scheduler: str | None, resume: bool
+    planned: Plan, out: Path, command: str, jobs: int, scheduler: str | None, resume: bool
 ) -> Summary:
     """Compute the table, with a bar if somebody is watching."""
     from hwmodel.vary.sweep.run import run

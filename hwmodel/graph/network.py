@@ -44,7 +44,13 @@ class _Placed(NamedTuple):
 
 
 # Kinds behind which the tensor is the same to its reader, but for its shape.
-_SEEN_THROUGH = frozenset({"max-pool", "reshape", "slice", "pixel-shuffle", "pixel-unshuffle"})
+_SEEN_THROUGH = frozenset(
+    {"expand", "max-pool", "pixel-shuffle", "pixel-unshuffle", "reshape", "slice"}
+)
+
+
+# Kinds that may be frozen without parameters: constants, and norms whose statistics then are.
+_MAY_BE_CONSTANT = frozenset({"batch-norm", "layer-norm", "scale", "source"})
 
 
 class Network(NamedSpec):
@@ -91,22 +97,26 @@ class Network(NamedSpec):
             feeds[p.layer.name] = tuple(kinds)
         terms: dict[str, int] = {INPUT: 1}
         learned = {INPUT: False}
-        stated = {INPUT: None} | {p.layer.name: p.layer.bits for p in placed}
+        stated: dict[str, int | None] = {INPUT: None}
+        weight_bits: dict[str, int | None] = {}
         nodes = []
         for p in placed:
             name = p.layer.name
             before = [terms[i] for i in p.inputs]
             terms[name] = p.layer.terms(p.input_shapes, before)
             signal_to = tuple(learned[i] for i in p.inputs)
-            own = p.layer.weights(p.input_shapes) + p.layer.other_parameters(p.input_shapes)
-            learned[name] = own > 0 or any(signal_to)
+            own = getattr(p.layer, "weight_bits", None)
+            weight_bits[name] = own or weight_bits.get(p.layer.shares or "")
             position = ends.get(name, "middle")
             consumers = tuple(takers.get(name, ()))
             most = max(before, default=1)
             bits = tuple(stated[i] for i in p.inputs)
-            nodes.append(
-                Node(*p, position, feeds[name], consumers, most, terms[name], signal_to, bits)
-            )
+            node = Node(
+                *p, position, feeds[name], consumers, most, terms[name], signal_to, bits,
+                weight_bits[name],
+            )  # fmt: skip
+            learned[name], stated[name] = node.learns, node.bits
+            nodes.append(node)
         return tuple(nodes)
 
     def _placed(self, omitted: frozenset[str]) -> list[_Placed]:
@@ -156,12 +166,26 @@ class _Walk:
         gone = layer.kind in self.omitted and layer.role is None and len(found) == 1
         self.stands_for[layer.name] = found[0] if gone else layer.name
         if layer.shares:
-            self._check_shared(layer, layer.shares, given)
+            layer = self._as_owner(layer, layer.shares, given)
+        elif layer.learned is not True and layer.kind not in _MAY_BE_CONSTANT:
+            self._see_parameters(layer, given)
         if not gone:
             self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
 
-    def _check_shared(self, layer: Layer, shares: str, given: tuple[Shape, ...]) -> None:
-        """See that the layer whose weights are used has as many. Raises: ShapeError."""
+    @staticmethod
+    def _see_parameters(layer: Layer, given: tuple[Shape, ...]) -> None:
+        """See that a frozen layer has anything that could be trained. Raises: ShapeError."""
+        said = f"layer {layer.name}: learned: {str(layer.learned).lower()} is said of a layer "
+        if layer.learned == "biases" and not getattr(layer, "bias", False):
+            raise ShapeError(f"{said}without biases")
+        if not layer.weights(given) and not layer.other_parameters(given):
+            raise ShapeError(f"{said}without weights and other parameters")
+
+    def _as_owner(self, layer: Layer, shares: str, given: tuple[Shape, ...]) -> Layer:
+        """The layer, frozen if the one whose weights it uses is. Raises: ShapeError.
+
+        That one has to have as many weights.
+        """
         owner = self.placed.get(shares)
         wanted = layer.weights(given) or layer.other_parameters(given)
         own = owner and (
@@ -173,6 +197,13 @@ class _Walk:
                 f"layer {layer.name} shares {wanted:,} weights of {shares!r}, "
                 f"which is no layer before it that has as many"
             )
+        assert owner is not None
+        if "learned" in layer.model_fields_set and layer.learned != owner.layer.learned:
+            raise ShapeError(
+                f"layer {layer.name} shares the weights of {shares}, of which learned is "
+                f"{str(owner.layer.learned).lower()}: one tensor is trained or is not"
+            )
+        return layer.model_copy(update={"learned": owner.layer.learned})
 
 
 class Repeat(SpecModel):

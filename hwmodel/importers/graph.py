@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import prod
+from operator import itemgetter
 from re import compile, sub
 from typing import Any, NamedTuple
 
@@ -35,7 +37,17 @@ from hwmodel.graph.network import INPUT, MAX_LAYERS
 from hwmodel.importers.samples import BINARY, ROWS, Samples, recognised
 
 __all__ = ["AFFINE", "COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value"]
-__all__ += ["combined", "function_of", "of_one", "pair", "plain", "text", "tokens"]
+__all__ += [
+    "combined",
+    "frames",
+    "function_of",
+    "learned_of",
+    "of_one",
+    "pair",
+    "plain",
+    "text",
+    "tokens",
+]
 
 Dims = tuple[int, ...]
 Elements = tuple[float, ...] | None
@@ -53,6 +65,12 @@ class Constant(NamedTuple):
     learned: bool = False
     elements: Elements | Callable[[], Elements] = None  # where they are few, or what reads them
     bits: int | None = None  # that a quantizer states [bit]
+    frozen: bool = False  # whether it is a parameter that is not trained
+
+    @property
+    def stored(self) -> bool:
+        """Whether it is a parameter: it is learned, or is too narrow for a shape or an index."""
+        return self.learned or (self.bits is not None and self.bits <= 8 and prod(self.dims) > 1)
 
     @property
     def values(self) -> Elements:
@@ -115,6 +133,13 @@ def plain(dims: Sequence[int]) -> Shape:
         return prod(rest[:-2]), rest[-2], rest[-1]
     C, H, W = (*rest, 1, 1, 1)[:3]
     return C, H, W
+
+
+def frames(dims: Sequence[int], axes: int) -> tuple[int, Shape]:
+    """How many frames dimensions (frames, C, rows and columns …) hold, and (frames x C, H, W)."""
+    number = prod(dims[: -axes - 1])
+    H, W = pair(dims[-axes:])
+    return number, (number * dims[-axes - 1], H, W)
 
 
 def tokens(dims: Sequence[int]) -> Shape:
@@ -224,16 +249,37 @@ class Graph:
         return made
 
     def uncounted(
-        self, name: str, operator: str, inputs: Sequence[Operand | None], dims: Dims | None
+        self,
+        name: str,
+        operator: str,
+        inputs: Sequence[Operand | None],
+        dims: Dims | None,
+        *,
+        macs: int | None = None,
+        biases: int = 0,
     ) -> Value:
-        """Add a layer without a model; its operator says so if its shape is not known either."""
+        """Add a layer without a model; its operator says so if its shape is not known either.
+
+        Args:
+            inputs: those of its parameters that no layer has yet are its own.
+            macs: multiply-accumulates of one pass, where they are known.
+            biases: further parameters of its own.
+        """
         names = [self.seen(x) for x in inputs if isinstance(x, Value)]
         if not names:
             return self.put(Source, name, [], dims, shape=plain(dims or ()))
         if dims is None:
             operator = f"{operator}, shape unknown"
-        shape = None if dims is None else plain(dims)
-        return self.put(Uncounted, name, names, dims, operator=operator, shape=shape)
+        stored = [x for x in inputs if isinstance(x, Constant) and x.stored]
+        own = {x.key: x for x in stored if self.owner(x) is None}.values()
+        fields: dict[str, Any] = {"shape": None if dims is None else plain(dims)}
+        fields |= {"known_macs": macs, "parameters": biases + sum(prod(x.dims) for x in own)}
+        if own and all(x.frozen for x in own):
+            fields["learned"] = False
+        made = self.put(Uncounted, name, names, dims, operator=operator, **fields)
+        for x in own:
+            self.owned(x, made)
+        return made
 
     # Chains of elementary operators
 
@@ -338,7 +384,7 @@ def combined(
     names = [graph.seen(value) for value in values]
     shapes = [value.shape for value in values]
     if dims is not None and len(set(shapes)) > 1:
-        fitting = _alike(shapes, values, dims)
+        fitting = _alike(shapes, values, dims) or _grouped(values, dims)
         if fitting is None:
             return graph.uncounted(name, f"{kind.__name__} of unlike shapes", values, dims)
         names = [graph.seen(value, shape) for value, shape in zip(values, fitting, strict=True)]
@@ -368,6 +414,21 @@ def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list
     return [shape for shape in chosen if shape is not None]
 
 
+def _grouped(values: Sequence[Value], dims: Dims) -> list[Shape] | None:
+    """The same, axes side by side in one where every value is repeated along them or none is.
+
+    None where more than three are left.
+    """
+    padded = [((1,) * len(dims) + value.known)[-len(dims) :] for value in values]
+    axes = [
+        (tuple(p[at] == length for p in padded), at) for at, length in enumerate(dims) if length > 1
+    ]
+    groups = [[at for _, at in same] for _, same in groupby(axes, key=itemgetter(0))]
+    if len(groups) > 3:
+        return None
+    return [plain((1, *(prod(p[at] for at in group) for group in groups))) for p in padded]
+
+
 def as_value(
     graph: Graph, name: str, operand: Operand, dims: Dims | None = None, *, last: bool = False
 ) -> Value:
@@ -377,7 +438,18 @@ def as_value(
     operand = of_one(graph, operand, dims)
     shape = (tokens if last else plain)(operand.dims)
     name = operand.key or f"{name}.constant"
-    return graph.put(Source, name, [], operand.dims, shape=shape, learned=operand.learned)
+    learned: bool | str = "frozen" if operand.learned and operand.frozen else operand.learned
+    return graph.put(Source, name, [], operand.dims, shape=shape, learned=learned)
+
+
+def learned_of(parameters: Sequence[Constant]) -> dict[str, Any]:
+    """The field `learned` of a layer with weights and perhaps biases; none where all are trained.
+
+    Weights that are trained with biases that are not count as trained, all of them.
+    """
+    if not parameters or not parameters[0].frozen:
+        return {}
+    return {"learned": False if all(one.frozen for one in parameters) else "biases"}
 
 
 def pair(numbers: Sequence[int], rest: int = 1) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from hwmodel.errors import ShapeError, SpecError, near
@@ -33,12 +34,18 @@ def load_network(
         named = what.name if isinstance(what, Network) else what
         raise SpecError(f"{named}: input shapes are given for ONNX files only")
     if isinstance(what, str) and not is_path(what):
-        network = family_member(what)
-    elif isinstance(what, Network):
-        network = what
-    else:
+        return _bundled(what)
+    if not isinstance(what, Network):
         return _read(Path(what))
-    network.nodes()  # a wrong graph is refused where it is read
+    what.nodes()  # a wrong graph is refused where it is read
+    return what
+
+
+@cache
+def _bundled(name: str) -> Network:
+    """A bundled network, built once: its family is part of the program."""
+    network = family_member(name)
+    network.nodes()
     return network
 
 

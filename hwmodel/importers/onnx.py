@@ -16,7 +16,7 @@ from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.network import Network
 from hwmodel.importers.graph import text
-from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, contents_of
+from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, contents_of, forget_files
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
@@ -42,6 +42,8 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
     """
     path, where, shapes = path_of("path", path), str(path), _stated(input_shapes)
     model = _model(path)
+    for info in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        _open(info)
     contents = contents_of(model.graph)
     _see_each_given_once(contents, where)
     _bind_inputs(contents.inputs, where, shapes)
@@ -111,6 +113,7 @@ def _model(path: Path) -> Any:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
     except DecodeError:
         raise SpecError(f"{path}: is no ONNX file that can be read, or only part of one") from None
+    forget_files(model)
     for opset in model.opset_import:
         if opset.domain in STANDARD:  # inference knows one name of it
             opset.domain = ""
@@ -169,6 +172,13 @@ def _as_they_were(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
         old if old.domain not in STANDARD and new.operator != "Constant" else new
         for new, old in zip(nodes, before, strict=True)
     ]
+
+
+def _open(info: Any) -> None:
+    """Leave dimensions open that are -1, as some exporters write open ones."""
+    for dim in info.type.tensor_type.shape.dim:
+        if dim.HasField("dim_value") and dim.dim_value == -1:
+            dim.ClearField("dim_value")
 
 
 def _bind_inputs(inputs: Sequence[Any], where: str, shapes: dict[str, Sequence[int]]) -> None:

@@ -42,7 +42,7 @@ def stored(tensor: Any, where: str, name: str) -> Constant:
 def _elements(tensor: Any) -> Elements:
     from onnx import numpy_helper
 
-    if tensor.data_location or tensor.external_data or tensor.ByteSize() > 4 * LONG:
+    if tensor.ByteSize() > 4 * LONG:
         return None
     try:
         return tuple(map(float, numpy_helper.to_array(tensor).reshape(-1)))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hwmodel.importers.graph import Dims
 
-__all__ = ["STANDARD", "Contents", "Node", "TensorType", "Types", "contents_of"]
+__all__ = ["STANDARD", "Contents", "Node", "TensorType", "Types", "contents_of", "forget_files"]
 
 
 STANDARD = ("", "ai.onnx")
@@ -67,6 +67,30 @@ def _from_around(graph: Any) -> list[str]:
     made.update(chain.from_iterable(node.output for node in graph.node))
     taken = chain(*map(_taken, graph.node), (one.name for one in graph.output))
     return [name for name in taken if name not in made]
+
+
+def forget_files(model: Any) -> None:
+    """Take every path of other files out of a message: no tensor's elements are outside it then.
+
+    What reads an element later finds none. Tensors are in graphs, in attributes, in graphs within
+    these and in functions.
+    """
+    holders = [model.graph, *model.functions]
+    holders += chain.from_iterable((t.initialization, t.algorithm) for t in model.training_info)
+    while holders:
+        holder = holders.pop()
+        tensors = [*getattr(holder, "initializer", ())]
+        sparse = [*getattr(holder, "sparse_initializer", ())]
+        for attribute in chain.from_iterable(node.attribute for node in holder.node):
+            tensors += [*attribute.tensors, *([attribute.t] if attribute.HasField("t") else ())]
+            sparse += [*attribute.sparse_tensors]
+            sparse += [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
+            holders += [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())]
+        tensors += chain.from_iterable((one.values, one.indices) for one in sparse)
+        for tensor in tensors:
+            if tensor.external_data or tensor.data_location:
+                tensor.ClearField("external_data")
+                tensor.ClearField("data_location")
 
 
 class TensorType(NamedTuple):

@@ -27,8 +27,19 @@ def convert(call: Call) -> list[Operand]:
 
 
 def _uncounted(call: Call) -> list[Operand]:
+    """Every output is one; the parameters are the first's, and so are products where known.
+
+    Every matrix of a recurrent layer, of which the first axis is the direction, is multiplied once
+    a step.
+    """
     name = call.operator if call.domain in STANDARD else f"{call.domain}.{call.operator}"
-    return [call.graph.uncounted(call.name, name, call.x, dims) for dims in call.dims]
+    macs = None
+    if name in ("GRU", "LSTM", "RNN"):
+        matrices = [m for m in (call.constant(1), call.constant(2)) if m is not None]
+        macs = prod(call.value.known[:-1]) * sum(prod(m.dims) for m in matrices)
+    first = [call.graph.uncounted(call.name, name, call.x, call.dims[0], macs=macs)]
+    rest = [call.graph.uncounted(call.name, name, call.x, dims, macs=0) for dims in call.dims[1:]]
+    return [*first, *rest]
 
 
 def _quantized(call: Call) -> Operand | None:
@@ -154,15 +165,15 @@ def _same(call: Call) -> Operand:
 
 def _shape(call: Call) -> Constant:
     """Return a tensor's shape as a constant."""
-    dims = call.value.known
+    dims = call.value.dims
+    if dims is None:  # an initial state may be made of it, which needs no more than to be there
+        return Constant((), call.name)
     return Constant((len(dims),), call.name, elements=tuple(map(float, dims)))
 
 
 def _expand(call: Call) -> Operand | None:
-    """Convert Expand: nothing if the tensor is that large; repetition has no model."""
-    x = call.value
-    grows = call.dims[0] is None or prod(call.dims[0]) != prod(x.known)
-    return None if grows else _same(call)
+    """Convert Expand: a view, also where it repeats elements."""
+    return ops.expanded(call.graph, call.name, call.value, call.dims[0])
 
 
 def _concat(call: Call) -> Value:

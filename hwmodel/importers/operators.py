@@ -17,6 +17,7 @@ from hwmodel.graph.layers import (
     AveragePool,
     BatchNorm,
     Concat,
+    Expand,
     GlobalAveragePool,
     LayerNorm,
     MaxPool,
@@ -36,6 +37,7 @@ from hwmodel.importers.graph import (
     Value,
     as_value,
     combined,
+    frames,
     function_of,
     of_one,
     pair,
@@ -45,10 +47,10 @@ from hwmodel.importers.graph import (
 from hwmodel.importers.products import matmul
 from hwmodel.importers.samples import BINARY, ROWS, UNARY, recognised
 
-__all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
-__all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "may_own"]
-__all__ += ["pool", "prelu", "quantized", "reduced", "same", "sliced", "sum_of", "unary"]
-__all__ += ["upsample"]
+__all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "expanded"]
+__all__ += ["gemm_of_values", "global_pool", "hard_sigmoid", "layer_norm"]
+__all__ += ["layer_norm_of_channels", "may_own", "pool", "prelu", "quantized", "reduced", "same"]
+__all__ += ["sliced", "sum_of", "unary", "upsample"]
 
 
 def gemm_of_values(
@@ -90,11 +92,14 @@ def batch_norm(
 
 
 def _channels_first(graph: Graph, x: Value) -> str:
-    """Return the layer of a value with axis 1 as channels."""
+    """Return the layer of a value with axis 1 as channels; what axis 0 holds makes more rows."""
     graph.settle(x)
     dims = x.known
     C = dims[1] if len(dims) > 1 else 1
-    return graph.seen(x) if x.shape[0] == C else graph.seen(x, plain((1, C, *dims[2:])))
+    if x.shape[0] == C:
+        return graph.seen(x)
+    _, H, W = plain((1, C, *dims[2:]))
+    return graph.seen(x, (C, prod(x.known) // (C * W), W) if dims[0] > 1 else (C, H, W))
 
 
 def layer_norm(graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool) -> Value:
@@ -160,10 +165,10 @@ def pool(
         padding: before each axis, then after each.
     """
     kind = MaxPool if largest else AveragePool
-    shape = plain(x.known[:4])
     pads = [padding[0], 0, padding[1], 0] if len(kernel) == 1 else list(padding)
     if len(kernel) > 2 or dilated:
         return graph.uncounted(name, kind.__name__, [x], dims)
+    _, shape = frames(x.known, len(kernel))
     if not largest and tuple(kernel) == tuple(x.known[2:]) and not any(pads):
         return graph.put(GlobalAveragePool, name, [graph.seen(x, shape)], dims)
     fields = {
@@ -178,7 +183,8 @@ def pool(
 
 def global_pool(graph: Graph, name: str, x: Value, dims: Dims | None, *, largest: bool) -> Value:
     """Add a pool of each whole channel: its mean, or its largest element."""
-    return _pooled(graph, name, x, x.known[1:], dims, largest=largest)
+    number, C, *places = x.known
+    return _pooled(graph, name, x, (number * C, *places), dims, largest=largest)
 
 
 def _pooled(
@@ -254,9 +260,11 @@ def _with_constant(
     per_channel = prod(constant.dims) == x.shape[0]
     takes = word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1
     if takes and may_own(graph, constant, graph.layer(x.layer).shares):
-        return graph.owned(constant, _taken_in(graph, x, word or "", dims))
+        return graph.owned(constant, _taken_in(graph, x, word or "", constant, dims))
     if word == "Mul" and (per_channel or prod(constant.dims) == 1):
-        learned = constant.learned and per_channel  # one number for all is part of a formula
+        learned: bool | str = constant.learned and per_channel  # one number is part of a formula
+        if learned and constant.frozen:
+            learned = "frozen"
         return graph.put(Scale, name, [graph.seen(x)], dims, learned=learned)
     if word == "Mul":
         other = as_value(graph, name, constant, dims)
@@ -264,7 +272,7 @@ def _with_constant(
     if word == "Add":
         other = as_value(graph, name, constant, dims)
         return combined(graph, name, Add, [x, other], dims)
-    return graph.uncounted(name, operator, [x], dims)
+    return graph.uncounted(name, operator, [x, constant], dims)
 
 
 def may_own(graph: Graph, bias: Operand | None, shares: str | None) -> bool:
@@ -272,11 +280,16 @@ def may_own(graph: Graph, bias: Operand | None, shares: str | None) -> bool:
     return isinstance(bias, Constant) and shares in (None, graph.owner(bias))
 
 
-def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
+def _taken_in(graph: Graph, x: Value, word: str, constant: Constant, dims: Dims | None) -> Value:
     """Give the layer before a bias, or a norm its factor or shift."""
     field = graph.open[x.layer].pop(word)
-    if not getattr(graph.layer(x.layer), field):
+    layer = graph.layer(x.layer)
+    if not getattr(layer, field):
         graph.change(x.layer, **{field: True})
+        if field == "affine" and constant.frozen:
+            graph.change(x.layer, learned=False)
+    if field == "bias" and layer.learned is False and not constant.frozen:
+        graph.change(x.layer, learned="biases")
     return Value(dims, x.layer, x.shape)
 
 
@@ -340,6 +353,20 @@ def same(graph: Graph, x: Value, dims: Dims | None) -> Value:
     if dims != x.dims:
         graph.settle(x)
     return Value(dims, x.layer, x.shape, x.form if dims == x.dims else None)
+
+
+def expanded(graph: Graph, name: str, x: Value, dims: Dims | None) -> Value:
+    """Elements repeated along axes; a view, and nothing where there are no more than before."""
+    if dims is None:
+        return graph.uncounted(name, "Expand", [x], dims)
+    times = prod(dims) // prod(x.known)
+    if times <= 1:
+        return same(graph, x, dims)
+    graph.settle(x)
+    C, H, W = x.shape
+    seen = {plain(x.known): plain(dims), tokens(x.known): tokens(dims)}
+    shape = seen.get(x.shape, (times * C, H, W))
+    return graph.put(Expand, name, [x.layer], dims, shape=shape)
 
 
 def upsample(graph: Graph, name: str, x: Value, dims: Dims, interpolation: str | None) -> Value:

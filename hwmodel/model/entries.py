@@ -38,13 +38,14 @@ def operated(layer: str, work: Operate, full: int) -> Entry:
     Source: docs/model.md section 5.
     """
     kind, bits = work.kind, full
-    factors = (Factor("for each", work.times, work.why), *work.each.shape)
+    factors = (Factor("operations for each", work.times, work.why), *work.each.shape)
     if kind in ("add", "logic"):
-        bits = max(tensor.bits for tensor in work.operands)
-        floating = any(t.floating for t in work.operands if t.bits == bits)
-        if kind == "logic" or (bits < full and not floating):
-            adder = Factor("2b - 1", 2 * bits - 1, f"Boolean operations of an adder of b = {bits}")
-            kind, bits, factors = "logic", 1, (*factors, adder)
+        widest = max(work.operands, key=lambda tensor: (tensor.bits, tensor.floating))
+        bits = widest.bits
+        if kind == "logic" or (bits < full and not widest.floating):
+            why = f"logic operations of an adder of b = {bits} bit, the width of {widest.title}"
+            factors = (*factors, Factor("2b - 1", 2 * bits - 1, why))
+            kind, bits = "logic", 1
     return entry(
         layer, work.pass_, Component.ELEMENTWISE, str(work.each), work.each.role,
         Key(OPERATE, kind, bits), bits, factors,

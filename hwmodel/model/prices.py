@@ -66,12 +66,12 @@ class Prices(NamedTuple):
         return (Factor(unit, energy, f"hardware {self.chip.name}: {memory.source}"),)
 
     def _operation(self, kind: str, bits: int) -> Price:
-        rules = self.accounting.prices
+        accounting = self.accounting
         if kind == "logic":
             return self._logic()
         if kind == "special":
-            return self._macs(rules.special_function_macs, "special_function_macs")
-        if kind == "add" and rules.addition_price == "operation-of-mac":
+            return self._macs(accounting.prices.special_function_macs, "special_function_macs")
+        if kind == "add" and accounting.prices.addition_price == "operation-of-mac":
             mac = self.chip.price("mac", self._full)
             parts = mac.operations if mac else 1
             return self._macs(1 / parts, f"addition_price: one of {parts} operations of a MAC")
@@ -79,7 +79,8 @@ class Prices(NamedTuple):
         if stated:
             return stated
         if kind == "int-add":
-            return (Factor("2b - 1", 2 * bits - 1, f"an adder of b = {bits} bit"), *self._logic())
+            adder = f"logic operations of an adder of b = {bits} bit; docs/model.md section 5"
+            return (Factor("2b - 1", 2 * bits - 1, adder), *self._logic())
         raise SpecError(
             f"hardware {self.chip.name}: states no price of a {bits}-bit {kind}, and accounting "
             f"{self.accounting.name} no relative one"
@@ -114,11 +115,12 @@ class Prices(NamedTuple):
     def _own(self, stated: StatedPrice) -> Price:
         """Return a price of the chip's file: of the whole, or of each of the operations in it."""
         unit, source = self.chip.energy_unit, f"hardware {self.chip.name}: {stated.source}"
+        energy = stated.stated.value
         if stated.efficiency is None:
-            name = f"{unit} a {stated.bits}-bit {stated.operation}"
-            return (Factor(name, stated.stated.value, source),)
+            return (Factor(f"{unit} of a {stated.bits}-bit {stated.operation}", energy, source),)
         parts = Factor("operations in it", stated.operations, f"a {stated.operation} is so many")
-        return parts, Factor(f"{unit} an operation", stated.stated.value, source)
+        efficiency = f"1 / ({1 / energy:.12g} TOPS/W), {source}"
+        return parts, Factor(f"{unit} an operation", energy, efficiency)
 
     def _logic(self) -> Price:
         """Price a Boolean operation: a share of a MAC, the chip's own, or part of an adder."""
@@ -134,5 +136,6 @@ class Prices(NamedTuple):
                 f"accounting {self.accounting.name}: prices no logic operation, and no 32-bit "
                 f"int-add to derive it from on hardware {self.chip.name}"
             )
-        part = f"of a 32-bit int-add, which is 2 x 32 - 1 = {LOGIC_OF_INT32_ADD} of them"
+        part = f"1 / {LOGIC_OF_INT32_ADD} of a 32-bit int-add, which is 2 x 32 - 1 of them"
+        part += "; docs/model.md section 5"
         return (Factor("share", 1 / LOGIC_OF_INT32_ADD, part), *adder)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from hwmodel.errors import SpecError, SpecWarning
 from hwmodel.graph.layers import no_such_layer
@@ -33,10 +33,20 @@ from hwmodel.specs.method import (
 from hwmodel.specs.provenance import Input, input_of
 from hwmodel.work.problem import ProductPass
 
-__all__ = ["Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits", "matches"]
-__all__ += ["method_inputs", "method_specs", "named_widths", "tell_doubts", "treatment"]
+__all__ = ["Applied", "Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits"]
+__all__ += ["layer_rules", "matches", "method_inputs", "method_specs", "named_widths"]
+__all__ += ["tell_doubts", "tensor_rule", "treatment"]
 
 Rule = TypeVar("Rule", LayerRule, TensorRule)
+
+
+class Applied(NamedTuple, Generic[Rule]):
+    """The rule of a method that holds for a layer, and where it stands."""
+
+    method: str
+    part: str  # of the method's file
+    number: int  # in that part, from 1
+    rule: Rule
 
 
 class Edge(NamedTuple):
@@ -89,8 +99,26 @@ def matches(where: Where, node: Node) -> bool:
 
 def _is_stated(node: Node) -> bool:
     """Whether the network's file states the widths of all tensors that a product reads."""
-    weights = not node.weights or getattr(node.layer, "weight_bits", None) is not None
+    weights = not node.layer.weights(node.input_shapes) or node.weight_bits is not None
     return weights and None not in node.input_bits
+
+
+def tensor_rule(method: Method, node: Node) -> Applied[TensorRule]:
+    """Return the rule that sets the widths of a layer's output and signal. Raises: SpecError."""
+    return _first(method, method.tensors, node, "tensors")
+
+
+def layer_rules(method: Method, node: Node) -> list[Applied[LayerRule]]:
+    """Return the rule for a layer's products; behind it the one that it takes over, and so on.
+
+    Only bundled methods can be referred to, and a test sees that those end.
+
+    Raises: SpecError where no rule holds, NameUnknown where `precision` is no method.
+    """
+    found = _first(method, method.layers, node, "layers")
+    if found.rule.precision is None:
+        return [found]
+    return [found, *layer_rules(referred(found.rule.precision), node)]
 
 
 def treatment(method: Method, node: Node, accounting: Accounting) -> Treatment:
@@ -101,7 +129,7 @@ def treatment(method: Method, node: Node, accounting: Accounting) -> Treatment:
     rule = _resolved(method, node)
     assert rule.weights is not None and rule.weight_signal is not None and rule.update
     return Treatment(
-        _width_of(rule.weights, 1, accounting, getattr(node.layer, "weight_bits", None)),
+        _width_of(rule.weights, 1, accounting, node.weight_bits),
         _width_of(rule.weight_signal, 1, accounting),
         rule.arithmetic,
         rule.update,
@@ -126,10 +154,10 @@ def edges(
     found = {INPUT: Edge(full, full, full)}
     seen = {node.layer.name: _measured(node, measured) for node in nodes}
     for node in nodes:
-        name, rule = node.layer.name, _first(method, method.tensors, node, "tensors")
+        name, rule = node.layer.name, tensor_rule(method, node).rule
         ins = [found[source] for source in node.inputs]
         sums = _sum_bits(method, node, ins, accounting, seen[name])
-        bits = _width_of(rule.bits, sums, accounting, node.layer.bits)
+        bits = _width_of(rule.bits, sums, accounting, node.bits)
         if rule.bits == AS_INPUT:
             bits = max((edge.bits for edge in ins), default=full)
         signal = _width_of(rule.signal, sums, accounting)
@@ -207,25 +235,21 @@ def _sum_bits(
 
 
 def _resolved(method: Method, node: Node) -> LayerRule:
-    """Return the rule for a layer, filled in from the rule that it refers to.
-
-    Only bundled methods can be referred to, and a test sees that those end.
-    """
-    rule = _first(method, method.layers, node, "layers")
-    if rule.precision is None:
-        return rule
-    other = _resolved(referred(rule.precision), node)
+    """Return the rule for a layer, filled in from the rules that it refers to."""
+    *taking, (*_, rule) = layer_rules(method, node)
     names = ("weights", "weight_signal", "inputs", "update")
-    own = {name: value for name in names if (value := getattr(rule, name))}
-    return other.model_copy(update=own | {"arithmetic": other.arithmetic | rule.arithmetic})
+    for *_, taker in reversed(taking):
+        own = {name: value for name in names if (value := getattr(taker, name))}
+        rule = rule.model_copy(update=own | {"arithmetic": rule.arithmetic | taker.arithmetic})
+    return rule
 
 
-def _first(method: Method, rules: tuple[Rule, ...], node: Node, what: str) -> Rule:
-    for rule in rules:
+def _first(method: Method, rules: tuple[Rule, ...], node: Node, part: str) -> Applied[Rule]:
+    for number, rule in enumerate(rules, 1):
         if matches(rule.where, node):
-            return rule
+            return Applied(method.name, part, number, rule)
     raise SpecError(
-        f"method {method.name}: no rule of its {what} holds for {node.layer.name} "
+        f"method {method.name}: no rule of its {part} holds for {node.layer.name} "
         f"(kind {node.layer.kind}, position {node.position})"
     )
 

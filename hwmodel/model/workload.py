@@ -153,6 +153,14 @@ class _Run:
         factors = (Factor("N", self.job.batch), *sizes)
         return Tensor(name, factors, edge.bits, index=index, floating=edge.floating)
 
+    @cached_property
+    def macs(self) -> tuple[Factor, ...]:
+        """The multiply-accumulates of each pass: the loops of one that meets no zeros put in."""
+        nests = self.nests.values()
+        plain = next(nest for nest in nests if nest.height.spread == nest.width.spread == 1)
+        loops = (Factor(loop, length) for loop, length in plain.extent._asdict().items())
+        return Factor("g", plain.groups), *loops
+
     # -- products --------------------------------------------------------------------------
 
     def products(self, treatment: Treatment) -> Iterator[Multiply]:
@@ -170,17 +178,19 @@ class _Run:
         for pass_, nest in self.nests.items():
             if pass_ != FORWARD and not self.job.trains:
                 continue
-            if pass_ == BACK and not self._wants_gradient:
+            if not self._wanted(pass_):
                 continue
             I, F, O = (tensors[letter] for letter in nest.tensors)  # noqa: E741
             arithmetic = treatment.arithmetic[pass_]
             operation = self.operation(nest, max(I.bits, F.bits), arithmetic)
             yield Multiply(Pass(pass_), nest, I, F, O, operation)
 
-    @property
-    def _wants_gradient(self) -> bool:
-        first = self.accounting.counting.first_layer_input_gradient
-        return self.node.signal_to[0] or (first and self.node.position == "first")
+    def _wanted(self, pass_: ProductPass) -> bool:
+        """Whether anything wants what a pass gives; of a first layer that is trained, as chosen."""
+        node, first = self.node, self.accounting.counting.first_layer_input_gradient
+        if pass_ == BACK and first and node.position == "first" and node.learns:
+            return True
+        return node.wanted(pass_)
 
     def operation(self, nest: LoopNest, widest: int, arithmetic: Arithmetic) -> Operation:
         """Return the arithmetic of a pass: the kind and the number of its operations.
@@ -195,21 +205,22 @@ class _Run:
 
         Source: docs/model.md section 5.
         """
-        macs = Factor("N", self.job.batch), Factor("MACs an image", self.node.macs)
+        macs = self.macs
         if arithmetic in ("mac", "int-mac", "add"):
             return Operation(arithmetic, widest, macs)
         if arithmetic == "shift-add":
             return Operation("int-add", self.accounting.widths.partial_sum_bits, macs)
         if arithmetic == "accumulate":
             bits = self.t.dO.bits
-            adder = Factor("2b - 1", 2 * bits - 1, f"to accumulate a signal of b = {bits} bit")
+            why = f"logic operations that accumulate a signal of b = {bits} bit"
+            adder = Factor("2b - 1", 2 * bits - 1, why)
             return Operation("logic", 1, (*macs, adder))
         if self.accounting.counting.boolean_price == "share-of-mac":
             return Operation("logic", 1, macs)
         n = nest.extent
         terms = n.C * n.HF * n.WF
         bits = terms.bit_length()
-        why = f"an XNOR, and 2b - 1 to add it to a sum of {terms:,} terms, b = {bits} bit"
+        why = f"an XNOR, and 2b - 1 to add it to a sum of C HF WF = {terms:,} terms, b = {bits} bit"
         return Operation("logic", 1, (*macs, Factor("2b", 2 * bits, why)))
 
     # -- operators -------------------------------------------------------------------------
@@ -225,8 +236,9 @@ class _Run:
                 yield work
         if kept and self.job.trains and self.node.learns:
             sums = self.t.O.as_(Role.KEPT_SUM, kept)
-            yield from write(FORWARD, sums)
-            yield from read(BACK, sums)
+            why = f"as wide as method {self.job.method.name} has it under kept"
+            yield from write(FORWARD, sums, why=why)
+            yield from read(BACK, sums, why=why)
 
     @property
     def _kept_bits(self) -> int:
@@ -300,7 +312,8 @@ class _Run:
         for number, extra in enumerate(found, 1):
             times = extra.words * self.accounting.extras.preactivation_words
             word = self.t.O.as_(Role.EXTRA, self.full, index=number if len(found) > 1 else 0)
-            yield Move(FORWARD, WRITE, word, times, extra.what, through=False)
+            why = f"{extra.what}: preactivation_words, in the outermost memory alone"
+            yield Move(FORWARD, WRITE, word, times, why, through=False)
 
     def broadcast_signals(self) -> Works:
         """Sum the signals of the places to which a sum adds one tensor."""
@@ -310,7 +323,7 @@ class _Run:
         for one, shape, wanted in zip(t.signals, node.input_shapes, node.signal_to, strict=True):
             if wanted and shape != node.output_shape:
                 spread = replace(t.dO, role=Role.BROADCAST, index=one.index)
-                yield from read(BACK, spread)
+                yield from read(BACK, spread, why="summed over the places that it was added to")
                 yield Operate(BACK, "add", spread, operands=(t.dO,))
                 yield from write(BACK, one)
 
@@ -322,7 +335,10 @@ class _Run:
         node = self.node
         forks = sorted(item for item in node.taken.items() if item[0] > 1) if node.learns else []
         for takers, places in forks:
-            some = Factor("N", self.job.batch), Factor("places", places, f"{takers} layers take")
+            some = (
+                Factor("N", self.job.batch),
+                Factor("places", places, f"that {takers} layers take"),
+            )
             index = takers if len(forks) > 1 else 0
             fork = replace(self.t.dO, shape=some, role=Role.FORK, index=index)
             yield from read(BACK, fork, times=takers, why="a signal from each taker")
@@ -332,33 +348,40 @@ class _Run:
     def shared_gradient(self) -> Works:
         """Add the gradient of a layer that shares weights to that of their owner."""
         layer, dF = self.node.layer, self.t.dF.as_(Role.SHARED)
-        if not layer.shares or not dF.elements:
+        if not layer.shares or layer.learned is not True or not dF.elements:
             return
         if self.nests or any(work.pass_ == WEIGHT for work in layer.work(self.t)):
             yield from read(WEIGHT, dF, times=2, why="its own, and what the others gave")
-            yield Operate(WEIGHT, "add", dF, operands=(dF,))
+            yield Operate(WEIGHT, "add", dF, operands=(dF,), why="to the gradient of the owner")
             yield from write(WEIGHT, dF)
 
     # -- the step --------------------------------------------------------------------------
 
     def steps(self) -> Works:
         """Step every weight, and every other parameter in full precision."""
-        node, extras = self.node, self.accounting.extras
-        if self.treatment and node.weights:
+        node, optimizer = self.node, self.accounting.extras.optimizer
+        if self.treatment and node.learned_weights:
             if self.treatment.update == "boolean":
-                yield from self._boolean_step() if extras.boolean_update else ()
-            elif extras.optimizer != "none":
-                yield from optimizer_step(extras.optimizer, self.t.F, self.t.dF, self.full)
-        if node.other_parameters and extras.optimizer != "none":
-            size = (Factor("parameters", node.other_parameters, "biases, scales, shifts, tables"),)
+                yield from self._boolean_step() if self.accounting.extras.boolean_update else ()
+            elif optimizer != "none":
+                yield from optimizer_step(optimizer, self.t.F, self.t.dF, self.full)
+        if node.learned_parameters and optimizer != "none":
+            size = (
+                Factor("parameters", node.learned_parameters, "biases, scales, shifts, tables"),
+            )
             P = Tensor("P", size, self.full)
-            yield from optimizer_step(extras.optimizer, P, replace(P, name="dP"), self.full)
+            yield from optimizer_step(optimizer, P, replace(P, name="dP"), self.full)
 
     def _boolean_step(self) -> Works:
         """Step Boolean weights, with a trace's accumulator bits and flip rate, if it has them."""
-        bits, flip_rate = self.accounting.extras.accumulator_bits, self.accounting.extras.flip_rate
-        measured, layer = self.job.measured, self.node.layer
+        accounting, layer = self.accounting, self.node.layer
+        stated = f"as accounting {accounting.name} states"
+        bits = Factor("accumulator_bits", accounting.extras.accumulator_bits, stated)
+        flips = Factor("flip rate", accounting.extras.flip_rate, stated)
+        measured = self.job.measured
         if measured is not None and (found := measured.of(layer.name, layer.kind)):
-            bits = found.accumulator_bits or bits
-            flip_rate = flip_rate if found.flip_rate is None else found.flip_rate
-        return boolean_step(self.t.F, self.t.dF, bits, flip_rate)
+            if found.accumulator_bits:
+                bits = bits._replace(value=found.accumulator_bits, why="as a trace measured")
+            if found.flip_rate is not None:
+                flips = flips._replace(value=found.flip_rate, why="as a trace measured")
+        return boolean_step(self.t.F, self.t.dF, bits, flips)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.errors import DataError
 from hwmodel.model.compare import Comparison, Reached
@@ -16,8 +16,10 @@ from hwmodel.model.evaluate import COLUMNS, Report
 from hwmodel.specs.csv_files import csv_file_text
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import PJ_PER_KWH, Training
-from hwmodel.vary.sensitivity import Effect, Sampled, Spread
 from hwmodel.work.tensor import Pass
+
+if TYPE_CHECKING:
+    from hwmodel.vary.sensitivity import Effect, Sampled
 
 __all__ = ["COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv_text"]
 __all__ += ["effects_table", "layer_sums", "notes", "read_csv", "report_table", "run_sentence"]
@@ -120,11 +122,15 @@ def layer_sums(report: Report) -> tuple[list[Pass], dict[str, list[float]]]:
 
 def effects_table(effects: Sequence[Effect]) -> Table:
     """Make a table of moves, one row for every move and method."""
+    from hwmodel.vary.sensitivity import Effect
+
     return Table(Effect._fields, list(effects))
 
 
 def spreads_table(found: Sequence[Sampled]) -> Table:
     """Make a table of samples, one row for every chip and method."""
+    from hwmodel.vary.sensitivity import Spread
+
     rows = [(*x, one.ranking_held, one.complete) for one in found for x in one.spreads]
     return Table((*Spread._fields, "ranking_held", "ranked_samples"), [*rows])
 

@@ -17,19 +17,27 @@ from typing import Any, NamedTuple
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.model.ledger import NAME
 from hwmodel.rerun.answers import answer
-from hwmodel.rerun.question import OPTIONS
+from hwmodel.rerun.asked import (
+    Asked,
+    CompareAsked,
+    ReportAsked,
+    ReproduceAsked,
+    SensitivityAsked,
+    SweepAsked,
+    read_command,
+)
 from hwmodel.rerun.tables import read_csv
-from hwmodel.specs.provenance import COLUMNS, Command, Provenance, read_command, refuse_old
+from hwmodel.specs.provenance import COLUMNS, Provenance, refuse_old
 
 __all__ = ["Moved", "Verdict", "stated", "verify"]
 
 # Columns that tell the rows of a table apart; all others are compared.
-_KEYS = {
-    "report": NAME,
-    "compare": ("network", "method", "hardware", "accounting", "mode", "batch"),
-    "reproduce": ("network", "method", "hardware", "accounting", "mode", "batch"),
-    "sensitivity": ("hardware", "field", "value_to", "method"),
-    "sweep": ("point",),
+_KEYS: dict[type[Asked], tuple[str, ...]] = {
+    ReportAsked: NAME,
+    CompareAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
+    ReproduceAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
+    SensitivityAsked: ("hardware", "field", "value_to", "method"),
+    SweepAsked: ("point",),
 }
 _FOR_PRINT = (".md", ".markdown", ".tex", ".xlsx", ".html")
 Key = tuple[str, ...]
@@ -65,8 +73,8 @@ class Verdict(NamedTuple):
         return not (self.moved or self.missing or self.extra)
 
 
-def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
-    """Read rows of a table as text, its provenance, and the command that it states.
+def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Asked]:
+    """Read rows of a table as text, its provenance, and what its command is asked.
 
     Args:
         path: a CSV, JSON or Parquet file of a command that `_KEYS` names.
@@ -83,7 +91,7 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
             raise DataError(f"{path}: has rows of more than one {column}: {values[0]}, {values[1]}")
     made = {column: records[0][column] for column in COLUMNS}
     try:
-        return records, made, read_command(made["command"], {name: OPTIONS[name] for name in _KEYS})
+        return records, made, read_command(made["command"], [*_KEYS])
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
 
@@ -151,12 +159,12 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
     """
     if not 0 <= tolerance < 1:
         raise HwmodelError(f"--tolerance {tolerance:g}: a relative change from 0 to below 1")
-    records, made, command = stated(path)
-    table, now = answer(command, records[0])
+    records, made, asked = stated(path)
+    table, now = answer(asked, records[0])
     here = tuple(name for name in records[0] if name not in (*COLUMNS, "date"))
     if here != table.header:
-        raise DataError(f"{path}: has not the columns that {command.name} writes today")
-    keys = tuple(name for name in _KEYS[command.name] if name in here)
+        raise DataError(f"{path}: has not the columns that {asked.NAME} writes today")
+    keys = tuple(name for name in _KEYS[type(asked)] if name in here)
     old = _by_key(records, keys)
     new = _by_key((dict(zip(table.header, row, strict=True)) for row in table.rows), keys)
     moved = {key: _moved(key, old[key], new[key], keys, tolerance) for key in new if key in old}

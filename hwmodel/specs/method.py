@@ -176,6 +176,9 @@ class Method(NamedSpec):
     )
     extra_work: tuple[ExtraWork, ...] = ()
     teacher: Teacher | None = None
+    untrained: Text | None = Field(
+        default=None, description="what its training does beyond its rules: the trainer does not"
+    )
 
     def check_references(self) -> None:
         """See that every method named by a rule exists. Raises: NameUnknown."""

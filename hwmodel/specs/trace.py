@@ -57,6 +57,8 @@ class Run(SpecModel):
     network_digest: Digest = Field(description="SHA-256 of the network as validated")
     method_digest: Digest
     data_digest: Digest = Field(description="SHA-256 of the images and labels used")
+    training: Name | None = Field(default=None, description="none: a trace from before there were")
+    training_digest: Digest | None = None
 
 
 class LayerShape(SpecModel):

@@ -19,21 +19,13 @@ from hwmodel.tiling.rows import TOUCHED, RowRule, Span, cut_rows, cut_spans, pro
 from hwmodel.work.problem import Extents, Operand, Problem, Window
 from hwmodel.work.tensor import Direction, Factor, Role, product
 
-__all__ = ["Asked", "Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "asked"]
-__all__ += [
-    "axis_spans",
-    "between",
-    "exact_cuts",
-    "paper_cut",
-    "paper_cuts",
-    "paper_extent",
-    "paper_top",
-    "pieces",
-    "sums_moved",
-]
-__all__ += ["traffic"]
+__all__ = ["Asked", "Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "all_cuts"]
+__all__ += ["asked", "axis_spans", "between", "exact_cuts", "paper_cut", "paper_cuts"]
+__all__ += ["paper_extent", "paper_top", "piece_kinds", "pieces", "sums_moved", "traffic"]
 
 Counting = Literal["paper", "exact"]
+_MET = "outputs times taps, without those that meet padding or a zero put in; columns alike"
+_USEFUL = "outputs times taps, without the share that meets zeros put in; columns alike"
 Count = Any  # an int, a float under the source's ratios, or an array of either (in the search)
 Tile = Any  # Extents; in the search, Extents whose entries are arrays, one entry a tile
 
@@ -95,12 +87,9 @@ def traffic(
     Source: BOLD, appendix, table of accesses and formula of the memory energy, whose O terms are
     (2 n3 - 1), 2 n3 (n2 - 1) ...; exact pieces: ours. Both: docs/model.md section 2.
     """
-    if counting == "exact":
-        cuts = exact_cuts(problem, mapping.tiles, rule)
-    else:
-        cuts = paper_cuts(problem, mapping.tiles)
     levels, leaving = [], 1
-    for upper, lower, held in zip(cuts[:-1], cuts[1:], (*mapping.held, "F"), strict=True):
+    found = all_cuts(problem, mapping.tiles, counting, rule)
+    for upper, lower, held in zip(found[:-1], found[1:], (*mapping.held, "F"), strict=True):
         levels.append(between(problem, upper, lower, held, leaving))
         leaving = sums_moved(upper, lower, held)
     if counting == "exact":
@@ -174,15 +163,11 @@ def asked(
     Source: BOLD, appendix "Energy Estimation"; docs/model.md sections 3 and 4.
     Holds for: every cut; a test holds it against `traffic` and against a simulator.
     """
-    exact = counting == "exact"
-    tiles = mapping.tiles
-    cuts = exact_cuts(problem, tiles, rule) if exact else paper_cuts(problem, tiles)
-    leaving = 1
-    for level, (upper, lower) in enumerate(pairwise(cuts)):
+    tiles, exact, leaving = mapping.tiles, counting == "exact", 1
+    for level, (upper, lower) in enumerate(pairwise(all_cuts(problem, tiles, counting, rule))):
         held = (*mapping.held, "F")[level]
         arriving = int(sums_moved(upper, lower, held))
-        boundary = _Boundary(problem, tiles[: level + 1], upper, lower, held)
-        found = boundary.asked(arriving, leaving, settles=exact or level == 0)
+        found = _Boundary(problem, tiles, level, upper, lower, held, exact).asked(arriving, leaving)
         yield [one for one in found if product(one.factors)]
         leaving = arriving
 
@@ -191,26 +176,28 @@ class _Boundary(NamedTuple):
     """The gap between a level and the one below it, or between level 0 and the MACs."""
 
     problem: Problem
-    tiles: tuple[Extents, ...]  # of the levels from the second down to the lower one
+    tiles: tuple[Extents, ...]  # of every level from the second
+    level: int  # the upper one, from the outermost, which is 0
     upper: Cut
     lower: Cut
     held: Operand
+    exact: bool
 
-    def asked(self, S: int, T: int, *, settles: bool) -> Iterator[Asked]:
+    def asked(self, S: int, T: int) -> Iterator[Asked]:
         """Reads and writes of I, F and O; finished sums are written where they settle."""
         groups = Factor("g", self.problem.groups)
-        rows = Factor("rows", self.lower.rows, "of I under the pieces of HO and HF, with halos")
-        columns = Factor("columns", self.lower.columns, "of I under the pieces of WO and WF")
-        I = (groups, *self.loops("N", "C"), rows, columns)  # noqa: E741
+        I = (groups, *self.loops("N", "C"), *self.rows())  # noqa: E741
         F = (groups, *self.loops("M", "C", "HF", "WF"))
         O = (groups, *self.loops("N", "M", "HO", "WO"))  # noqa: E741
         arrive = f"S = {S:,} sums of an output arrive"
-        fetched = Factor("S - T", S - T, f"{arrive}, T = {T:,} go on up")
-        left = Factor("S - 1", S - 1, f"{arrive}, all but one unfinished")
+        fetched = Factor("S - T", S - T, f"{arrive}; T = {T:,}, as many as go on up, find none")
+        left = Factor("S - 1", S - 1, f"{arrive}, all but the last unfinished")
+        back = fetched._replace(why="as many as come back")
+        settles = self.exact or self.level == 0
         yield Asked("I", Direction.READ, Role.OPERAND, (*I, *self.again("I", "M")))
         yield Asked("F", Direction.READ, Role.OPERAND, (*F, *self.again("F", "N", "HO", "WO")))
         yield Asked("O", Direction.READ, Role.UNFINISHED, (*O, fetched))
-        yield Asked("O", Direction.WRITE, Role.UNFINISHED, (*O, left if settles else fetched))
+        yield Asked("O", Direction.WRITE, Role.UNFINISHED, (*O, left if settles else back))
         if settles:
             yield Asked("O", Direction.WRITE, Role.OPERAND, O)
 
@@ -218,27 +205,55 @@ class _Boundary(NamedTuple):
         """Lengths of some loops."""
         return (Factor(loop, getattr(self.problem.extent, loop)) for loop in names)
 
+    def rows(self) -> Iterator[Factor]:
+        """List rows and columns of I that pieces of the lower level, or the MACs, load together.
+
+        Levels have numbers, of which 0 is next to the MACs.
+        """
+        below = len(self.tiles) - self.level - 1
+        if below >= 0:
+            yield Factor(f"rows({below})", self.lower.rows)
+            yield Factor(f"columns({below})", self.lower.columns)
+        else:
+            yield Factor("rows(MAC)", self.lower.rows, _MET if self.exact else _USEFUL)
+            yield Factor("columns(MAC)", self.lower.columns)
+
     def again(self, operand: Operand, *loops: str) -> Iterator[Factor]:
         """How often an operand is read again: pieces of the loops that do not index it."""
         held = self.held == operand
-        cut, tiles = (self.upper, self.tiles[:-1]) if held else (self.lower, self.tiles)
-        for loop, length in zip(loops, self.loops(*loops), strict=True):
-            by = ", then by ".join(f"{getattr(tile, loop):,}" for tile in tiles)
-            why = f"{loop} = {length.value:,} cut by {by}" if by else f"{loop} uncut"
-            yield Factor(f"#{loop}", getattr(cut, loop), why)
+        cut, depth = (self.upper, self.level) if held else (self.lower, self.level + 1)
+        tiles = self.tiles[:depth]
+        for loop in loops:
+            length = above = getattr(self.problem.extent, loop)
+            by = []
+            for tile in tiles:
+                inner = getattr(tile, loop)
+                if inner < above:
+                    by.append(f"{inner:,}")
+                above = inner
+            why = f"{loop} = {length:,} cut by {', then by '.join(by)}" if by else ""
+            yield Factor(f"#{loop}({len(self.tiles) - len(tiles)})", getattr(cut, loop), why)
 
 
 def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
     """Count the pieces of a loop at every level, the uncut loop first; tiles cut tile by tile.
 
-    Below the top, pieces of one level are as long as its tile, but for the rests that the levels
-    above have left over: one more kind of piece a level. Entries of `tiles` may be arrays.
+    Entries of `tiles` may be arrays.
 
     >>> pieces(9, [6, 3]), pieces(9, [5, 3])
     ([1, 2, 3], [1, 2, 4])
     """
-    kinds: list[tuple[Count, Count]] = [(extent, 1)]  # length, how many
-    numbers: list[Count] = [1]
+    return [sum(number for _, number in kinds) for kinds in piece_kinds(extent, tiles)]
+
+
+def piece_kinds(extent: int, tiles: Sequence[Count]) -> Iterator[list[tuple[Count, Count]]]:
+    """List the pieces of a loop at every level, the uncut loop first: a length, how many have it.
+
+    Below the top, pieces of one level are as long as its tile, but for the rests that the levels
+    above have left over: one more kind of piece a level, of which there may be none.
+    """
+    kinds: list[tuple[Count, Count]] = [(extent, 1)]
+    yield kinds
     for tile in tiles:
         full: Count = 0
         rests = []
@@ -247,8 +262,16 @@ def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
             full = full + whole * number
             rests.append((rest, number * (rest > 0)))
         kinds = [(tile, full), *rests]
-        numbers.append(sum(number for _, number in kinds))
-    return numbers
+        yield kinds
+
+
+def all_cuts(
+    problem: Problem, tiles: Sequence[Extents], counting: Counting, rule: RowRule
+) -> list[Cut]:
+    """Return the cuts of all levels by a counting rule: the whole, every tile, the single MACs."""
+    if counting == "exact":
+        return exact_cuts(problem, tiles, rule)
+    return paper_cuts(problem, tiles)
 
 
 def exact_cuts(problem: Problem, tiles: Sequence[Extents], rule: RowRule) -> list[Cut]:

@@ -11,7 +11,10 @@ from hwmodel.tiling.rows import RowRule
 from hwmodel.work.problem import Operand
 from hwmodel.work.tensor import Pass
 
-__all__ = ["Memories", "Memory", "MemoryLevel", "SearchOptions", "memories"]
+__all__ = ["Memories", "Memory", "MemoryLevel", "SearchOptions", "Stationary", "memories"]
+
+# What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
+Stationary = Literal["filter", "either", "best"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class SearchOptions:
     """The choices that the search may make, and its rules of counting."""
 
     search: Literal["level-by-level", "optimal"]
-    stationary: Literal["filter", "either", "best"]
+    stationary: Stationary
     counting: Literal["paper", "exact"]
     rows: Literal["touched", "bounding"]
     padding: Literal["skipped", "counted"]
@@ -28,11 +31,18 @@ class SearchOptions:
     @classmethod
     def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:
         """Return the options of one pass: in backward_weight either operand may stay."""
-        c = accounting.counting
-        free = c.stationary == "filter" and c.weight_gradient == "best-of-two-roles"
-        held = "either" if free and pass_ == Pass.BACKWARD_WEIGHT else c.stationary
-        sums = accounting.widths.partial_sum_bits
-        return cls(c.search, held, c.counting, c.rows, c.padding, sums)
+        held: Stationary = accounting.counting.stationary
+        free = accounting.counting.weight_gradient == "best-of-two-roles"
+        if held == "filter" and free and pass_ == Pass.BACKWARD_WEIGHT:
+            held = "either"
+        return cls(
+            search=accounting.counting.search,
+            stationary=held,
+            counting=accounting.counting.counting,
+            rows=accounting.counting.rows,
+            padding=accounting.counting.padding,
+            partial_sum_bits=accounting.widths.partial_sum_bits,
+        )
 
     @property
     def rule(self) -> RowRule:

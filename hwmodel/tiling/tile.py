@@ -15,7 +15,8 @@ from hwmodel.tiling.optimal.search import Certificate, Options, optimal
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_rows
-from hwmodel.work.problem import Extents, Operand, Problem, Window
+from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
+from hwmodel.work.tensor import Factor, product
 
 LONGEST_LOOP = 2**31  # iterations
 MOST_TAPS = 2**12  # of an axis that has as many outputs
@@ -23,7 +24,7 @@ WIDEST_BORDER = 2**15  # outputs that meet padding, or taps of which some output
 WIDEST_STRIDE = 2**10  # of a layer that is trained
 MANY_CLASSES = 2**30  # from which the search keeps shorter lists
 
-__all__ = ["Tiling", "counts", "footprints", "tile", "tile_rows"]
+__all__ = ["Room", "Tiling", "counts", "footprints", "tile", "tile_rows"]
 __all__ += ["touched_elements"]
 
 
@@ -32,6 +33,19 @@ class Tiling(NamedTuple):
 
     mapping: Mapping
     certificate: Certificate | None
+
+
+class Room(NamedTuple):
+    """What a tile takes of one memory: of each operand that lies there, a product of factors."""
+
+    memory: str
+    parts: tuple[tuple[Factor, ...], ...]  # [bit]
+    capacity: int | None  # [bit]; None: no end
+
+    @property
+    def used(self) -> int:
+        """The bits that the parts take together."""
+        return sum(map(product, self.parts))
 
 
 @lru_cache(maxsize=2**16)
@@ -92,8 +106,8 @@ def footprints(
     level: int,
     options: SearchOptions,
     held: Operand,
-) -> list[tuple[str, int, int | None]]:
-    """Return for each memory of a level its name, the bits a tile takes, and its capacity [bit].
+) -> list[Room]:
+    """Return what a tile takes of each memory of a level.
 
     A capacity of None has no end. I counts with its halo, where that is widest; sums count,
     unfinished, only where the boundary above holds them.
@@ -102,13 +116,24 @@ def footprints(
     """
     sum_bits = partial_sum_bits(problem, options.partial_sum_bits)
     rows, columns = tile_rows(problem, tile, options)
-    bits = {
-        "I": problem.bits.I * tile.N * tile.C * rows * columns,
-        "F": problem.bits.F * tile.M * tile.C * tile.HF * tile.WF,
-        "O": sum_bits * tile.N * tile.M * tile.HO * tile.WO * (held == "O"),
-    }
+    loops = {loop: Factor(loop, length) for loop, length in tile._asdict().items()}
+
+    def part(*names: str) -> tuple[Factor, ...]:
+        return tuple(loops[name] for name in names)
+
+    parts: dict[Operand, tuple[Factor, ...]] = {
+        "I": (Factor("b_I", problem.bits.I), *part("N", "C"), Factor("rows", rows),
+              Factor("columns", columns)),
+        "F": (Factor("b_F", problem.bits.F), *part("M", "C", "HF", "WF")),
+        "O": (Factor("b_sum", sum_bits), *part("N", "M", "HO", "WO")),
+    }  # fmt: skip
+    kept = [operand for operand in OPERANDS if operand != "O" or held == "O"]
     return [
-        (buffer.name, sum(bits[operand] for operand in buffer.holds), buffer.capacity_bits)
+        Room(
+            buffer.name,
+            tuple(parts[operand] for operand in kept if operand in buffer.holds),
+            buffer.capacity_bits,
+        )
         for buffer in memories.levels[level].buffers
     ]
 

@@ -134,7 +134,7 @@ def markdown(result: Result) -> str:
         lines += [f"- {_markdown(item)}" for item in items]
     made = result.provenance
     date = f", {made.date}" if made.date else ""
-    lines += ["", f"Made by {_code(str(made.command))} (inputs {made.inputs_sha256}{date})."]
+    lines += ["", f"Made by {_code(made.command)} (inputs {made.inputs_sha256}{date})."]
     return "\n".join(lines) + "\n"
 
 
@@ -256,7 +256,7 @@ def _about(result: Result) -> Iterator[tuple[str, str]]:
     made = result.provenance
     yield "what", result.paper.caption
     yield "version", f"hwmodel {made.version}"
-    yield "command", str(made.command)
+    yield "command", made.command
     if made.date:
         yield "date", made.date
     for given in made.inputs:

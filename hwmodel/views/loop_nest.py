@@ -32,8 +32,10 @@ def loop_nest(
                 lines.append(f"{'  ' * depth}for {loop} in blocks of {inner}:")
         depth += 1
         full = ", ".join(
-            f"{name} {100 * used / room:.1f} %" if room else f"{name} unlimited"
-            for name, used, room in footprints(problem, tile, memories, index, options, held)
+            f"{room.memory} {100 * room.used / room.capacity:.1f} %"
+            if room.capacity
+            else f"{room.memory} unlimited"
+            for room in footprints(problem, tile, memories, index, options, held)
         )
         lines.append(f"{'  ' * depth}{memories.levels[index].name}: {_shown(tile)}")
         lines[-1] += f"  # {held} held; {full} full"

@@ -90,7 +90,7 @@ def comparison_paper(
     texts = keys if several else [key[1:] for key in keys]
     return Paper(
         _caption(caption, provenance),
-        _label(provenance.command.name, *networks[:1], *dict.fromkeys(x.hardware for x in lines)),
+        _label(provenance.task, *networks[:1], *dict.fromkeys(x.hardware for x in lines)),
         words,
         tuple(columns),
         [(text, tuple(row)) for text, row in zip(texts, cells, strict=True)],
@@ -146,7 +146,7 @@ def report_paper(report: Report, provenance: Provenance) -> Paper:
     )
     return Paper(
         _caption(caption, provenance),
-        _label(provenance.command.name, *names),
+        _label(provenance.task, *names),
         ("layer",),
         tuple(columns),
         [*rows, row("all layers", totals)],

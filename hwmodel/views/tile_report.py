@@ -182,12 +182,12 @@ class Solved:
         """Lines on memories that the tiling does not fit, with the missing bytes."""
         mapping = self.tiling.mapping
         return [
-            f"{name} holds {-(-(used - room) // 8):,} B too few for this tiling"
+            f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
             for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1)
-            for name, used, room in footprints(
+            for room in footprints(
                 self.problem, tile, memories(self.hardware), index, self.options, held
             )
-            if room is not None and used > room
+            if room.capacity is not None and room.used > room.capacity
         ]
 
     def json(self) -> str:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from math import prod
 from typing import NamedTuple
 
-__all__ = ["Direction", "Factor", "Pass", "Role", "Tensor", "product"]
+__all__ = ["Direction", "Factor", "Pass", "Role", "Tensor", "product", "titled"]
 
 
 class Pass(StrEnum):
@@ -54,6 +54,15 @@ class Factor(NamedTuple):
     why: str = ""
 
 
+def titled(tensor: str, role: Role) -> str:
+    """Name a tensor in a role, for print.
+
+    >>> titled("I", Role.OPERAND), titled("F", Role.ACCUMULATOR)
+    ('I', 'F (accumulator)')
+    """
+    return tensor if role == Role.OPERAND else f"{tensor} ({role})"
+
+
 def product(factors: tuple[Factor, ...]) -> int:
     """Multiply a count's factors to a whole number.
 
@@ -76,6 +85,11 @@ class Tensor:
 
     def __str__(self) -> str:
         return f"{self.name}{self.index or ''}"
+
+    @property
+    def title(self) -> str:
+        """Its name, and its role where that is not what the letter says."""
+        return titled(str(self), self.role)
 
     @property
     def elements(self) -> int:

@@ -164,18 +164,23 @@ def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
     yield Operate(UPDATE, "add", F, step.adds, tuple(moved), f"additions of {rule}")
     yield Operate(UPDATE, "special", F, step.specials, why=f"roots and divisions of {rule}")
     yield from write(UPDATE, *moved)
-    yield from write(UPDATE, *([F] if narrow else []))
+    yield from write(UPDATE, *([F] if narrow else []), why="the narrow copy, made of the latent")
 
 
-def boolean_step(F: Tensor, dF: Tensor, accumulator_bits: int, flip_rate: float) -> Works:
+def boolean_step(F: Tensor, dF: Tensor, accumulator_bits: Factor, flips: Factor) -> Works:
     """Add the vote to the accumulator, compare that, and write the weights that flip.
 
+    Args:
+        accumulator_bits: width of the accumulator [bit], and who states it.
+        flips: share of the weights that flip in an iteration, and who states it.
     Source: BOLD, algorithm "Boolean optimizer". An addition or a comparison of b bit is 2b - 1
         Boolean operations (docs/model.md section 5).
     """
-    accumulator = F.as_(Role.ACCUMULATOR, accumulator_bits)
-    yield from read(UPDATE, dF.as_(Role.VOTE), accumulator, F)
+    accumulator = F.as_(Role.ACCUMULATOR, int(accumulator_bits.value))
+    why = f"{accumulator_bits.name} {accumulator_bits.why}"
+    yield from read(UPDATE, dF.as_(Role.VOTE))
+    yield from read(UPDATE, accumulator, why=why)
+    yield from read(UPDATE, F)
     yield Operate(UPDATE, "logic", F, 2, (accumulator,), "an addition and a comparison")
-    yield from write(UPDATE, accumulator)
-    share = Factor("flip rate", flip_rate, "share of the weights that flip in an iteration")
-    yield from write(UPDATE, replace(F, shape=(share, *F.shape)))
+    yield from write(UPDATE, accumulator, why=why)
+    yield from write(UPDATE, replace(F, shape=(flips, *F.shape)), why="the weights that flip")

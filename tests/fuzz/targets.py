@@ -21,7 +21,6 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import dumps
 from hwmodel.specs.training import Training
-from hwmodel.trainer.specs import MethodSpec, NetworkSpec
 from tests.fuzz.mutations import json_case, network_case, text_case, yaml_case
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
 from tests.test_measured import trace
@@ -171,6 +170,7 @@ TARGETS: dict[str, Target] = {
             ["network", "show", "FILE", "--yaml"],
             _report(network="FILE", accounting="paper"),
             _report(network="FILE", method="fp"),
+            ["train", "--network", "FILE", "--epochs", "1", "--trace", "made.json"],
         ],
         slow=True,
     ),
@@ -231,12 +231,6 @@ TARGETS: dict[str, Target] = {
             ["plot", "FILE", "-o", "made.svg", "--where", "unit == pJ"],
         ],
         slow=True,
-    ),
-    "trainer": Target(
-        ".yaml",
-        lambda: _texts(NetworkSpec) + _texts(MethodSpec),
-        yaml_case,
-        [["train", "--network", "FILE", "--method", "nowhere.yaml"], ["train", "--method", "FILE", "--network", "nowhere.yaml"]],
     ),
     "sweep": Target(
         ".yaml",

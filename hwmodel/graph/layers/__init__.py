@@ -29,6 +29,7 @@ from hwmodel.graph.layers.products import (
 from hwmodel.graph.layers.reshaping import (
     AveragePool,
     Concat,
+    Expand,
     GlobalAveragePool,
     MaxPool,
     PixelShuffle,
@@ -54,6 +55,7 @@ __all__ = [
     "Conv",
     "ConvTranspose",
     "Embedding",
+    "Expand",
     "GlobalAveragePool",
     "Layer",
     "LayerNorm",
@@ -75,7 +77,7 @@ __all__ = [
 _Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
 _Elementwise = BatchNorm | LayerNorm | Activation | Add | Multiply | Scale | Embedding
 _Pool = MaxPool | AveragePool | GlobalAveragePool
-_View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape
+_View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Expand
 
 _Other = Source | Uncounted
 

@@ -9,16 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from hwmodel.errors import ShapeError
-from hwmodel.specs.files import Name, SpecModel
+from hwmodel.specs.files import Flag, Name, SpecModel
 from hwmodel.work.problem import LoopNest, ProductPass
 from hwmodel.work.work import Tensors, Works
 
-__all__ = ["INPUT", "MAX_EXTENT", "BaseLayer", "Bits", "Pair", "Positive", "Shape", "Sides"]
+__all__ = [
+    "INPUT",
+    "MAX_EXTENT",
+    "BaseLayer",
+    "Bits",
+    "Learned",
+    "Pair",
+    "Positive",
+    "Shape",
+    "Sides",
+]
 __all__ += ["Sliding", "reach"]
 
 Shape = tuple[int, int, int]  # C, H, W of one image [elements]
@@ -58,6 +68,7 @@ def _numbers(longest: int, least: int) -> WithJsonSchema:
 Pair = Annotated[tuple[int, int], BeforeValidator(_pair), _numbers(2, 1)]
 Sides = Annotated[tuple[int, int, int, int], BeforeValidator(_sides), _numbers(4, 0)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_EXTENT)]
+Learned = Flag | Literal["biases", "frozen"]
 Bits = Annotated[int, Field(strict=True, ge=1, le=64)]
 
 
@@ -73,6 +84,16 @@ class BaseLayer(SpecModel):
     shares: Name | None = Field(
         default=None, description="an earlier layer whose weights it uses, stored once"
     )
+    learned: Learned = Field(
+        default=True,
+        description="false: frozen, its weights and other parameters are used and not trained; "
+        "biases: its weights are frozen, its biases are trained",
+    )
+
+    @property
+    def frozen(self) -> bool:
+        """Whether no gradient of its weights and other parameters is wanted."""
+        return self.learned in (False, "frozen")
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """Shape of the output. Raises: ShapeError."""
@@ -83,7 +104,7 @@ class BaseLayer(SpecModel):
         return 0
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """Elements of what else is learned: biases, scales, shifts and tables."""
+        """Elements of what else can be learned: biases, scales, shifts and tables."""
         return 0
 
     def macs(self, inputs: Sequence[Shape]) -> int:

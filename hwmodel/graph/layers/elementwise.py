@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Positive, Shape
+from hwmodel.graph.layers.base import BaseLayer, Learned, Positive, Shape
 from hwmodel.specs.files import Flag
 from hwmodel.work.tensor import Pass, Role
 from hwmodel.work.work import Kind, Operate, Tensors, Works, read, saved, write
@@ -37,8 +37,16 @@ class BatchNorm(BaseLayer):
 
         Source: Ioffe and Szegedy, Batch Normalization, 2015, algorithm 1 and the gradients below
             it; operation by operation in docs/model.md section 6.
+
+        Frozen, it has constants for statistics in training, too: back, a factor.
         """
-        yield from _norm(t, forward=2, back=3, sums=1)
+        if self.frozen:
+            yield from self.inference(t)
+            yield from read(BACK, t.dO)
+            yield t.operate(BACK, "mac", why="the scale, statistics folded in")
+            yield from write(BACK, t.dI)
+        else:
+            yield from _norm(t, forward=2, back=3, sums=1)
 
     def inference(self, t: Tensors) -> Works:
         """One multiply-add with two constants of the channel."""
@@ -103,6 +111,11 @@ _FUNCTIONS: dict[str, _Function] = {
     "softmax": _Function({"add": 3, "special": 2}, "O", {"mac": 2}, passes=2),
 }
 _LEARNED = {"prelu": 1, "rsign": 1, "rprelu": 3, "dprelu": 4}  # parameters of one channel
+# What of their way back only the gradients of these parameters need.
+_FOR_GRADIENTS: dict[str, dict[Kind, int]] = {
+    "prelu": {"mac": 1}, "rsign": {"add": 1},
+    "rprelu": {"add": 2, "mac": 1}, "dprelu": {"add": 2, "mac": 1},
+}  # fmt: skip
 
 
 class Activation(BaseLayer):
@@ -125,14 +138,17 @@ class Activation(BaseLayer):
     def work(self, t: Tensors) -> Works:
         """State the work of the function; the method's own counts as one comparison."""
         function = _FUNCTIONS[self.function]
+        name = "the method's threshold or ReLU" if self.function == "method" else self.function
         kept = t.I if function.keeps == "I" else t.O
         yield from read(FORWARD, t.I, times=function.passes)
         for kind, times in function.forward.items():
-            yield t.operate(FORWARD, kind, times, f"of {self.function}, for each element")
+            yield t.operate(FORWARD, kind, times, f"of {name}")
         yield from write(FORWARD, t.O)
         yield from read(BACK, t.dO, saved(kept))
+        own = _FOR_GRADIENTS.get(self.function, {}) if self.frozen else {}
         for kind, times in function.backward.items():
-            yield t.operate(BACK, kind, times, f"of the derivative of {self.function}")
+            times -= own.get(kind, 0)
+            yield t.operate(BACK, kind, times, f"of the derivative of {name}")
         yield from write(BACK, t.dI)
 
 
@@ -160,7 +176,7 @@ class Add(BaseLayer):
         adds: it depends on which of the inputs want their signals.
         """
         yield from read(FORWARD, *t.ins)
-        yield t.operate(FORWARD, "add", len(t.ins) - 1)
+        yield t.operate(FORWARD, "add", len(t.ins) - 1, f"to add up {len(t.ins)} tensors")
         yield from write(FORWARD, t.O)
 
 
@@ -183,15 +199,21 @@ class Scale(BaseLayer):
     """A factor for each channel (the scaling of binary weights or of a branch)."""
 
     kind: Literal["scale"]
-    learned: Flag = Field(default=True, description="false: a constant of the architecture")
+    learned: Learned = Field(
+        default=True,
+        description="false: a constant of the architecture; frozen: parameters, not trained",
+    )
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """A factor for each channel, if learned."""
-        return self.one(inputs)[0] * self.learned
+        """A factor for each channel, if it is no constant of the architecture."""
+        return self.one(inputs)[0] * bool(self.learned)
 
     def work(self, t: Tensors) -> Works:
-        """One multiplication; backward, one for the signal and, if learned, one for the factor."""
-        if self.learned:
+        """One multiplication; backward, one for the signal and one for the factor.
+
+        The gradient of the factor, and it alone, needs the input again.
+        """
+        if not self.frozen:
             yield from _product(t)
             return
         yield from read(FORWARD, t.I)
@@ -230,10 +252,12 @@ class Embedding(BaseLayer):
         gradients = t.O.as_(Role.LOOKED_UP, t.dF.bits, name="dF")
         yield from read(FORWARD, t.I, rows)
         yield from write(FORWARD, t.O)
-        yield from write(WEIGHT, t.dF)
+        if self.frozen:
+            return
+        yield from write(WEIGHT, t.dF, why="zeros: gradients are dense")
         yield from read(WEIGHT, t.dO, gradients)
         yield from write(WEIGHT, gradients)
-        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
+        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why="to a row of dF")
 
 
 def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
@@ -256,8 +280,8 @@ def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
 def _product(t: Tensors) -> Works:
     """O = I1 I2, or a factor for each channel; dI1 = dO I2 needs the other operand again."""
     yield from read(FORWARD, *t.ins)
-    yield t.operate(FORWARD, "mac")
+    yield t.operate(FORWARD, "mac", why="the product")
     yield from write(FORWARD, t.O)
     yield from read(BACK, t.dO, *map(saved, t.ins))
-    yield t.operate(BACK, "mac", 2)
+    yield t.operate(BACK, "mac", 2, "the signal or gradient of each operand")
     yield from write(BACK, *t.signals)

@@ -10,13 +10,15 @@ from typing import Literal
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Pair, Positive, Shape, Sliding
+from hwmodel.graph.layers.base import MAX_EXTENT, BaseLayer, Learned, Pair, Positive, Shape, Sliding
 from hwmodel.specs.files import Flag, Text, Whole
 from hwmodel.work.tensor import Pass, Role
 from hwmodel.work.work import Operate, Tensors, Works, read, write
 
-__all__ = ["AveragePool", "Concat", "GlobalAveragePool", "MaxPool", "PixelShuffle", "Reshape"]
-__all__ += ["Slice", "Source", "Uncounted", "Upsample"]
+__all__ = ["AveragePool", "Concat", "Expand", "GlobalAveragePool", "MaxPool", "PixelShuffle"]
+__all__ += ["PixelUnshuffle", "Reshape", "Slice", "Source", "Uncounted", "Upsample"]
+
+MAX_ELEMENTS = MAX_EXTENT**3
 
 FORWARD, BACK, WEIGHT, _ = Pass
 
@@ -137,7 +139,7 @@ class Upsample(BaseLayer):
         yield t.operate(FORWARD, "mac", weights, "weighted neighbours")
         yield from write(FORWARD, t.O)
         yield from read(BACK, t.dO)
-        yield t.operate(BACK, "add")
+        yield t.operate(BACK, "add", why="signals of the copies added up")
         yield t.operate(BACK, "mac", weights, "weighted neighbours")
         yield from write(BACK, t.dI)
 
@@ -203,12 +205,41 @@ class Reshape(BaseLayer):
         return self.shape
 
 
+class Expand(BaseLayer):
+    """Elements repeated along axes that are 1 long, or in whole groups; a view, nothing moves.
+
+    Who takes it reads the elements as often as they are repeated.
+    """
+
+    kind: Literal["expand"]
+    shape: tuple[Positive, Positive, Positive]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """`shape`. Raises: ShapeError where it has not a whole number of its input's elements."""
+        given = self.one(inputs)
+        if prod(self.shape) % prod(given):
+            raise ShapeError(
+                f"layer {self.name}: {self.shape} has {prod(self.shape):,} elements, which are no "
+                f"multiple of the {prod(given):,} of {given}"
+            )
+        return self.shape
+
+    def work(self, t: Tensors) -> Works:
+        """Nothing forward; backward, the signals of what is one element are added up."""
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "add")
+        yield from write(BACK, t.dI)
+
+
 class Source(BaseLayer):
     """A tensor that no layer computes: a further input of the network, or a learned constant."""
 
     kind: Literal["source"]
     shape: tuple[Positive, Positive, Positive]
-    learned: Flag = Field(default=False, description="position embeddings, a class token")
+    learned: Learned = Field(
+        default=False,
+        description="position embeddings, a class token; frozen: parameters, not trained",
+    )
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """`shape`. Raises: ShapeError where it is given inputs."""
@@ -216,15 +247,16 @@ class Source(BaseLayer):
         return self.shape
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """All of its elements, if learned."""
-        return prod(self.shape) * self.learned
+        """All of its elements, unless it is a further input."""
+        return prod(self.shape) * bool(self.learned)
 
     def work(self, t: Tensors) -> Works:
         """Nothing forward: who takes it reads it. If learned, its signals summed over images."""
-        if self.learned:
+        if not self.frozen:
             yield from write(WEIGHT, t.dF)
             yield from read(WEIGHT, t.dO)
-            yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO))
+            why = "signals of the images added up"
+            yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why=why)
 
 
 class Uncounted(BaseLayer):
@@ -235,20 +267,29 @@ class Uncounted(BaseLayer):
     shape: tuple[Positive, Positive, Positive] | None = Field(
         default=None, description="of its output; left out, that of its first input"
     )
+    parameters: Whole = Field(default=0, ge=0, le=MAX_ELEMENTS, description="that are its own")
+    known_macs: Whole | None = Field(
+        default=None, ge=0, le=MAX_ELEMENTS,
+        description="multiply-accumulates of one pass over one image, where they are known",
+    )  # fmt: skip
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """The shape that is stated, or that of the first input."""
         return self.shape or inputs[0]
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """As stated."""
+        return self.parameters
 
 
 def _mean(t: Tensors, window: int) -> Works:
     """The mean of `window` elements: additions and a factor; back, the factor."""
     yield from read(FORWARD, t.I)
     yield t.operate(FORWARD, "add", window - 1, f"additions of {window:,} elements")
-    yield t.operate(FORWARD, "mac")
+    yield t.operate(FORWARD, "mac", why="times 1 over their number")
     yield from write(FORWARD, t.O)
     yield from read(BACK, t.dO)
-    yield t.operate(BACK, "mac")
+    yield t.operate(BACK, "mac", why="times 1 over their number")
     yield from write(BACK, t.dI)
 
 

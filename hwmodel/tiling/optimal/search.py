@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise, product
 from math import comb, inf, prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,12 @@ from hwmodel.tiling.optimal.chains import best_within, energy_of, uncut_energy
 from hwmodel.tiling.optimal.classes import cheap_classes, floor, least_energy
 from hwmodel.tiling.optimal.descent import descended, first_guesses
 from hwmodel.tiling.optimal.nests import joined, most_pieces, wasted
-from hwmodel.tiling.options import Memories
+from hwmodel.tiling.options import Memories, Stationary
 from hwmodel.tiling.pricing import added, memory_energy
 from hwmodel.tiling.rows import TOUCHED, RowRule
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 
-__all__ = ["Certificate", "Optimum", "Options", "Stationary", "optimal"]
+__all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 Ints = NDArray[np.int64]
 SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
@@ -43,10 +43,6 @@ NEAR = 30  # tilings that are kept for the end
 ENOUGH = 1e-3  # gap at which a tiling is left as it is
 CHUNK = 50_000  # nests looked at together, to save memory
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
-
-
-# What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
-Stationary = Literal["filter", "either", "best"]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import SupportsIndex
 
 from hwmodel.specs.arguments import expect, path_of, whole
 from hwmodel.specs.inputs import refuse_input
-from hwmodel.specs.provenance import Command, Provenance
+from hwmodel.specs.provenance import Provenance
 from hwmodel.vary.sweep.part import columns, run_part
 from hwmodel.vary.sweep.parts import Summary, ending_of, opened
 from hwmodel.vary.sweep.plan import Plan
@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how many, of how man
 def run(
     plan: Plan,
     out: str | Path,
-    command: Command,
+    command: str,
     *,
     jobs: SupportsIndex,
     scheduler: str | None = None,

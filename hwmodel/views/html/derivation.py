@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hwmodel.model.evaluate import Report
-from hwmodel.views.explain.explanation import explanation, explanation_markdown
+from hwmodel.views.explain.explanation import explanation
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -24,7 +24,7 @@ def derivation(report: Report, layer: str) -> Markup:
     from markupsafe import Markup
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = parser.parse(explanation_markdown(explanation(report, layer)))
+    tokens = parser.parse(explanation(report, layer))
     placed = [*_placed(tokens[3:])]  # its title, three tokens, is said by what it is folded into
     return Markup(parser.renderer.render(placed, parser.options, {}))
 

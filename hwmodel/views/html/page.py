@@ -136,7 +136,7 @@ def _common(
         "parts": {part: own.colour for part, own in part_looks(PARTS).items()},
         "not_counted": {report.accounting.name: report.not_counted for report in reports},
         "provenance": provenance,
-        "command": f"{provenance.command} --html {provenance.command.name}.html",
+        "command": f"{provenance.command} --html {provenance.task}.html",
         "script": Markup(script),
         "style": Markup(style),
         "script_sha256": b64encode(sha256(script.encode()).digest()).decode(),
