@@ -246,7 +246,7 @@ def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
 
 
 def teacher_run(job: Job) -> tuple[Network, Job] | None:
-    """The network that a distilling method learns from, and its run: forward, on each batch."""
+    """Return the network that a distilling method learns from, and its run, which is forward."""
     teacher = job.method.teacher
     if not (job.accounting.extras.teacher and teacher and job.trains):
         return None
@@ -255,7 +255,7 @@ def teacher_run(job: Job) -> tuple[Network, Job] | None:
 
 
 def teacher_tasks(job: Job) -> tuple[Task, ...]:
-    """The forward pass of a distilling method's teacher, its layers as `teacher_layer` has them."""
+    """List the forward pass of a distilling method's teacher, named by `teacher_layer`."""
     found = teacher_run(job)
     if found is None:
         return ()
@@ -265,7 +265,7 @@ def teacher_tasks(job: Job) -> tuple[Task, ...]:
 
 
 def teacher_layer(network: Network, layer: str) -> str:
-    """What a teacher's layer is called, NETWORK:LAYER: a colon is in no name of a user's."""
+    """Name a teacher's layer, NETWORK:LAYER: a colon is in no name of a user's."""
     return f"{network.name}:{layer}"
 
 
