@@ -115,7 +115,7 @@ def main() -> None:
     times = []
     for what in ("cold, without a table", "warm, without a table"):
         began = time.process_time()
-        run_part(block, range(1000), {})
+        run_part(block, range(1000))
         times.append(time.process_time() - began)
         show(what, Measured(1000, times[-1], 0))
     print(f"warm / cold: {times[0] / times[1]:.1f} times as fast (of the processor's time)")

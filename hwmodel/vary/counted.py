@@ -10,6 +10,7 @@ Holds for: every energy equal to that of `evaluate` to 1e-12 (relative).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -56,8 +57,8 @@ class Counted:
         """Return the energies of the tasks on each of the chips.
 
         Args:
-            key: what tells these tasks from all others that are asked for here. A price of the
-                accounting moves no count and need not be part of it.
+            key: what tells these tasks, and the accounting but for its prices, which move no
+                count, from all others that are asked for here.
         """
         costs = [Cost()] * len(chips)
         alike: dict[Hashable, list[int]] = {}
@@ -70,8 +71,8 @@ class Counted:
             gaps = sum(bool(t.certificate and t.certificate.gap) for t in tilings)
             costs[i] = Cost(unproved=gaps)
             names = tuple((b.name, b.holds) for level in chip.levels for b in level.buffers)
-            same = key, accounting.counting, accounting.widths, names
-            alike.setdefault((*same, *(tiling.mapping for tiling in tilings)), []).append(i)
+            mappings = tuple(tiling.mapping for tiling in tilings)
+            alike.setdefault((key, names, mappings), []).append(i)
         for depends, members in alike.items():
             counts = self._of(depends, tasks, accounting, chips[members[0]])
             for i, energies in zip(
@@ -112,7 +113,11 @@ def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -
         except HwmodelError as error:  # an operation that this chip does not price
             columns.append(str(error))
     good = [column for column in columns if not isinstance(column, str)]
-    found = iter((counts.matrix @ np.array(good, dtype=np.float64).T).T if good else ())
+    # Key by key and not as a product of matrices, whose last bits differ from machine to machine.
+    energies = np.zeros((len(good), len(counts.groups)))
+    for count, paid in zip(counts.matrix.T, zip(*good, strict=True), strict=bool(good)):
+        energies += np.outer(paid, count)
+    found = iter(energies)
     costs = []
     for column in columns:
         if isinstance(column, str):
@@ -121,5 +126,5 @@ def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -
         groups: dict[tuple[str, ...], float] = dict(
             zip(counts.groups, next(found).tolist(), strict=True)
         )
-        costs.append(Cost(sum(groups.values()), groups))
+        costs.append(Cost(fsum(groups.values()), groups))
     return costs
