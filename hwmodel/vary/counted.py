@@ -23,7 +23,6 @@ from hwmodel.model.workload import Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.options import SearchOptions, memories
-from hwmodel.tiling.tile import Tiling
 from hwmodel.work.work import Multiply
 
 __all__ = ["GROUPS", "Cost", "Counted"]
@@ -61,10 +60,16 @@ class Counted:
                 count, from all others that are asked for here.
         """
         costs = [Cost()] * len(chips)
+        products = [
+            (task, SearchOptions.of(accounting, task.work.pass_))
+            for task in tasks
+            if isinstance(task.work, Multiply)
+        ]
         alike: dict[Hashable, list[int]] = {}
         for i, chip in enumerate(chips):
             try:
-                tilings = _tilings(tasks, accounting, chip)
+                places = memories(chip)
+                tilings = [tiled(task, places, own, chip.name) for task, own in products]
             except HwmodelError as error:
                 costs[i] = Cost(reason=str(error))
                 continue
@@ -91,16 +96,6 @@ class Counted:
             if len(self._counts) > MOST:
                 del self._counts[next(iter(self._counts))]
         return self._counts[key]
-
-
-def _tilings(tasks: Sequence[Task], accounting: Accounting, chip: Hardware) -> list[Tiling]:
-    """Tile every product. Raises: Infeasible, TooLarge."""
-    places = memories(chip)
-    return [
-        tiled(task, places, SearchOptions.of(accounting, task.work.pass_), chip.name)
-        for task in tasks
-        if isinstance(task.work, Multiply)
-    ]
 
 
 def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -> list[Cost]:
