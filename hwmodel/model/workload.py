@@ -373,11 +373,7 @@ class _Run:
             yield from optimizer_step(optimizer, P, replace(P, name="dP"), self.full)
 
     def _boolean_step(self) -> Works:
-<<<<<<< HEAD
         """Step Boolean weights, with a trace's accumulator bits and flip rate, if it has them."""
-=======
-        """The step of Boolean weights, as measured where a trace has measured it."""
->>>>>>> acc
         accounting, layer = self.accounting, self.node.layer
         stated = f"as accounting {accounting.name} states"
         bits = Factor("accumulator_bits", accounting.extras.accumulator_bits, stated)
