@@ -3,6 +3,7 @@
 from itertools import pairwise
 from math import prod
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pytest
@@ -175,3 +176,13 @@ def test_A6_a_nest_of_which_a_loop_may_have_no_pieces_holds_no_tiling(loop, uncu
     most[:, loop] = 0
     found = best_within(prepared, ("F", "F", "F"), classes, most)
     assert found.mapping is None and found.energy == float("inf")
+
+
+def test_A11_a_transposed_layer_of_the_widest_stride_takes_seconds():
+    """Rows at each of 1,024 phases are looked at together; one by one they took two minutes."""
+    conv = "N=1,M=3,C=3,H=32765,W=32765,K=1021,stride=1024"
+    problem, hardware = parsed_problem(conv, "32,32,32", "backward-input"), load(Hardware, "ascend")
+    begun = process_time()
+    _, certificate = optimal(problem, hardware)
+    assert process_time() - begun < 20
+    assert certificate.lower_bound <= certificate.energy
