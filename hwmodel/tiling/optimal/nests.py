@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.bounds import Axis, Level, Space, all_rooms
 from hwmodel.tiling.optimal.budget import TooMany
 from hwmodel.tiling.pricing import added
-from hwmodel.work.problem import Operand
+from hwmodel.work.problem import Extents, Operand
 
-__all__ = ["joined", "most_pieces", "stands", "tile_ranges", "wasted"]
+__all__ = ["joined", "most_pieces", "smallest_tiles", "stands", "tile_ranges", "wasted"]
 
 Ints = NDArray[np.int64]
 TOGETHER = 2**17  # pairs of classes that are compared together, to save memory
@@ -152,6 +153,12 @@ def tile_ranges(space: Space, held: tuple[Operand, ...], nests: Ints) -> tuple[I
                 most = np.minimum(least[:, i, d] * (free / share), extents[d]).astype(np.int64)
                 largest[:, i, d] = np.minimum(largest[:, i, d], least[:, i, d] + most)
     return least, largest
+
+
+def smallest_tiles(space: Space, held: tuple[Operand, ...], nest: Ints) -> Mapping:
+    """The smallest tiles of the classes of a nest [levels, 7]: they fit, and may waste pieces."""
+    tiles = -(-np.array(space.problem.extent) // nest)
+    return Mapping(tuple(Extents(*tile) for tile in tiles.tolist()), held)
 
 
 def wasted(space: Space, held: tuple[Operand, ...], levels: tuple[Level, ...], nests: Ints) -> Any:

@@ -26,11 +26,11 @@ from hwmodel.tiling.optimal.bounds import Level, OfmapSpace, Space, level, rooms
 from hwmodel.tiling.optimal.budget import NEST, Budget, TooMany
 from hwmodel.tiling.optimal.chains import best_within, energy_of, uncut_energy
 from hwmodel.tiling.optimal.classes import cheap_classes, floor, least_energy
-from hwmodel.tiling.optimal.descent import descended, first_guesses
-from hwmodel.tiling.optimal.nests import joined, most_pieces, wasted
+from hwmodel.tiling.optimal.descent import descended, dived, first_guesses
+from hwmodel.tiling.optimal.nests import joined, most_pieces, smallest_tiles, wasted
 from hwmodel.tiling.pricing import added, memory_energy
 from hwmodel.tiling.rows import TOUCHED, RowRule
-from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
+from hwmodel.work.problem import OPERANDS, Operand, Problem
 
 __all__ = ["Certificate", "Optimum", "Options", "Stationary", "optimal"]
 
@@ -113,7 +113,7 @@ def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) 
         found, orders = _best_first(prepared, orders, best._replace(near=()), known)
         bound = min(found.energy, *(order.settled for order in orders))
         if found.mapping is None or found.energy > bound * (1 + ROUNDING):
-            found = _fallback(prepared, hardware, best, found, bound)
+            found = _fallback(prepared, hardware, best, found, orders)
         best = found
     return _certified(problem, hardware, options, best, bound)
 
@@ -155,7 +155,9 @@ def _best_first(
     return best, orders
 
 
-def _fallback(space: Space, hardware: Hardware, before: _Best, best: _Best, bound: float) -> _Best:
+def _fallback(
+    space: Space, hardware: Hardware, before: _Best, best: _Best, orders: list[_Order]
+) -> _Best:
     """`best`, or what is better of the tilings known without a search, and made better still.
 
     Args:
@@ -168,15 +170,32 @@ def _fallback(space: Space, hardware: Hardware, before: _Best, best: _Best, boun
         with suppress(Infeasible, TooLarge):  # then there is none to compare with
             starts.append(level_by_level(space.problem, hardware))
     starts += [guess for held in dict.fromkeys(choices) for guess in first_guesses(space, held)]
+    starts += _dives(space, orders, best.energy)
     if best.mapping is not None and best.mapping is not before.mapping:
         starts.append(best.mapping)
     energies = [energy_of(space, mapping) for mapping in starts]
     if not energies or min(energies) == inf:
         return best
     energy, mapping = min(energies), starts[int(np.argmin(energies))]
-    if energy * (1 - ENOUGH) > bound:
+    if energy * (1 - ENOUGH) > min(order.settled for order in orders):
         energy, mapping = descended(space, mapping)
     return best._replace(energy=energy, mapping=mapping) if energy < best.energy else best
+
+
+def _dives(space: Space, orders: list[_Order], energy: float) -> list[Mapping]:
+    """Tilings that are cheap level by level, under orders that may hold one below `energy`.
+
+    They have a budget of their own, as most is spent when they are asked for.
+    """
+    found: list[Mapping] = []
+    known: dict[Level, Ints] = {}
+    space.budget.renew()
+    for order in sorted(orders, key=lambda order: order.settled):
+        if not order.levels or order.settled >= energy or space.budget.is_spent:
+            break
+        with suppress(TooMany):
+            found += dived(space, order.levels, order.held, known)
+    return found
 
 
 def _certified(
@@ -232,8 +251,7 @@ def _orders(space: Space, choices: list[tuple[Operand, ...]]) -> list[_Order]:
                     one = level(space, key[0], *key[1])
                     known[key] = one, floor(one)
         except TooMany:  # not even the classes of the reduction can be listed
-            orders.append(_Order(held, (), uncut_energy(space), open=False))
-            continue
+            return [_Order(held, (), uncut_energy(space), open=False) for held in choices]
         levels, bounds = zip(*(known[key] for key in keys), strict=True)
         orders.append(_Order(held, levels, added(bounds)))
     return orders
@@ -296,7 +314,7 @@ def _met(
     ]
     raised = totals + np.concatenate([np.zeros(0), *waste])
     if len(nests):
-        near = _smallest(space, order.held, nests[np.argmin(raised)])
+        near = smallest_tiles(space, order.held, nests[np.argmin(raised)])
         best = best._replace(near=(*best.near[1 - NEAR :], near))
     for i in np.argsort(raised, kind="stable").tolist():
         total, reach = float(raised[i]), min(reach, best.energy)
@@ -320,12 +338,6 @@ def _met(
         if found.energy < best.energy * (1 - ROUNDING):
             best = best._replace(energy=found.energy, mapping=found.mapping)
     return best, settled
-
-
-def _smallest(space: Space, held: tuple[Operand, ...], nest: Ints) -> Mapping:
-    """The smallest tiles of a nest's classes: they fit, though they may waste pieces."""
-    tiles = -(-np.array(space.problem.extent) // nest)
-    return Mapping(tuple(Extents(*tile) for tile in tiles.tolist()), held)
 
 
 def _check_feasible(space: Space, hardware: Hardware) -> None:
