@@ -24,6 +24,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import traffic
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.search import Optimum, Options, optimal
+from hwmodel.tiling.options import memories
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 
@@ -111,11 +112,12 @@ def cases(networks: list[str], batches: list[int]) -> Iterator[tuple[dict[str, A
 
 def measured(case: Problem, hardware: Hardware, options: Options) -> dict[str, Any]:
     """One search: how long it took, what it proved, and what the greedy search would cost."""
+    places = memories(hardware)
     begun = time.process_time()
-    found: Optimum = optimal(case, hardware, options)
+    found: Optimum = optimal(case, places, options)
     seconds = time.process_time() - begun
-    greedy = traffic(case, level_by_level(case, hardware), "exact", options.rule)
-    greedy_energy = memory_energy(case, greedy, hardware, options.partial_sum_bits)
+    greedy = traffic(case, level_by_level(case, places), "exact", options.rule)
+    greedy_energy = memory_energy(case, greedy, places, options.partial_sum_bits)
     certificate = found.certificate
     return {
         "milliseconds": round(1000 * seconds, 3),  # of CPU time, one thread
@@ -163,9 +165,9 @@ def against_exhaustive() -> None:
     hardware = load(Hardware, "ascend")
     case = Problem(Extents(6, 8, 8, 1, 1, 1, 1), Window(1), Window(1), Widths(2**15, 2**15, 2**15))
     begun = time.process_time()
-    judged = judge.least_energy(case, hardware, Options())
+    judged = judge.least_energy(case, memories(hardware), Options())
     middle = time.process_time()
-    found = optimal(case, hardware).certificate
+    found = optimal(case, memories(hardware)).certificate
     end = time.process_time()
     print(
         f"exhaustive, {found.space} tilings: {1000 * (middle - begun):.0f} ms against "

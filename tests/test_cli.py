@@ -3,17 +3,16 @@
 import csv
 import io
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from math import fsum
 
 import pytest
-from rich.text import Text
-from typer.main import get_command
 
 import hwmodel as hwmodel_package
 from hwmodel import evaluate
-from hwmodel.cli import app
 from hwmodel.specs.files import bundled
 from hwmodel.specs.hardware import Hardware
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK, written
@@ -385,31 +384,46 @@ def test_a_rerun_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
     assert {name.rsplit(".")[-1] for name in made[0]} == {"csv", "png", "svg"}
 
 
-def test_help_imports_nothing_heavy(tmp_path):
-    heavy = ("numpy", "pandas", "matplotlib", "pydantic", "ruamel.yaml", "scipy")
-    code = (
-        "import sys\nfrom hwmodel.cli import main\n"
-        "try:\n    main()\n"
-        f"finally:\n    print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)\n"
-    )
-    process = started("--help", cwd=tmp_path, code=code)
+@pytest.mark.parametrize("command", [(), ("compare",), ("network", "show")])
+def test_help_imports_nothing_heavy(tmp_path, command):
+    code = "import sys\nfrom hwmodel.cli import main\ntry:\n    main()\nfinally:\n    print(*sys.modules)\n"
+    process = started(*command, "--help", cwd=tmp_path, code=code)
     out, err = process.communicate()
-    assert process.returncode == 0
-    assert "compare" in out
-    assert err == "[]\n"
+    assert (process.returncode, err) == (0, "")
+    assert "Usage: hwmodel" in out
+    loaded = set(out.splitlines()[-1].split())
+    heavy = {
+        "numpy",
+        "pandas",
+        "matplotlib",
+        "ruamel.yaml",
+        "rich",
+        "hwmodel.model",
+        "hwmodel.graph",
+    }
+    assert "hwmodel.cli" in loaded and not loaded & heavy
 
 
-def test_help_loses_no_brackets_to_markup():
-    def texts(command):
-        yield command.help
-        yield from (getattr(one, "help", None) for one in command.params)
-        for inner in getattr(command, "commands", {}).values():
-            yield from texts(inner)
+@pytest.mark.parametrize("arguments", [COMPARE, REPORT])
+def test_numbers_alone_import_nothing_that_draws_or_prints_tables(tmp_path, arguments):
+    code = "import sys\nfrom hwmodel.cli import main\ntry:\n    main()\nfinally:\n    print(*sys.modules)\n"
+    process = started(*arguments, "--csv", "-", cwd=tmp_path, code=code)
+    out, _ = process.communicate()
+    *table, loaded = out.splitlines()
+    assert process.returncode == 0 and table[0].endswith("version,inputs_sha256,command")
+    assert not set(loaded.split()) & {
+        "pandas",
+        "matplotlib",
+        "rich",
+        "pyarrow",
+        "jinja2",
+        "hwmodel.vary",
+    }
 
-    found = [text for text in texts(get_command(app)) if text and "[" in text]
-    assert any("[low, high]" in text for text in found)
-    for text in found:
-        assert Text.from_markup(text).plain == text.replace("\\[", "[")
+
+def test_help_names_what_is_in_brackets(hwmodel):
+    """Texts are printed as they are: nothing takes brackets for markup."""
+    assert "'dotted.path: [low, high]'" in hwmodel("sensitivity", "--help")[1]
 
 
 def test_the_version_is_said(hwmodel):
@@ -446,3 +460,63 @@ def test_where_one_name_is_expected_several_are_told_apart_from_a_misspelt_one(
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
     code, _, err = hwmodel("report", "vgg-small", *words)
     assert (code, err) == (2, f"hwmodel: no {kind} is called 'ascend,fp': one is expected here\n")
+
+
+# What is read, and how often
+
+READS = """
+import sys
+from hwmodel.cli import main
+from pathlib import Path
+def opened(event, arguments):
+    name = str(arguments[0]) if event == "open" else ""
+    if name.endswith((".yaml", ".onnx")):
+        print(Path(name).name, file=sys.stderr)
+sys.addaudithook(opened)
+main()
+"""
+MINE = ("--hardware", "chip.yaml", "--accounting", "counted.yaml")
+
+
+@pytest.mark.parametrize("network", ["net.yaml", "net.onnx", "vgg-small"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("report", "--method", "method.yaml", "--csv", "-"),
+        ("report", "--method", "method.yaml", "--html", "r.html"),
+        ("report", "--method", "method.yaml", "--out", "made"),
+        ("compare", "--methods", "method.yaml,fp", "--out", "made"),
+        ("compare", "--methods", "method.yaml,fp", "--html", "c.html"),
+        ("explain", "--method", "method.yaml", "--layer", "conv1"),
+        ("sensitivity", "--methods", "method.yaml,fp", "--samples", "0", "--jobs", "1", "--csv", "-"),
+    ],
+    ids=lambda asked: f"{asked[0]} {asked[-2]}",
+)  # fmt: skip
+def test_every_file_is_read_once_a_command(tmp_path, network, asked):
+    for name, text in (
+        ("chip", CHIP),
+        ("method", METHOD),
+        ("counted", ACCOUNTING),
+        ("net", NETWORK),
+    ):
+        written(tmp_path, text, name=f"{name}.yaml")
+    if network.endswith(".onnx"):
+        onnx_file(tmp_path / network)
+    process = started(asked[0], network, *asked[1:], *MINE, cwd=tmp_path, code=READS)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    read = Counter(re.findall(r"^\S+\.(?:yaml|onnx)$", err, re.M))
+    assert read["chip.yaml"] == read["method.yaml"] == read["counted.yaml"] == 1
+    assert read[network if "." in network else "zoo.yaml"] == 1
+    assert set(read.values()) == {1}, read
+
+
+def onnx_file(path):
+    """A convolution called conv1, as another tool would write it."""
+    onnx = pytest.importorskip("onnx")
+    make, real = onnx.helper, onnx.TensorProto.FLOAT
+    node = make.make_node("Conv", ["x", "w"], ["y"], name="conv1", pads=[1, 1, 1, 1])
+    weight = make.make_tensor("w", real, [5, 3, 3, 3], [1.0] * 135)
+    shapes = (("x", [1, 3, 8, 8]), ("y", None))
+    ends = [[make.make_tensor_value_info(name, real, shape)] for name, shape in shapes]
+    onnx.save(make.make_model(make.make_graph([node], "net", *ends, [weight])), path)

@@ -12,12 +12,13 @@ import pytest
 from hwmodel import evaluate
 from hwmodel.graph.network import Network
 from hwmodel.model.compare import compare
-from hwmodel.specs.provenance import Provenance, input_of, written
-from hwmodel.views.explain.explanation import explanation, explanation_markdown
+from hwmodel.specs.provenance import Provenance, input_of
+from hwmodel.views.explain.explanation import explanation
 from hwmodel.views.html import derivation as derivations
 from hwmodel.views.html import page as module
 from hwmodel.views.html.page import page
 from tests.page import number, parsed, rows
+from tests.rows import merged
 from tests.specs import CHIP, METHOD
 from tests.specs import written as file
 
@@ -32,7 +33,7 @@ def origin(lines):
         for spec in (report.network, report.hardware, report.method, report.accounting):
             specs[spec.KIND, spec.name] = spec
     inputs = tuple(map(input_of, specs.values()))
-    return Provenance(written("compare", lines[0].network, {}), inputs), specs.values()
+    return Provenance(f"hwmodel compare {lines[0].network}", inputs), specs.values()
 
 
 def compared(network="vgg-small", chips=("ascend",), methods=("fp", "bold"), **options):
@@ -216,7 +217,7 @@ def test_inputs_are_shown_with_the_hash_of_their_content():
     for content, digest in zip(contents, hashes.values(), strict=True):
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         assert hashlib.sha256(canonical.encode()).hexdigest() == digest
-    assert str(stated.command) in section.text
+    assert stated.command in section.text
 
 
 # The file
@@ -262,7 +263,7 @@ def test_the_page_can_be_read_without_seeing_it():
 def hostile(line):
     """A line whose layers, titles and sources are called what no file may call them."""
     report = line.report
-    rows_ = tuple(row._replace(layer=HOSTILE, tensor=HOSTILE) for row in report.rows)
+    rows_ = tuple(row._replace(layer=HOSTILE, tensor=HOSTILE) for row in merged(report))
     tilings = tuple((replace(work, layer=HOSTILE), tiling) for work, tiling in report.tilings)
     network = report.network.model_copy(update={"title": HOSTILE, "sources": {"x": HOSTILE}})
     changes = {"rows": rows_, "tilings": tilings, "network": network, "not_counted": (HOSTILE,)}
@@ -323,7 +324,7 @@ def test_a_report_is_written_with_the_derivation_of_each_layer(hwmodel, tmp_path
               for d in tree.one("section", **{"aria-labelledby": "detail"}).all("details")}  # fmt: skip
     assert list(folded) == list(report.by("layer").index)
     for layer, shown in folded.items():
-        markdown = explanation_markdown(explanation(report, layer))
+        markdown = explanation(report, layer)
         without_nest = re.sub(r"^```.*?^```", "", markdown, flags=re.DOTALL | re.MULTILINE)
         codes = [c.text for c in shown.all("code") if c.parent.tag != "pre"]
         assert codes == re.findall(r"`([^`\n]+)`", without_nest)
@@ -420,8 +421,7 @@ def test_what_is_no_html_file_is_refused_and_nothing_is_written(hwmodel, tmp_pat
 
 def test_an_explanation_that_looks_like_html_stays_text(monkeypatch):
     text = "# title\n\n## <b>part</b>\n\n| <i>a</i> |\n| --- |\n| <script>x</script> |\n"
-    monkeypatch.setattr(derivations, "explanation", lambda report, layer: None)
-    monkeypatch.setattr(derivations, "explanation_markdown", lambda explained: text)
+    monkeypatch.setattr(derivations, "explanation", lambda report, layer: text)
     tree = parsed(str(derivations.derivation(None, "layer")))
     assert [e.tag for e in tree.all()] == [
         "h4", "div", "table", "caption", "span", "thead", "tr", "th", "tbody", "tr", "td"

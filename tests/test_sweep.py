@@ -7,6 +7,8 @@ import re
 import time
 
 import pytest
+from hwmodel.vary.sweep.searches import listed, needed, number
+from hwmodel.vary.sweep.tilings import dumps, loads, solve
 
 from hwmodel.errors import HwmodelError, Infeasible, SpecError
 from hwmodel.graph.network import family_member
@@ -22,8 +24,6 @@ from hwmodel.vary.sweep.file import SweepFile
 from hwmodel.vary.sweep.part import columns, run_part
 from hwmodel.vary.sweep.plan import plan
 from hwmodel.vary.sweep.results import front, lowest
-from hwmodel.vary.sweep.searches import listed, needed, number
-from hwmodel.vary.sweep.tilings import dumps, loads, solve
 
 SMALL = {
     "version": 1,
@@ -76,8 +76,8 @@ def alone(row):
 
 
 AXES = (
-    {"accounting.boolean_signal_bits": (1, 3, 16)},
-    {"accounting.logic_price_macs": (0.001, 0.01)},
+    {"accounting.widths.boolean_signal_bits": (1, 3, 16)},
+    {"accounting.prices.logic_price_macs": (0.001, 0.01)},
     {L1: ("256 KiB", "1 MiB", "3 MiB")},
     {L2: {"times": (0.5, 1.0, 3.0)}},
     {
@@ -184,7 +184,7 @@ def test_constraints_keep_what_plain_python_keeps(sample):
     l0a = "hardware.levels.L0-A.capacity"
     options = {
         "batch": [1, 3, 4],
-        "accounting.boolean_signal_bits": [1, 8, 16],
+        "accounting.widths.boolean_signal_bits": [1, 8, 16],
         L1: [2, 4, 8],
         L2: [4, 8],
     }
@@ -193,7 +193,7 @@ def test_constraints_keep_what_plain_python_keeps(sample):
                       for path, values in options.items()),
         "sample": sample,
     }  # fmt: skip
-    wanted = (f"{L1} < {L2} and batch != 3", f"accounting.boolean_signal_bits >= {L1}",
+    wanted = (f"{L1} < {L2} and batch != 3", f"accounting.widths.boolean_signal_bits >= {L1}",
               f"{l0a} == 65536 B", "method == bold", f"{L2} > batch")  # fmt: skip
     own = {
         buffer.name: buffer.capacity_bits for buffer in load(Hardware, "ascend").levels[-1].split
@@ -249,7 +249,7 @@ def test_a_point_that_cannot_be_is_marked_with_the_reason_that_evaluate_gives():
 
 
 def test_a_width_that_a_chip_does_not_price_is_a_reason_too():
-    rows = lines(planned(axes=({"accounting.full_precision_bits": (32, 16)},), method="fp"))
+    rows = lines(planned(axes=({"accounting.widths.full_precision_bits": (32, 16)},), method="fp"))
     assert [row["reason"][:50] for row in rows] == ["", ""] + [
         f"hardware {chip}: states no price of a 16-bit mac, wh"[:50] for chip in ("ascend", "v100")
     ]
@@ -290,11 +290,11 @@ def test_tilings_that_are_found_before_are_used_and_survive_being_written():
 def test_a_teacher_s_forward_pass_is_paid_for(monkeypatch):
     swept = planned(
         network="bert-base", hardware="ascend", method="bit",
-        axes=({"accounting.teacher": (True, False)},),
+        axes=({"accounting.extras.teacher": (True, False)},),
     )  # fmt: skip
     with_teacher, without = lines(swept)
-    assert with_teacher["accounting.teacher"] == "true"
-    accounting = replaced_all(load(Accounting, "paper"), {"teacher": True})
+    assert with_teacher["accounting.extras.teacher"] == "true"
+    accounting = replaced_all(load(Accounting, "paper"), {"extras.teacher": True})
     report = evaluate("bert-base", "ascend", "bit", accounting=accounting)
     assert float(with_teacher["energy"]) == report.energy > float(without["energy"])
 
@@ -310,10 +310,10 @@ def test_a_teacher_s_forward_pass_is_paid_for(monkeypatch):
         ({"axes": ({"hardware.levels.L3.access_energy": (1,)},)}, "axes.1: hardware v100 has no hardware.levels.L3.access_energy"),
         ({"axes": ({L1: ("1 MB",)},)}, "axes.1: hardware ascend, levels.L1: capacity: '1 MB': 'MB' means 1000 to some"),
         ({"axes": ({L1: {"times": (0.3,)}},)}, "0.3 times 8.38861e+06 is 2.51658e+06, which is not whole"),
-        ({"axes": ({"accounting.search": {"times": (2,)}},)}, "'level-by-level' is no number"),
+        ({"axes": ({"accounting.counting.search": {"times": (2,)}},)}, "'level-by-level' is no number"),
         ({"axes": ({"batch": (0,)},)}, "batch 0: must be a whole number"),
         ({"axes": ({"batch": (1,)},), "batch": (2, 3)}, "batch is set in two places"),
-        ({"derived": {L1: {"of": "accounting.flip_rate"}}}, f"derived.{L1}: follows accounting.flip_rate, which is of no hardware"),
+        ({"derived": {L1: {"of": "accounting.extras.flip_rate"}}}, f"derived.{L1}: follows accounting.extras.flip_rate, which is of no hardware"),
         ({"derived": {L1: {"of": "hardware.levels.L2.capacty"}}}, "did you mean 'capacity'"),
         ({"constraints": ("hardware.levels.L1.capacty < 3",)}, "did you mean 'hardware.levels.L1.capacity'"),
         ({"constraints": ("batch",)}, "'batch' is no comparison"),
@@ -359,9 +359,9 @@ def test_a_grid_that_is_too_large_is_refused_unless_drawn_from():
     rates = tuple(i / 1e3 for i in range(300))
     axes = (
         {"batch": tuple(range(1, 301))},
-        {"accounting.flip_rate": rates},
-        {"accounting.boolean_signal_bits": tuple(range(1, 65))},
-        {"accounting.border_bits": (1, 2)},
+        {"accounting.extras.flip_rate": rates},
+        {"accounting.widths.boolean_signal_bits": tuple(range(1, 65))},
+        {"accounting.widths.border_bits": (1, 2)},
     )
     swept = planned(axes=axes)
     with pytest.raises(HwmodelError, match="46,080,000 points; at most 10,000,000"):
@@ -370,13 +370,19 @@ def test_a_grid_that_is_too_large_is_refused_unless_drawn_from():
 
 
 def test_comparisons_are_read_and_nothing_else_is():
-    known = ("batch", "hardware.levels.L1.capacity", "method", "energy", "accounting.teacher")
+    known = (
+        "batch",
+        "hardware.levels.L1.capacity",
+        "method",
+        "energy",
+        "accounting.extras.teacher",
+    )
     values = {
         "batch": 16,
         L1: 8 * 2**20,
         "method": "bold",
         "energy": 2.5,
-        "accounting.teacher": True,
+        "accounting.extras.teacher": True,
     }
 
     def kept(text):
@@ -385,7 +391,7 @@ def test_comparisons_are_read_and_nothing_else_is():
     assert kept("batch <= 16 and method == bold")
     assert not kept("batch < 16")
     assert kept(f"{L1} == 1 MiB and {L1} > energy and energy >= 2.5e0")
-    assert kept("accounting.teacher == true and method != 'fp'")
+    assert kept("accounting.extras.teacher == true and method != 'fp'")
     assert not kept("method == 'fp'")
     assert kept("")
     assert not holds(conditions("energy < 3", known), {"energy": None}, absent=False)

@@ -17,7 +17,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, read_yaml
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.specs.provenance import input_of, written
+from hwmodel.specs.provenance import input_of
 from hwmodel.vary.sweep.file import SweepFile
 from hwmodel.vary.sweep.parts import opened
 from hwmodel.vary.sweep.plan import plan
@@ -35,11 +35,11 @@ hardware: [ascend, v100]
 method: [fp, bold]
 accounting: [paper, full]
 axes:
-  - {accounting.boolean_signal_bits: [1, 8]}
+  - {accounting.widths.boolean_signal_bits: [1, 8]}
   - {hardware.levels.L1.capacity: [2 KiB, 8 bit, 1 MiB]}
   - {hardware.arithmetic.mac.32: {times: [0.1, 0.5, 0.7, 0.9, 1, 2, 3, 4]}}
 """
-COMMAND = written("sweep", "sizes.yaml", {})
+COMMAND = "hwmodel sweep sizes.yaml"
 PAPER = SWEEP.replace("[paper, full]", "paper")
 POINTS = 384
 

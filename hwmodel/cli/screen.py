@@ -14,6 +14,7 @@ from hwmodel.errors import HwmodelError, printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from hwmodel.cli.options import Study
     from hwmodel.views.formats import Result, Target
 
 __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "handed", "progress"]
@@ -33,17 +34,17 @@ class Destination(NamedTuple):
     date: str | None  # to be put into what is written
 
 
-def destination(
-    csv: str, format: str, output: str, out: Path | None, date: bool, html: str = ""
-) -> Destination:
+def destination(to: Study) -> Destination:
     """The same from the options. Raises: HwmodelError where they contradict one another."""
     from hwmodel.specs.provenance import now
     from hwmodel.views.formats import target
 
+    said = {"format": "", "output": "", "html": ""} | dict(to)
+    html = said["html"]
     if html and not html.lower().endswith((".html", ".htm")):
         raise HwmodelError(f"--html {html}: an HTML file ends in .html or .htm")
-    page = Path(html) if html else None
-    return Destination(target(csv, format, output), page, out, now() if date else None)
+    one = target(to.csv, said["format"], said["output"])
+    return Destination(one, Path(html) if html else None, to.out, now() if to.date else None)
 
 
 def deliver(
@@ -67,7 +68,6 @@ def deliver(
     """
     from hwmodel.specs.files import write
     from hwmodel.views.formats import LISTING, WRITERS
-    from hwmodel.views.plot import draw, fitting, read_records
 
     written = WRITERS[to.target.format](result) if to.target else ""
     listed = to.target and to.target.path is None and to.target.format in LISTING
@@ -79,6 +79,8 @@ def deliver(
         return
     made = folder / f"{stem}.csv"
     write(made, WRITERS["csv"](result))
+    from hwmodel.views.plot import draw, fitting, read_records
+
     records = read_records(made) if kinds else []
     if records and to.out:
         kinds = fitting(records)

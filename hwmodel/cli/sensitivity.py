@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwmodel.cli.network import InputShape
-from hwmodel.cli.options import (
-    Accounting,
-    Batch,
-    Chips,
-    Csv,
-    Date,
-    Methods,
-    Mode,
-    Network,
-    Out,
-    Strict,
-)
+from hwmodel.cli.options import Strict, Study
 from hwmodel.cli.screen import Destination, destination, progress, say, told
-from hwmodel.errors import HwmodelError, printable
+from hwmodel.errors import printable
+from hwmodel.rerun.asked import SensitivityAsked
 
 if TYPE_CHECKING:
     from hwmodel.specs.provenance import Provenance
@@ -30,60 +18,21 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity"]
 
-Samples = Annotated[
-    int, typer.Option(help="Points at which constants are drawn all at once; 0 for none.")
-]
-Ranges = Annotated[
-    Path | None,
-    typer.Option(
-        help="YAML file of what is drawn: 'dotted.path: \\[low, high]'.",  # no markup of rich
-        show_default="every energy, price and capacity, x 1/2 to x 2",
-    ),
-]
-Seed = Annotated[int, typer.Option(help="Of the draws.")]
 Jobs = Annotated[int | None, typer.Option(help="Processes.", show_default="as many as cores")]
 
 
 def sensitivity(
-    network: Network,
-    hardware: Chips,
-    methods: Methods,
-    accounting: Accounting = "paper",
-    batch: Batch = None,
-    mode: Mode = "training",
-    samples: Samples = 100,
-    seed: Seed = 0,
-    ranges: Ranges = None,
-    jobs: Jobs = None,
-    input_shape: InputShape = None,
-    strict: Strict = False,
-    csv: Csv = "",
-    out: Out = None,
-    date: Date = False,
+    options: SensitivityAsked, to: Study, jobs: Jobs = None, strict: Strict = False
 ) -> None:
     """Every constant of the chips and every choice of the accounting moved, one at a time."""
-    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
-    from hwmodel.specs.provenance import Provenance, input_of_file, written
-    from hwmodel.vary.sensitivity import sensitivity as moved
 
-    inputs = {"--hardware": hardware, "--methods": methods, "--accounting": accounting,
-              "--batch": batch, "--mode": mode, "--input-shape": input_shape}  # fmt: skip
-    draws: dict[str, object] = {"--samples": samples, "--seed": seed, "--ranges": ranges}
-    to = destination(csv, "", "", out, date)
-    asked = question(written("compare", network, inputs))
-    if len(asked.accountings) > 1:
-        raise HwmodelError(f"--accounting {accounting!r}: one at a time")
+    where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
-    found = moved(
-        asked.network, asked.hardware, asked.methods, accounting=asked.accountings[0],
-        batch=asked.batch, mode=asked.mode, samples=samples, seed=seed, ranges=ranges,
-        jobs=jobs if jobs is not None else os.cpu_count() or 1, watch=progress,
-    )  # fmt: skip
-    command = written("sensitivity", network, {**dict(asked.command.options), **draws})
-    files = [input_of_file("ranges", ranges)] if ranges else []
-    _deliver(found, Provenance(command, (*asked.inputs(), *files), date=to.date), to)
+    found = asked.study(jobs if jobs is not None else os.cpu_count() or 1, progress)
+    _deliver(found, asked.provenance(where.date), where)
 
 
 def _deliver(found: Sensitivity, provenance: Provenance, to: Destination) -> None:

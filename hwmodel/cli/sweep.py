@@ -12,9 +12,9 @@ import typer
 
 from hwmodel.cli.screen import say
 from hwmodel.errors import HwmodelError, printable
+from hwmodel.rerun.asked import SweepAsked, command_line
 
 if TYPE_CHECKING:
-    from hwmodel.specs.provenance import Command
     from hwmodel.vary.sweep.parts import Summary
     from hwmodel.vary.sweep.plan import Plan
 
@@ -24,7 +24,7 @@ MAX_JOBS = 256
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="SWEEP.yaml", help="What is varied.")],
+    asked: SweepAsked,
     out: Annotated[
         Path | None,
         typer.Option(help="FILE.csv or FILE.parquet.", show_default="the sweep's name .csv"),
@@ -43,18 +43,16 @@ def sweep(
     ] = False,
 ) -> None:
     """Energy at every point of a grid, or of a sample of it."""
-    from hwmodel.specs.provenance import written
     from hwmodel.vary.sweep.plan import read_plan
 
     if jobs is not None and (not 1 <= jobs <= MAX_JOBS or scheduler):
         raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes, and none with --scheduler")
-    planned = read_plan(file)
+    planned = read_plan(asked.file)
     if dry_run:
         _say_what(planned)
         return
     target = out or Path(f"{planned.file.name}.csv")
-    command = written("sweep", str(file), {})
-    summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
+    summary = _run(planned, target, command_line(asked), jobs or _cores(), scheduler, resume)
     say(printable(f"wrote {target}"))
     if summary.unproved:
         say(f"hwmodel: {summary.unproved:,} tilings are not proved optimal: unproved_tilings")
@@ -73,11 +71,13 @@ def _cores() -> int:
     return min(os.cpu_count() or 1, MAX_JOBS)
 
 
+MOST_LOOKED_AT = 100_000  # points that a dry run looks at one by one, to count tilings
+
+
 def _say_what(planned: Plan) -> None:
     """What a run would do."""
-    from hwmodel.vary.sweep.part import columns
+    from hwmodel.vary.sweep.part import columns, searches
     from hwmodel.vary.sweep.run import cut
-    from hwmodel.vary.sweep.searches import needed, number
 
     points = planned.points()
     axes = [f"  {axis.name}: {axis.length:,}" for axis in planned.axes if axis.length > 1]
@@ -87,16 +87,15 @@ def _say_what(planned: Plan) -> None:
             "drawn, and kept by the constraints" if planned.file.sample else "keep the constraints"
         )
         typer.echo(f"{planned.grid:,} points of the grid, of which {how}:")
-    searches = number(needed(planned, points))
-    typer.echo(
-        f"{len(points):,} points in {len(cut(points)):,} parts; {searches:,} different tilings "
-        "to be searched"
-    )
+    parts = f"{len(points):,} points in {len(cut(points)):,} parts"
+    few = len(points) <= MOST_LOOKED_AT
+    tilings = f"; {searches(planned, points):,} different tilings to be searched" if few else ""
+    typer.echo(parts + tilings)
     typer.echo(f"columns: {', '.join(columns(planned))}")
 
 
 def _run(
-    planned: Plan, out: Path, command: Command, jobs: int, scheduler: str | None, resume: bool
+    planned: Plan, out: Path, command: str, jobs: int, scheduler: str | None, resume: bool
 ) -> Summary:
     """Compute the table, with a bar if somebody is watching."""
     from hwmodel.vary.sweep.run import run

@@ -1,4 +1,4 @@
-"""Whether a table still is what its command makes: read, computed anew, compared cell by cell.
+"""Verifies a table: computes it anew from its command and compares cell by cell.
 
 The command that a table states is taken apart into options and values and asked of the library.
 Nothing of it reaches a shell, and an option that is not known is refused.
@@ -16,26 +16,34 @@ from typing import Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.rerun.answers import answer
-from hwmodel.rerun.question import OPTIONS
+from hwmodel.rerun.asked import (
+    Asked,
+    CompareAsked,
+    ReportAsked,
+    ReproduceAsked,
+    SensitivityAsked,
+    SweepAsked,
+    read_command,
+)
 from hwmodel.rerun.tables import read_csv
-from hwmodel.specs.provenance import COLUMNS, Command, Provenance, read_command
+from hwmodel.specs.provenance import COLUMNS, Provenance
 
 __all__ = ["Moved", "Verdict", "stated", "verify"]
 
 # Columns that tell the rows of a table apart; all others are compared.
-_KEYS = {
-    "report": ("layer", "pass", "component", "tensor", "level"),
-    "compare": ("network", "method", "hardware", "accounting", "mode", "batch"),
-    "reproduce": ("network", "method", "hardware", "accounting", "mode", "batch"),
-    "sensitivity": ("hardware", "field", "value_to", "method"),
-    "sweep": ("point",),
+_KEYS: dict[type[Asked], tuple[str, ...]] = {
+    ReportAsked: ("layer", "pass", "component", "tensor", "level"),
+    CompareAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
+    ReproduceAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
+    SensitivityAsked: ("hardware", "field", "value_to", "method"),
+    SweepAsked: ("point",),
 }
 _FOR_PRINT = (".md", ".markdown", ".tex", ".xlsx", ".html")
 Key = tuple[str, ...]
 
 
 class Moved(NamedTuple):
-    """One cell that is not what it was."""
+    """One cell that has changed."""
 
     row: str
     column: str
@@ -49,7 +57,7 @@ class Moved(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What became of a table."""
+    """The result of verifying a table."""
 
     equal: int  # rows of which no cell moved
     moved: list[Moved]
@@ -60,12 +68,12 @@ class Verdict(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the table is what is computed now."""
+        """Whether the table is unchanged."""
         return not (self.moved or self.missing or self.extra)
 
 
-def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
-    """Rows of a table as text, its provenance, and the command that it states.
+def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Asked]:
+    """Read rows of a table as text, its provenance, and what its command is asked.
 
     Args:
         path: a CSV, JSON or Parquet file of a command that `_KEYS` names.
@@ -81,13 +89,13 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Command]:
             raise DataError(f"{path}: has rows of more than one {column}: {values[0]}, {values[1]}")
     made = {column: records[0][column] for column in COLUMNS}
     try:
-        return records, made, read_command(made["command"], {name: OPTIONS[name] for name in _KEYS})
+        return records, made, read_command(made["command"], [*_KEYS])
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
 
 
 def _records(path: Path) -> list[dict[str, str]]:
-    """Rows of a table, all of them with the columns of the first. Raises: DataError."""
+    """Read the rows of a table, which all have the columns of the first. Raises: DataError."""
     ending = path.suffix.lower()
     if ending in _FOR_PRINT:
         raise DataError(f"{path}: has rounded numbers; verify the .csv, .json or .parquet file")
@@ -131,7 +139,7 @@ def _parquet_records(path: Path) -> list[dict[str, str]]:
 
 
 def _as_text(row: Mapping[str, Any]) -> dict[str, str]:
-    """Cells as a CSV has them; yes and no as that of a sweep has."""
+    """Write cells as a CSV has them, yes and no as a sweep's CSV has them."""
     return {
         name: str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
         for name, value in row.items()
@@ -139,7 +147,7 @@ def _as_text(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def verify(path: Path, tolerance: float = 0.0) -> Verdict:
-    """What moved between a table and what its command makes today.
+    """Compute a table anew from its command; return what moved.
 
     Args:
         tolerance: relative change of a number that is let pass.
@@ -149,12 +157,12 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
     """
     if not 0 <= tolerance < 1:
         raise HwmodelError(f"--tolerance {tolerance:g}: a relative change from 0 to below 1")
-    records, made, command = stated(path)
-    table, now = answer(command, records[0])
+    records, made, asked = stated(path)
+    table, now = answer(asked, records[0])
     here = tuple(name for name in records[0] if name not in (*COLUMNS, "date"))
     if here != table.header:
-        raise DataError(f"{path}: has not the columns that {command.name} writes today")
-    keys = tuple(name for name in _KEYS[command.name] if name in here)
+        raise DataError(f"{path}: has not the columns that {asked.NAME} writes today")
+    keys = tuple(name for name in _KEYS[type(asked)] if name in here)
     old = _by_key(records, keys)
     new = _by_key((dict(zip(table.header, row, strict=True)) for row in table.rows), keys)
     moved = {key: _moved(key, old[key], new[key], keys, tolerance) for key in new if key in old}
@@ -171,7 +179,7 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
 def _by_key(
     records: Iterable[Mapping[str, Any]], keys: Sequence[str]
 ) -> dict[Key, Mapping[str, Any]]:
-    """Rows by what tells them apart; of several alike, by which one of them it is, too."""
+    """Index rows by the cells that tell them apart, and by number where several are alike."""
     found: dict[Key, Mapping[str, Any]] = {}
     seen: Counter[Key] = Counter()
     for record in records:
@@ -190,7 +198,7 @@ def _words(key: Key) -> str:
 def _moved(
     key: Key, old: Mapping[str, str], new: Mapping[str, Any], keys: Sequence[str], tolerance: float
 ) -> list[Moved]:
-    """Cells of one row that differ."""
+    """List the cells of one row that differ."""
     found = []
     for column, value in new.items():
         if column in keys or _equal(old[column], value, tolerance):
@@ -205,7 +213,7 @@ def _moved(
 
 
 def _equal(old: str, new: object, tolerance: float) -> bool:
-    """Whether a cell says the same; numbers by value, in however many digits."""
+    """Say whether a cell is unchanged; numbers are compared by value."""
     if not isinstance(new, (int, float)):
         return old == ("" if new is None else str(new))
     number = _number(old)
@@ -215,7 +223,7 @@ def _equal(old: str, new: object, tolerance: float) -> bool:
 
 
 def _number(text: str) -> int | float | None:
-    """A cell's number, whole where it is written so; None for text and what is not finite."""
+    """Return a cell's number, whole where it is written so; None for text, infinity and NaN."""
     if re.fullmatch(r"-?\d{1,300}", text):
         return int(text)
     try:
@@ -226,7 +234,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _differing(hashes: str, now: Provenance) -> list[str]:
-    """Inputs that are not what they were, in words."""
+    """Say which inputs have changed."""
     then, today = hashes.split("-"), now.inputs_sha256.split("-")
     if len(then) != len(today):
         return ["the table was made from other inputs than its command names today"]

@@ -1,4 +1,4 @@
-"""CSV files that come back from editors and spreadsheets: read, or refused with what is wrong."""
+"""Reads CSV files that come back from editors and spreadsheets, or says what is wrong."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def csv_file_text(path: Path, most: int = MAX_CHARACTERS) -> str:
-    """The text of a CSV file. Raises: DataError.
+    """Read the text of a CSV file. Raises: DataError.
 
     The mark that spreadsheets write at the beginning is passed over. Control characters are
-    refused: what stands in a table comes into figures, pages and terminals.
+    refused: cells of a table come into figures, pages and terminals.
     """
     note_input(path)
     try:

@@ -1,4 +1,4 @@
-"""Colours, markers and hatches: what a thing looks like in every figure, whatever stands beside it.
+"""Colours, markers and hatches: a thing looks the same in every figure, whatever is beside it.
 
 Bundled methods state their look in their files. Any other method gets one that follows from its
 name alone, so that it stays the same in other company. Nothing here needs matplotlib.
@@ -22,7 +22,7 @@ _SPARE_COLOURS = ("#4c72b0", "#8a6bbd", "#a0522d", "#d1772e", "#5b8c3e", "#6b7a8
 
 
 class Look(NamedTuple):
-    """How a method, or a part, is drawn; `marker` and `hatch` are matplotlib's characters."""
+    """The look of a method or part; `marker` and `hatch` are matplotlib's characters."""
 
     colour: str  # "#rrggbb"
     marker: str
@@ -35,7 +35,12 @@ _PARTS = {
     "backward_input": Look("#eab04d", "", ""),
     "backward_weight": Look("#a8483a", "", "/"),
     "update": Look("#b9dcef", "", ""),
-    "elementwise": Look("#7d7d7d", "", "."),
+    "forward_product": Look("#173f6f", "", ""),
+    "forward_elementwise": Look("#8fa6c4", "", "."),
+    "backward_input_product": Look("#eab04d", "", ""),
+    "backward_input_elementwise": Look("#f6dcae", "", "."),
+    "backward_weight_product": Look("#a8483a", "", "/"),
+    "backward_weight_elementwise": Look("#dba79f", "", "."),
     "I": Look("#173f6f", "", ""),
     "dI": Look("#9ccbe6", "", ""),
     "F": Look("#a8483a", "", "/"),
@@ -70,7 +75,7 @@ _OPERATIONS = Look("#eab04d", "", "|")
 
 @cache
 def look(method: str) -> Look:
-    """The look of a method, by its name alone.
+    """Return the look of a method, by its name alone.
 
     >>> look("mine") == look("mine")
     True
@@ -89,12 +94,12 @@ def look(method: str) -> Look:
 
 
 def looks(methods: Iterable[str]) -> dict[str, Look]:
-    """The look of each method."""
+    """Return the look of each method."""
     return {method: look(method) for method in methods}
 
 
 def part_looks(parts: Iterable[str]) -> dict[str, Look]:
-    """The look of each part of a stack: its own, or, where it has none, a spare one in turn.
+    """Return the look of each part of a stack: its own, or else a spare one in turn.
 
     Beyond the seventh spare, looks come again.
     """
@@ -103,14 +108,14 @@ def part_looks(parts: Iterable[str]) -> dict[str, Look]:
 
 
 def depth_looks(levels: Sequence[str], operations: str) -> dict[str, Look]:
-    """The look of each level: memories from dark (outermost) to light, `operations` apart."""
+    """Return the look of each level: memories from dark (outer) to light, `operations` apart."""
     memories = [level for level in levels if level != operations]
     shades = dict(zip(memories, cycle(_DEPTHS)))
     return {level: shades.get(level, _OPERATIONS) for level in levels}
 
 
 def lightness(colour: str) -> float:
-    """CIE L* of "#rrggbb", 0 (black) to 100 (white): what is left of it in grey.
+    """Return CIE L* of "#rrggbb", 0 (black) to 100 (white): its lightness in grey.
 
     Source: IEC 61966-2-1 (sRGB), CIE 1976 L*.
     """
@@ -122,11 +127,11 @@ def lightness(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white: the one of more contrast on `colour`, at least 4.5 to 1."""
+    """Return black or white, whichever has more contrast on `colour`: at least 4.5 to 1."""
     return "#000000" if lightness(colour) > 49.5 else "#ffffff"
 
 
 def shade_on(colour: str) -> str:
-    """Of a hatch on `colour`: the colour itself, half-way to `ink_on` it."""
+    """Return the colour of a hatch on `colour`: half-way from it to `ink_on` it."""
     channels = zip((colour[i : i + 2] for i in (1, 3, 5)), [ink_on(colour)[1:3]] * 3, strict=True)
     return "#" + "".join(f"{(int(own, 16) + int(ink, 16)) // 2:02x}" for own, ink in channels)

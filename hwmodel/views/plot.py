@@ -1,4 +1,4 @@
-"""Tables made by this tool -> figures: which there are, and how they are written."""
+"""Figures of tables that this tool made: the kinds there are, and how each is written."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PLOTS: dict[str, dict[Table, Callable[[Page], Figure]]] = {
 
 
 def fitting(records: Sequence[Record]) -> list[str]:
-    """Kinds of figures that can be drawn of a table, with nothing else at hand."""
+    """List the kinds of figures that can be drawn of a table alone."""
     kinds = [kind for kind, tables in PLOTS.items() if table_of(records) in tables]
     own = records[0]["network"] not in zoo() or records[0]["hardware"] not in bundled(Hardware)
     without = {"roofline"} if own else set()
@@ -135,7 +135,7 @@ def _save(
 
 
 def draw_training(trace: Path, path: Path, kind: str = "", style: str = DRAFT) -> None:
-    """Loss, accuracy and flip rates of a trace over its epochs. Raises: HwmodelError."""
+    """Draw loss, accuracy and flip rates of a trace over its epochs. Raises: HwmodelError."""
     from hwmodel.specs.trace import read_trace
     from hwmodel.trainer.plot import training_figure
 
@@ -152,7 +152,7 @@ def draw_training(trace: Path, path: Path, kind: str = "", style: str = DRAFT) -
 
 
 def sizes(style: str) -> Style:
-    """A style by its name. Raises: HwmodelError."""
+    """Return a style by its name. Raises: HwmodelError."""
     if style not in STYLES:
         raise HwmodelError(f"no style of plots is called {style!r}: {nearest(style, STYLES)}")
     return STYLES[style]

@@ -1,4 +1,4 @@
-"""What a level costs at least, whatever the other levels do: the bounds of the optimal search.
+"""Bounds of the optimal search: the least energy of a level, whatever the others do.
 
 Integer tiles of a loop of length D fall into classes: those that cut it directly into the same
 number q = ceil(D / tile) of pieces. Whatever the tiles above, a tile of class q makes at least q
@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Cut, Traffic, between
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal.budget import Budget
+from hwmodel.tiling.options import Memories
 from hwmodel.tiling.pricing import level_energy, rates
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
 from hwmodel.work.problem import OPERANDS, Operand, Problem, Window
@@ -111,7 +111,7 @@ class Level(NamedTuple):
 
 def space(
     problem: Problem,
-    hardware: Hardware,
+    hardware: Memories,
     partial_sum_bits: int,
     rule: RowRule,
     ofmap_space: OfmapSpace,
@@ -157,7 +157,7 @@ def rooms(space: Space, index: int, above: Operand) -> tuple[Room, ...]:
 
 
 def all_rooms(space: Space, index: int, above: Operand) -> tuple[Room, ...]:
-    """What a tile of a level must fit: its own memories, and those above that are smaller.
+    """Return the memories that a tile of a level must fit: its own, and smaller ones above.
 
     A tile lies within those above it, so it fits where they must fit, too.
     """
@@ -172,7 +172,7 @@ def _implied(room: Room, own: tuple[Room, ...]) -> bool:
     return sum(least) <= room.capacity
 
 
-def _rooms(hardware: Hardware) -> tuple[tuple[Room, ...], ...]:
+def _rooms(hardware: Memories) -> tuple[tuple[Room, ...], ...]:
     return tuple(
         tuple(
             Room(buffer.capacity_bits, *(operand in buffer.holds for operand in OPERANDS))
@@ -184,9 +184,9 @@ def _rooms(hardware: Hardware) -> tuple[tuple[Room, ...], ...]:
 
 
 def _rates(
-    problem: Problem, hardware: Hardware, partial_sum_bits: int
+    problem: Problem, hardware: Memories, partial_sum_bits: int
 ) -> tuple[tuple[Traffic, ...], tuple[Traffic, ...]]:
-    """Rates of every level, and rates for bounds with the reads of sums put on the sums' arrival.
+    """Return the rates of every level, and those of bounds, with reads of sums put on arrivals.
 
     A level reads a sum for every arrival from below less every departure upwards, and departures
     are the arrivals of the level above: so an arrival costs write + read here - read one level
@@ -209,7 +209,7 @@ def _rates(
 
 
 def sum_weights(space: Space, held: tuple[Operand, ...]) -> Floats | None:
-    """What a piece of the reduction costs at every level below the top, if at one it pays.
+    """Return what a piece of the reduction costs at every level below the top, if it pays at one.
 
     None where it costs something or nothing at every level: then fewer pieces are never dearer.
     It pays where to write and read a sum again costs less than to read it one level further in.
@@ -314,7 +314,7 @@ def _cheapest_partition(anew: Ints, longest: Ints) -> Ints:
 
 
 def _cheapest_cuts(outs: int, tiles: Ints, anew: Ints) -> Ints:
-    """The same where every cut loads what it loads, whatever the others are.
+    """Return the least sum of `anew` [at] where no cut's rows depend on the other cuts.
 
     With pieces of at most t, the i-th of q - 1 cuts lies between outs - (q - i) t and i t; with
     more pieces, they load at least what the cheapest q cuts do.
@@ -353,7 +353,7 @@ def level(space: Space, index: int, above: Operand, below: Operand) -> Level:
 
 
 def _term(space: Space, index: int, above: Operand, below: Operand, cut: Cut) -> float:
-    """What `cut` adds at the boundaries above and below it, the other cuts taken as nothing.
+    """Return the energy that `cut` adds at its two boundaries, other cuts taken as nothing.
 
     Traffic of a boundary is a sum of what its upper cut and what its lower cut bring, but for
     held ifmaps, whose rows are the lower cut's and whose visits are the upper one's. Those are

@@ -32,7 +32,7 @@ COMPARED = 1000  # options that are compared with all others; what is left then 
 
 
 class Found(NamedTuple):
-    """A tiling, its energy by the formula, and how many were looked at to find it."""
+    """A tiling, its energy by the formula, and the number of tilings looked at."""
 
     energy: float
     mapping: Mapping | None
@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
 
 class _Box(NamedTuple):
-    """Tiles of one loop that are looked at: of given classes, and of not too many pieces."""
+    """Tiles of one loop that are looked at: of given classes, of not too many pieces."""
 
     extent: int
     least: Ints  # tile of every level
@@ -170,7 +170,7 @@ _remembered_chains = lru_cache(maxsize=512)(_cutting_chains)  # nests often diff
 
 
 def _begins(tiles: Ints, position: Ints) -> Ints:
-    """Where the piece begins that `position` lies in, cut by chains of tiles [chains, levels]."""
+    """Return where the piece around `position` begins, cut by chains of tiles [chains, levels]."""
     rest = position
     for tile in tiles.T:
         rest = rest % tile
@@ -347,7 +347,7 @@ def energies_of(space: Space, tiles: Sequence[Tile], held: tuple[Operand, ...]) 
 
 
 def uncut_energy(space: Space) -> float:
-    """What no tiling costs less than: everything in one piece at every level, as if it fitted."""
+    """Return the energy of everything in one piece at every level, as if it fitted: a bound."""
     levels = len(space.rates) - 1
     rows, columns = space.height.rows[0, 0], space.width.rows[0, 0]
     cut = np.array([1, 1, 1, 1, 1, 1, 1, rows, columns], float)

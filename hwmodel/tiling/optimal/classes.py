@@ -1,4 +1,4 @@
-"""Classes of tiles that a level can afford: all whose energy stays below a bound.
+"""Classes of tiles that a level can afford: their energy stays below a bound.
 
 Loops are chosen one after the other, the reduction first. What is chosen so far has a floor: the
 least energy of any completion, from what the capacities leave to the loops still open. Only parts
@@ -37,7 +37,7 @@ class _Part(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """What a part fixes: pieces and rows at least, and bits of a block with one filter."""
+    """Least pieces and rows of each part, and bits of its block with one filter."""
 
     S: Floats
     B: Floats
@@ -147,7 +147,7 @@ def _start(space: Space, first: Extents = ALL) -> _Part:
 
 
 def _stages(space: Space) -> tuple[tuple[str, int], ...]:
-    """The loops in the order in which they are chosen, and how many classes each has."""
+    """Return the loops in the order of their choice, and the number of classes of each."""
     return ("HO", len(space.height.outs)), ("WO", len(space.width.outs)), ("N", len(space.N))
 
 

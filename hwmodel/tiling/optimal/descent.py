@@ -1,4 +1,4 @@
-"""A tiling made better tile by tile, for searches that end before they have an optimum."""
+"""Improves a tiling tile by tile, for searches that end before they have an optimum."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ def dived(
     held: tuple[Operand, ...],
     known: dict[Level, NDArray[np.int64]],
 ) -> Iterator[Mapping]:
-    """Tilings that are cheap level by level: below each of the cheapest classes of the first level
-    the cheapest one at the next that is nested in it, and so on.
+    """Yield tilings that are cheap level by level.
+
+    Below each of the cheapest classes of the first level lies the cheapest one of the next that is
+    nested in it, and so on.
 
     Args:
         known: the cheapest classes of first levels, for orders that have one in common.
@@ -63,7 +65,7 @@ def dived(
 
 
 def descended(space: Space, mapping: Mapping) -> tuple[float, Mapping]:
-    """The energy and the tiling that changes of tiles lead to, each the best of its kind.
+    """Change tiles, each time to the best of its kind; return the energy and the tiling reached.
 
     At every level in turn, N, M and C change together, and then each of the other loops by itself.
     It ends where no change helps, or after some rounds; nothing says that it ends at the least.
@@ -81,7 +83,7 @@ def descended(space: Space, mapping: Mapping) -> tuple[float, Mapping]:
 
 
 def _without_halo(space: Space, best: tuple[float, Mapping], level: int) -> tuple[float, Mapping]:
-    """`best`, or a better tiling with other N, M and C at one level."""
+    """Return `best`, or a better tiling with other N, M and C at one level."""
     energy, mapping = best
     lengths = [_lengths(space, mapping, level, loop) for loop in LOOPS]
     grid = [one.ravel() for one in np.meshgrid(*lengths, indexing="ij")]
@@ -104,7 +106,7 @@ def _without_halo(space: Space, best: tuple[float, Mapping], level: int) -> tupl
 def _along(
     space: Space, best: tuple[float, Mapping], level: int, loop: str
 ) -> tuple[float, Mapping]:
-    """`best`, or a better tiling with another tile of one loop at one level."""
+    """Return `best`, or a better tiling with another tile of one loop at one level."""
     for changed in _changes(space, best[1], level, loop):
         energy = energy_of(space, changed)
         if energy < best[0]:

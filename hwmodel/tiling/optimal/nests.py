@@ -39,7 +39,7 @@ def joined(lists: list[tuple[Any, Ints]], reach: float, limit: int) -> tuple[Any
 def _pairs(
     totals: Any, last: Ints, above: Ints, below: tuple[Any, Ints], reach: float, limit: int
 ) -> tuple[Ints, Ints]:
-    """Which nests go with which classes of the next level: at least as many pieces of each loop.
+    """Pair nests with the classes of the next level that cut every loop at least as often.
 
     Args:
         last: the class of each nest in the list `above`.
@@ -73,7 +73,7 @@ def _pairs(
 
 
 def _nested(above: Ints, below: Ints, near: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Which classes `below` are nested in which `above`, of the first `near` ones of each.
+    """Yield the classes `below` that are nested in those `above`, of the first `near` of each.
 
     All loops are compared at once: their pieces, ranked and each with a bit above it, stand side
     by side in a word; where none is less, no subtraction borrows such a bit.
@@ -121,7 +121,7 @@ def most_pieces(levels: tuple[Level, ...], classes: Ints, slack: float) -> Ints:
 
 
 def stands(axis: Axis, outs: Ints, taps: Ints) -> tuple[Ints, Ints]:
-    """Where classes stand in the tables of an axis."""
+    """Return the indices of classes in the tables of an axis."""
     return np.searchsorted(axis.out_pieces, outs), np.searchsorted(axis.tap_pieces, taps)
 
 
@@ -162,7 +162,7 @@ def smallest_tiles(space: Space, held: tuple[Operand, ...], nest: Ints) -> Mappi
 
 
 def wasted(space: Space, held: tuple[Operand, ...], levels: tuple[Level, ...], nests: Ints) -> Any:
-    """Energy by which nests exceed their bounds at least: pieces of N, M and C must be wasted.
+    """Return the energy by which nests must exceed their bounds: they waste pieces of N, M, C.
 
     With tiles t1 in [l1, h1] and t2 <= h2, each of the q1 - 1 full pieces of t1 has at least
     a = ceil(l1 / h2) pieces. Where a h2 > h1, no t1 is a multiple; the fewest pieces are then
@@ -186,7 +186,7 @@ def wasted(space: Space, held: tuple[Operand, ...], levels: tuple[Level, ...], n
 
 
 def _energy(level: Level, pieces: Ints) -> Any:
-    """What the pieces [nests, 7] cost at a level, but for the rows of I that they load anew."""
+    """Return the energy of pieces [nests, 7] at a level, without rows of I loaded anew."""
     w, top = level.weights, level.space.top
     n, m, c, ho, wo, hf, wf = pieces.T.astype(float)
     filters = (w.A + w.RA * top.rows * top.columns) * m

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise, product
 from math import comb, inf
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import Infeasible, TooLarge
-from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, traffic
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.bounds import Level, OfmapSpace, Space, level, rooms, space
@@ -28,11 +27,12 @@ from hwmodel.tiling.optimal.chains import best_within, energy_of, uncut_energy
 from hwmodel.tiling.optimal.classes import cheap_classes, floor, least_energy
 from hwmodel.tiling.optimal.descent import descended, dived, first_guesses
 from hwmodel.tiling.optimal.nests import joined, most_pieces, smallest_tiles, wasted
+from hwmodel.tiling.options import Memories, Stationary
 from hwmodel.tiling.pricing import added, memory_energy
 from hwmodel.tiling.rows import TOUCHED, RowRule
 from hwmodel.work.problem import OPERANDS, Operand, Problem
 
-__all__ = ["Certificate", "Optimum", "Options", "Stationary", "optimal"]
+__all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 Ints = NDArray[np.int64]
 SLACKS = 1e-9, 1e-5  # relative to the bound: at first, and then
@@ -46,13 +46,9 @@ CHUNK = 50_000  # nests looked at together, to save memory
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 
 
-# What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
-Stationary = Literal["filter", "either", "best"]
-
-
 @dataclass(frozen=True)
 class Options:
-    """What the search is free to choose, and how it counts."""
+    """The choices that the search is free to make, and its rules of counting."""
 
     partial_sum_bits: int = 32
     stationary: Stationary = "filter"
@@ -64,7 +60,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known about a tiling's distance from the optimum."""
+    """A tiling's distance from the optimum: energy, lower bound, and whether that is proved."""
 
     energy: float  # [chip's unit]
     lower_bound: float  # no tiling of the space costs less [chip's unit]
@@ -88,7 +84,7 @@ class _Best(NamedTuple):
     near: tuple[Mapping, ...] = ()  # of the smallest tiles of nests whose bounds are least
 
 
-def optimal(problem: Problem, hardware: Hardware, options: Options = Options()) -> Optimum:
+def optimal(problem: Problem, hardware: Memories, options: Options = Options()) -> Optimum:
     """The tiling of least memory energy, exact counting, over all integer tile chains.
 
     Of tilings of equal energy the one met first is kept: an order without chance, so that equal
@@ -135,7 +131,7 @@ def _tight(problem: Problem) -> bool:
 def _best_first(
     space: Space, orders: list[_Order], best: _Best, known: dict[Level, float]
 ) -> tuple[_Best, list[_Order]]:
-    """`best`, or a better tiling under any of `orders`, and the orders as they are left.
+    """Return `best`, or a better tiling under any of `orders`, and the orders as they are left.
 
     The order with the lowest bound goes on, by one step of slack; so a good tiling is found early,
     and most orders are never looked into.
@@ -156,9 +152,9 @@ def _best_first(
 
 
 def _fallback(
-    space: Space, hardware: Hardware, before: _Best, best: _Best, orders: list[_Order]
+    space: Space, hardware: Memories, before: _Best, best: _Best, orders: list[_Order]
 ) -> _Best:
-    """`best`, or what is better of the tilings known without a search, and made better still.
+    """Return `best`, or a better tiling that is known without a search, improved tile by tile.
 
     Args:
         before: what was known before orders were looked at; it need not be made better again.
@@ -183,7 +179,7 @@ def _fallback(
 
 
 def _dives(space: Space, orders: list[_Order], energy: float) -> list[Mapping]:
-    """Tilings that are cheap level by level, under orders that may hold one below `energy`.
+    """List tilings that are cheap level by level, under orders that may hold one below `energy`.
 
     They have a budget of their own, as most is spent when they are asked for.
     """
@@ -199,7 +195,7 @@ def _dives(space: Space, orders: list[_Order], energy: float) -> list[Mapping]:
 
 
 def _certified(
-    problem: Problem, hardware: Hardware, options: Options, best: _Best, bound: float
+    problem: Problem, hardware: Memories, options: Options, best: _Best, bound: float
 ) -> Optimum:
     assert best.mapping is not None
     counts = traffic(problem, best.mapping, "exact", options.rule)
@@ -215,7 +211,7 @@ def _certified(
 
 
 class _Order(NamedTuple):
-    """What each boundary holds, and how far the tilings under it have been looked at."""
+    """The operands held at each boundary, and how far the tilings under them are looked at."""
 
     held: tuple[Operand, ...]
     levels: tuple[Level, ...]
@@ -227,7 +223,7 @@ class _Order(NamedTuple):
 
 
 def _phases(stationary: Stationary, boundaries: int) -> list[list[tuple[Operand, ...]]]:
-    """All choices of what the boundaries hold: those of less freedom first, then the others."""
+    """List all choices of the operands held: those of less freedom first, then the others."""
     every = list(product(OPERANDS, repeat=boundaries))
     alike = [held for operand in "FI" for held in every if set(held) == {operand}]
     if stationary == "filter":
@@ -239,7 +235,7 @@ def _phases(stationary: Stationary, boundaries: int) -> list[list[tuple[Operand,
 
 
 def _orders(space: Space, choices: list[tuple[Operand, ...]]) -> list[_Order]:
-    """Choices of what the boundaries hold, each with a rough lower bound."""
+    """Give each choice of the operands held a rough lower bound."""
     known: dict[tuple[int, tuple[Operand, Operand]], tuple[Level, float]] = {}
     orders = []
     for held in choices:
@@ -260,7 +256,7 @@ def _orders(space: Space, choices: list[tuple[Operand, ...]]) -> list[_Order]:
 def _deepened(
     space: Space, order: _Order, best: _Best, known: dict[Level, float]
 ) -> tuple[_Best, _Order]:
-    """`best`, or a better tiling of an order up to the next slack above its bound."""
+    """Return `best`, or a better tiling of an order up to the next slack above its bound."""
     if not order.least:
         for one in order.levels:
             if one not in known:
@@ -292,7 +288,7 @@ def _deepened(
 
 
 def _growth(examined: int, slack: float) -> float:
-    """By how much a relative slack may grow so that lists, which grow faster, stay short."""
+    """Return the factor by which a slack may grow while lists, which grow faster, stay short."""
     factor = next(factor for most, factor in GROWTH if examined <= most)
     return min(factor, 2.0) if slack > CAREFUL else factor
 
@@ -306,7 +302,7 @@ def _met(
     best: _Best,
     seen: set[bytes],
 ) -> tuple[_Best, float]:
-    """`best`, or the best tiling up to `reach` of `nests` not yet `seen`; and what is settled."""
+    """Return `best`, or the best unseen tiling of `nests` up to `reach`; and what is settled."""
     settled = reach
     waste = [
         wasted(space, order.held, order.levels, nests[i : i + CHUNK])
@@ -340,7 +336,7 @@ def _met(
     return best, settled
 
 
-def _check_feasible(space: Space, hardware: Hardware) -> None:
+def _check_feasible(space: Space, hardware: Memories) -> None:
     """Raise Infeasible unless a tile of one element fits every level, with filters held."""
     element = int(space.height.room[-1, -1] * space.width.room[-1, -1])  # 0: only padding is met
     bits = {"I": space.problem.bits.I * element, "F": space.problem.bits.F, "O": space.sum_bits}

@@ -1,4 +1,4 @@
-"""Results on their way: a folder of whole parts beside the table that they become.
+"""Parts of a table: a folder beside the table, in which each part is written whole.
 
 A part is written beside its place and renamed, so that it is there whole or not at all. The
 manifest holds the hash of the sweep and of all its inputs: parts of another sweep are refused.
@@ -28,7 +28,7 @@ MANIFEST = "manifest.json"
 
 
 class Summary(NamedTuple):
-    """What came of a sweep, or of a part of it."""
+    """Counts of a sweep or of a part of it: points, failed points, tilings that are not proved."""
 
     points: int
     failed: int
@@ -43,11 +43,11 @@ class Folder(NamedTuple):
     out: Path
 
     def part(self, kind: str, number: int) -> Path:
-        """Where a part is, once it is there."""
+        """Return the path of a part."""
         return self.path / f"{kind}-{number:06d}.txt"
 
     def has(self, kind: str, number: int) -> bool:
-        """Whether a part is there, which is to say whole."""
+        """Say whether a part is there; if it is, it is whole."""
         return self.part(kind, number).is_file()
 
     def store(self, kind: str, number: int, text: str) -> None:
@@ -56,7 +56,7 @@ class Folder(NamedTuple):
             stream.write(text)
 
     def read(self, kind: str, number: int) -> str:
-        """A part's text. Raises: DataError."""
+        """Read a part's text. Raises: DataError."""
         path = self.part(kind, number)
         try:
             return path.read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ class Folder(NamedTuple):
 
 
 def ending_of(out: Path) -> str:
-    """The format of a table, by its name. Raises: HwmodelError."""
+    """Return the format of a table, by its name. Raises: HwmodelError."""
     if out.suffix not in ENDINGS:
         raise HwmodelError(f"{out}: a table of results ends in {' or '.join(ENDINGS)}")
     if out.suffix == ".parquet":
@@ -108,7 +108,7 @@ def ending_of(out: Path) -> str:
 
 
 def opened(out: Path, digest: str, *, resume: bool) -> Folder:
-    """The folder of a table's parts, new or as it was left.
+    """Open the folder of a table's parts, new or as it was left.
 
     Raises: HwmodelError if there are parts and `resume` is not asked for, or they are of another
         sweep, or another process is at work on them.
@@ -181,7 +181,7 @@ def _release(folder: Path) -> None:
 
 
 def _summary(columns: Mapping[str, type], lines: Sequence[Sequence[str]]) -> Summary:
-    """What came of the points of a part."""
+    """Count the points of a part with and without energies."""
     places = {name: place for place, name in enumerate(columns)}
     reasons = [line[places["reason"]] for line in lines if line[places["reason"]]]
     unproved = sum(int(line[places["unproved_tilings"]] or 0) for line in lines)
@@ -192,7 +192,7 @@ Lines = Iterator[list[list[str]]]  # part by part
 
 
 def _write_csv(out: Path, columns: Mapping[str, type], parts: Lines) -> None:
-    """The parts' lines under a header."""
+    """Write the parts' lines under a header."""
     with whole_file(out) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(columns)
@@ -201,7 +201,7 @@ def _write_csv(out: Path, columns: Mapping[str, type], parts: Lines) -> None:
 
 
 def _write_parquet(out: Path, columns: Mapping[str, type], parts: Lines) -> None:
-    """The same with a type for each column; a part is a group of rows."""
+    """Write the parts' lines with a type for each column; a part is a group of rows."""
     arrow, parquet = _arrow(out)
     kinds = {int: arrow.int64(), float: arrow.float64(), str: arrow.string(), bool: arrow.bool_()}
     read: dict[type, Callable[[str], object]]

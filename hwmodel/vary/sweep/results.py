@@ -1,4 +1,4 @@
-"""A table of results, read back: its rows that keep some conditions, the best, the front."""
+"""A sweep's table, read back: rows that keep conditions, the best rows, the Pareto front."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.specs.csv_files import CONTROL, csv_file_text
 from hwmodel.specs.inputs import note_input
 from hwmodel.specs.quantity import ENERGY_UNITS
-from hwmodel.vary.sweep.block import PARTS
+from hwmodel.vary.sweep import part
 from hwmodel.vary.sweep.conditions import conditions, holds
 from hwmodel.vary.sweep.plan import NAMES
 
@@ -24,13 +24,8 @@ __all__ += ["varied"]
 Row = dict[str, Any]
 MAX_BYTES = 2**31
 _FIRST_COLUMN = re.compile(rb'(\xef\xbb\xbf)?"?point"?[,;\t|]')  # as spreadsheets write it, too
-ENERGIES = (
-    "energy",
-    "energy_per_image",
-    *PARTS,
-    "compute",
-    "memory",
-)  # columns in the unit of their row
+# Columns in the unit of their row.
+ENERGIES = ("energy", "energy_per_image", *part.ENERGIES, "memory")
 _OURS = ("point", *NAMES, "energy", "unit", "reason")  # columns that every such table has
 
 
@@ -42,7 +37,7 @@ class Results(NamedTuple):
 
 
 def is_results(path: Path) -> bool:
-    """Whether a file looks like a table of a sweep: by its ending, or its first column.
+    """Say whether a file looks like a sweep's table, by its ending or its first column.
 
     Raises: DataError where it cannot be read.
     """
@@ -56,7 +51,7 @@ def is_results(path: Path) -> bool:
 
 
 def read_results(path: Path) -> Results:
-    """The table of a file. Raises: DataError."""
+    """Read the table of a file. Raises: DataError."""
     note_input(path)
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -134,7 +129,7 @@ def _read_csv(path: Path) -> Results:
 
 
 def _typed(cells: Sequence[str]) -> list[Any]:
-    """Cells of a column as numbers, as yes and no, or as text; an empty one as None."""
+    """Read a column's cells as numbers, as yes and no, or as text; an empty one as None."""
     reads: tuple[Callable[[str], Any], ...] = (
         int,
         float,
@@ -149,7 +144,7 @@ def _typed(cells: Sequence[str]) -> list[Any]:
 
 
 def kept(results: Results, where: str) -> list[Row]:
-    """The rows that have an energy and keep the conditions; what is not there keeps none.
+    """Return the rows with an energy that keep the conditions; a missing value keeps none.
 
     Raises: HwmodelError if no row is left.
     """
@@ -165,7 +160,7 @@ def kept(results: Results, where: str) -> list[Row]:
 
 
 def numbers(rows: Sequence[Row], column: str, known: Sequence[str]) -> list[float]:
-    """A column's values, which must be numbers. Raises: HwmodelError."""
+    """Return a column's values, which must be numbers. Raises: HwmodelError."""
     if column not in known:
         raise HwmodelError(f"the table has no column {column!r}: {nearest(column, known)}")
     values = [row[column] for row in rows]
@@ -186,13 +181,13 @@ def numbers(rows: Sequence[Row], column: str, known: Sequence[str]) -> list[floa
 
 
 def lowest(rows: Sequence[Row], values: Sequence[float], number: int) -> list[Row]:
-    """The rows of the lowest values, the lowest first; of equal ones the first point."""
+    """Return the rows of the lowest values, the lowest first; of equal ones the first point."""
     order = sorted(range(len(rows)), key=lambda i: (values[i], rows[i]["point"]))
     return [rows[i] for i in order[:number]]
 
 
 def front(x: Sequence[float], y: Sequence[float]) -> list[int]:
-    """The Pareto front: places than which no other has less of one and not more of the other.
+    """Find the Pareto front: no other place has less of one value and not more of the other.
 
     Returns: places in order of x.
     """
@@ -204,6 +199,6 @@ def front(x: Sequence[float], y: Sequence[float]) -> list[int]:
 
 
 def varied(rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
-    """Of the names and fields of points those that are not the same in all rows."""
+    """List the names and fields of points whose values differ between rows."""
     of_points = [*NAMES, *(name for name in columns if "." in name)]
     return [name for name in of_points if len({row[name] for row in rows}) > 1]

@@ -53,7 +53,7 @@ class _Detail(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """One input: what it is, its hash, where its numbers come from, what it holds."""
+    """One input: its kind and name, its hash, its sources, its content."""
 
     kind: str
     name: str
@@ -73,7 +73,7 @@ def page(
     remarks: Sequence[str] = (),
     explained: Explained | None = None,
 ) -> str:
-    """The whole file, of at most `MAX_BYTES`.
+    """Write the whole file, of at most `MAX_BYTES`.
 
     Of a single report that is shown, the layers that cost most are derived, as many as there is
     room for. Where even the details of reports have no room, the page says so.
@@ -101,7 +101,7 @@ def page(
 
 
 def _derived(detail: _Detail, explained: Explained, room: int) -> dict[str, Any]:
-    """Derivations of the layers that cost most, in the order of the layers.
+    """Return derivations of the layers that cost most, in the order of the layers.
 
     Args:
         room: for them [B].
@@ -121,7 +121,7 @@ def _derived(detail: _Detail, explained: Explained, room: int) -> dict[str, Any]
 def _common(
     lines: Sequence[Comparison], shown: Sequence[Comparison], provenance: Provenance, baseline: str
 ) -> dict[str, Any]:
-    """What stands on the page however much of it is left out."""
+    """Return the values that the page shows however much of it is left out."""
     from markupsafe import Markup
 
     script, style = ((FOLDER / name).read_text(encoding="utf-8") for name in ASSETS)
@@ -136,7 +136,7 @@ def _common(
         "parts": {part: own.colour for part, own in part_looks(PARTS).items()},
         "not_counted": {report.accounting.name: report.not_counted for report in reports},
         "provenance": provenance,
-        "command": f"{provenance.command} --html {provenance.command.name}.html",
+        "command": f"{provenance.command} --html {provenance.task}.html",
         "script": Markup(script),
         "style": Markup(style),
         "script_sha256": b64encode(sha256(script.encode()).digest()).decode(),
@@ -157,7 +157,7 @@ def _rendered(values: dict[str, Any]) -> str:
 
 
 def _title(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
-    """What the page is about, in a line."""
+    """Write the page's title."""
     first = lines[0]
     if len(shown) == 1:
         return f"{first.network} on {shown[0].hardware} under {shown[0].method}"
@@ -167,7 +167,7 @@ def _title(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
 
 
 def _subtitle(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
-    """The titles behind the names of a single report; of several, the network's."""
+    """Write the titles of a single report's specs, or the title of several reports' network."""
     report = next(line.report for line in (*shown, *lines) if line.report)
     if len(shown) != 1:
         return report.network.title
@@ -190,7 +190,7 @@ def _sentence(line: Comparison, report: Report, baseline: str) -> str:
 
 
 def _summary(lines: Sequence[Comparison], shown: Sequence[Comparison], baseline: str) -> list[str]:
-    """The sentence of the one report that is shown; of several, the cheapest of each group."""
+    """Write a sentence on the report that is shown, or on the cheapest of each group."""
     if len(shown) == 1:
         return [_sentence(x, x.report, baseline) for x in shown if x.report]
     cheapest: dict[tuple[str, str], Comparison] = {}
@@ -203,7 +203,7 @@ def _summary(lines: Sequence[Comparison], shown: Sequence[Comparison], baseline:
 
 
 def _sources(specs: Iterable[NamedSpec], provenance: Provenance) -> list[_Source]:
-    """Every input with its hash, and what it holds."""
+    """List every input with its hash and its content."""
     named = {(spec.KIND, spec.name): spec for spec in specs}
     found = []
     for given in provenance.inputs:
@@ -214,7 +214,7 @@ def _sources(specs: Iterable[NamedSpec], provenance: Provenance) -> list[_Source
 
 
 def _content(spec: NamedSpec) -> str:
-    """What its hash is of, but for spaces; "" where it is too long to be shown."""
+    """Return the text that is hashed, with spaces; "" where it is too long to be shown."""
     values = spec.model_dump(mode="json", exclude_defaults=True)
     text = json.dumps(values, indent=1, ensure_ascii=False)
     return text if len(text) <= MAX_CONTENT else ""
