@@ -271,7 +271,12 @@ def hostile(line):
     entries = tuple(replace(e, layer=HOSTILE, tensor=HOSTILE) for e in report.ledger.entries)
     tilings = tuple((task._replace(layer=HOSTILE), tiling) for task, tiling in report.tilings)
     network = report.network.model_copy(update={"title": HOSTILE, "sources": {"x": HOSTILE}})
-    changes = {"ledger": Ledger(entries), "tilings": tilings, "network": network, "not_counted": (HOSTILE,)}
+    changes = {
+        "ledger": Ledger(entries),
+        "tilings": tilings,
+        "network": network,
+        "not_counted": (HOSTILE,),
+    }
     return line._replace(method=HOSTILE, reason=HOSTILE, report=replace(report, **changes))
 
 
