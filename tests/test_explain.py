@@ -19,6 +19,7 @@ from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.vary.paths import replaced_all
 from hwmodel.views.explain.explanation import explanation
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact
 from hwmodel.views.loop_nest import loop_nest
@@ -320,22 +321,23 @@ arithmetic:
 MIDDLE = "  - {level: 1, name: SRAM, capacity: 500 B, access_energy: 5 pJ/B, source: me}\n"
 TWO_LEVELS = (MIDDLE, ""), ("level: 2", "level: 1")  # which are searched sooner
 GREEDY = {
-    "counting": {"search": "level-by-level", "weight_gradient": "signal-as-filters"},
-    "extras": {"optimizer": "sgd"},
-}
-ANY = {"counting": {"stationary": "best"}, "widths": {"partial_sum_bits": 24}}
-FETCHED = {
-    "counting": {"rows": "bounding", "padding": "counted"},
-    "extras": {"optimizer": "momentum"},
-}
+    "counting.search": "level-by-level", "counting.weight_gradient": "signal-as-filters",
+    "extras.optimizer": "sgd",
+}  # fmt: skip
 CHOICES = {
     "paper": ("fp", "paper", {}, ()),
     "paper, Boolean": ("bold", "paper", {}, ()),
     "exact but greedy": ("bold", "full", GREEDY, ()),
     "proved": ("binaryconnect", "full", {}, TWO_LEVELS),
-    "anything held": ("fp", "full", ANY, TWO_LEVELS),
-    "padding fetched": ("bold", "full", FETCHED, TWO_LEVELS),
-}
+    "anything held": (
+        "fp", "full", {"counting.stationary": "best", "widths.partial_sum_bits": 24}, TWO_LEVELS
+    ),
+    "padding fetched": (
+        "bold", "full",
+        {"counting.rows": "bounding", "counting.padding": "counted", "extras.optimizer": "momentum"},
+        TWO_LEVELS,
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("choice", CHOICES)
@@ -343,9 +345,7 @@ def test_odd_layers_on_a_narrow_chip_add_up_under_other_choices(tmp_path, choice
     """Cut reductions, ragged tiles, split levels, groups, biases, shared weights, no products."""
     method, preset, changed, levels = CHOICES[choice]
     narrow = written(tmp_path, CHIP, *levels, name="chip.yaml")
-    base = load(Accounting, preset)
-    groups = {name: getattr(base, name).model_copy(update=own) for name, own in changed.items()}
-    accounting = base.model_copy(update=groups)
+    accounting = replaced_all(load(Accounting, preset), changed)
     network = load_network(written(tmp_path, NET))
     found = evaluate(network, narrow, method, accounting=accounting, batch=2)
     counted = {layer for (layer,) in found.energies("layer")}
@@ -353,6 +353,15 @@ def test_odd_layers_on_a_narrow_chip_add_up_under_other_choices(tmp_path, choice
     for layer in network.layers:
         if layer.name in counted:
             check(found, layer.name)
+
+
+def test_a_pass_has_as_many_macs_as_the_layer_whatever_zeros_its_loops_meet(tmp_path):
+    """Each of 4 x 5 places of 4 channels meets 2 x 3 x 3 weights of `up`, in 2 images."""
+    narrow = written(tmp_path, CHIP, *TWO_LEVELS, name="chip.yaml")
+    found = evaluate(load_network(written(tmp_path, NET)), narrow, "fp", batch=2)
+    operated = [row for row in rows_of(found, "up") if row["direction"] == "operate"]
+    assert [row["pass"] for row in operated] == ["forward", "backward_input", "backward_weight"]
+    assert {row["elements"] for row in operated} == {2 * 4 * 5 * 4 * 2 * 3 * 3}
 
 
 def test_the_loop_nest_has_a_line_for_every_loop_that_is_cut():

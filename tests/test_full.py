@@ -4,7 +4,7 @@ import pytest
 
 from hwmodel import ShapeError, evaluate
 from hwmodel.graph.network import Network
-from hwmodel.model.evaluate import refuse_unknown
+from hwmodel.model.not_counted import refuse_unknown
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
 from hwmodel.vary.paths import replaced_all
@@ -244,8 +244,8 @@ def test_an_operator_without_a_model_is_listed_with_its_share_and_strict_refuses
     elements = 10
     whole = 6 * MAP + 2 * 10
     assert left[0] == (
-        f"FFT: 1 layer, {elements} output elements an image "
-        f"({100 * elements / whole:.1f} % of the network's)"
+        "FFT, an operator without a model: 1 layer, no parameters, unknown multiply-accumulates, "
+        f"{elements} output elements ({100 * elements / whole:.1f} % of all) an image"
     )
     with pytest.raises(ShapeError, match="layer odd is the operator 'FFT', which has no model"):
         refuse_unknown(found)

@@ -62,7 +62,7 @@ def test_a_field_is_an_option_with_its_help_type_and_default(called):
     text = " ".join(called("--help").output.split())
     for words in (
         "What is done.",
-        "network <str> A bundled network, or a YAML or ONNX file. [required]",
+        "A bundled network, or a YAML or ONNX file. [required]",
         "--hardware <str> Chips, by name or file, separated by commas. [required]",
         "-s, --share <float> A share. [default: 0.5]",
         "--batch <int> Images in the iteration. [default: (1; the training's;",

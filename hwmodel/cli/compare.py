@@ -24,7 +24,7 @@ __all__ = ["compare", "reproduce"]
 
 def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
-    from hwmodel.model.evaluate import not_counted, refuse_unknown
+    from hwmodel.model.not_counted import not_counted, refuse_unknown
     from hwmodel.rerun.question import question
     from hwmodel.rerun.tables import comparison_table, notes
     from hwmodel.views.formats import Result

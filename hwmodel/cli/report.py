@@ -30,7 +30,7 @@ def report(
     strict: Strict = False,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
-    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
     from hwmodel.rerun.tables import report_table
     from hwmodel.views.formats import Result

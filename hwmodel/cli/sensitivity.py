@@ -25,7 +25,7 @@ def sensitivity(
     options: SensitivityAsked, to: Study, jobs: Jobs = None, strict: Strict = False
 ) -> None:
     """Every constant of the chips and every choice of the accounting moved, one at a time."""
-    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
 
     where, asked = destination(to), question(options)

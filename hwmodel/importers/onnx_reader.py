@@ -76,7 +76,7 @@ class Reader:
         Raises: ShapeError where they are, and are several.
         """
         tensor = given.type.tensor_type
-        dims = [dim.dim_value for dim in tensor.shape.dim]
+        dims: list[int] = [dim.dim_value for dim in tensor.shape.dim]
         if len(dims) < 2 or dims[0] == 1:
             return 1
         may_be_sequence = len(dims) == (2 if tensor.elem_type in INTEGERS else 3)

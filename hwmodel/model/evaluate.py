@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
-from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge, many
+from hwmodel.errors import HwmodelError, Infeasible, TooLarge
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
@@ -17,6 +16,7 @@ from hwmodel.model import widths
 from hwmodel.model.entries import moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures, measures
+from hwmodel.model.not_counted import not_counted, see_counted, tell_unmodelled
 from hwmodel.model.prices import Prices
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import MODES, Job, Mode, Task, workload
@@ -33,10 +33,9 @@ from hwmodel.work.work import Move, Multiply
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "not_counted"]
-__all__ += ["prepared", "refuse_unknown", "teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
+__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "prepared"]
+__all__ += ["teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
 
-VIEWS = ("reshape", "slice", "source")  # nothing moves forward: no cost that could be left out
 MAX_BATCH = 2**31
 COLUMNS = (
     "network", "hardware", "method", "accounting", "batch",
@@ -176,6 +175,8 @@ def evaluate(
     nodes, edges = prepared(network, job)
     tasks = workload(nodes, edges, job)
     ledger, tilings = entered((*tasks, *teacher_tasks(job)), chip, choices)
+    see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
+    tell_unmodelled(network)
     missing = not_counted(network, choices, mode)
     for key in ledger.keys:  # an operation without a price is refused here, not by a view
         Prices(chip, choices).of(key)
@@ -185,8 +186,14 @@ def evaluate(
 
 
 def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Edge]]:
-    """Return the layers of a network that a job has, and the width of every tensor."""
+    """Return the layers of a network that a job has, and the width of every tensor.
+
+    Raises: HwmodelError for training where everything is frozen.
+    """
     nodes = network.nodes(frozenset(job.method.omits))
+    frozen = any(node.layer.frozen and (node.weights or node.other_parameters) for node in nodes)
+    if job.trains and frozen and not any(node.learns for node in nodes):
+        raise HwmodelError(f"{network.name}: nothing in it learns; use --mode inference")
     return nodes, widths.edges(job.method, nodes, job.accounting, job.measured)
 
 
@@ -239,7 +246,7 @@ def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
 
 
 def teacher_run(job: Job) -> tuple[Network, Job] | None:
-    """The network that a distilling method learns from, and its run: forward, on each batch."""
+    """Return the network that a distilling method learns from, and its run, which is forward."""
     teacher = job.method.teacher
     if not (job.accounting.extras.teacher and teacher and job.trains):
         return None
@@ -248,7 +255,7 @@ def teacher_run(job: Job) -> tuple[Network, Job] | None:
 
 
 def teacher_tasks(job: Job) -> tuple[Task, ...]:
-    """The forward pass of a distilling method's teacher, its layers as `teacher_layer` has them."""
+    """List the forward pass of a distilling method's teacher, named by `teacher_layer`."""
     found = teacher_run(job)
     if found is None:
         return ()
@@ -258,7 +265,7 @@ def teacher_tasks(job: Job) -> tuple[Task, ...]:
 
 
 def teacher_layer(network: Network, layer: str) -> str:
-    """What a teacher's layer is called, NETWORK:LAYER: a colon is in no name of a user's."""
+    """Name a teacher's layer, NETWORK:LAYER: a colon is in no name of a user's."""
     return f"{network.name}:{layer}"
 
 
@@ -267,69 +274,3 @@ def check_run(batch: SupportsIndex, mode: Mode) -> int:
     images = whole("batch", batch, 1, MAX_BATCH)
     word("mode", mode, MODES)
     return images
-
-
-def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:
-    """List what the report leaves out: layers without a model, and the accounting's own list."""
-    left: dict[str, list[int]] = {}
-    streamed = accounting.extras.elementwise == "streamed"
-    nodes = network.nodes()
-    for node in nodes:
-        layer = node.layer
-        moves = streamed and layer.kind != "uncounted"
-        if not (moves or layer.kind in VIEWS or layer.loops(node.input_shapes, 1)):
-            left.setdefault(getattr(layer, "operator", layer.kind), []).append(
-                prod(node.output_shape)
-            )
-    everything = sum(prod(node.output_shape) for node in nodes)
-    layers = [
-        f"{kind}: {many(len(sizes), 'layer')}, {sum(sizes):,} output elements an image "
-        f"({100 * sum(sizes) / everything:.1f} % of the network's)"
-        for kind, sizes in left.items()
-    ]
-    if mode != "training":
-        return (*layers, *accounting.not_counted)
-    signals = _signals_left_out(nodes, streamed)
-    return (*layers, *signals, *accounting.not_counted, *accounting.not_counted_in_training)
-
-
-def _signals_left_out(nodes: Sequence[Node], streamed: bool) -> Iterator[str]:
-    """Name the signals and gradients between layers that are not counted."""
-    left = {"zeros in the signals of tensors that slices take only a part of": _cut(nodes)}
-    if not streamed:
-        left |= _sums_left_out(nodes)
-    for what, found in left.items():
-        if found:
-            yield f"{what}: {many(len(found), 'tensor')}"
-
-
-def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
-    """Find signals and gradients that are added up, uncounted where nothing is streamed."""
-    return {
-        "adding up the signals of tensors that several layers take": [
-            n for n in nodes if n.learns and max(n.taken) > 1
-        ],
-        "adding up the gradients of weights that several layers share": [
-            n for n in nodes if n.layer.shares
-        ],
-        "summing the gradients of learned constants over the images": [
-            n for n in nodes if n.layer.kind == "source" and n.other_parameters
-        ],
-    }
-
-
-def _cut(nodes: Sequence[Node]) -> list[Node]:
-    """Find layers of whose output slices take only a part."""
-    return [n for n in nodes if n.learns and n.consumers and n.taken[0]]
-
-
-def refuse_unknown(network: Network) -> None:
-    """See that every operator of the network has a model. Raises: ShapeError."""
-    unknown = [layer for layer in network.layers if layer.kind == "uncounted"]
-    if unknown:
-        first = unknown[0]
-        raise ShapeError(
-            f"{network.name}: layer {first.name} is the operator {first.operator!r}, which has no "
-            f"model ({many(len(unknown), 'such layer')}); without --strict it is listed as not "
-            "counted"
-        )

@@ -104,12 +104,12 @@ def _is_stated(node: Node) -> bool:
 
 
 def tensor_rule(method: Method, node: Node) -> Applied[TensorRule]:
-    """The rule that sets the widths of a layer's output and of its signal. Raises: SpecError."""
+    """Return the rule that sets the widths of a layer's output and signal. Raises: SpecError."""
     return _first(method, method.tensors, node, "tensors")
 
 
 def layer_rules(method: Method, node: Node) -> list[Applied[LayerRule]]:
-    """The rule for a layer's products; behind it the one that it takes over, and so on.
+    """Return the rule for a layer's products; behind it the one that it takes over, and so on.
 
     Only bundled methods can be referred to, and a test sees that those end.
 
@@ -235,7 +235,7 @@ def _sum_bits(
 
 
 def _resolved(method: Method, node: Node) -> LayerRule:
-    """The rule for a layer with what it takes over filled in."""
+    """Return the rule for a layer, filled in from the rules that it refers to."""
     *taking, (*_, rule) = layer_rules(method, node)
     names = ("weights", "weight_signal", "inputs", "update")
     for *_, taker in reversed(taking):

@@ -155,7 +155,7 @@ class _Run:
 
     @cached_property
     def macs(self) -> tuple[Factor, ...]:
-        """Multiply-accumulates of each pass: the loops of one that meets no zeros put in."""
+        """The multiply-accumulates of each pass: the loops of one that meets no zeros put in."""
         nests = self.nests.values()
         plain = next(nest for nest in nests if nest.height.spread == nest.width.spread == 1)
         loops = (Factor(loop, length) for loop, length in plain.extent._asdict().items())
@@ -373,7 +373,7 @@ class _Run:
             yield from optimizer_step(optimizer, P, replace(P, name="dP"), self.full)
 
     def _boolean_step(self) -> Works:
-        """The step of Boolean weights, as measured where a trace has measured it."""
+        """Step Boolean weights, with a trace's accumulator bits and flip rate, if it has them."""
         accounting, layer = self.accounting, self.node.layer
         stated = f"as accounting {accounting.name} states"
         bits = Factor("accumulator_bits", accounting.extras.accumulator_bits, stated)

@@ -244,14 +244,13 @@ def command_line(asked: Asked) -> str:
     words = ["hwmodel", asked.NAME]
     for name, field in type(asked).model_fields.items():
         value: Any = getattr(asked, name)
+        if value in (None, "", ()):
+            continue
         if LISTED in field.metadata:
             value = ",".join(value)
-        texts = map(str, value if isinstance(value, tuple) else [value])
-        if value not in (None, "", ()):
-            argument = said_of(field).argument
-            words += [
-                word for text in texts for word in ([] if argument else [flag(name)]) + [text]
-            ]
+        before = [] if said_of(field).argument else [flag(name)]
+        for one in value if isinstance(value, tuple) else [value]:
+            words += [*before, str(one)]
     return shlex.join(map(printable, words))
 
 

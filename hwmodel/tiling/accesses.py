@@ -206,7 +206,7 @@ class _Boundary(NamedTuple):
         return (Factor(loop, getattr(self.problem.extent, loop)) for loop in names)
 
     def rows(self) -> Iterator[Factor]:
-        """Rows and columns of I that all pieces of the lower level load, or the MACs, one by one.
+        """List rows and columns of I that pieces of the lower level, or the MACs, load together.
 
         Levels have numbers, of which 0 is next to the MACs.
         """
@@ -247,7 +247,7 @@ def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
 
 
 def piece_kinds(extent: int, tiles: Sequence[Count]) -> Iterator[list[tuple[Count, Count]]]:
-    """The pieces of a loop at every level, the uncut loop first: a length, and how many have it.
+    """List the pieces of a loop at every level, the uncut loop first: a length, how many have it.
 
     Below the top, pieces of one level are as long as its tile, but for the rests that the levels
     above have left over: one more kind of piece a level, of which there may be none.
@@ -268,7 +268,7 @@ def piece_kinds(extent: int, tiles: Sequence[Count]) -> Iterator[list[tuple[Coun
 def all_cuts(
     problem: Problem, tiles: Sequence[Extents], counting: Counting, rule: RowRule
 ) -> list[Cut]:
-    """Cuts of all levels by a counting rule: the whole, every tile, and the single MACs."""
+    """Return the cuts of all levels by a counting rule: the whole, every tile, the single MACs."""
     if counting == "exact":
         return exact_cuts(problem, tiles, rule)
     return paper_cuts(problem, tiles)

@@ -52,7 +52,7 @@ class _Axis(NamedTuple):
 def derived(
     problem: Problem, tiles: Sequence[Extents], counting: Counting, rule: RowRule
 ) -> Iterator[Sum]:
-    """The pieces of every loop at the levels that cut it, then the rows and columns they load.
+    """List the pieces of every loop at the levels that cut it, then the rows and columns they load.
 
     Args:
         tiles: of every level below the outermost.
@@ -93,7 +93,7 @@ def _pieces(
 def _exact_rows(
     axis: _Axis, spans: Sequence[tuple[int, int]], cuts: Sequence[Cut], rule: RowRule
 ) -> Iterator[Sum]:
-    """Blocks of outputs and taps, those that load as many rows put together."""
+    """Put blocks of outputs and taps together that load as many rows."""
     levels = list(axis_spans(axis.window, rule, *spans[0], spans[1:]))
     for i in range(1, len(spans)):
         if spans[i] == spans[i - 1]:  # blocks as above load as much
@@ -111,7 +111,7 @@ def _exact_rows(
 def _paper_rows(
     axis: _Axis, spans: Sequence[tuple[int, int]], cuts: Sequence[Cut]
 ) -> Iterator[Sum]:
-    """The source's ratios: as many tiles of HI rows as go into HO, for every piece of HF."""
+    """Take the source's ratios: tiles of HI rows, as many as go into HO, for every piece of HF."""
     for i in range(1, len(spans)):
         if i > 1 and spans[i] == spans[i - 1]:
             continue

@@ -44,7 +44,7 @@ class Room(NamedTuple):
 
     @property
     def used(self) -> int:
-        """What the parts take together [bit]."""
+        """The bits that the parts take together."""
         return sum(map(product, self.parts))
 
 
@@ -108,12 +108,12 @@ def footprints(
     options: SearchOptions,
     held: Operand,
 ) -> list[Room]:
-    """What a tile takes of each memory of a level.
+    """Return what a tile takes of each memory of a level.
 
     A capacity of None has no end. I counts with its halo, where that is widest; sums count,
     unfinished, only where the boundary above holds them.
 
-    Source: docs/model.md section 3; the rows as `tile_rows`.
+    Source: docs/model.md section 3; docs/tiling.md; rows from `tile_rows`.
     """
     sum_bits = partial_sum_bits(problem, options.partial_sum_bits)
     rows, columns = tile_rows(problem, tile, options)

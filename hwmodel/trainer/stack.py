@@ -206,5 +206,9 @@ def _check_shape(node: Node) -> None:
     holds, trained = _TRAINED[kind]
     if node.layer.shares:
         raise ValueError("shares its weights; trained are layers with weights of their own")
+    if node.layer.learned is not True:
+        raise ValueError(
+            "is frozen, wholly or in part; trained are layers that learn all they have"
+        )
     if not holds(node):
         raise ValueError(f"is none of those that are trained: {trained}")

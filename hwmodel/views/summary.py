@@ -32,6 +32,7 @@ class Line(NamedTuple):
     W: int
     weights: int
     other_parameters: int
+    learned: int  # parameters of both kinds that are trained
     macs: int
     weight_bits: int | None  # None: it has no weights
     input_bits: int  # the widest it is given [bit]
@@ -58,7 +59,8 @@ def _line(node: Node, edges: Mapping[str, Edge], method: Method, accounting: Acc
     )
     return Line(
         node.layer.name, node.layer.kind, " ".join(node.inputs), *node.output_shape,
-        node.weights, node.other_parameters, node.macs, F, max(ins, default=bits), bits,
+        node.weights, node.other_parameters, node.learned_weights + node.learned_parameters,
+        node.macs, F, max(ins, default=bits), bits,
         -(-parameters // 8), -(-prod(node.output_shape) * bits // 8),
     )  # fmt: skip
 
@@ -84,8 +86,14 @@ def summary_csv(lines: list[Line]) -> str:
 def summary_tables(network: Network, method: Method, lines: list[Line]) -> Iterator[RenderableType]:
     """Yield a table of layers with totals, then MACs for each pair of widths."""
     C, H, W = network.input
+    learned, stored = (
+        sum(line.learned for line in lines),
+        sum(line.weights + line.other_parameters for line in lines),
+    )
+    some = "" if learned == stored else f"; {learned:,} of {stored:,} parameters learn"
+    title = f"{network.name}: {network.title}; input {C} x {H} x {W}; one image"
     listed = table(
-        f"{network.name}: {network.title}; input {C} x {H} x {W}; one image, method {method.name}",
+        f"{title}, method {method.name}{some}",
         ["layer", "kind", "inputs"],
         ["output C x H x W", "parameters", "MACs", "weight bits", "activation bits",
          "parameters, B", "activation, B"],
@@ -99,13 +107,13 @@ def summary_tables(network: Network, method: Method, lines: list[Line]) -> Itera
             f"{line.parameter_bytes:,}", f"{line.activation_bytes:,}",
         )  # fmt: skip
     totals = [
-        sum(line.weights + line.other_parameters for line in lines),
+        stored,
         sum(line.macs for line in lines),
         sum(line.parameter_bytes for line in lines),
         sum(line.activation_bytes for line in lines),
     ]
-    parameters, macs, stored, active = (f"{total:,}" for total in totals)
-    listed.add_row("all layers", "", "", "", parameters, macs, "", "", stored, active, style="bold")
+    parameters, macs, held, active = (f"{total:,}" for total in totals)
+    listed.add_row("all layers", "", "", "", parameters, macs, "", "", held, active, style="bold")
     yield listed
     pairs = table("MACs of one image by width", ["weight bits x activation bits"], ["MACs", "%"])
     for (weight, activation), count in macs_by_width(lines).items():

@@ -55,7 +55,7 @@ class Factor(NamedTuple):
 
 
 def titled(tensor: str, role: Role) -> str:
-    """What a tensor in a role is called where words are printed.
+    """Name a tensor in a role, for print.
 
     >>> titled("I", Role.OPERAND), titled("F", Role.ACCUMULATOR)
     ('I', 'F (accumulator)')

@@ -168,7 +168,7 @@ def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
 
 
 def boolean_step(F: Tensor, dF: Tensor, accumulator_bits: Factor, flips: Factor) -> Works:
-    """The vote is added to the accumulator, which is compared; the weights that flip are written.
+    """Add the vote to the accumulator, compare that, and write the weights that flip.
 
     Args:
         accumulator_bits: width of the accumulator [bit], and who states it.

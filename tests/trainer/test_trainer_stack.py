@@ -155,6 +155,8 @@ LAST = "{name: fc5, kind: linear, features: 10, bias: true}"
         ("fp", ("kernel: 3, stride: 2", "kernel: 2, dilation: 2, stride: 2"), "layer conv2 is none of those that are trained: square convolutions"),
         ("fp", ("kernel: 3, stride: 2, padding: 1", "kernel: 3, stride: 2, padding: [0, 0, 2, 2]"), "layer conv2 is none of those that are trained: square convolutions"),
         ("fp", ("kernel: 2}", "kernel: 2, stride: 1}"), "layer pool is none of those that are trained: max-pools of 2 x 2 that do not overlap"),
+        ("fp", (LAST, LAST.replace("}", ", learned: biases}")), "layer fc5 is frozen, wholly or in part; trained are layers that learn all they have"),
+        ("bold", ("stride: 2, padding: 1}", "stride: 2, padding: 1, learned: false}"), "layer conv2 is frozen"),
         ("fp", ("kind: max-pool", "kind: average-pool"), "layer pool is of kind average-pool"),
         ("bold", ("inputs: [act1]", "inputs: [conv1]"), "layer side reads truth values, and conv1 gives none; put an activation there"),
         ("fp", ("inputs: [conv3, side]", "inputs: [side, side]"), "layer conv3 gives what no layer takes"),

@@ -80,7 +80,7 @@ def explanation(report: Report, layer: str, pass_: str | None = None) -> str:
 
 
 def _place(report: Report, layer: str) -> Place | None:
-    """The layer at its place; None if the method omits it. Raises: HwmodelError."""
+    """Find the layer at its place; None if the method omits it. Raises: HwmodelError."""
     for node in report.nodes:
         if node.layer.name == layer:
             return Place(report.job, report.edges, report.nodes, node)
@@ -100,7 +100,7 @@ def _place(report: Report, layer: str) -> Place | None:
 
 
 def _rows(report: Report, layer: str, pass_: str | None) -> list[_Row]:
-    """The entries of a layer, or of one of its passes, in the order of the report's table."""
+    """List the entries of a layer, or of one of its passes, in the order of the report's table."""
     entries = [
         one for one in report.ledger.entries if one.layer == layer and pass_ in (None, one.pass_)
     ]
@@ -110,7 +110,7 @@ def _rows(report: Report, layer: str, pass_: str | None) -> list[_Row]:
 
 
 def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
-    """What is paid for, then every entry: products pass by pass, then operators; their sum."""
+    """Print prices, then every entry, products pass by pass, then operators; then their sum."""
     yield f"{_HOW}\n"
     yield from _memories(report)
     yield from _operations(report, rows)
@@ -134,7 +134,7 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
 
 
 def _memories(report: Report) -> Iterator[str]:
-    """Every memory, its capacity, and what a bit costs there."""
+    """List every memory, its capacity, and what a bit costs there."""
     unit = report.unit
     yield "## What memories cost\n"
     header = (
@@ -158,7 +158,7 @@ def _memories(report: Report) -> Iterator[str]:
 
 
 def _stated(memory: Buffer, unit: str) -> str:
-    """The energy in the units that files use: of a read, where a write costs something else."""
+    """Write the energy in the units that files use: of a read, where a write costs another."""
     read = memory.read_energy_per_bit
     if memory.efficiency is not None:
         return f"1 / (8 {TIMES} {exact(1 / read / 8)} GB/s/mW)"
@@ -166,7 +166,7 @@ def _stated(memory: Buffer, unit: str) -> str:
 
 
 def _operations(report: Report, rows: Sequence[_Row]) -> Iterator[str]:
-    """The price of each kind of operation, and how it comes about."""
+    """List the price of each kind of operation, and how it comes about."""
     keys = dict.fromkeys(row.entry.key for row in rows if row.entry.operation)
     if keys:
         yield "## What operations cost\n"
@@ -178,7 +178,7 @@ def _operations(report: Report, rows: Sequence[_Row]) -> Iterator[str]:
 
 
 def _entries(rows: Sequence[_Row], report: Report) -> Iterator[str]:
-    """A line for each entry: its factors, then elements times bits, or operations, times price."""
+    """Print each entry: its factors, then elements times bits, or operations, times price."""
     told: set[str] = set()
     for number, entry, price, paid in rows:
         tensor = titled(entry.tensor, entry.role)
@@ -195,7 +195,7 @@ def _entries(rows: Sequence[_Row], report: Report) -> Iterator[str]:
 
 
 def _sum(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
-    """The sum of the rows, pass by pass, which must be the report's. Raises: AssertionError."""
+    """Add the rows up, pass by pass; it must be the report's energy. Raises: AssertionError."""
     yield "## Sum\n"
     reported = report.energies("layer", "pass")
     passes = [pass_ for pass_ in Pass if any(row.entry.pass_ == pass_ for row in rows)]
@@ -207,7 +207,7 @@ def _sum(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
 
 
 def _added(parts: Sequence[float], reported: float) -> str:
-    """A sum of energies, each to six digits, so that the last digit may differ."""
+    """Write a sum of energies, each to six digits, so that the last digit may differ."""
     if not isclose(fsum(parts), reported, rel_tol=1e-12):
         raise AssertionError(f"the entries come to {fsum(parts)!r}, the report has {reported!r}")
     text, result = " + ".join(map(energy, parts)), energy(reported)
@@ -215,7 +215,7 @@ def _added(parts: Sequence[float], reported: float) -> str:
 
 
 def _nothing(report: Report, layer: str, place: Place | None) -> Iterator[str]:
-    """Why a layer has no rows, as far as it is known."""
+    """Say why a layer has no rows, as far as it is known."""
     yield "## Sum\n"
     if place is None:
         (kind,) = (known.kind for known in report.network.layers if known.name == layer)
@@ -232,7 +232,7 @@ def _nothing(report: Report, layer: str, place: Place | None) -> Iterator[str]:
 
 
 def _sources(report: Report) -> Iterator[str]:
-    """What the short names of sources stand for."""
+    """List what the short names of sources stand for."""
     yield f"## Sources\n\nAll figures are {NATURE}.\n"
     yield from table(
         ("file", "name", "key", "is"),

@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 def layer_lines(at: Place) -> Iterator[str]:
-    """Kind, shapes and widths of a layer's tensors, each width with the rule that set it."""
+    """Describe a layer: kind, shapes and widths, each width with the rule that set it."""
     node = at.node
     yield f"## Layer {node.layer.name}\n"
     text = (
@@ -52,7 +52,7 @@ def layer_lines(at: Place) -> Iterator[str]:
 
 
 def _tensor(at: Place, word: str, name: str, shape: Shape, source: Node | None) -> tuple[str, ...]:
-    """A line for an input or for the output; `source` is the layer that writes it."""
+    """Make the line of an input or of the output; `source` is the layer that writes it."""
     edge = at.edges[name]
     cells = (f"{word}, from {name}", str(shape), str(edge.bits), str(edge.signal_bits))
     if name == INPUT or source is None:
@@ -63,7 +63,7 @@ def _tensor(at: Place, word: str, name: str, shape: Shape, source: Node | None) 
 
 
 def _filters(at: Place) -> tuple[str, ...]:
-    """A line for F: the rule for the layer, and the rules that it takes over."""
+    """Make the line of F: the rule for the layer, and the rules that it takes over."""
     node, treatment = at.node, widths.treatment(at.job.method, at.node, at.job.accounting)
     rules = widths.layer_rules(at.job.method, node)
     by = ", which takes over ".join(
@@ -87,7 +87,7 @@ def _rule(
     found: Applied[LayerRule] | Applied[TensorRule],
     stated: Mapping[str, int | str | None],
 ) -> str:
-    """Which rule it is, what it asks for, and what it says; of a word, what the accounting says."""
+    """Name a rule, what it asks for and what it says; of a word, what the accounting says."""
     name, means = at.job.accounting.name, widths.named_widths(at.job.accounting)
     asked = [(field, word, means.get(str(word))) for field, word in stated.items() if word]
     words = ", ".join(
@@ -99,7 +99,7 @@ def _rule(
 
 
 def _shown(where: Where) -> str:
-    """The properties that a rule asks for."""
+    """List the properties that a rule asks for."""
     asked = where.model_dump(exclude_none=True)
     listed = ", ".join(
         f"{name} {value if isinstance(value, bool) else ' or '.join(value)}"

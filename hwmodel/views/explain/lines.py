@@ -18,7 +18,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def count(number: float) -> str:
-    """A count in full: whole, or the shortest decimals that mean the same.
+    """Write a count in full: whole, or the shortest decimals that mean the same.
 
     >>> count(1769472), count(36.0), count(38.4)
     ('1,769,472', '36', '38.4')
@@ -27,7 +27,7 @@ def count(number: float) -> str:
 
 
 def exact(constant: float) -> str:
-    """A constant that others are multiplied by, to twelve digits.
+    """Write a constant that others are multiplied by, to twelve digits.
 
     >>> exact(1 / 39.2)
     '0.0255102040816'
@@ -36,7 +36,7 @@ def exact(constant: float) -> str:
 
 
 def energy(value: float) -> str:
-    """An energy to six digits.
+    """Write an energy to six digits.
 
     >>> energy(30093.0612), energy(1234567890.0)
     ('30,093.1', '1.23457e9')
@@ -45,7 +45,7 @@ def energy(value: float) -> str:
 
 
 def _short(number: str) -> str:
-    """Without the padding of an exponent.
+    """Take the padding out of an exponent.
 
     >>> _short("1.2e+09"), _short("1.2e-05")
     ('1.2e9', '1.2e-5')
@@ -56,7 +56,7 @@ def _short(number: str) -> str:
 def computed(
     terms: Sequence[Sequence[Factor]], value: float, show: Callable[[float], str] = count
 ) -> str:
-    """A sum of products, in names and in numbers: "N x C: `8 x 64 = 512`".
+    """Write a sum of products, in names and in numbers: "N x C: `8 x 64 = 512`".
 
     Counts must come to `value` exactly, but those that are rounded to half a unit; other numbers
     to ten digits, since constants are printed to twelve. In a product what has a name and is 1 is
@@ -92,7 +92,7 @@ def _name(factor: Factor) -> str:
 
 
 def reasons(factors: Iterable[Factor], told: set[str]) -> str:
-    """Where factors come from, in brackets; what was told before is not told again."""
+    """Say where factors come from, in brackets; what was told before is not told again."""
     words = [f"{f.name}: {f.why}" if f.value != 1 else f.why for f in factors if f.why]
     new = [word for word in dict.fromkeys(words) if word not in told]
     told.update(new)
@@ -100,6 +100,6 @@ def reasons(factors: Iterable[Factor], told: set[str]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A header and rows as long as it."""
+    """Write a header and rows as long as it."""
     for cells in (header, ("---",) * len(header), *rows):
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -19,7 +19,7 @@ __all__ = ["product_lines"]
 def product_lines(
     work: Multiply, tiling: Tiling, memories: Memories, options: SearchOptions, unit: str
 ) -> Iterator[str]:
-    """One pass of one layer before its entries: what is multiplied, and how it is cut."""
+    """Describe one pass of one layer before its entries: what is multiplied, how it is cut."""
     problem, mapping = work.problem, tiling.mapping
     yield f"## Pass {work.pass_}\n"
     yield f"{_loops(work, problem, options)}\n"
@@ -48,7 +48,7 @@ def product_lines(
 
 
 def _loops(work: Multiply, problem: Problem, options: SearchOptions) -> str:
-    """The loop nest, and what moves as I, F and O."""
+    """Write the loop nest, and what moves as I, F and O."""
     roles = ", ".join(
         f"{tensor} as {operand} ({tensor.bits} bit)" for operand, tensor in work.operands.items()
     )
@@ -69,7 +69,7 @@ def _loops(work: Multiply, problem: Problem, options: SearchOptions) -> str:
 
 
 def _place(window: Window, out: str, tap: str) -> str:
-    """The row of I that an output reads through a tap."""
+    """Write the row of I that an output reads through a tap."""
     w = window
     place = f"{w.step} {out} + {w.dilation} {tap}"
     place += f" - {w.pad}" if w.pad > 0 else f" + {-w.pad}" if w.pad else ""
@@ -77,7 +77,7 @@ def _place(window: Window, out: str, tap: str) -> str:
 
 
 def _proof(tiling: Tiling, unit: str) -> str:
-    """Which search found the tiling, and what is known of it."""
+    """Say which search found the tiling, and what is known of it."""
     proof = tiling.certificate
     if proof is None:
         return "Found level by level from the top: greedy, with no claim of an optimum."
