@@ -18,7 +18,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hwmodel.specs.provenance import written
 from hwmodel.vary.sweep.file import SweepFile
 from hwmodel.vary.sweep.part import run_part
 from hwmodel.vary.sweep.plan import Plan, plan
@@ -55,7 +54,7 @@ def planned(points: int) -> Plan:
         "method": ("fp", "bold"),
         "batch": batches,
         "axes": (
-            {"accounting.boolean_signal_bits": widths},
+            {"accounting.widths.boolean_signal_bits": widths},
             {"hardware.levels.L1.capacity": {"times": FACTORS[:sizes]}},
             {"hardware.levels.L2.capacity": {"times": FACTORS[:sizes]}},
             {
@@ -71,7 +70,7 @@ def measured(points: int, jobs: int) -> Measured:
     """A sweep from its plan to its table, in a folder that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        command = written("sweep", "benchmark", {})
+        command = "hwmodel sweep benchmark"
         run(planned(points), Path(folder) / "t.csv", command, jobs=jobs, progress=_quiet)
         seconds = time.perf_counter() - began
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -116,7 +115,7 @@ def main() -> None:
     times = []
     for what in ("cold, without a table", "warm, without a table"):
         began = time.process_time()
-        run_part(block, range(1000), {})
+        run_part(block, range(1000))
         times.append(time.process_time() - began)
         show(what, Measured(1000, times[-1], 0))
     print(f"warm / cold: {times[0] / times[1]:.1f} times as fast (of the processor's time)")

@@ -57,7 +57,7 @@ def linear(batch: int, m: int, n: int) -> Case:
     """`batch` rows of m inputs to n neurons."""
     rng = np.random.default_rng(0)
     x = rng.random((batch, m)) < 0.5
-    return Case(f"{batch} x {m} x {n}", BoolLinear(m, n, rng), Linear(m, n, rng), x, x)
+    return Case(f"{batch} x {m} x {n}", BoolLinear(m, n, rng), Linear(m, n, rng, bias=True), x, x)
 
 
 def conv(images: int, channels: int, outs: int, rows: int) -> Case:
@@ -68,7 +68,7 @@ def conv(images: int, channels: int, outs: int, rows: int) -> Case:
     return Case(
         f"{images} x ({channels} -> {outs}, 3 x 3, {rows} x {rows})",
         BoolConv(channels, outs, window, rng, padding="false"),
-        Conv(channels, outs, window, rng),
+        Conv(channels, outs, window, rng, bias=True),
         x,
         window.rows(window.pad(x, False)),
     )

@@ -12,9 +12,10 @@ import time
 
 import numpy as np
 
+from hwmodel.importers.load import load_network
 from hwmodel.specs.files import load
+from hwmodel.specs.method import Method
 from hwmodel.trainer.data import Dataset, load_dataset
-from hwmodel.trainer.specs import MethodSpec, network_spec
 from hwmodel.trainer.train import Settings, train
 
 DATA = {"deep-mlp": "digits", "conv-small": "digits", "conv-mnist": "mnist-5k"}
@@ -27,7 +28,7 @@ def accuracies(network: str, method: str, data: Dataset, seeds: int) -> list[flo
     reached = []
     for seed in range(seeds):
         settings = Settings(
-            network_spec(network), load(MethodSpec, name), seed=seed, freeze=bool(frozen)
+            load_network(network), load(Method, name), seed=seed, freeze=bool(frozen)
         )
         reached.append(100 * train(settings, data).epochs[-1].accuracy)
     return reached

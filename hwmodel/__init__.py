@@ -38,12 +38,12 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """With the names of `__getattr__`, so that an interactive shell completes them."""
+    """List the names of `__getattr__`, too, so that an interactive shell completes them."""
     return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:
-    """Public names whose modules take long to import, on first use."""
+    """Import a public name on its first use, if its module takes long to import."""
     if name == "compare":
         from hwmodel.model.compare import compare
 

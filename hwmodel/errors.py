@@ -46,7 +46,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def many(count: int, thing: str) -> str:
-    """A number of things.
+    """Write a number of things in words.
 
     >>> many(1, "layer"), many(2000, "layer")
     ('1 layer', '2,000 layers')
@@ -55,7 +55,7 @@ def many(count: int, thing: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A text with all that has no letter written out: a file's name may be of any bytes.
+    """Write out the characters of a text that cannot be printed: a name may be of any bytes.
 
     >>> printable("a\\nb")
     'a\\\\nb'
@@ -64,16 +64,16 @@ def printable(text: str) -> str:
 
 
 def one_line(message: str) -> str:
-    """A message without line breaks and control characters, and cut in the middle if it is long.
+    """Strip a message of line breaks and control characters, and cut it in the middle if long.
 
-    What a user or a file says may stand in it, and a terminal obeys control characters.
+    A message may quote a user or a file, and a terminal obeys control characters.
     """
     text = printable(message)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 4 :]}"
 
 
 class HwmodelError(Exception):
-    """What the command line prints as one message, with exit code 2.
+    """An error that the command line prints as one message, with exit code 2.
 
     Attributes:
         at: the way to the field of a file that is wrong, for whoever knows the file.

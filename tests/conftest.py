@@ -12,6 +12,8 @@ from hypothesis import settings
 
 from hwmodel.cli import main
 
+os.environ["HWMODEL_CACHE"] = "off"  # what a test finds does not hang on what was found before
+
 
 @pytest.fixture
 def hwmodel(tmp_path, monkeypatch, capsys):

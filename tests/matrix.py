@@ -67,15 +67,9 @@ JOBS = {
 }  # fmt: skip
 REFUSED = (
     ("compare", "vgg-small", "--hardware", "asend", "--methods", "fp"),
-    ("compare", "vgg-small", "--hardware", "ascend"),
-    ("compare", "vgg-small", "--hardware", "--methods", "fp"),
-    ("compare", "vgg-small", "--batch", "y"),
-    ("compare", "vgg-small", "--acuracy", "1"),
-    ("compare", "vgg-small", "--accuracy", "y"),
-    ("compare", "vgg-small", "vgg16", "resnet18", *FP),
-    ("train", "--epochs", "0"),
-    ("report", "vgg-small", "--hardware"),
-    ("hardwar",),
+    (*MLP_COMPARED, "--batch", "y"),
+    (*MLP_COMPARED, "--acuracy", "1"),
+    (*MLP_COMPARED, "--accuracy", "y"),
 )
 WITHOUT = {
     ("network", "check", "x.onnx"): "onnx",

@@ -131,7 +131,6 @@ def test_no_method_network_or_chip_has_its_name_in_code():
     """Families of networks may; so may the command line where it says what stands by default."""
     names = {*bundled(Hardware), *bundled(Method), *zoo(), "resnet"} - {"bit"}  # a unit, too
     allowed = {
-        "cli/compare.py": {"fp"},
         "trainer/cli.py": {"bold", "deep-mlp", "conv-small", "conv-mnist"},
     }
     for path in MODULES:
@@ -158,6 +157,5 @@ def test_every_source_that_a_bundled_method_gives_is_listed_in_it():
 def test_every_bundled_yaml_is_found_by_a_kind():
     known = {path for kind in KINDS for path in bundled(kind).values()}
     known |= {PACKAGE / "graph/families/zoo.yaml", PACKAGE / "specs/published.yaml"}
-    known |= {*(PACKAGE / "trainer").rglob("*.yaml")}  # read and tested by the trainer
     every = {*PACKAGE.rglob("*.yaml"), *(PACKAGE.parent / "hardware_specs").glob("*")}
     assert every == known

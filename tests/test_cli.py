@@ -3,17 +3,16 @@
 import csv
 import io
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from math import fsum
 
 import pytest
-from rich.text import Text
-from typer.main import get_command
 
 import hwmodel as hwmodel_package
 from hwmodel import evaluate
-from hwmodel.cli import app
 from hwmodel.specs.files import bundled
 from hwmodel.specs.hardware import Hardware
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK, written
@@ -22,12 +21,14 @@ COMPARE = ("compare", "vgg-small-1fc", "--hardware", "ascend,v100", "--methods",
 REPORT = ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "bold")
 COMPARE_COLUMNS = (
     "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"
-    "backward_input,backward_weight,update,elementwise,compute,memory,source_percent,residual_percent,version,"
+    "backward_input,backward_weight,update,forward_product,forward_elementwise,"
+    "backward_input_product,backward_input_elementwise,backward_weight_product,"
+    "backward_weight_elementwise,compute,memory,source_percent,residual_percent,version,"
     "inputs_sha256,command"
 )
 REPORT_COLUMNS = (
-    "network,hardware,method,accounting,batch,layer,pass,component,tensor,level,accesses,bits,"
-    "operations,energy,unit,version,inputs_sha256,command"
+    "network,hardware,method,accounting,batch,layer,pass,component,tensor,role,memory,operation,"
+    "direction,bits,elements,count,price,energy,unit,version,inputs_sha256,command"
 )
 NATURE = "All figures are analytical, not measured."
 
@@ -115,7 +116,7 @@ def test_a_csv_that_is_named_is_the_only_file(hwmodel, tmp_path):
     assert (tmp_path / "x/mine.csv").read_text() == hwmodel(*COMPARE, "--csv", "-")[1]
 
 
-def test_a_report_is_by_layer_pass_tensor_and_level(hwmodel, tmp_path):
+def test_a_report_is_by_layer_pass_tensor_and_memory(hwmodel, tmp_path):
     code, out, _ = hwmodel(*REPORT, "--out", "o")
     assert code == 0
     assert ending(out)[0] == NATURE
@@ -127,7 +128,10 @@ def test_a_report_is_by_layer_pass_tensor_and_level(hwmodel, tmp_path):
     assert text.splitlines()[0] == REPORT_COLUMNS
     rows, report = table(text), evaluate("vgg-small-1fc", "ascend", "bold")
     assert fsum(float(row["energy"]) for row in rows) == pytest.approx(report.energy, rel=1e-12)
-    assert {row["level"] for row in rows} == {"L3", "L2", "L1", "L0-A", "L0-B", "compute"}
+    assert {row["memory"] for row in rows} == {"L3", "L2", "L1", "L0-A", "L0-B", ""}
+    for row in rows:
+        assert (row["memory"] == "") == (row["direction"] == "operate") == (row["operation"] != "")
+        assert int(row["count"]) * float(row["price"]) == float(row["energy"])
 
 
 def test_batch_mode_and_baseline_are_taken(hwmodel):
@@ -173,7 +177,7 @@ def test_every_kind_of_plot_of_a_report(hwmodel, tmp_path, kind):
     text = (tmp_path / "r.svg").read_text()
     for word in {
         "layers": ("conv1", "fc1", "backward weight"),
-        "levels": ("L0-A", "compute", "dO"),
+        "levels": ("L0-A", "(operations)", "dO"),
     }[kind]:
         assert f">{word}<" in text
 
@@ -385,31 +389,46 @@ def test_a_rerun_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
     assert {name.rsplit(".")[-1] for name in made[0]} == {"csv", "png", "svg"}
 
 
-def test_help_imports_nothing_heavy(tmp_path):
-    heavy = ("numpy", "pandas", "matplotlib", "pydantic", "ruamel.yaml", "scipy")
-    code = (
-        "import sys\nfrom hwmodel.cli import main\n"
-        "try:\n    main()\n"
-        f"finally:\n    print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)\n"
-    )
-    process = started("--help", cwd=tmp_path, code=code)
+@pytest.mark.parametrize("command", [(), ("compare",), ("network", "show")])
+def test_help_imports_nothing_heavy(tmp_path, command):
+    code = "import sys\nfrom hwmodel.cli import main\ntry:\n    main()\nfinally:\n    print(*sys.modules)\n"
+    process = started(*command, "--help", cwd=tmp_path, code=code)
     out, err = process.communicate()
-    assert process.returncode == 0
-    assert "compare" in out
-    assert err == "[]\n"
+    assert (process.returncode, err) == (0, "")
+    assert "Usage: hwmodel" in out
+    loaded = set(out.splitlines()[-1].split())
+    heavy = {
+        "numpy",
+        "pandas",
+        "matplotlib",
+        "ruamel.yaml",
+        "rich",
+        "hwmodel.model",
+        "hwmodel.graph",
+    }
+    assert "hwmodel.cli" in loaded and not loaded & heavy
 
 
-def test_help_loses_no_brackets_to_markup():
-    def texts(command):
-        yield command.help
-        yield from (getattr(one, "help", None) for one in command.params)
-        for inner in getattr(command, "commands", {}).values():
-            yield from texts(inner)
+@pytest.mark.parametrize("arguments", [COMPARE, REPORT])
+def test_numbers_alone_import_nothing_that_draws_or_prints_tables(tmp_path, arguments):
+    code = "import sys\nfrom hwmodel.cli import main\ntry:\n    main()\nfinally:\n    print(*sys.modules)\n"
+    process = started(*arguments, "--csv", "-", cwd=tmp_path, code=code)
+    out, _ = process.communicate()
+    *table, loaded = out.splitlines()
+    assert process.returncode == 0 and table[0].endswith("version,inputs_sha256,command")
+    assert not set(loaded.split()) & {
+        "pandas",
+        "matplotlib",
+        "rich",
+        "pyarrow",
+        "jinja2",
+        "hwmodel.vary",
+    }
 
-    found = [text for text in texts(get_command(app)) if text and "[" in text]
-    assert any("[low, high]" in text for text in found)
-    for text in found:
-        assert Text.from_markup(text).plain == text.replace("\\[", "[")
+
+def test_help_names_what_is_in_brackets(hwmodel):
+    """Texts are printed as they are: nothing takes brackets for markup."""
+    assert "'dotted.path: [low, high]'" in hwmodel("sensitivity", "--help")[1]
 
 
 def test_the_version_is_said(hwmodel):
@@ -446,3 +465,63 @@ def test_where_one_name_is_expected_several_are_told_apart_from_a_misspelt_one(
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
     code, _, err = hwmodel("report", "vgg-small", *words)
     assert (code, err) == (2, f"hwmodel: no {kind} is called 'ascend,fp': one is expected here\n")
+
+
+# What is read, and how often
+
+READS = """
+import sys
+from hwmodel.cli import main
+from pathlib import Path
+def opened(event, arguments):
+    name = str(arguments[0]) if event == "open" else ""
+    if name.endswith((".yaml", ".onnx")):
+        print(Path(name).name, file=sys.stderr)
+sys.addaudithook(opened)
+main()
+"""
+MINE = ("--hardware", "chip.yaml", "--accounting", "counted.yaml")
+
+
+@pytest.mark.parametrize("network", ["net.yaml", "net.onnx", "vgg-small"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("report", "--method", "method.yaml", "--csv", "-"),
+        ("report", "--method", "method.yaml", "--html", "r.html"),
+        ("report", "--method", "method.yaml", "--out", "made"),
+        ("compare", "--methods", "method.yaml,fp", "--out", "made"),
+        ("compare", "--methods", "method.yaml,fp", "--html", "c.html"),
+        ("explain", "--method", "method.yaml", "--layer", "conv1"),
+        ("sensitivity", "--methods", "method.yaml,fp", "--samples", "0", "--jobs", "1", "--csv", "-"),
+    ],
+    ids=lambda asked: f"{asked[0]} {asked[-2]}",
+)  # fmt: skip
+def test_every_file_is_read_once_a_command(tmp_path, network, asked):
+    for name, text in (
+        ("chip", CHIP),
+        ("method", METHOD),
+        ("counted", ACCOUNTING),
+        ("net", NETWORK),
+    ):
+        written(tmp_path, text, name=f"{name}.yaml")
+    if network.endswith(".onnx"):
+        onnx_file(tmp_path / network)
+    process = started(asked[0], network, *asked[1:], *MINE, cwd=tmp_path, code=READS)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    read = Counter(re.findall(r"^\S+\.(?:yaml|onnx)$", err, re.M))
+    assert read["chip.yaml"] == read["method.yaml"] == read["counted.yaml"] == 1
+    assert read[network if "." in network else "zoo.yaml"] == 1
+    assert set(read.values()) == {1}, read
+
+
+def onnx_file(path):
+    """A convolution called conv1, as another tool would write it."""
+    onnx = pytest.importorskip("onnx")
+    make, real = onnx.helper, onnx.TensorProto.FLOAT
+    node = make.make_node("Conv", ["x", "w"], ["y"], name="conv1", pads=[1, 1, 1, 1])
+    weight = make.make_tensor("w", real, [5, 3, 3, 3], [1.0] * 135)
+    shapes = (("x", [1, 3, 8, 8]), ("y", None))
+    ends = [[make.make_tensor_value_info(name, real, shape)] for name, shape in shapes]
+    onnx.save(make.make_model(make.make_graph([node], "net", *ends, [weight])), path)

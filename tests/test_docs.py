@@ -21,11 +21,19 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 # A field that only files of a kind have.
-KINDS = {"levels": "hardware", "tensors": "method", "input": "network", "counting": "accounting"}
+KINDS = {
+    "levels": "hardware",
+    "tensors": "method",
+    "input": "network",
+    "based_on": "accounting",
+    "epochs": "training",
+}
 
 
 def blocks(text, language):
-    return re.findall(rf"^```{language}(?: title=.*)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return re.findall(
+        rf"^```{language}(?: title=[^\n]*)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE
+    )
 
 
 def arguments(line):
@@ -129,8 +137,8 @@ def test_the_files_shown_as_examples_are_right_and_work_together(hwmodel, tmp_pa
     found = {}
     for path in DOCUMENTS:
         for block in blocks(path.read_text(encoding="utf-8"), "yaml"):
-            if not block.startswith("version:") or path.name == "trainer.md":
-                continue  # the trainer's networks have a schema of their own
+            if not block.startswith("version:"):
+                continue
             if re.search("^axes:", block, re.M):
                 (tmp_path / "sweep.yaml").write_text(block)
                 code, _, err = hwmodel("sweep", "sweep.yaml", "--dry-run")
@@ -143,7 +151,7 @@ def test_the_files_shown_as_examples_are_right_and_work_together(hwmodel, tmp_pa
             found[kind] = f"{kind}.yaml"
             code, _, err = hwmodel(kind, "check", found[kind])
             assert code == 0, err
-    assert len(found) == 4
+    assert len(found) == 5
     files = ("--hardware", found["hardware"], "--methods", f"fp,{found['method']}")
     choices = ("--accounting", found["accounting"])
     code, _, err = hwmodel("compare", found["network"], *files, *choices, "--csv", "-")

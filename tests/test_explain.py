@@ -12,77 +12,32 @@ import pytest
 
 from hwmodel.errors import HwmodelError
 from hwmodel.importers.load import load_network
-from hwmodel.model.energy import COMPUTE
-from hwmodel.model.evaluate import evaluate
+from hwmodel.model.evaluate import COLUMNS, Report, evaluate
+from hwmodel.model.ledger import Ledger
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import load
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.method import Method
 from hwmodel.tiling.accesses import Mapping
-from hwmodel.views.explain.explanation import explanation, explanation_markdown
-from hwmodel.views.explain.steps import TIMES, computed, energy, exact
+from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.vary.paths import replaced_all
+from hwmodel.views.explain.explanation import explanation
+from hwmodel.views.explain.lines import TIMES, computed, energy, exact
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.work.problem import Extents, Problem, Widths, Window
+from hwmodel.work.tensor import Factor, Pass
 from tests.specs import chip, written
 from tests.test_architecture import PACKAGE
 from tests.test_docs import blocks
 from tests.test_measured import trace
 
-STEP = re.compile(
-    r"^- (?:\*\*row (?P<row>\d+)\*\* )?(?P<text>[^`]*)(?:`(?P<sum>[^`]+)`(?P<unit>.*))?$"
+SPAN = re.compile(r"`([^`]+)`")
+ROW = re.compile(
+    r"- \*\*row (\d+)\*\* (.*?): ([^`]*: )?`([^`]+)`; energy `([^`]+)` (\w+)( \[.*\])?"
 )
-TOKEN = re.compile(r"\s*(?:([\d.]+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?)|([a-z]+|[-+*/(),]))")
 
 
-FUNCTIONS = {"ceil": math.ceil, "floor": math.floor, "min": min, "max": max, "round": Fraction}
-
-
-class Calculator:
-    """Numbers, brackets, four operations and a few functions, in exact fractions."""
-
-    def __init__(self, text):
-        self.tokens = [match.groups() for match in TOKEN.finditer(text)]
-        assert "".join(a or b for a, b in self.tokens) == text.replace(" ", ""), text
-
-    def value(self):
-        found = self.sum()
-        assert not self.tokens
-        return found
-
-    def sum(self):
-        total = self.product()
-        while self.next_is("+", "-"):
-            sign = 1 if self.take() == "+" else -1
-            total += sign * self.product()
-        return total
-
-    def product(self):
-        total = self.factor()
-        while self.next_is("*", "/"):
-            times = self.take() == "*"
-            other = self.factor()
-            total = total * other if times else total / other
-        return total
-
-    def factor(self):
-        number, word = self.tokens.pop(0)
-        if number:
-            return Fraction(number.replace(",", ""))
-        function = FUNCTIONS.get(word)
-        if function:
-            assert self.take() == "("
-        else:
-            assert word == "(", word
-        inside = [self.sum()]
-        while self.next_is(","):
-            self.take()
-            inside.append(self.sum())
-        assert self.take() == ")"
-        return Fraction(function(*inside)) if function else inside[0]
-
-    def next_is(self, *words):
-        return bool(self.tokens) and self.tokens[0][1] in words
-
-    def take(self):
-        return self.tokens.pop(0)[1]
+def plain(number):
+    return Fraction(number.replace(",", ""))
 
 
 def half_unit(number, digits):
@@ -91,28 +46,46 @@ def half_unit(number, digits):
     return Fraction(Decimal(5).scaleb(value.adjusted() - digits)) if value else Fraction(0)
 
 
-def plain(number):
-    return Fraction(number.replace(",", ""))
+def both_sides(span):
+    """What a computation comes to, done on its printed numbers, and what it says it comes to."""
+    left, _, right = span.rpartition(" = ")
+    left = left or right
+    rounded = left.startswith("round(")
+    terms = left.removeprefix("round(").removesuffix(")" * rounded).split(" + ")
+    return sum(math.prod(map(plain, term.split(" * "))) for term in terms), right, rounded
 
 
-def do_the_sum(step):
-    """One line's computation, which must come to what is printed, to the printed precision."""
-    left, right = step["sum"].rsplit(" = ", 1)
-    found, printed = Calculator(left).value(), plain(right)
-    if step["text"].startswith("energy of ") and not step["row"]:  # a sum of rounded numbers
-        slack = half_unit(right, 6) + sum(half_unit(part, 6) for part in left.split(" + "))
-    elif step["row"]:
-        slack = half_unit(right, 6) * Fraction(1_000_001, 1_000_000)
-    elif step["text"].startswith("one "):  # a price
-        slack = abs(printed) * Fraction(1, 10**11)
-    else:
-        decimals = abs(printed) * Fraction(1, 10**12) if "." in right else 0
-        slack = Fraction(1, 2) if "round(" in left else decimals
-    assert abs(found - printed) <= slack, step["sum"]
+def counts(span):
+    """A count, which must come out exactly, or rounded where it says so."""
+    found, right, rounded = both_sides(span)
+    ratio = "." in span and not rounded  # of the source's table, in floating-point
+    slack = Fraction(1, 2) * rounded + abs(found) / 10**12 * ratio
+    assert abs(found - plain(right)) <= slack, span
+    return right
+
+
+def constant(span):
+    found, right, _ = both_sides(span)
+    assert abs(found - plain(right)) <= abs(found) / 10**10, span
+    return right
+
+
+def worth(span):
+    found, right, _ = both_sides(span)
+    assert abs(found - plain(right)) <= half_unit(right, 6) + abs(found) / 10**11, span
+    return right
+
+
+def sum_of_rounded(span):
+    found, right, _ = both_sides(span)
+    parts = span.rpartition(" = ")[0].split(" + ")
+    slack = half_unit(right, 6) + sum(half_unit(part, 6) for part in parts if part)
+    assert abs(found - plain(right)) <= slack, span
+    return right
 
 
 def parts(markdown):
-    """Headings with their table rows and steps; the sign of multiplication as on a keyboard."""
+    """Headings, each with its table rows and list items; multiplied as on a keyboard."""
     found = []
     for line in markdown.replace(TIMES, "*").splitlines():
         if line.startswith("#"):
@@ -120,7 +93,7 @@ def parts(markdown):
         elif line.startswith("|"):
             found[-1][1].append([cell.strip() for cell in line.strip("|").split(" | ")])
         elif line.startswith("- "):
-            found[-1][2].append(STEP.match(line).groupdict())
+            found[-1][2].append(line)
     return found
 
 
@@ -129,73 +102,84 @@ def report(network, hardware, method, accounting, batch=1, mode="training"):
     return evaluate(network, hardware, method, accounting=accounting, batch=batch, mode=mode)
 
 
-def check(found, layer, phase=None):
-    """Every computation done again; every row reached from counts and prices printed before."""
-    explained = explanation(found, layer, phase)
-    sections = parts(explanation_markdown(explained))
-    rows = [r for r in found.rows if r.layer == layer and phase in (None, r.phase)]
-    prices, reached = {}, {}
-    for title, table, steps in sections:
+def rows_of(found, layer, pass_=None):
+    """The rows of the report's table, by column."""
+    rows = [dict(zip(COLUMNS, record, strict=True)) for record in found.records]
+    return [row for row in rows if row["layer"] == layer and pass_ in (None, row["pass"])]
+
+
+def check(found, layer, pass_=None):
+    """Every computation done again; every row reached from factors and prices that are printed."""
+    sections = parts(explanation(found, layer, pass_))
+    rows, reached, prices = rows_of(found, layer, pass_), {}, {}
+    for title, table, lines in sections:
         if title == "What memories cost":
-            prices = {line[1]: line[4:6] for line in table[2:]}
-        results = set()
-        for step in steps:
-            if step["sum"] and " = " in step["sum"]:
-                do_the_sum(step)
+            for line in table[2:]:
+                prices |= {("read", line[1]): line[4], ("write", line[1]): line[5]}
+        for line in lines:
+            spans = SPAN.findall(line)
             if title == "What operations cost":
-                price = step["sum"].rsplit(" = ", 1)[-1]
-                prices[price] = prices.get(price, "") + step["text"]
-            elif step["row"]:
-                number = int(step["row"])
-                assert number not in reached
-                reached[number] = step["sum"].rsplit(" = ", 1)[1]
-                add_up(step, rows[number - 1], prices, results)
-            elif step["sum"]:
-                results.add(step["sum"].rsplit(" = ", 1)[-1])
+                prices["operate", line.split(":")[0].removeprefix("- one ")] = constant(*spans)
+            elif match := ROW.fullmatch(line):
+                number, name, _, counted, paid, unit, _ = match.groups()
+                assert int(number) not in reached and unit == found.unit
+                row = rows[int(number) - 1]
+                reached[int(number)] = (paid, row)
+                the_row(row, name, counts(counted), paid, prices)
+            elif title == "Sum":
+                sum_of_rounded(*spans)
+            else:
+                assert [counts(span) for span in spans]
     assert sorted(reached) == list(range(1, len(rows) + 1))
-    the_table_is_the_reports(sections, rows, reached, found.unit)
-    assert explained.energy == math.fsum(r.energy for r in rows)
+    (*_, (_, _, sums)) = [part for part in sections if part[0] == "Sum"]
+    the_sums(found, layer, reached, sums)
     return sections
 
 
-def add_up(step, row, prices, results):
-    """The line of one row: counts that the lines before it arrived at, prices of its memory."""
-    left, _ = step["sum"].rsplit(" = ", 1)
-    accesses = bits = 0
-    for term in left.split(" + "):
-        count, *width, price = term.split(" * ")
-        assert count in results
-        accesses += plain(count)
-        if row.level == COMPUTE:
-            assert prices[price].startswith("one ")
-            assert row.tensor in prices[price]
-        else:
-            assert price in prices[row.level]
-            bits += plain(count) * plain(width[0])
-    assert accesses == (row.operations if row.level == COMPUTE else row.accesses)
-    assert bits == row.bits
+def the_row(row, name, elements, paid, prices):
+    """One row: the elements, bits and price printed are those of the table and of its price."""
+    operated = row["direction"] == "operate"
+    what = f"{row['bits']}-bit {row['operation']}" if operated else row["memory"]
+    tensor = row["tensor"] + ("" if row["role"] == "operand" else f" ({row['role']})")
+    done = {"read": f"{tensor} read from {what}", "write": f"{tensor} written to {what}"}
+    assert name == done.get(row["direction"], f"{what} for {tensor}")
+    worth(paid)
+    left, _, right = paid.rpartition(" = ")
+    first, *bits, price = left.split(" * ")
+    assert first == elements == f"{row['elements']:,}"
+    assert bits == ([] if operated else [str(row["bits"])])
+    assert price == prices[row["direction"], what]
+    assert abs(plain(price) - Fraction(row["price"])) <= half_unit(price, 12)
+    assert abs(plain(right) - Fraction(row["energy"])) <= half_unit(right, 6)
 
 
-def the_table_is_the_reports(sections, rows, reached, unit):
-    (_, table, steps) = next(part for part in sections if part[0] == "Sum")
-    assert len(table) - 2 == len(rows)
-    for number, (cells, row) in enumerate(zip(table[2:], rows, strict=True), 1):
-        counted = row.operations if row.level == COMPUTE else row.accesses
-        assert cells[:6] == [str(number), *row[1:5], f"{counted:,}"]
-        assert cells[6] == reached[number]
-        assert abs(plain(cells[6]) - Fraction(row.energy)) <= half_unit(cells[6], 6)
-    by_pass = {}
-    for row in rows:
-        by_pass.setdefault(row.phase, []).append(row.energy)
-    *subtotals, total = steps
-    for (phase, energies), step in zip(by_pass.items(), subtotals, strict=True):
-        assert step["text"] == f"energy of {phase}: "
-        last = step["sum"].rsplit(" = ", 1)[-1]
-        assert abs(plain(last) - Fraction(math.fsum(energies))) <= half_unit(last, 6)
-    last = total["sum"].rsplit(" = ", 1)[-1]
-    whole = Fraction(math.fsum(row.energy for row in rows))
-    assert abs(plain(last) - whole) <= half_unit(last, 6)
-    assert total["unit"].strip() == unit
+def the_sums(found, layer, reached, lines):
+    """The passes are the sums of their rows, the layer of its passes, and that is the report's."""
+    whole = 0.0
+    *by_pass, last = lines
+    there = {row["pass"] for _, row in reached.values()}
+    passes = [pass_ for pass_ in Pass if pass_ in there]
+    for pass_, line in zip(passes, by_pass, strict=True):
+        assert line.startswith(f"- energy of {pass_}: ")
+        here = [(paid, row) for _, (paid, row) in sorted(reached.items()) if row["pass"] == pass_]
+        (span,) = SPAN.findall(line)
+        added = span.rpartition(" = ")[0] or span
+        assert added.split(" + ") == [paid.rpartition(" = ")[2] for paid, _ in here]
+        exactly = math.fsum(
+            math.prod(int(plain(n)) for n in paid.rpartition(" = ")[0].split(" * ")[:-1])
+            * row["price"]
+            for paid, row in here
+        )
+        reported = found.energies("layer", "pass")[layer, pass_]
+        assert math.isclose(exactly, reported, rel_tol=1e-12)
+        assert abs(plain(span.rpartition(" = ")[2]) - Fraction(reported)) <= half_unit(
+            span.rpartition(" = ")[2], 6
+        )
+        whole += reported
+    (span,) = SPAN.findall(last)
+    result = span.rpartition(" = ")[2]
+    assert abs(plain(result) - Fraction(whole)) <= half_unit(result, 6)
+    assert last.startswith("- energy of the layer: ") and last.endswith(f" {found.unit}")
 
 
 CASES = {
@@ -225,7 +209,33 @@ CASES = {
 def test_layers_of_every_kind_add_up_to_the_rows_of_the_table(case):
     *asked, layer = CASES[case]
     sections = check(report(*asked), layer)
-    assert sum(len(steps) for _, _, steps in sections) > 10
+    assert sum(len(lines) for _, _, lines in sections) > 10
+
+
+@pytest.mark.parametrize("accounting", ["paper", "full"])
+@pytest.mark.parametrize("method", bundled(Method))
+def test_every_layer_of_a_network_adds_up_under_every_bundled_method(method, accounting):
+    found = evaluate("conv-small", "ascend", method, accounting=accounting, batch=3)
+    own = [layer for (layer,) in found.energies("layer") if ":" not in layer]
+    assert own
+    for layer in own:
+        check(found, layer)
+
+
+def test_a_teacher_s_layers_add_up_to_what_it_costs():
+    full = load(Accounting, "full")
+    paid = full.model_copy(update={"extras": full.extras.model_copy(update={"teacher": True})})
+    found = evaluate("vgg-small", "ascend", "bnext", accounting=paid)
+    layers = [layer for (layer,) in found.energies("layer") if layer.startswith("resnet34:")]
+    assert len(layers) > 100
+    for layer in layers[::16]:
+        titles = [title for title, _, _ in check(found, layer)]
+        assert not {"Pass backward_input", "Pass backward_weight", "Weight update"} & {*titles}
+    text = explanation(found, "resnet34:conv1")
+    assert "A layer of kind conv at position first; shapes are (C, H, W)" in text
+    assert "fp, layers rule 1" in text  # the teacher's method, not the one that learns from it
+    with pytest.raises(HwmodelError, match="vgg-small has no layer 'resnet34:conv0'"):
+        explanation(found, "resnet34:conv0")
 
 
 def test_signals_that_are_added_up_in_parts_of_a_tensor_add_up(tmp_path):
@@ -248,20 +258,24 @@ layers:
   - {name: fc, kind: linear, features: 10}
 """)  # fmt: skip
     sections = check(report(path, "ascend", "bold", "full", 2), "act")
-    sums = [
-        step["sum"] for _, _, steps in sections for step in steps if "layers take" in step["text"]
-    ]
-    assert len(sums) == 6  # elements read and written, operations
-    assert {"2 * 2 * 512 = 2,048", "2 * 512 = 1,024", "3 * 2 * 128 = 768", "2 * 128 = 256"} < set(
-        sums
-    )
+    sums = {
+        SPAN.findall(line)[0]
+        for _, _, lines in sections
+        for line in lines
+        if "dO2 (fork)" in line or "dO3 (fork)" in line
+    }
+    assert sums == {
+        "2 * 2 * 512 = 2,048", "2 * 512 = 1,024", "2 * 512 * 31 = 31,744",
+        "3 * 2 * 128 = 768", "2 * 128 = 256", "2 * 2 * 128 * 31 = 15,872",
+    }  # fmt: skip
 
 
 def test_a_reduction_that_is_cut_pays_for_its_unfinished_sums():
     sections = check(report("vgg-small", "ascend", "fp", "paper", 1000), "conv6", "backward_weight")
-    texts = [step["text"] for _, _, steps in sections for step in steps]
-    assert any("unfinished sums read" in text for text in texts)
-    assert any("as many as come back" in text for text in texts)
+    lines = [line for _, _, lines in sections for line in lines]
+    assert any("dF (unfinished sum) read from" in line for line in lines)
+    assert any("dF (unfinished sum) written to" in line for line in lines)
+    assert any("sums of an output arrive" in line for line in lines)
 
 
 def test_inference_has_one_pass_and_batches_count():
@@ -306,15 +320,21 @@ arithmetic:
 """
 MIDDLE = "  - {level: 1, name: SRAM, capacity: 500 B, access_energy: 5 pJ/B, source: me}\n"
 TWO_LEVELS = (MIDDLE, ""), ("level: 2", "level: 1")  # which are searched sooner
-GREEDY = {"search": "level-by-level", "weight_gradient": "signal-as-filters", "optimizer": "sgd"}
+GREEDY = {
+    "counting.search": "level-by-level", "counting.weight_gradient": "signal-as-filters",
+    "extras.optimizer": "sgd",
+}  # fmt: skip
 CHOICES = {
     "paper": ("fp", "paper", {}, ()),
     "paper, Boolean": ("bold", "paper", {}, ()),
     "exact but greedy": ("bold", "full", GREEDY, ()),
     "proved": ("binaryconnect", "full", {}, TWO_LEVELS),
-    "anything held": ("fp", "full", {"stationary": "best", "partial_sum_bits": 24}, TWO_LEVELS),
+    "anything held": (
+        "fp", "full", {"counting.stationary": "best", "widths.partial_sum_bits": 24}, TWO_LEVELS
+    ),
     "padding fetched": (
-        "bold", "full", {"rows": "bounding", "padding": "counted", "optimizer": "momentum"},
+        "bold", "full",
+        {"counting.rows": "bounding", "counting.padding": "counted", "extras.optimizer": "momentum"},
         TWO_LEVELS,
     ),
 }  # fmt: skip
@@ -325,14 +345,23 @@ def test_odd_layers_on_a_narrow_chip_add_up_under_other_choices(tmp_path, choice
     """Cut reductions, ragged tiles, split levels, groups, biases, shared weights, no products."""
     method, preset, changed, levels = CHOICES[choice]
     narrow = written(tmp_path, CHIP, *levels, name="chip.yaml")
-    accounting = load(Accounting, preset).model_copy(update=changed)
+    accounting = replaced_all(load(Accounting, preset), changed)
     network = load_network(written(tmp_path, NET))
     found = evaluate(network, narrow, method, accounting=accounting, batch=2)
-    counted = {row.layer for row in found.rows}
+    counted = {layer for (layer,) in found.energies("layer")}
     assert "fc" in counted  # the last product, at least
     for layer in network.layers:
         if layer.name in counted:
             check(found, layer.name)
+
+
+def test_a_pass_has_as_many_macs_as_the_layer_whatever_zeros_its_loops_meet(tmp_path):
+    """Each of 4 x 5 places of 4 channels meets 2 x 3 x 3 weights of `up`, in 2 images."""
+    narrow = written(tmp_path, CHIP, *TWO_LEVELS, name="chip.yaml")
+    found = evaluate(load_network(written(tmp_path, NET)), narrow, "fp", batch=2)
+    operated = [row for row in rows_of(found, "up") if row["direction"] == "operate"]
+    assert [row["pass"] for row in operated] == ["forward", "backward_input", "backward_weight"]
+    assert {row["elements"] for row in operated} == {2 * 4 * 5 * 4 * 2 * 3 * 3}
 
 
 def test_the_loop_nest_has_a_line_for_every_loop_that_is_cut():
@@ -342,7 +371,8 @@ def test_the_loop_nest_has_a_line_for_every_loop_that_is_cut():
     problem = Problem(whole, window, window, Widths(16, 8, 32), groups=5)
     mapping = Mapping((tile, tile._replace(M=1, HO=4)), ("F", "I"))
     hardware = chip((None, 9, 9), (32_000, 3, 3), (16_000, 1, 1))
-    nest = loop_nest(problem, mapping, hardware, load(Accounting, "full"))
+    options = SearchOptions.of(load(Accounting, "full"), Pass.FORWARD)
+    nest = loop_nest(problem, mapping, memories(hardware), options)
     # 16 * 4 * 100 + 8 * 2 * 4 * 9 = 6,976 of 32,000 bit; 16 * 4 * 60 + 8 * 36 = 4,128 of 16,000
     assert nest.splitlines() == [
         "L0: all of N=1 M=6 C=4 HO=8 WO=8 HF=3 WF=3, 5 groups one by one",
@@ -356,9 +386,7 @@ def test_the_loop_nest_has_a_line_for_every_loop_that_is_cut():
 
 def test_widths_are_traced_to_the_rules_that_set_them():
     found = report("vgg-small", "ascend", "bold", "full")
-    first, middle = (
-        explanation_markdown(explanation(found, layer, "forward")) for layer in ("conv1", "conv2")
-    )
+    first, middle = (explanation(found, layer, "forward") for layer in ("conv1", "conv2"))
     assert "bold, layers rule 1 (position first or last), which takes over fp, layers rule" in first
     assert "| 32 | 32 | the network's input: a full-precision word |" in first
     assert (
@@ -366,7 +394,7 @@ def test_widths_are_traced_to_the_rules_that_set_them():
         "boolean_vote (accounting full: 16), inputs 1 | bold: paper |"
     ) in middle
     assert (
-        "| I, from act1 | (128, 32, 32) | 1 | 16 | tensors rule 4 (kind activation): bits 1, "
+        "| I, from act1 | (128, 32, 32) | 1 | 16 | bold, tensors rule 4 (kind activation): bits 1, "
         "signal boolean_signal (accounting full: 16) | bold: paper |"
     ) in middle
 
@@ -374,78 +402,107 @@ def test_widths_are_traced_to_the_rules_that_set_them():
 def test_streams_say_what_they_pass_over_and_how_wide_they_add(tmp_path):
     """A threshold on the way back: one 16-bit addition, 2 * 16 - 1 of logic, for each element."""
     found = report("vgg-small", "ascend", "bold", "full")
-    text = explanation_markdown(explanation(found, "act1")).replace(TIMES, "*")
-    assert "`1 * 1 * 128 * 32 * 32 * (2 * 16 - 1) = 4,063,232`" in text
+    text = explanation(found, "act1").replace(TIMES, "*")
+    assert "1-bit logic for O: C * H * W * (2b - 1): `128 * 32 * 32 * 31 = 4,063,232`" in text
+    assert "2b - 1: logic operations of an adder of b = 16 bit, the width of dI" in text
     narrow = written(tmp_path, CHIP, *TWO_LEVELS, name="chip.yaml")
     odd = evaluate(written(tmp_path, NET), narrow, "fp", accounting="full")
-    text = explanation_markdown(explanation(odd, "conv1", "update")).replace(TIMES, "*")
-    assert (
-        "dF, elements read, 32 bit each (as F above): weights: `48`" in text
-    )  # 4 filters of 2 * 3 * 2
-    assert "(accounting full, full_precision_bits): biases, scales, shifts and tables: `4`" in text
-    assert "operations of kind mac, 6 for each element: 6 weights: `6 * 48 = 288`" in text
+    text = explanation(odd, "conv1", "update").replace(TIMES, "*")
+    assert "dF read from DRAM: weights: `48`" in text  # 4 filters of 2 * 3 * 2
+    assert "dP read from DRAM: parameters: `4`" in text
+    assert "[parameters: biases, scales, shifts, tables]" in text
+    assert "32-bit mac for F: operations for each * weights: `6 * 48 = 288`" in text
 
 
 def test_what_a_trace_measured_is_what_is_explained():
     traced = evaluate("conv-small", "ascend", "bold", accounting="full", batch=4, trace=trace())
-    layer = next(row.layer for row in traced.rows if row.tensor == "accumulator")
+    layer = next(e.layer for e in traced.ledger.entries if e.role == "accumulator")
     sections = check(traced, layer)
-    (flips,) = [
-        step["sum"]
-        for _, _, steps in sections
-        for step in steps
-        if step["text"].startswith("F, elements written") and "flip rate" in step["text"]
-    ]
-    assert flips.startswith("round(0.25 *")
+    update = [line for title, _, lines in sections if title == "Weight update" for line in lines]
+    flips = [line for line in update if "flip rate" in line]
+    assert len(flips) == 4  # memories
+    assert all("`round(0.25 *" in line for line in flips)
+    assert "flip rate: as a trace measured" in flips[0]
+    assert any("[accumulator_bits as a trace measured]" in line for line in update)
 
 
 def test_numbers_worked_out_by_hand():
     """conv2 of VGG-small: 128 to 128 channels, 32 x 32, 3 x 3, padding 1; L3 at 1/(8 0.02) pJ/bit."""
     found = report("vgg-small", "ascend", "bold", "paper")
-    text = explanation_markdown(explanation(found, "conv2", "forward")).replace(TIMES, "*")
+    text = explanation(found, "conv2", "forward").replace(TIMES, "*")
     for line in (
-        "1 * 128 * 128 * 32 * 32 * 3 * 3 = 150,994,944",  # 128 * 128 * 1024 * 9
-        "2 / 1.7 = 1.17647058824",
-        "(32 - 1) * 1 + (3 - 1) * 1 + 1 = 34",
-        "1 * 128 * 34 * 34 * 1 = 147,968",  # 128 * 1156
+        "128 * 128 * 32 * 32 * 3 * 3 = 150,994,944",  # 128 * 128 * 1024 * 9
+        "0.001 * 2 * 0.588235294118 = 0.00117647058824",  # 1 / 1.7
+        "128 * 34 * 34 = 147,968",  # 128 * 1156
         "147,968 * 1 * 6.25 = 924,800",
-        "1 * 128 * 96 * 96 * 1 = 1,179,648",  # 128 * 9216, each MAC by its own
+        "128 * 96 * 96 = 1,179,648",  # 128 * 9216, each MAC by its own
         "150,994,944 * 0.00117647058824 = 177,641",
     ):
         assert f"`{line}`" in text
+    assert "- rows(2): HI(2): `34` [HI(2): rows under 32 outputs and 3 taps" in text
+
+
+def test_pieces_and_rows_worked_out_by_hand():
+    """A loop of 16 cut by 6; under padding 1 its pieces load 0 to 6, 5 to 12 and 11 to 15 of I."""
+    found = report("vgg-small", "ascend", "bold", "full")
+    text = explanation(found, "conv3", "backward_input").replace(TIMES, "*")
+    assert "for WO in blocks of 6:" in text
+    assert "- #WO(0): pieces of 6 + pieces of 4: `2 + 1 = 3`" in text
+    assert "- columns(0): blocks * columns of each: `1 * 5 + 1 * 7 + 1 * 8 = 20`" in text
+    assert "L0-A is taken up, b_I * C * rows * columns: `16 * 256 * 16 * 8 = 524,288` bit" in text
+    assert "F read from L0-B: M * C * HF * WF * #WO(0): `128 * 256 * 3 * 3 * 3 = 884,736`" in text
+    assert "[#WO(0): WO = 16 cut by 6]" in text
 
 
 def test_layers_of_which_nothing_is_counted_say_so():
     found = report("resnet18", "v100", "binaryconnect", "paper")
     for layer, word in (("maxpool", "kind max-pool"), ("conv1.bn", "Nothing is counted")):
-        text = explanation_markdown(explanation(found, layer))
+        text = explanation(found, layer)
         assert word in text
-        assert explanation(found, layer).energy == 0
+        assert text.endswith("- energy of the layer: `0` MAC\n")
     assert "Words for batch norm and scaling stand with the layer whose sums they take." in text
     bold = report("resnet18", "ascend", "bold", "full")
-    assert "does without layers of kind batch-norm" in explanation_markdown(
-        explanation(bold, "conv1.bn")
-    )
+    assert "does without layers of kind batch-norm" in explanation(bold, "conv1.bn")
 
 
-def test_a_report_that_says_otherwise_is_refused():
+def changed(found, **values):
+    """The report with one entry of conv2 that is not as it was."""
+    entries = list(found.ledger.entries)
+    place = next(i for i, e in enumerate(entries) if e.layer == "conv2" and e.elements > 1)
+    entries[place] = dataclasses.replace(entries[place], **values)
+    return dataclasses.replace(found, ledger=Ledger(tuple(entries)))
+
+
+def test_a_report_that_says_otherwise_is_refused(monkeypatch):
     found = report("vgg-small", "ascend", "bold", "paper")
-    rows = [
-        row._replace(energy=math.nextafter(row.energy, 0)) if row.layer == "conv2" else row
-        for row in found.rows
-    ]
-    with pytest.raises(AssertionError, match="not those of the report"):
-        explanation(dataclasses.replace(found, rows=tuple(rows)), "conv2")
+    with pytest.raises(AssertionError, match="but the report has 5"):
+        explanation(changed(found, elements=5), "conv2")
+    with pytest.raises(AssertionError, match=r"7 is 7\.0, but the report has"):
+        explanation(changed(found, factors=(Factor("N", 7),)), "conv2")
+    energies = {
+        k: math.nextafter(v, 0) * (1 - 1e-11) for k, v in found.energies("layer", "pass").items()
+    }
+    monkeypatch.setattr(Report, "energies", lambda *_: energies)
+    with pytest.raises(AssertionError, match="the entries come to"):
+        explanation(found, "conv2")
 
 
 @pytest.mark.parametrize(
-    ("numbers", "value", "show"),
-    [("2 * 3", 7, None), ("2 * 3.5", 7.0000001, energy), ("round(5 / 2)", 4, None),
-     ("12 - 1,000", 0, None), ("min(1,000, 20)", 1, None), ("1 / 3", 0.3333, exact)],
+    ("factors", "value", "show"),
+    [((2, 3), 7, None), ((2, 3.5), 7.0000001, energy), ((0.5, 5), 4, None), ((12,), 13, None),
+     ((0.3333,), 1 / 3, exact), ((0.1, 36), 3.61, None)],
 )  # fmt: skip
-def test_a_computation_that_does_not_come_out_is_refused(numbers, value, show):
+def test_a_computation_that_does_not_come_out_is_refused(factors, value, show):
     with pytest.raises(AssertionError, match="the report has"):
-        computed("a count", "", numbers, value, **({"show": show} if show else {}))
+        computed([[Factor("x", number) for number in factors]], value, *([show] if show else []))
+
+
+def test_a_computation_leaves_out_what_is_1_but_not_all_of_it():
+    N, C = Factor("N", 1), Factor("C", 64)
+    assert computed([[N, C]], 64) == "C: `64`"
+    assert computed([[N, N]], 1) == "N: `1`"
+    assert computed([[N, C], [C]], 128) == f"N {TIMES} C + C: `1 {TIMES} 64 + 64 = 128`"
+    assert computed([[Factor("r", 0.1), C]], 6) == f"r {TIMES} C: `round(0.1 {TIMES} 64) = 6`"
 
 
 def test_a_wrong_name_is_one_message(hwmodel, tmp_path):
@@ -477,7 +534,7 @@ def test_the_screen_a_pipe_and_a_file_have_the_same(hwmodel, tmp_path, monkeypat
     assert "## " not in shown
 
 
-def test_the_layer_of_a_teacher_or_of_nothing_is_refused():
+def test_the_layer_of_nothing_is_refused():
     found = report("vgg-small", "ascend", "bold", "paper")
     with pytest.raises(HwmodelError, match="no layer"):
         explanation(found, "")

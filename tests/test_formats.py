@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from hwmodel import evaluate
 from hwmodel.rerun.tables import Table
-from hwmodel.specs.provenance import Command, Input, Provenance
+from hwmodel.specs.provenance import Input, Provenance
 from hwmodel.views.formats import ENDINGS, WRITERS, Result
 from hwmodel.views.latex import environment
 from hwmodel.views.paper import Column, Heading, Paper
@@ -189,7 +189,7 @@ def test_excel_has_the_rows_of_the_csv_and_a_sheet_about_them(made):
 def result(*cells, header=("layer", "accesses", "energy")):
     """A made-up result of one row."""
     paper = Paper("A caption.", "tab:x", ("layer",), (), [])
-    provenance = Provenance(Command("report", "net", ()), (Input("network", "net", "0" * 64),))
+    provenance = Provenance("hwmodel report net", (Input("network", "net", "0" * 64),))
     return Result(Table(header, [cells]), paper, {}, provenance)
 
 

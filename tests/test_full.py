@@ -4,9 +4,11 @@ import pytest
 
 from hwmodel import ShapeError, evaluate
 from hwmodel.graph.network import Network
-from hwmodel.model.evaluate import refuse_unknown
+from hwmodel.model.not_counted import refuse_unknown
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
+from hwmodel.vary.paths import replaced_all
+from tests.rows import merged, row_table
 
 FULL = load(Accounting, "full")
 DRAM = 50 / 8  # pJ per bit on the Ascend
@@ -34,11 +36,11 @@ def network(**changes):
 
 
 def rows(method, network_=None, mode="training", **changes):
-    accounting = FULL.model_copy(update=changes)
+    accounting = replaced_all(FULL, {f"extras.{name}": value for name, value in changes.items()})
     report = evaluate(
         network_ or network(), "ascend", method, accounting=accounting, batch=N, mode=mode
     )
-    return report.table
+    return row_table(report)
 
 
 def at(table, layer, level="L3", **where):
@@ -217,9 +219,9 @@ def test_switches_take_their_rows_away_and_nothing_else():
 
 def test_everything_is_counted_once_and_every_tiling_is_proved():
     report = evaluate("vgg-small", "v100", "bold-bn", accounting="full")
-    assert report.energy == pytest.approx(report.table.energy.sum(), rel=1e-12)
+    assert report.energy == pytest.approx(row_table(report).energy.sum(), rel=1e-12)
     assert all(tiling.certificate.proved for _, tiling in report.tilings)
-    assert (report.table.accesses >= 0).all() and (report.table.energy >= 0).all()
+    assert (row_table(report).accesses >= 0).all() and (row_table(report).energy >= 0).all()
 
 
 def test_full_counts_the_update_that_paper_leaves_out():
@@ -242,8 +244,8 @@ def test_an_operator_without_a_model_is_listed_with_its_share_and_strict_refuses
     elements = 10
     whole = 6 * MAP + 2 * 10
     assert left[0] == (
-        f"FFT: 1 layer, {elements} output elements an image "
-        f"({100 * elements / whole:.1f} % of the network's)"
+        "FFT, an operator without a model: 1 layer, no parameters, unknown multiply-accumulates, "
+        f"{elements} output elements ({100 * elements / whole:.1f} % of all) an image"
     )
     with pytest.raises(ShapeError, match="layer odd is the operator 'FFT', which has no model"):
         refuse_unknown(found)
@@ -255,9 +257,29 @@ def test_a_teacher_adds_its_forward_pass_where_it_is_asked_for():
         network(),
         "ascend",
         "reactnet",
-        accounting=FULL.model_copy(update={"teacher": True}),
+        accounting=replaced_all(FULL, {"extras.teacher": True}),
         batch=N,
     )
     teacher = evaluate("resnet34", "ascend", "fp", accounting="full", batch=N, mode="inference")
     assert taught.energy == pytest.approx(alone.energy + teacher.energy, rel=1e-12)
-    assert {row.layer.split(".")[0] for row in taught.rows[len(alone.rows) :]} == {"resnet34"}
+    assert {row.layer.split(":")[0] for row in merged(taught)[len(merged(alone)) :]} == {"resnet34"}
+
+
+def test_a_max_pool_keeps_the_index_of_the_largest_and_not_what_it_was():
+    """Of 2 x 2 elements an index has 2 bit: 4 x 4 x 4 of them an image, written, then read."""
+    pool = {"name": "pool", "kind": "max-pool", "kernel": 2}
+    layers = [{"name": "conv", "kind": "conv", "channels": 4, "kernel": 3, "padding": 1}, pool]
+    values = {"version": 1, "name": "net", "title": "t", "input": [3, 8, 8], "layers": layers}
+    layers.append({"name": "last", "kind": "linear", "features": 2})
+    pooled = validate(Network, values, "net")
+
+    def index(mode="training", net=pooled):
+        report = evaluate(net, "ascend", "fp", accounting=FULL, batch=N, mode=mode)
+        kept = [e for e in report.ledger.entries if (e.layer, e.tensor) == ("pool", "index")]
+        return {(e.pass_, e.direction, e.count) for e in kept if e.memory == "L3"}
+
+    bits = 2 * N * 4 * 4 * 4
+    assert index() == {("forward", "write", bits), ("backward_input", "read", bits)}
+    assert index("inference") == set()
+    unlearned = validate(Network, values | {"layers": layers[1:]}, "net")
+    assert index(net=unlearned) == set()  # no signal comes back to the image

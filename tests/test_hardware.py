@@ -117,7 +117,7 @@ def test_a_capacity_is_read_in_bits(tmp_path):
         ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",
          ":9: levels.RF.capacity is not a field; known: level, name, split; "
          "line 9: levels.RF.access_energy is not a field; known: level, name, split; "
-         "line 9: levels.RF.source is not a field; known: level, name, split; "
+         "line 9: levels.RF.source is not a field; did you mean 'sources'?; "
          "line 9: levels.RF.split a list of 0: must have at least 2"),
         # capacities
         ("64 KiB", "0", ":8: levels.SRAM.capacity: 0 has no unit; write a size as in '64 KiB', or "

@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
+from math import prod
 
 import pytest
 
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, ShapeError
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import evaluate
 
@@ -14,6 +15,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 from hwmodel.importers.torch import from_torch  # noqa: E402
+from tests.rows import merged  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -100,7 +102,7 @@ def test_resnet18_takes_the_zoo_s_energy_layer_by_layer(tmp_path, accounting):
     def energies(network):
         report = evaluate(network, "ascend", "fp", accounting=accounting)
         order = {}
-        for row in report.rows:
+        for row in merged(report):
             order[row.layer] = order.get(row.layer, 0.0) + row.energy
         return list(order.values())
 
@@ -254,10 +256,12 @@ def test_a_mean_over_tokens_is_a_pool():
             return self.out(self.fc(x).mean(1, **self.options))
 
     for options in ({}, {"keepdim": True}):
-        _, pool, out = nodes(Mean(**options), torch.zeros(2, 5, 8))
+        network = from_torch(Mean(**options), torch.zeros(2, 5, 8))
+        _, pool, out = network.nodes()
         assert (pool.layer.kind, pool.output_shape) == ("global-average-pool", (16, 1, 1))
-        cost = pool.layer.cost(pool.input_shapes)
-        assert (cost.adds, cost.macs, out.macs) == (4, 1, 64)
+        rows = merged(evaluate(network, "ascend", "fp", accounting="full", mode="inference"))
+        made = {r.tensor: r.operations for r in rows if r.layer == pool.layer.name and r.operations}
+        assert (made, out.macs) == ({"add": 4 * 16, "mac": 16}, 64)
 
 
 def test_what_torch_says_of_a_failed_export_is_the_message_alone(tmp_path):
@@ -286,3 +290,282 @@ def test_a_module_that_cannot_be_exported_ends_in_one_message():
 
     with pytest.raises(HwmodelError, match=r"Depends: torch\.export cannot follow it"):
         from_torch(Depends(), torch.zeros(1, 3))
+
+
+# The second sheet of cases; counts of products are PyTorch's own or made by hand
+
+
+def counted(module, *inputs):
+    """Multiply-accumulates of products in one forward pass, by PyTorch's own counter."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        module(*inputs)
+    return counter.get_total_flops() // 2
+
+
+def macs_of(found):
+    return sum(n.macs for n in found)
+
+
+def encoder(*, first):
+    layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=not first)
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+
+@pytest.mark.parametrize("shape", [(50, 1, 64), (50, 4, 64), (48, 4, 64), (4, 4, 64), (50, 64)])
+def test_C3_sequences_first_are_taken_as_such(shape):
+    """Two layers: 4 D^2 + 2 D F for each token, 2 L D for each pair: 3,916,800 for 50 tokens."""
+    L = shape[0]
+    by_hand = 2 * (L * (4 * 64**2 + 2 * 64 * 128) + 2 * L * L * 64)
+    assert by_hand == {50: 3_916_800, 48: 3_735_552, 4: 266_240}[L]
+    assert macs_of(nodes(encoder(first=True), torch.zeros(shape))) == by_hand
+
+
+@pytest.mark.parametrize("shape", [(1, 50, 64), (3, 50, 64), (50, 50, 64)])
+def test_C3_sequences_after_the_batch_are_as_before(shape):
+    assert macs_of(nodes(encoder(first=False), torch.zeros(shape))) == 3_916_800
+
+
+class Tagged(nn.Module):
+    """Token numbers, sequence first; a table of positions makes the length the module's own."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(9, 64)
+        self.places = nn.Parameter(torch.zeros(50, 1, 64))
+        self.encoder = encoder(first=True)
+
+    def forward(self, numbers):
+        return self.encoder(self.words(numbers) + self.places)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_C3_a_module_of_one_length_too(batch):
+    found = nodes(Tagged(), torch.zeros(50, batch, dtype=torch.long))
+    assert macs_of(found) == 3_916_800
+
+
+def test_C3_what_has_no_batch_anywhere_is_refused():
+    class Compared(nn.Module):
+        def forward(self, x):
+            flat = x.flatten(1)
+            return torch.softmax(flat @ flat.T, -1)
+
+    with pytest.raises(ShapeError, match="so that it is no batch"):
+        from_torch(Compared(), torch.zeros(4, 2, 6))
+
+
+class Adapted(nn.Module):
+    """A frozen layer and a small one beside it that learns."""
+
+    def __init__(self):
+        super().__init__()
+        self.base = nn.Linear(1024, 1024, bias=False).requires_grad_(False)
+        self.down = nn.Linear(1024, 8, bias=False)
+        self.up = nn.Linear(8, 1024, bias=False)
+
+    def forward(self, x):
+        return torch.relu(self.base(x) + self.up(self.down(x)))
+
+
+def products_of(network):
+    """Multiply-accumulates of all products of a training iteration."""
+    from hwmodel.model.evaluate import all_tasks
+    from hwmodel.model.workload import Job
+    from hwmodel.specs.accounting import Accounting
+    from hwmodel.specs.files import load
+    from hwmodel.specs.method import Method
+    from hwmodel.work.work import Multiply
+
+    job = Job(load(Method, "fp16"), load(Accounting, "full"), 1, "training")
+    tasks = [task.work for task in all_tasks(network, job)]
+    return sum(prod(w.nest.extent) * w.nest.groups for w in tasks if isinstance(w, Multiply))
+
+
+def test_C4_what_does_not_learn_is_not_charged_as_if_it_did():
+    """Autograd multiplies as often as the products here, forward and back."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    module = nn.Sequential(*(Adapted() for _ in range(4)))
+    found = from_torch(module, torch.zeros(1, 128, 1024))
+    with FlopCounterMode(display=False) as counter:
+        module(torch.zeros(1, 128, 1024)).sum().backward()
+    assert counter.get_total_flops() // 2 == 963_641_344 == products_of(found)
+    layers = found.nodes()
+    assert sum(n.weights for n in layers) == 4_259_840
+    assert sum(n.learned_weights for n in layers) == 65_536
+    report = evaluate(found, "tpuv4i", "fp16", accounting="full")
+    assert report.energy == pytest.approx(1.682e9, rel=1e-3)
+
+
+@pytest.mark.parametrize("frozen", ["weights", "biases", "all", "none", "no_grad"])
+def test_C4_weights_and_biases_are_frozen_apart(frozen):
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Linear(6, 6), nn.Linear(6, 6)
+            self.two.weight.requires_grad_(frozen not in ("weights", "all"))
+            self.two.bias.requires_grad_(frozen not in ("biases", "all"))
+
+        def forward(self, x):
+            with torch.set_grad_enabled(frozen != "no_grad"):
+                return self.two(self.one(x))
+
+    learned = {n.layer.name: n.layer.learned for n in nodes(Two(), torch.zeros(1, 6))}
+    wanted = {"weights": "biases", "biases": True, "all": False, "none": True, "no_grad": False}
+    assert learned["two"] == wanted[frozen]
+    assert learned["one"] == (frozen != "no_grad")
+
+
+def test_C4_the_norms_of_a_frozen_backbone_are_constants():
+    backbone = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.PReLU(4), nn.LayerNorm(5))
+    backbone.requires_grad_(False)
+    found = nodes(nn.Sequential(backbone, nn.Flatten(), nn.Linear(100, 2)), torch.zeros(1, 3, 5, 5))
+    assert [n.layer.learned for n in found if n.weights or n.other_parameters] == [
+        False, False, False, False, True,
+    ]  # fmt: skip
+    assert sum(n.weights + n.other_parameters for n in found) == 16 + 8 + 4 + 10 + 202
+    assert not any(n.learns for n in found[:-1])
+
+
+def test_C4_frozen_tables_and_factors_are_still_parameters():
+    class Frozen(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.place = nn.Parameter(torch.zeros(1, 7, 6), requires_grad=False)
+            self.norm = nn.RMSNorm(6).requires_grad_(False)
+            self.head = nn.Linear(6, 2)
+
+        def forward(self, x):
+            return self.head(self.norm(x + self.place))
+
+    found = nodes(Frozen(), torch.zeros(1, 7, 6))
+    assert sum(n.weights + n.other_parameters for n in found) == 42 + 6 + 14
+    assert sum(n.learned_weights + n.learned_parameters for n in found) == 14
+
+
+def test_C5_a_learned_layer_on_a_constant_map_stays_a_layer():
+    class Encoded(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("waves", torch.zeros(1, 64, 32, 32))
+            self.encode, self.mix = nn.Conv2d(64, 48, 1), nn.Conv2d(48, 48, 1)
+
+        def forward(self, x):
+            return self.mix(x + self.encode(self.waves))
+
+    module = Encoded()
+    for batch in (1, 2):
+        found = nodes(module, torch.zeros(batch, 48, 32, 32))
+        own = sum(n.weights + n.other_parameters for n in found)
+        assert own == sum(p.numel() for p in module.parameters()) == 5_472
+        assert macs_of(found) == counted(module, torch.zeros(1, 48, 32, 32)) == 5_505_024
+
+
+class Windows(nn.Module):
+    """Attention in shifted windows, whose mask is written view by view (Swin)."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(16, 48)
+
+    def forward(self, x):
+        B, H, W, C = x.shape
+        side, shift = 4, 2
+        zones, zone = x.new_zeros((1, H, W, 1)), 0
+        cuts = (slice(0, -side), slice(-side, -shift), slice(-shift, None))
+        for rows in cuts:
+            for columns in cuts:
+                zones[:, rows, columns, :] = zone
+                zone += 1
+        zones = self.cut(zones, side).squeeze(-1)
+        mask = zones.unsqueeze(1) - zones.unsqueeze(2)
+        mask = mask.masked_fill(mask != 0, -100.0).masked_fill(mask == 0, 0.0)
+        cut = self.cut(x, side)
+        q, k, v = self.qkv(cut).reshape(-1, side * side, 3, 2, C // 2).permute(2, 0, 3, 1, 4)
+        scores = q @ k.transpose(-2, -1)
+        scores = scores.view(B, -1, 2, side**2, side**2) + mask.unsqueeze(1).unsqueeze(0)
+        weights = scores.view(-1, 2, side**2, side**2).softmax(-1)
+        return (weights @ v).transpose(1, 2).reshape(-1, side**2, C)
+
+    @staticmethod
+    def cut(x, side):
+        B, H, W, C = x.shape
+        x = x.view(B, H // side, side, W // side, side, C).permute(0, 1, 3, 2, 4, 5)
+        return x.reshape(-1, side * side, C)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 4])
+def test_C14_masks_made_of_views_of_constants(batch):
+    found = nodes(Windows(), torch.zeros(batch, 8, 8, 16))
+    assert macs_of(found) == counted(Windows(), torch.zeros(1, 8, 8, 16))
+    assert "uncounted" not in {n.layer.kind for n in found}
+    (mask,) = [n for n in found if n.layer.kind == "source"]
+    assert (prod(mask.output_shape), mask.other_parameters) == (4 * 16 * 16, 0)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_C14_autocast_inside_forward(batch):
+    class Cast(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Conv2d(3, 4, 3, bias=False), nn.Conv2d(4, 4, 1)
+
+        def forward(self, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                y = self.one(x)
+                y = y + self.two(y)
+                with torch.no_grad():
+                    z = self.two(y)
+            return y * z
+
+    found = nodes(Cast(), torch.zeros(batch, 3, 6, 6))
+    assert [n.layer.kind for n in found] == ["conv", "conv", "add", "conv", "multiply"]
+    assert macs_of(found) == 16 * (108 + 16 + 16)
+    assert not found[0].other_parameters  # what is added is no bias of the first
+
+
+class Video(nn.Module):
+    """Frames are folded into the batch before a convolution."""
+
+    def __init__(self, time):
+        super().__init__()
+        self.time, self.norm = time, nn.BatchNorm2d(8)
+        self.one, self.two = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, 2, groups=2)
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, x):
+        if self.time == 0:
+            x = x.transpose(0, 1)
+        B, T = x.shape[:2]
+        y = F.max_pool2d(torch.relu(self.norm(self.one(x.flatten(0, 1)))), 2)
+        y = F.adaptive_avg_pool2d(self.two(y), 1).flatten(1)
+        return self.head(y).view(B, T, -1).mean(1)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 6])
+@pytest.mark.parametrize("time", [0, 1])
+def test_C14_a_batch_folded_with_time_before_a_convolution(time, batch):
+    shape = (6, batch, 3, 16, 16) if time == 0 else (batch, 6, 3, 16, 16)
+    module = Video(time)
+    found = nodes(module, torch.zeros(shape))
+    one = (6, 1, 3, 16, 16) if time == 0 else (1, 6, 3, 16, 16)
+    assert macs_of(found) == counted(module, torch.zeros(one))
+    own = sum(n.weights + n.other_parameters for n in found)
+    assert own == sum(p.numel() for p in module.parameters())
+    assert "uncounted" not in {n.layer.kind for n in found}
+
+
+def test_B14_what_does_nothing_is_a_view():
+    class Nothing(nn.Module):
+        def forward(self, x):
+            y = x.reshape_as(torch.zeros_like(x)).expand_as(x).expand(-1, -1, 5)
+            torch._assert(y.shape[1] == 4, "four")
+            torch.ops.aten._assert_tensor_metadata(y, dtype=torch.float32)
+            z = y[:, :1].expand(-1, 4, -1).reshape(y.shape) + y.view_as(x)
+            return torch.relu(z * torch.ones_like(z))
+
+    kinds = [n.layer.kind for n in nodes(Nothing(), torch.zeros(2, 4, 5))]
+    assert not {"uncounted", "embedding"} & set(kinds)
+    assert "expand" in kinds

@@ -6,6 +6,7 @@ from hwmodel import evaluate
 from hwmodel.model.compare import compare, reached
 from hwmodel.model.measured import measures
 from hwmodel.specs.trace import Trace, write_trace
+from tests.rows import merged
 
 BITS = {"conv2": (9, 7, 11), "fc4": (8, 6, 5)}  # sums, signals, optimizer's memory
 
@@ -70,7 +71,7 @@ def test_only_what_was_measured_differs():
         one, other = (
             {
                 r.tensor: r
-                for r in reversed(report.rows)  # the weights stand before the biases
+                for r in reversed(merged(report))  # the weights stand before the biases
                 if (r.layer, r.phase, r.level) == (layer, "update", "L3")
             }
             for report in (plain, traced)
@@ -82,7 +83,7 @@ def test_only_what_was_measured_differs():
         assert one["F"].accesses == weights + round(0.01 * weights)
         assert other["F"].accesses == weights + round(0.25 * weights)
     forward = [
-        [r for r in report.rows if r.phase == "forward" and r.tensor != "kept sum"]
+        [r for r in merged(report) if r.phase == "forward" and r.tensor != "kept sum"]
         for report in (plain, traced)
     ]
     assert forward[0] == forward[1]
@@ -91,7 +92,7 @@ def test_only_what_was_measured_differs():
 def test_a_method_without_boolean_training_takes_nothing_of_a_trace():
     plain = evaluate("conv-small", "ascend", "binarynet", accounting="full")
     traced = evaluate("conv-small", "ascend", "binarynet", accounting="full", trace=trace())
-    assert plain.rows == traced.rows
+    assert merged(plain) == merged(traced)
 
 
 @pytest.mark.parametrize("network", ["conv-small", "vgg-small"])

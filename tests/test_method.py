@@ -1,16 +1,17 @@
 """Methods: which rule holds for which layer, and what a method's file may not say."""
 
 import pytest
+from hwmodel.model.energy import Product
 
 from hwmodel import NameUnknown, SpecError, evaluate
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
-from hwmodel.model.energy import Product
 from hwmodel.model.workload import Job, works
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method
 from hwmodel.views.catalogue import checked
+from tests.rows import merged
 from tests.specs import ACCOUNTING, METHOD, NETWORK, written
 
 PAPER = load(Accounting, "paper")
@@ -118,7 +119,7 @@ def test_extra_work_is_done_where_it_is_said(tmp_path):
         "what: scaling, where: {kind: [linear]}",
     )
     report = evaluate(network, "ascend", written(tmp_path, METHOD, somewhere))
-    extra = [r for r in report.rows if r.component == "elementwise"]
+    extra = [r for r in merged(report) if r.component == "elementwise"]
     assert [(r.layer, r.tensor, r.accesses, r.bits) for r in extra] == [("fc1", "scaling", 10, 320)]
 
 
@@ -180,42 +181,6 @@ def test_a_method_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, 
     with pytest.raises(SpecError) as caught:
         load(Method, path)
     assert str(caught.value) == f"{path}{sentence}"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "sentence"),
-    [
-        ("counting: paper", "counting: exakt", "counting 'exakt': must be "),
-        ("baseline: fp\n", "", "baseline is missing"),
-        ("precision_bits: 32", "precision_bits: 0", "full_precision_bits 0: must be at least 1"),
-        ("_macs: 0.001", "_macs: -1", "logic_price_macs -1: must be at least 0"),
-        ("_macs: 0.001", "_macs: .nan", "logic_price_macs nan: must be finite"),
-        ("_macs: 0.001", "_macs: '1e-3'", "logic_price_macs '1e-3': must be a number"),
-        ("_macs: 0.001", "_macs: no", "logic_price_macs 'no': must be a number"),
-        ("gradient: false", "gradient: no",
-         "first_layer_input_gradient 'no': must be true or false"),
-        ("gradient: false", "gradient: 0", "first_layer_input_gradient 0: must be true or false"),
-        ("_macs: 0.001", "_macs: 1e-3", None),
-    ],
-)  # fmt: skip
-def test_an_accounting_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, sentence):
-    path = written(tmp_path, ACCOUNTING, (old, new))
-    if sentence is None:
-        assert load(Accounting, path).logic_price_macs == 0.001
-        return
-    with pytest.raises(SpecError) as caught:
-        load(Accounting, path)
-    where, problem = str(caught.value).split(": ", 1)
-    line = 2 if "missing" in sentence else path.read_text().split(new)[0].count("\n") + 1
-    assert where == f"{path}:{line}"
-    assert problem.startswith(sentence)
-
-
-def test_an_accounting_s_baseline_is_checked_with_it(tmp_path):
-    path = written(tmp_path, ACCOUNTING, ("baseline: fp", "baseline: bolt"))
-    with pytest.raises(NameUnknown) as caught:
-        checked("accounting", str(path))
-    assert str(caught.value) == "no method is called 'bolt': did you mean 'bold'?"
 
 
 @pytest.mark.parametrize(

@@ -45,23 +45,33 @@ def test_leaves_of_a_chip_are_the_constants_of_its_file():
 
 
 def test_leaves_of_an_accounting_are_all_its_fields_but_names_and_texts():
-    apart = {"version", "name", "title", "sources", "baseline", "relative_prices"}
-    apart |= {"not_counted", "not_counted_in_training"}
-    prices = {f"relative_prices.{p.operation}.{p.bits}" for p in FULL.relative_prices}
-    assert set(values(FULL)) == set(Accounting.model_fields) - apart | prices
+    groups = {"counting", "widths", "prices", "extras"}
+    words = {"version", "name", "title", "sources", "based_on", "baseline"}
+    words |= {"not_counted", "not_counted_in_training"}
+    assert set(Accounting.model_fields) == groups | words
+    fields = {f"{g}.{f}" for g in groups for f in type(getattr(FULL, g)).model_fields}
+    relative = "prices.relative_prices"
+    listed = {f"{relative}.{p.operation}.{p.bits}" for p in FULL.prices.relative_prices}
+    assert set(values(FULL)) == fields - {relative} | listed
     by_path = {leaf.path: leaf for leaf in leaves(FULL)}
-    assert by_path["search"].choices == ("level-by-level", "optimal")
-    assert by_path["teacher"].choices == (False, True)
-    assert (by_path["boolean_sum_bits"].choices, by_path["boolean_sum_bits"].number) == (
+    assert by_path["counting.search"].choices == ("level-by-level", "optimal")
+    assert by_path["extras.teacher"].choices == (False, True)
+    assert (
+        by_path["widths.boolean_sum_bits"].choices,
+        by_path["widths.boolean_sum_bits"].number,
+    ) == (
         ("fan-in",),
         True,
     )
-    assert (by_path["logic_price_macs"].choices, by_path["logic_price_macs"].unit) == (
+    assert (
+        by_path["prices.logic_price_macs"].choices,
+        by_path["prices.logic_price_macs"].unit,
+    ) == (
         (None,),
         "MAC",
     )
-    assert by_path["border_bits"].whole
-    assert not by_path["flip_rate"].whole
+    assert by_path["widths.border_bits"].whole
+    assert not by_path["extras.flip_rate"].whole
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: f"{spec.KIND}-{spec.name}")
@@ -95,9 +105,9 @@ def test_every_leaf_put_back_where_it_was_leaves_the_spec_as_it_was(spec):
         ),
         (V100, "levels.L2.access_energy", "3.2 MAC/32bit", "levels.L2"),
         (V100, "levels.L2.efficiency", "1 GB/s/mW", None),  # pJ on a chip in MAC
-        (PAPER, "flip_rate", 0.5, {"flip_rate": 0.5}),
-        (PAPER, "relative_prices.mac.16", 0.25, {"relative_prices.mac.16": 0.25}),
-        (PAPER, "boolean_sum_bits", "fan-in", {"boolean_sum_bits": "fan-in"}),
+        (PAPER, "extras.flip_rate", 0.5, {"extras.flip_rate": 0.5}),
+        (PAPER, "prices.relative_prices.mac.16", 0.25, {"prices.relative_prices.mac.16": 0.25}),
+        (PAPER, "widths.boolean_sum_bits", "fan-in", {"widths.boolean_sum_bits": "fan-in"}),
         (BOLD, "layers.3.weights", 2, {"layers.3.weights": 2}),
         (BOLD, "layers.3.arithmetic.forward", "mac", {"layers.3.arithmetic.forward": "mac"}),
         (BOLD, "tensors.4.signal", 8, {"tensors.4.signal": 8}),
@@ -130,10 +140,12 @@ def test_reading_dearer_than_writing():
 
 
 def test_several_values_are_checked_together_and_not_one_by_one():
-    together = {"search": "optimal", "counting": "exact"}
-    assert replaced_all(PAPER, together).search == "optimal"
-    with pytest.raises(SpecError, match="accounting paper: search: optimal needs counting exact"):
-        replaced(PAPER, "search", "optimal")
+    together = {"counting.search": "optimal", "counting.counting": "exact"}
+    assert replaced_all(PAPER, together).counting.search == "optimal"
+    with pytest.raises(
+        SpecError, match=r"accounting paper: counting\.search: optimal needs counting exact"
+    ):
+        replaced(PAPER, "counting.search", "optimal")
 
 
 @pytest.mark.parametrize(
@@ -152,10 +164,15 @@ def test_several_values_are_checked_together_and_not_one_by_one():
         (ASCEND, "levels.L2.read_energy", -1.0, "hardware ascend, levels.L2: read_energy: -1.0: an energy must be finite and at least 0"),
         (ASCEND, "levels.L2.read_energy", float("nan"), "must be finite"),
         (ASCEND, "levels.L2.read_energy", "3 MAC/bit", "hardware ascend: levels.L2: is in MAC, but energy_unit is pJ"),
-        (PAPER, "flip_rate", 2, "accounting paper: flip_rate 2: must be at most 1"),
-        (PAPER, "flp_rate", 2, "did you mean 'flip_rate'?"),
-        (PAPER, "border_bits", 1.5, "border_bits 1.5: must be a whole number"),
-        (PAPER, "search", "best", "search 'best': must be 'level-by-level' or 'optimal'"),
+        (PAPER, "extras.flip_rate", 2, "accounting paper, extras: flip_rate 2: must be at most 1"),
+        (PAPER, "extras.flp_rate", 2, "did you mean 'flip_rate'?"),
+        (PAPER, "flip_rate", 1, "accounting paper: 'flip_rate' is no path to a value: did you mean 'extras.flip_rate'?"),
+        (PAPER, "flp_rate", 2, "did you mean 'extras.flip_rate'?"),
+        (PAPER, "relative_prices.mac.16", 2, "did you mean 'prices.relative_prices.mac.16'?"),
+        (PAPER, "counting", "exact", "'counting' is no single value: it has search, stationary,"),
+        (PAPER, "xyz", 2, "is no path to a value: known: based_on, baseline, counting,"),
+        (PAPER, "widths.border_bits", 1.5, "border_bits 1.5: must be a whole number"),
+        (PAPER, "counting.search", "best", "search 'best': must be 'level-by-level' or 'optimal'"),
         (BOLD, "layers.9.weights", 1, "known: 1, 2, 3"),
         (BOLD, "layers.3.arithmetic.forwrd", "mac", "must be 'forward', 'backward_input' or"),
     ],
@@ -186,7 +203,7 @@ def test_a_point_of_a_sweep_is_what_the_changed_inputs_evaluate_to():
             "network.image": 64,
             "hardware.levels.L1.capacity": "512 KiB",
             "method.layers.3.weights": 2,
-            "accounting.preactivation_bits": 16,
+            "accounting.widths.preactivation_bits": 16,
             "batch": 4,
         },
     )
@@ -194,7 +211,7 @@ def test_a_point_of_a_sweep_is_what_the_changed_inputs_evaluate_to():
     assert [layer.name for layer in point.network.layers if layer.kind == "linear"] == ["fc1"]
     assert point.hardware.levels[2].capacity_bits == 2**22
     assert point.method.layers[2].weights == 2
-    assert (point.accounting.preactivation_bits, point.batch) == (16, 4)
+    assert (point.accounting.widths.preactivation_bits, point.batch) == (16, 4)
     report = evaluate(
         point.network, point.hardware, point.method, accounting=point.accounting, batch=point.batch
     )

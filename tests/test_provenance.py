@@ -5,17 +5,31 @@ import hashlib
 import io
 import re
 import shlex
+from pathlib import Path
+from typing import get_args, get_origin
 
 import pytest
 
 import hwmodel as package
 from hwmodel.errors import DataError
-from hwmodel.rerun.question import OPTIONS, question, reproduction
+from hwmodel.graph.zoo import zoo
+from hwmodel.rerun.asked import (
+    CompareAsked,
+    ExplainAsked,
+    ReportAsked,
+    ReproduceAsked,
+    SensitivityAsked,
+    SweepAsked,
+    checked,
+    command_line,
+    read_command,
+)
+from hwmodel.rerun.question import question, reproduction
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.specs.provenance import COLUMNS, Command, Provenance, digest, read_command, written
+from hwmodel.specs.provenance import COLUMNS, Provenance, digest
 from hwmodel.specs.training import Training
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
 from tests.specs import written as file_of
@@ -86,39 +100,36 @@ def test_the_command_gives_the_same_bytes_again_wherever_it_is_written(hwmodel):
     ("asked", "stated"),
     [
         (
-            {"--hardware": "ascend", "--method": "bold", "--accounting": "paper"},
-            "report mlp-mnist --hardware ascend --method bold --accounting paper --batch 1",
+            {"hardware": "ascend", "method": "bold"},
+            "report mlp-mnist --hardware ascend --method bold --accounting paper --batch 1 "
+            "--mode training",
         ),
         (
-            {"--training": "cifar10-300", "--method": "bold", "--hardware": "v100",
-             "--accounting": "full", "--batch": None},
+            {"training": "cifar10-300", "method": "bold", "hardware": "v100",
+             "accounting": "full", "mode": "inference"},
             "report mlp-mnist --hardware v100 --method bold --accounting full --batch 128 "
-            "--training cifar10-300",
+            "--mode inference --training cifar10-300",
         ),
     ],
 )  # fmt: skip
 def test_defaults_are_written_out_in_one_order(asked, stated):
-    from hwmodel.graph.network import zoo
-
     network = next(name for name in zoo() if name.startswith("mlp"))
-    found = question(written("report", network, asked))
+    found = question(ReportAsked(network=network, **asked))
     words = stated.replace("mlp-mnist", network)
-    if "--training" in asked:
+    if "training" in asked:
         words = words.replace("--batch 128", f"--batch {load(Training, 'cifar10-300').batch}")
-    assert str(found.command) == f"hwmodel {words}"
+    assert found.provenance().command == f"hwmodel {words}"
 
 
 def test_the_inputs_are_everything_that_numbers_depend_on():
-    options = {"--hardware": "ascend", "--method": "bold", "--accounting": "paper"}
-    found = question(written("report", "vgg-small", options)).inputs()
+    one = {"network": "vgg-small", "hardware": "ascend", "accounting": "paper"}
+    found = question(ReportAsked(**one, method="bold")).inputs()
     assert list(map(str, found)) == [
         "network vgg-small", "hardware ascend", "method bold", "method fp", "accounting paper"
     ]  # fmt: skip
-    several = written(
-        "compare",
-        "vgg-small",
-        {"--hardware": "ascend", "--methods": "binarynet", "--baseline": "int8",
-         "--accounting": "paper,full", "--training": "cifar10-300"},
+    several = CompareAsked(
+        network="vgg-small", hardware="ascend", methods="binarynet", baseline="int8",
+        accounting="paper,full", training="cifar10-300",
     )  # fmt: skip
     names = list(map(str, question(several).inputs()))
     assert {"method int8", "accounting full", "training cifar10-300"} <= set(names)
@@ -131,18 +142,17 @@ def test_a_teacher_is_an_input():
         for name in ("binarybert", "bibert", "bit", "real2binary")
         if load(Method, name).teacher
     )
-    options = {"--hardware": "ascend", "--method": taught, "--accounting": "paper"}
-    names = [str(given) for given in question(written("report", "vgg-small", options)).inputs()]
+    asked = ReportAsked(network="vgg-small", hardware="ascend", method=taught)
+    names = [str(given) for given in question(asked).inputs()]
     teacher = load(Method, taught).teacher
     assert f"network {teacher.network}" in names
     assert f"method {teacher.method}" in names
 
 
 def test_a_reproduction_names_its_tables_as_inputs():
-    asked = written("reproduce", "cifar10_vgg_small", {"--accounting": "paper"})
-    found = reproduction(asked)
+    found = reproduction(ReproduceAsked(table="cifar10_vgg_small", accounting="paper"))
     assert list(map(str, found.inputs())) == ["table cifar10_vgg_small", "accounting paper"]
-    assert str(found.command) == (
+    assert found.provenance().command == (
         "hwmodel reproduce cifar10_vgg_small --accounting paper --batch 1"
     )
 
@@ -214,12 +224,64 @@ def test_a_figure_of_an_older_table_has_nothing_to_say(hwmodel, tmp_path):
 # Commands read back
 
 
-def test_a_command_is_read_as_it_is_written():
-    options = {"--hardware": "my chip.yaml", "--input-shape": ["x=1,3,8,8", "y=1,2"], "--batch": 3}
-    command = written("report", "it's.onnx", options)
-    assert read_command(str(command), OPTIONS) == command
-    assert command.all("--input-shape") == ["x=1,3,8,8", "y=1,2"]
-    assert (command.one("--batch"), command.one("--mode")) == ("3", "")
+KINDS = (ReportAsked, CompareAsked, ReproduceAsked, SensitivityAsked, SweepAsked, ExplainAsked)
+# Of the type of each option, two texts for a command line, and a value that no default is.
+TEXTS = {
+    str: ("it's a file.yaml", "it's a file.yaml"),
+    int: ("7", 7),
+    float: ("0.125", 0.125),
+    Path: ("ranges of mine.yaml", Path("ranges of mine.yaml")),
+    tuple: ("a, b.yaml", ("a", "b.yaml")),
+}
+
+
+def told(kind):
+    """Every option of a command, each given: as texts, and as the values that they stand for."""
+    texts, values = {}, {}
+    for name, field in kind.model_fields.items():
+        of = field.annotation
+        plain = of if isinstance(of, type) else get_args(of)[0]
+        texts[name], values[name] = TEXTS[tuple if get_origin(of) is tuple else plain]
+    if "pass_" in texts:
+        texts["pass_"] = values["pass_"] = "update"
+    if "input_shape" in texts:
+        texts["input_shape"] = values["input_shape"] = ("x=1,3,8,8", "y=1,2")
+    return texts, values
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.NAME)
+def test_a_command_is_read_as_it_is_written(kind):
+    texts, values = told(kind)
+    asked = checked(kind, texts)
+    assert dict(asked) == values
+    assert read_command(command_line(asked), KINDS) == asked
+    for name in kind.model_fields:  # nothing is lost by the way, and nothing else changes
+        if not kind.model_fields[name].is_required():
+            without = checked(
+                kind, {n: text for n, text in texts.items() if n != name and n != "accuracy"}
+            )
+            assert read_command(command_line(without), KINDS) == without != asked
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("report net --hardware a --method b --accounting full --batch 3 --mode inference",
+         ReportAsked(network="net", hardware="a", method="b", accounting="full", batch=3, mode="inference")),
+        ("compare net --hardware a,b --methods fp,bold --accounting paper --batch 1 --mode training",
+         CompareAsked(network="net", hardware=("a", "b"), methods=("fp", "bold"), batch=1)),
+        ("reproduce --accounting paper,full --batch 1", ReproduceAsked(batch=1)),
+        ("sensitivity net --hardware a --methods fp,bold --accounting paper --batch 1 --mode training "
+         "--input-shape x=1,2 --samples 100 --seed 0 --ranges r.yaml",
+         SensitivityAsked(network="net", hardware=("a",), methods=("fp", "bold"), batch=1,
+                          input_shape=("x=1,2",), ranges=Path("r.yaml"))),
+        ("sweep sizes.yaml", SweepAsked(file=Path("sizes.yaml"))),
+    ],
+)  # fmt: skip
+def test_commands_of_tables_that_stand_somewhere_are_read(text, said):
+    """As version 0.1 wrote them: what one of them states must be what is read of it."""
+    assert read_command(f"hwmodel {text}", KINDS) == said
+    assert command_line(said) == f"hwmodel {text}"
 
 
 @pytest.mark.parametrize(
@@ -234,6 +296,8 @@ def test_a_command_is_read_as_it_is_written():
         ("hwmodel report x --hardwar y",
          "command 'hwmodel report x --hardwar y': hwmodel report has no option --hardwar here; "
          "did you mean '--hardware'?"),
+        ("hwmodel report x --method y", "command 'hwmodel report x --method y': lacks --hardware"),
+        ("hwmodel report --method y", "command 'hwmodel report --method y': lacks network"),
         ("hwmodel report x --hardware", "command 'hwmodel report x --hardware': --hardware has no value"),
         ("hwmodel report x; rm y", "command 'hwmodel report x; rm y': hwmodel report has no option rm here; "),
         ("hwmodel report 'x", "command \"hwmodel report 'x\": cannot be read: No closing quotation"),
@@ -241,12 +305,12 @@ def test_a_command_is_read_as_it_is_written():
 )  # fmt: skip
 def test_what_is_no_command_of_ours_is_refused(text, problem):
     with pytest.raises(DataError) as refused:
-        read_command(text, OPTIONS)
+        read_command(text, KINDS)
     assert str(refused.value).startswith(problem)
 
 
 def test_the_line_at_the_end_of_what_is_on_screen():
-    made = Provenance(Command("report", "net", ()), (), version="9.9")
+    made = Provenance("hwmodel report net", (), version="9.9")
     assert str(made) == "hwmodel 9.9, inputs : hwmodel report net"
 
 

@@ -1,7 +1,5 @@
 """What Python code finds when it imports the package."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -9,11 +7,9 @@ import hwmodel
 from hwmodel import HwmodelError, NameUnknown, compare, evaluate
 from hwmodel.importers.load import load_network
 from hwmodel.model.compare import reproduce
-from hwmodel.model.evaluate import Tiler
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
-from hwmodel.vary.paths import replaced
 from hwmodel.vary.sensitivity import sensitivity
 from hwmodel.vary.sweep.plan import plan
 from hwmodel.vary.sweep.run import run
@@ -84,7 +80,6 @@ def test_an_argument_of_another_kind_is_one_sentence(function, argument, value, 
     ("asked", "rule"),
     [
         (lambda: evaluate(NET, "ascend", "bold", trace=5), "trace 5: must be a path or a Trace"),
-        (lambda: evaluate(NET, "ascend", "bold", tiler="x"), "tiler 'x': must be a Tiler"),
         (lambda: compared(NET, "ascend", "bold", traces="x"), "traces 'x': must be a list of"),
         (lambda: compared(NET, "ascend", "bold", traces=None), "traces None: must be a list of"),
         (lambda: compared(NET, "ascend", "bold", traces=["x"]), "traces 'x': must be a Trace"),
@@ -122,25 +117,6 @@ def test_whole_numbers_of_numpy_are_whole_numbers(batch):
     (line,) = compare(NET, "ascend", "bold", batch=batch)
     assert line.report == report and type(line.batch) is int
     assert moved(NET, "ascend", "bold", batch=batch) == moved(NET, "ascend", "bold", batch=4)
-
-
-def test_a_tiler_serves_its_own_chip_and_accounting_only():
-    """All prices are the tiler's: under the name of another chip they would be wrong."""
-    chip, paper = load(Hardware, "ascend"), load(Accounting, "paper")
-    dearer = replaced(chip, "levels.L1.read_energy", 1.0)
-    fewer = replaced(paper, "border_bits", 8)
-    for tiler, said in (
-        (Tiler(load(Hardware, "v100"), paper), "hardware v100, but ascend is asked for"),
-        (Tiler(chip, load(Accounting, "full")), "accounting full, but paper is asked for"),
-        (Tiler(dearer, paper), "hardware ascend, but another ascend is asked for"),
-        (Tiler(chip, fewer), "accounting paper, but another paper is asked for"),
-    ):
-        with pytest.raises(HwmodelError, match=f"^tiler: is for {said}$"):
-            evaluate(NET, "ascend", "bold", tiler=tiler)
-    plain = evaluate(NET, "ascend", "bold")
-    equal = Tiler(chip.model_copy(deep=True), paper)
-    assert evaluate(NET, "ascend", "bold", tiler=equal) == plain
-    assert evaluate(NET, Path("v100.yaml").stem, "bold").energy != plain.energy
 
 
 def test_a_path_with_a_zero_byte_is_one_message():

@@ -17,7 +17,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, read_yaml
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.specs.provenance import input_of, written
+from hwmodel.specs.provenance import input_of
 from hwmodel.vary.sweep.file import SweepFile
 from hwmodel.vary.sweep.parts import opened
 from hwmodel.vary.sweep.plan import plan
@@ -35,11 +35,11 @@ hardware: [ascend, v100]
 method: [fp, bold]
 accounting: [paper, full]
 axes:
-  - {accounting.boolean_signal_bits: [1, 8]}
+  - {accounting.widths.boolean_signal_bits: [1, 8]}
   - {hardware.levels.L1.capacity: [2 KiB, 8 bit, 1 MiB]}
   - {hardware.arithmetic.mac.32: {times: [0.1, 0.5, 0.7, 0.9, 1, 2, 3, 4]}}
 """
-COMMAND = written("sweep", "sizes.yaml", {})
+COMMAND = "hwmodel sweep sizes.yaml"
 PAPER = SWEEP.replace("[paper, full]", "paper")
 POINTS = 384
 
@@ -96,10 +96,10 @@ def test_killed_at_three_moments_and_resumed_it_is_as_if_unbroken(hwmodel, tmp_p
         "2",
     ]
     parts = tmp_path / "t.csv.parts"
-    for kind, number in (("tilings", 1), ("part", 3), ("part", 20)):
+    for number in (1, 3, 20):
         process = subprocess.Popen([*words, "--resume"], cwd=tmp_path, stderr=subprocess.DEVNULL)
         until = time.monotonic() + 60
-        while len(list(parts.glob(f"{kind}-*"))) < number and time.monotonic() < until:
+        while len(list(parts.glob("part-*"))) < number and time.monotonic() < until:
             assert process.poll() is None
             time.sleep(0.002)
         process.kill()
@@ -282,7 +282,7 @@ def test_every_row_says_where_it_comes_from(unbroken):
 def test_parts_of_another_sweep_are_refused(tmp_path):
     first = planned(tmp_path)
     with opened(tmp_path / "t.csv", first.digest, resume=False) as folder:
-        folder.store("part", 0, "0,\n")
+        folder.store(0, "0,\n")
     other = planned(tmp_path, SWEEP.replace("2 KiB, 8 bit", "3 KiB, 8 bit"))
     assert other.digest != first.digest
     with pytest.raises(HwmodelError, match="holds parts of another sweep"):
@@ -429,4 +429,4 @@ def test_two_runs_do_not_mix_their_parts(tmp_path):
         pass
     other.communicate("\n")
     with opened(out, "b", resume=False) as folder:
-        assert folder.missing("part", 2) == [0, 1]
+        assert folder.missing(2) == [0, 1]

@@ -79,7 +79,7 @@ accounting: paper
 baseline: fp
 axes:
   - hardware.arithmetic.mac.32: {times: [1, 2]}
-  - accounting.first_layer_input_gradient: [false, true]
+  - accounting.counting.first_layer_input_gradient: [false, true]
 """
 
 
@@ -105,7 +105,7 @@ def test_a_sweep_holds_and_a_point_that_somebody_changed_is_found(hwmodel, table
 
 def test_both_tables_of_a_study_hold_and_so_do_its_draws(hwmodel, table, tmp_path):
     table(*COMPARE)  # and its inputs
-    written(tmp_path, "accounting.flip_rate: [0.001, 0.1]\n", name="ranges.yaml")
+    written(tmp_path, "accounting.extras.flip_rate: [0.001, 0.1]\n", name="ranges.yaml")
     asked = ("sensitivity", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,bold")
     more = ("--samples", 3, "--seed", 5, "--ranges", "ranges.yaml", "--jobs", 1)
     assert hwmodel(*asked, *more, "--accounting", "full", "--out", "s")[0] == 0
@@ -146,7 +146,7 @@ def test_a_cell_that_somebody_changed_is_found_with_the_change(hwmodel, table):
     ("column", "value"),
     [
         ("energy", "nan"), ("energy", "inf"), ("energy", ""), ("energy", "much"),
-        ("accesses", "1"), ("bits", "1e999"), ("operations", "-1"), ("unit", "MAC"),
+        ("elements", "1"), ("bits", "1e999"), ("count", "-1"), ("price", "1"), ("unit", "MAC"),
         ("hardware", "other"), ("network", "other"), ("batch", "2"), ("accounting", "full"),
     ],
 )  # fmt: skip
@@ -251,8 +251,10 @@ def command(text):
          "t.csv: command 'hwmodel compare net.yaml --hardware $(touch pwned) --methods fp': "
          "hwmodel compare has no option pwned) here; known: --accounting, --accuracy, --baseline, "
          "--batch, --hardware, --input-shape, --methods, --mode, --trace, --training"),
-        (command("hwmodel compare net.yaml --hardware '$(touch pwned)' --methods fp"),
-         "--accounting '': names separated by commas, none of them empty"),
+        (command("hwmodel compare net.yaml --hardware v100 --methods fp, --accounting paper"),
+         "--methods 'fp,': names separated by commas, none of them empty"),
+        (command("hwmodel compare net.yaml --hardware v100"),
+         "t.csv: command 'hwmodel compare net.yaml --hardware v100': lacks --methods"),
         (command("hwmodel compare net.yaml --hardware '$(touch pwned)' --methods fp --accounting paper"),
          "no hardware is called '$(touch pwned)': known: "),
         (command("hwmodel compare net.yaml --hardware v100 --methods fp --accounting paper --batch x"),

@@ -4,14 +4,23 @@ import pytest
 
 from hwmodel.graph.network import Network
 from hwmodel.model.evaluate import evaluate
-from hwmodel.model.prices import price
+from hwmodel.model.prices import Key, Prices
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.vary.paths import replaced_all
+from hwmodel.work.tensor import Direction
+from tests.rows import merged
 
 CHIPS = tuple(bundled(Hardware))
 PAPER = load(Accounting, "paper")
-RELATIVE = PAPER.model_copy(update={"addition_price": "relative", "logic_price_macs": None})
+RELATIVE = replaced_all(
+    PAPER, {"prices.addition_price": "relative", "prices.logic_price_macs": None}
+)
+
+
+def price(kind, bits, chip, accounting):
+    return Prices(chip, accounting).value(Key(Direction.OPERATE, kind, bits))
 
 
 def read_energies(chip: str) -> list[float]:
@@ -31,7 +40,7 @@ def test_every_number_of_a_chip_has_a_source_of_the_file(chip):
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_every_chip_prices_a_full_precision_mac(chip):
-    assert price("mac", PAPER.full_precision_bits, load(Hardware, chip), PAPER) > 0
+    assert price("mac", PAPER.widths.full_precision_bits, load(Hardware, chip), PAPER) > 0
 
 
 @pytest.mark.parametrize("chip", ["eyeriss", "horowitz45", "tpuv4i"])
@@ -105,6 +114,6 @@ def test_the_macs_of_resnet_18_take_8_millijoule_at_45_nm():
         {"version": 1, "name": "n", "title": "t", "input": [2**12, 1, 1], "layers": layers}
     )
     report = evaluate(network, "horowitz45", "fp", mode="inference")
-    compute = [row for row in report.rows if row.component == "compute"]
+    compute = [row for row in merged(report) if row.component == "compute"]
     assert sum(row.operations for row in compute) == macs // 2**12 * 2**12
     assert sum(row.energy for row in compute) == pytest.approx(8.345e9, rel=1e-4)

@@ -8,12 +8,14 @@ from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
-from hwmodel.model.evaluate import Found, Report, Tiler
-from hwmodel.model.evaluate import evaluate as evaluate_afresh
+from hwmodel.model.evaluate import Report
+from hwmodel.model.evaluate import evaluate as evaluate_any
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
+from hwmodel.vary.paths import replaced_all
+from tests.rows import merged
 
 METHODS = tuple(bundled(Method))
 CHIPS = tuple(bundled(Hardware))
@@ -22,19 +24,24 @@ RELATIVE = (
     ("add", 32, 0.9), ("add", 16, 0.4), ("int-add", 32, 0.1), ("int-add", 16, 0.05),
     ("int-add", 8, 0.03),
 )  # fmt: skip
-EVERYTHING = PAPER.model_dump() | {
-    "name": "everything", "elementwise": "streamed", "stored_activations": True,
-    "optimizer": "adam", "boolean_update": True, "boolean_signal_bits": 16,
-    "boolean_vote_bits": 16, "boolean_sum_bits": "fan-in", "border_bits": 32,
-    "addition_price": "relative", "boolean_price": "adder", "logic_price_macs": None,
-    "flip_rate": 0.01,
-    "relative_prices": [
-        *(price.model_dump() for price in PAPER.relative_prices),
+EVERYTHING = {
+    "version": 1, "name": "everything", "title": "Everything", "based_on": "paper",
+    "counting": {"boolean_price": "adder"},
+    "widths": {
+        "boolean_signal_bits": 16, "boolean_vote_bits": 16, "boolean_sum_bits": "fan-in",
+        "border_bits": 32,
+    },
+    "prices": {"addition_price": "relative", "logic_price_macs": None, "relative_prices": [
+        *(price.model_dump() for price in PAPER.prices.relative_prices),
         *(
             {"operation": kind, "bits": bits, "macs": pj / 4.6, "source": "Horowitz"}
             for kind, bits, pj in RELATIVE
         ),
-    ],
+    ]},
+    "extras": {
+        "elementwise": "streamed", "stored_activations": True, "optimizer": "adam",
+        "boolean_update": True, "flip_rate": 0.01,
+    },
 }  # fmt: skip
 FULL = Accounting.model_validate(EVERYTHING)
 
@@ -91,7 +98,7 @@ TRANSFORMER = Network.model_validate(
             {"name": "down", "kind": "linear", "features": 8, "over": "channels"},
             {"name": "sum1", "kind": "add", "inputs": ["down", "norm1"]},
             {"name": "norm2", "kind": "layer-norm"},
-            {"name": "classifier", "kind": "linear", "features": 2},
+            {"name": "classifier", "kind": "linear", "features": 2, "over": "all"},
         ],
     }
 )  # fmt: skip
@@ -102,15 +109,9 @@ LATENT_BINARY = (
 BOOLEAN = ("bold", "bold-bert", "bold-bn")
 
 
-FOUND: dict[tuple[str, ...], Found] = {}
-
-
 def evaluate(network: str | Network, chip: str, method: str,
              accounting: Accounting = PAPER, **options: Any) -> Report:  # fmt: skip
-    """The report; tiles are searched once for all tests."""
-    key = chip, accounting.search, accounting.counting
-    tiler = Tiler(load(Hardware, chip), accounting, FOUND.setdefault(key, {}))
-    return evaluate_afresh(network, chip, method, accounting=accounting, tiler=tiler, **options)
+    return evaluate_any(network, chip, method, accounting=accounting, **options)
 
 
 def nodes(network: str | Network, method: str) -> dict[str, Node]:
@@ -121,7 +122,7 @@ def nodes(network: str | Network, method: str) -> dict[str, Node]:
 def moved(method: str, layer: str, phase: str, network: str | Network = "vgg-small",
           accounting: Accounting = PAPER) -> dict[str, int]:  # fmt: skip
     """Bits of one element of every tensor that a product moves."""
-    rows = evaluate(network, "ascend", method, accounting=accounting).rows
+    rows = merged(evaluate(network, "ascend", method, accounting=accounting))
     mine = [r for r in rows if (r.layer, r.phase, r.component) == (layer, phase, "memory")]
     return {row.tensor: row.bits // row.accesses for row in mine}
 
@@ -139,7 +140,7 @@ def test_every_method_trains_and_runs_vgg_small_on_every_chip(method, chip, acco
     train = evaluate("vgg-small", chip, method, accounting=accounting)
     run = evaluate("vgg-small", chip, method, accounting=accounting, mode="inference")
     assert 0 < run.energy < train.energy < float("inf")
-    assert min(row.energy for row in train.rows) >= 0
+    assert min(row.energy for row in merged(train)) >= 0
 
 
 @pytest.mark.parametrize("accounting", [PAPER, FULL], ids=["paper", "everything"])
@@ -217,7 +218,7 @@ def test_boolean_methods_send_back_16_bit_where_everything_is_counted(method):
 
 def test_fp32_is_full_precision_of_32_bit():
     ours, theirs = (evaluate("vgg-small", "ascend", name) for name in ("fp32", "fp"))
-    assert ours.rows == theirs.rows
+    assert merged(ours) == merged(theirs)
 
 
 def test_fp16_halves_every_word_and_keeps_32_bit_masters():
@@ -290,10 +291,10 @@ def test_boolean_transformers_keep_norms_and_residual_sums_real():
 
 def state_bits(method: str, **changes: object) -> float:
     """Bits stored for one weight of a middle layer between two iterations (lowbit D7)."""
-    accounting = Accounting.model_validate(EVERYTHING | changes)
+    accounting = replaced_all(FULL, {f"extras.{name}": value for name, value in changes.items()})
     report = evaluate("vgg-small", "ascend", method, accounting=accounting)
     (node,) = [n for n in report.network.nodes() if n.layer.name == "conv3"]
-    rows = [r for r in report.rows if (r.layer, r.component) == ("conv3", "update")]
+    rows = [r for r in merged(report) if (r.layer, r.component) == ("conv3", "update")]
     bits = {r.tensor: r.bits / r.accesses for r in rows if r.level == "L3"}
     assert bits.pop("dF")
     assert node.weights == 128 * 256 * 9
@@ -317,7 +318,9 @@ def test_a_boolean_weight_takes_one_bit_and_its_accumulator(method, accumulator)
     ["xnor-net", "bi-realnet", "real2binary", "reactnet", "meliusnet", "bnext", "bold-bn"],
 )
 def test_full_precision_work_costs_a_word_in_dram_for_each_pre_activation(method):
-    rows = [r for r in evaluate("vgg-small", "ascend", method).rows if r.component == "elementwise"]
+    rows = [
+        r for r in merged(evaluate("vgg-small", "ascend", method)) if r.component == "elementwise"
+    ]
     pre_activations = 2 * 128 * 32**2 + 2 * 256 * 16**2 + 2 * 512 * 8**2 + 2 * 1024 + 10
     assert sum(row.bits for row in rows) == 32 * pre_activations
     assert {row.level for row in rows} == {"L3"}
@@ -336,9 +339,9 @@ def test_distilling_methods_name_their_teacher():
 
 def test_int8_costs_less_at_the_same_counts():
     eight, full = (evaluate("vgg-small", "horowitz45", m) for m in ("int8", "fp"))
-    count = [sum(r.operations for r in report.rows) for report in (eight, full)]
+    count = [sum(r.operations for r in merged(report)) for report in (eight, full)]
     assert count[0] == count[1]
-    compute = [sum(r.energy for r in x.rows if r.component == "compute") for x in (eight, full)]
+    compute = [sum(r.energy for r in merged(x) if r.component == "compute") for x in (eight, full)]
     assert compute[0] / compute[1] == pytest.approx(0.23 / 4.6)
 
 
@@ -348,9 +351,9 @@ def test_int8_costs_less_at_the_same_counts():
 def test_narrow_words_are_added_as_what_they_are(method, kind, each):
     """131,072 additions in bn1's statistics: 0.4 pJ of 4.6 (Horowitz, fp16); or 2 x 8 - 1 of the 63
     logic operations in an int32 addition of 0.1 pJ of 4.6."""
-    report = evaluate_afresh("vgg-small", "ascend", method, accounting="full", mode="inference")
+    report = evaluate_any("vgg-small", "ascend", method, accounting="full", mode="inference")
     (row,) = [
-        r for r in report.rows
+        r for r in merged(report)
         if (r.layer, r.component, r.level) == ("bn1", "elementwise", "compute") and r.tensor in ("add", "logic")
     ]  # fmt: skip
     assert row.tensor == kind

@@ -20,13 +20,14 @@ from hwmodel.cli.compare import compare, reproduce
 from hwmodel.cli.doctor import doctor
 from hwmodel.cli.explain import explain
 from hwmodel.cli.network import network, schema
+from hwmodel.cli.options import command
 from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
 from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
-from hwmodel.cli.usage import Commands, UsageError, usage_sentence
+from hwmodel.cli.usage import UsageError, usage_sentence
 from hwmodel.cli.verify import verify
 from hwmodel.errors import HwmodelError, SpecWarning, one_line
 from hwmodel.specs.inputs import inputs_kept
@@ -39,7 +40,8 @@ CLOSED_PIPE = 141  # what shells report of a program that writes to a pipe witho
 app = typer.Typer(
     name="hwmodel",
     help="What energy does this network cost on this chip, trained or run with this arithmetic?",
-    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: in half the time of what draws frames
     pretty_exceptions_enable=False,
 )
 
@@ -74,7 +76,7 @@ for _command in (
     verify,
     doctor,
 ):
-    app.command()(_command)
+    app.command(short_help=str(_command.__doc__).splitlines()[0])(command(_command))
 
 for _word, _what in (
     ("hardware", "chips: memories and prices"),

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hwmodel.cli.offered import bundled_names
-from hwmodel.cli.usage import Commands
+from hwmodel.cli.options import bundled_names
 from hwmodel.errors import printable
 
 __all__ = ["catalogue"]
@@ -15,7 +14,7 @@ __all__ = ["catalogue"]
 
 def catalogue(word: str, what: str, *, plain: bool = True) -> typer.Typer:
     """The commands for one kind of file; show and check only where they are `plain`."""
-    group = typer.Typer(help=f"Bundled and own {what}.", cls=Commands)
+    group = typer.Typer(help=f"Bundled and own {what}.", no_args_is_help=True)
 
     @group.command("list", help=f"Bundled {word} names, one a line, with their titles.")
     def list_() -> None:

@@ -2,108 +2,66 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import typer
 
-from hwmodel.cli.network import InputShape
-from hwmodel.cli.options import (
-    Accountings,
-    Batch,
-    Chips,
-    Csv,
-    Date,
-    Format,
-    Html,
-    Methods,
-    Mode,
-    Network,
-    Out,
-    Output,
-    Run,
-    Strict,
-)
-from hwmodel.cli.screen import Destination, console, deliver, destination, progress, say, stem_of
+from hwmodel.cli.options import Files, Strict, Tables
+from hwmodel.cli.screen import console, deliver, destination, progress, say, stem_of
 from hwmodel.errors import HwmodelError
+from hwmodel.rerun.asked import CompareAsked, ReproduceAsked
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from hwmodel.model.compare import Comparison
+    from hwmodel.model.compare import Comparison, Reached
     from hwmodel.rerun.question import Question
     from hwmodel.specs.provenance import Provenance
 
 __all__ = ["compare", "reproduce"]
 
 
-def compare(
-    network: Network,
-    hardware: Chips,
-    methods: Methods,
-    baseline: Annotated[str, typer.Option(help="Method that is 100 %.", show_default="fp")] = "",
-    batch: Batch = None,
-    accounting: Accountings = "paper",
-    mode: Mode = "training",
-    training: Run = "",
-    trace: Annotated[
-        str, typer.Option(help="Traces of training runs, one a method, separated by commas.")
-    ] = "",
-    accuracy: Annotated[
-        float | None,
-        typer.Option(help="Test accuracy to reach, 0 to 1.", show_default="what all traces reach"),
-    ] = None,
-    input_shape: InputShape = None,
-    strict: Strict = False,
-    format: Format = "",
-    output: Output = "",
-    csv: Csv = "",
-    html: Html = "",
-    out: Out = None,
-    date: Date = False,
-) -> None:
+def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
-    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.model.not_counted import not_counted, refuse_unknown
     from hwmodel.rerun.question import question
-    from hwmodel.specs.provenance import written
-
-    options = {
-        "--hardware": hardware, "--methods": methods, "--baseline": baseline,
-        "--accounting": accounting, "--batch": batch, "--mode": mode, "--training": training,
-        "--trace": trace, "--accuracy": accuracy, "--input-shape": input_shape,
-    }  # fmt: skip
-    to = destination(csv, format, output, out, date, html)
-    asked = question(written("compare", network, options))
-    if strict:
-        refuse_unknown(asked.network)
-    _compare(asked, to)
-
-
-def _compare(asked: Question, to: Destination) -> None:
-    """Compute the lines of `compare` and deliver them."""
-    from hwmodel.model.evaluate import not_counted
     from hwmodel.rerun.tables import comparison_table, notes
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
-    from hwmodel.views.screen_tables import comparison_tables, reached_table
 
+    where, asked = destination(to), question(options)
+    if strict:
+        refuse_unknown(asked.network)
     total = len(asked.hardware) * len(asked.methods) * len(asked.accountings)
     lines = progress(asked.lines(), total, "comparing")
     _refuse_if_none(lines)
     ends = asked.ends(lines)
-    tables = [*comparison_tables(lines, asked.training, parts=console().width >= 150)]
-    tables += [reached_table(lines, ends)] if ends else []
     presets = asked.accountings
     missing = {preset.name: not_counted(asked.network, preset, asked.mode) for preset in presets}
-    provenance = asked.provenance(to.date)
+    provenance = asked.provenance(where.date)
     paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
     table = comparison_table(lines, asked.training, ends)
     several = [[one.name for one in of] for of in (asked.hardware, asked.methods, presets)]
     run = [asked.mode], [f"batch{asked.batch}"]
-    stem = stem_of(asked.command, [asked.network.name], *several, *run)
+    stem = stem_of(asked.asked, [asked.network.name], *several, *run)
     result = Result(table, paper, missing, provenance)
-    page = _page(lines, asked, provenance) if to.html else ""
-    deliver(tables, notes, result, to, stem=stem, kinds=["methods"], page=page)
+    page = _page(lines, asked, provenance) if where.html else ""
+    tables = _tables(lines, ends, asked)
+    looks = asked.methods
+    deliver(tables, notes, result, where, stem=stem, kinds=["methods"], page=page, looks=looks)
     _partly(lines)
+
+
+def _tables(
+    lines: list[Comparison], ends: list[Reached], asked: Question
+) -> Iterator[RenderableType]:
+    """What is printed of a comparison, made only where it is."""
+    from hwmodel.views.screen_tables import comparison_tables, reached_table
+
+    yield from comparison_tables(lines, asked.training, parts=console().width >= 150)
+    if ends:
+        yield reached_table(lines, ends)
 
 
 def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> str:
@@ -122,29 +80,15 @@ def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> s
     return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=remarks)
 
 
-def reproduce(
-    table: Annotated[
-        str, typer.Argument(help="A published table.", show_default="all of them")
-    ] = "",
-    accounting: Accountings = "paper,full",
-    batch: Batch = None,
-    format: Format = "",
-    output: Output = "",
-    csv: Csv = "",
-    out: Out = None,
-    date: Date = False,
-) -> None:
+def reproduce(options: ReproduceAsked, to: Tables) -> None:
     """The source's energy tables, row by row: published, computed, and what does not come out."""
     from hwmodel.rerun.question import reproduction
     from hwmodel.rerun.tables import NATURE, comparison_table
-    from hwmodel.specs.provenance import written
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
     from hwmodel.views.screen_tables import reproduction_tables
 
-    options = {"--accounting": accounting, "--batch": batch}
-    to = destination(csv, format, output, out, date)
-    asked = reproduction(written("reproduce", table, options))
+    where, asked = destination(to), reproduction(options)
     lines: list[Comparison] = []
     tables: list[RenderableType] = []
     for published in asked.tables:
@@ -154,13 +98,13 @@ def reproduce(
         tables += reproduction_tables(published, mine)
     _refuse_if_none(lines)
     presets = [preset.name for preset in asked.accountings]
-    stem = stem_of(asked.command, [table or "all"], presets, [f"batch{asked.batch}"])
-    provenance = asked.provenance(to.date)
+    stem = stem_of(asked.asked, [options.table or "all"], presets, [f"batch{asked.batch}"])
+    provenance = asked.provenance(where.date)
     paper = comparison_paper(lines, None, asked.baseline_words(), provenance)
     missing = {preset.name: preset.not_counted for preset in asked.accountings}
     result = Result(comparison_table(lines), paper, missing, provenance)
     end = f"No constant was fitted to any row. All figures but the published are {NATURE}."
-    deliver(tables, lambda _: end, result, to, stem=stem, kinds=[])
+    deliver(tables, lambda _: end, result, where, stem=stem, kinds=[])
     _partly(lines)
 
 

@@ -8,39 +8,48 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.catalogue import catalogue
-from hwmodel.cli.offered import bundled_names
-from hwmodel.cli.options import Network as Name
+from hwmodel.cli.options import bundled_names, command
 from hwmodel.cli.screen import handed, show
 from hwmodel.errors import HwmodelError, printable
+from hwmodel.rerun.asked import InputShape, Options, Says
+from hwmodel.rerun.asked import Network as Name
 
 if TYPE_CHECKING:
     from hwmodel.graph.network import Network
 
-__all__ = ["InputShape", "network", "schema"]
+__all__ = ["network", "schema"]
 
-InputShape = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input-shape",
-        help="Of an ONNX file's input that leaves dimensions open: name=1,3,224,224.",
-        show_default=False,
-    ),
-]
+
+class Chosen(Options):
+    """The network that is asked for."""
+
+    name: Name
+    input_shape: InputShape = ()
+
+
+class Imported(Options):
+    """What is imported, and where to."""
+
+    file: Annotated[Path, Says("An ONNX file.", argument=True)]
+    output: Annotated[Path, Says("The network file to write; '-': standard output.", short="-o")]
+    input_shape: InputShape = ()
+
 
 network = catalogue("network", "networks: layers and shapes", plain=False)
 
 
-def _chosen(name: str, input_shape: list[str] | None) -> Network:
+def _network(chosen: Chosen) -> Network:
     """The network behind a name or file."""
     from hwmodel.importers.load import load_network
     from hwmodel.importers.onnx import input_shapes
 
-    return load_network(name, input_shapes(input_shape or []))
+    return load_network(chosen.name, input_shapes(chosen.input_shape))
 
 
 @network.command("show")
+@command
 def show_(
-    name: Name,
+    chosen: Chosen,
     method: Annotated[
         str,
         typer.Option(
@@ -59,7 +68,6 @@ def show_(
     csv: Annotated[
         str, typer.Option("--csv", help="As CSV instead, to this file; '-' is standard output.")
     ] = "",
-    input_shape: InputShape = None,
 ) -> None:
     """Every layer: shape, parameters, MACs, widths and memory; totals; MACs by width."""
     from hwmodel.graph.yaml import network_yaml
@@ -68,44 +76,40 @@ def show_(
     from hwmodel.specs.method import Method
     from hwmodel.views.summary import summary, summary_csv, summary_tables
 
-    chosen = _chosen(name, input_shape)
+    found = _network(chosen)
     if yaml:
-        typer.echo(network_yaml(chosen), nl=False)
+        typer.echo(network_yaml(found), nl=False)
         return
     choices = load(Accounting, accounting)
     rules = load(Method, method or choices.baseline)
-    lines = summary(chosen, rules, choices)
+    lines = summary(found, rules, choices)
     if csv:
         handed(summary_csv(lines), csv)
     else:
-        show(summary_tables(chosen, rules, lines))
+        show(summary_tables(found, rules, lines))
 
 
 @network.command()
-def check(name: Name, input_shape: InputShape = None) -> None:
+@command
+def check(chosen: Chosen) -> None:
     """Whether a network file is right; if not, where it is wrong."""
-    typer.echo(f"{printable(name)}: network {_chosen(name, input_shape).name} is right")
+    typer.echo(f"{printable(chosen.name)}: network {_network(chosen).name} is right")
 
 
 @network.command("import")
-def import_(
-    file: Annotated[Path, typer.Argument(help="An ONNX file.")],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="The network file to write; '-': standard output."),
-    ],
-    input_shape: InputShape = None,
-) -> None:
+@command
+def import_(asked: Imported) -> None:
     """Write an ONNX file's network as YAML that can be read and changed."""
     from hwmodel.graph.yaml import network_yaml
     from hwmodel.importers.onnx import from_onnx, input_shapes
     from hwmodel.specs.files import is_path
 
+    output = asked.output
     if str(output) != "-" and not is_path(str(output)):
         raise HwmodelError(
             f"{output}: would not be read as a network file; end its name in .yaml or .yml"
         )
-    found = from_onnx(file, input_shapes(input_shape or []))
+    found = from_onnx(asked.file, input_shapes(asked.input_shape))
     unknown = sum(layer.kind == "uncounted" for layer in found.layers)
     without = f", {unknown} of them operators without a model" if unknown else ""
     handed(network_yaml(found), output, f": {len(found.layers)} layers{without}")

@@ -1,105 +1,134 @@
-"""Options that several commands take."""
+"""Options declared once: a model's fields become what the command line takes, and back.
+
+A command's function takes models, as `asked: ReportAsked, to: Files`; `command` gives the parser a
+function that takes each field as an option of its own, and checks what was given by the models.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
+from pydantic.fields import FieldInfo
 
-from hwmodel.cli.offered import bundled_names
+from hwmodel.rerun.asked import Options, Says, checked, flag, repeated, said_of
 
-__all__ = ["Accounting", "Accountings", "Batch", "Chips", "Csv", "Date", "Format", "Hardware"]
-__all__ += ["Html", "Method", "Methods", "Mode", "Network", "Out", "Output", "Run", "Strict"]
-__all__ += ["TraceFile"]
+__all__ = ["Files", "Strict", "Study", "Tables", "bundled_names", "command"]
 
-_hardware, _method = bundled_names("hardware"), bundled_names("method")
-_accounting = bundled_names("accounting")
 
-Network = Annotated[
-    str,
-    typer.Argument(
-        help="A bundled network, or a YAML or ONNX file.", autocompletion=bundled_names("network")
-    ),
-]
-Hardware = Annotated[str, typer.Option(help="The chip, by name or file.", autocompletion=_hardware)]
-Chips = Annotated[
-    str,
-    typer.Option(
-        "--hardware", help="Chips, by name or file, separated by commas.", autocompletion=_hardware
-    ),
-]
-Method = Annotated[str, typer.Option(help="The method, by name or file.", autocompletion=_method)]
-Methods = Annotated[
-    str,
-    typer.Option(help="Methods, by name or file, separated by commas.", autocompletion=_method),
-]
-Accounting = Annotated[
-    str,
-    typer.Option(
-        help="What is counted and how: a preset, or a YAML file.", autocompletion=_accounting
-    ),
-]
-Accountings = Annotated[
-    str,
-    typer.Option(
-        "--accounting",
-        help="Presets or YAML files, separated by commas.",
-        autocompletion=_accounting,
-    ),
-]
-Batch = Annotated[
-    int | None,
-    typer.Option(
-        help="Images in the iteration.",
-        show_default="1; the training's; in compare the trace's",
-    ),
-]
-Mode = Annotated[str, typer.Option(help="training (all passes) or inference (forward only).")]
-Format = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="markdown or latex (tables for print), csv, json, parquet or excel (every row); only "
-        "this goes to standard output, and no figures are drawn. With -o, to that file.",
-        show_default="the ending of -o",
-    ),
-]
-Output = Annotated[
-    str,
-    typer.Option(
-        "--output", "-o", help="Write one file, .md, .tex, .csv, .json, .parquet or .xlsx, "
-        "and no figures.", show_default=False,
-    ),
-]  # fmt: skip
-Csv = Annotated[
-    str,
-    typer.Option("--csv", help="Short for --format csv -o FILE; '-' is standard output."),
-]
-Html = Annotated[
-    str,
-    typer.Option(
-        "--html", help="Write one HTML file that needs nothing beside it, and no figures.",
-        show_default=False,
-    ),
-]  # fmt: skip
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder for the CSV and the figures.",
-        show_default="reports, unless one file is asked for",
-    ),
-]
-Run = Annotated[
-    str,
-    typer.Option(
-        "--training",
-        help="A whole training run, too: a preset, or a YAML file.",
-        autocompletion=bundled_names("training"),
-    ),
-]
-TraceFile = Annotated[
-    str, typer.Option("--trace", help="Measured widths and flip rates in place of assumed ones.")
-]
+class Study(Options):
+    """Where the tables and figures of a study go."""
+
+    csv: Annotated[str, Says("Short for --format csv -o FILE; '-' is standard output.")] = ""
+    out: Annotated[
+        Path | None,
+        Says("Folder for the CSV and the figures.", usual="reports, unless one file is asked for"),
+    ] = None
+    date: Annotated[bool, Says("Put the date (UTC) into what is written.")] = False
+
+
+class Tables(Study):
+    """Where a table goes, and in which format."""
+
+    format: Annotated[
+        str,
+        Says(
+            "markdown or latex (tables for print), csv, json, parquet or excel (every row); only "
+            "this goes to standard output, and no figures are drawn. With -o, to that file.",
+            usual="the ending of -o",
+        ),
+    ] = ""
+    output: Annotated[
+        str,
+        Says(
+            "Write one file, .md, .tex, .csv, .json, .parquet or .xlsx, and no figures.", short="-o"
+        ),
+    ] = ""
+
+
+class Files(Tables):
+    """Where a table goes, and a page of its own."""
+
+    html: Annotated[
+        str, Says("Write one HTML file that needs nothing beside it, and no figures.")
+    ] = ""
+
+
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse operators that have no model.")]
-Date = Annotated[bool, typer.Option("--date", help="Put the date (UTC) into what is written.")]
+
+
+def bundled_names(word: str) -> Callable[[str], list[str]]:
+    """For the `autocompletion` of an option or argument that takes names of one kind of file.
+
+    Of names separated by commas the last is completed. Where no name fits, the shell goes on to
+    names of files.
+    """
+
+    def offered(incomplete: str) -> list[str]:
+        from hwmodel.views.catalogue import names
+
+        before, comma, begun = incomplete.rpartition(",")
+        return [before + comma + name for name in names(word) if name.startswith(begun)]
+
+    return offered
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Make the function that the parser calls, with each field of the models as an option."""
+    hints = get_type_hints(function, include_extras=True)
+    kinds: dict[str, type[Options]] = {}
+    taken: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint = hints[name]
+        if isinstance(hint, type) and issubclass(hint, Options):
+            kinds[name] = hint
+            taken += [_parameter(*field) for field in hint.model_fields.items()]
+        else:
+            taken.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
+
+    def called(**given: Any) -> None:
+        models = {}
+        for name, kind in kinds.items():
+            mine = {field: given.pop(field) for field in kind.model_fields}
+            models[name] = checked(
+                kind, {f: value for f, value in mine.items() if value is not None}
+            )
+        function(**models, **given)
+
+    called.__name__, called.__doc__ = function.__name__, function.__doc__
+    called.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in taken}
+    return called
+
+
+def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+    """Describe a field to the parser: as a flag, or as text, which the model checks."""
+    said, value = said_of(field), field.get_default()
+    kind: Any = bool if field.annotation is bool else list[str] if repeated(field) else str
+    default: Any = inspect.Parameter.empty
+    if not field.is_required():
+        text = ",".join(value) if isinstance(value, tuple) else str(value)
+        default = value if kind is bool else None if value in (None, ()) else text
+    common: dict[str, Any] = {
+        "help": said.help,
+        "metavar": said.metavar or None,
+        "show_default": said.usual or True,
+        "autocompletion": bundled_names(said.names) if said.names else None,
+    }
+    if said.argument:
+        of_parser = typer.Argument(**common)
+    else:
+        (word, *_) = get_args(field.annotation) or (field.annotation,)
+        common["metavar"] = None if kind is bool else f"<{word.__name__.lower()}>"
+        of_parser = typer.Option(flag(name), *filter(None, [said.short]), **common)
+    if default is None:
+        kind |= None
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, of_parser],
+    )

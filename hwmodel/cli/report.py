@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwmodel.cli.network import InputShape
-from hwmodel.cli.options import (
-    Accounting,
-    Batch,
-    Csv,
-    Date,
-    Format,
-    Hardware,
-    Html,
-    Method,
-    Mode,
-    Network,
-    Out,
-    Output,
-    Run,
-    Strict,
-    TraceFile,
-)
+from hwmodel.cli.options import Files, Strict
 from hwmodel.cli.screen import deliver, destination, stem_of
+from hwmodel.rerun.asked import ReportAsked
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,53 +22,36 @@ __all__ = ["report"]
 
 
 def report(
-    network: Network,
-    hardware: Hardware,
-    method: Method,
-    batch: Batch = None,
-    accounting: Accounting = "paper",
-    mode: Mode = "training",
-    training: Run = "",
-    trace: TraceFile = "",
+    options: ReportAsked,
+    to: Files,
     tensors: Annotated[
         bool, typer.Option("--tensors", help="List every tensor: shape, bits, bytes, each way.")
     ] = False,
-    input_shape: InputShape = None,
     strict: Strict = False,
-    format: Format = "",
-    output: Output = "",
-    csv: Csv = "",
-    html: Html = "",
-    out: Out = None,
-    date: Date = False,
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and level."""
-    from hwmodel.model.evaluate import refuse_unknown
+    from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
     from hwmodel.rerun.tables import report_table
-    from hwmodel.specs.provenance import written
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import report_paper
 
-    options = {
-        "--hardware": hardware, "--method": method, "--accounting": accounting, "--batch": batch,
-        "--mode": mode, "--training": training, "--trace": trace, "--input-shape": input_shape,
-    }  # fmt: skip
-    to = destination(csv, format, output, out, date, html)
-    asked = question(written("report", network, options))
+    where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
     found = asked.report()
-    provenance = asked.provenance(to.date)
+    provenance = asked.provenance(where.date)
     names = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
-    stem = stem_of(asked.command, *([name] for name in (*names, mode, f"batch{found.batch}")))
+    run = found.mode, f"batch{found.batch}"
+    stem = stem_of(asked.asked, *([name] for name in (*names, *run)))
     missing = {found.accounting.name: found.not_counted}
     result = Result(report_table(found), report_paper(found, provenance), missing, provenance)
     pieces = _pieces(found, asked, tensors)
-    page = _page(found, asked, to.date) if to.html else ""
+    page = _page(found, asked, where.date) if where.html else ""
     kinds = ["layers", "levels"]
     notes = partial(_notes, found, asked)
-    deliver(pieces, notes, result, to, stem=stem, kinds=kinds, page=page)
+    looks = asked.methods
+    deliver(pieces, notes, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
 
 
 def _notes(found: Report, asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
@@ -124,13 +91,12 @@ def _page(found: Report, asked: Question, date: str | None) -> str:
     )
 
 
-def _pieces(found: Report, asked: Question, tensors: bool) -> list[RenderableType | str]:
-    """What is printed of a report."""
+def _pieces(found: Report, asked: Question, tensors: bool) -> Iterator[RenderableType | str]:
+    """What is printed of a report, made only where it is."""
     from hwmodel.views.screen_tables import moved_tables, report_tables, tensor_table
 
-    pieces: list[RenderableType | str] = [*report_tables(found)]
+    yield from report_tables(found)
     if asked.traces:
-        pieces += moved_tables(asked.report(traced=False), found, asked.traces[0].run)
+        yield from moved_tables(asked.report(traced=False), found, asked.traces[0].run)
     if tensors:
-        pieces.append(tensor_table(found))
-    return pieces
+        yield tensor_table(found)

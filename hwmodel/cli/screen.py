@@ -14,7 +14,9 @@ from hwmodel.errors import HwmodelError, printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from hwmodel.specs.provenance import Command
+    from hwmodel.cli.options import Study
+    from hwmodel.rerun.asked import Asked
+    from hwmodel.specs.method import Method
     from hwmodel.views.formats import Result, Target
 
 __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "handed", "progress"]
@@ -22,7 +24,7 @@ __all__ += ["say", "show", "stem_of", "told"]
 
 REPORTS = Path("reports")
 LONGEST_STEM = 120  # characters of a file's name before its ending
-_IN_STEM = {"--hardware", "--methods", "--method", "--accounting", "--mode", "--batch"}
+_IN_STEM = {"network", "hardware", "methods", "method", "accounting", "mode", "batch", "table"}
 WIDEST = 10_000  # characters of a line that nobody's screen breaks
 PIECE = 2**20  # characters
 Item = TypeVar("Item")
@@ -37,23 +39,23 @@ class Destination(NamedTuple):
     date: str | None  # to be put into what is written
 
 
-def destination(
-    csv: str, format: str, output: str, out: Path | None, date: bool, html: str = ""
-) -> Destination:
+def destination(to: Study) -> Destination:
     """The same from the options. Raises: HwmodelError where they contradict one another."""
     from hwmodel.specs.provenance import now
     from hwmodel.views.formats import target
 
+    said = {"format": "", "output": "", "html": ""} | dict(to)
+    html = said["html"]
     if html and not html.lower().endswith((".html", ".htm")):
         raise HwmodelError(f"--html {html}: an HTML file ends in .html or .htm")
-    page = Path(html) if html else None
-    return Destination(target(csv, format, output), page, out, now() if date else None)
+    one = target(to.csv, said["format"], said["output"])
+    return Destination(one, Path(html) if html else None, to.out, now() if to.date else None)
 
 
-def stem_of(command: Command, *words: Sequence[str]) -> str:
-    """A name for files that those of no other command have.
+def stem_of(asked: Asked, *words: Sequence[str]) -> str:
+    """Name the files of a question as those of no other are.
 
-    That is what they hold; where this is long, or files or further options are part of it, the
+    The name is what they hold; where this is long, or files or further options are part of it, the
     beginning of the command's hash follows.
 
     Args:
@@ -61,19 +63,22 @@ def stem_of(command: Command, *words: Sequence[str]) -> str:
     """
     from hashlib import sha256
 
+    from hwmodel.rerun.asked import command_line
     from hwmodel.specs.files import is_path
 
-    stem = "_".join([command.name, *map("+".join, words)])
-    others = [option for option, _ in command.options if option not in _IN_STEM]
-    names = [name for _, value in command.options for name in value.split(",")]
-    files = [x for x in (command.argument, *names) if is_path(x) or x.lower().endswith(".onnx")]
+    stem = "_".join([asked.NAME, *map("+".join, words)])
+    usual = {name: field.default for name, field in type(asked).model_fields.items()}
+    others = [name for name, value in asked if name not in _IN_STEM and value != usual[name]]
+    values = [value for name, value in asked if name in _IN_STEM]
+    names = [x for value in values for x in (value if isinstance(value, tuple) else [str(value)])]
+    files = [name for name in names if is_path(name) or name.lower().endswith(".onnx")]
     if len(stem) <= LONGEST_STEM and not others and not files:
         return stem
     if len(stem) > LONGEST_STEM:
         counts = (f"+{len(several) - 1}" if several[1:] else "" for several in words)
         short = [f"{several[0]}{more}" for several, more in zip(words, counts, strict=True)]
-        stem = "_".join([command.name, *short])[:LONGEST_STEM]
-    return f"{stem}_{sha256(str(command).encode()).hexdigest()[:8]}"
+        stem = "_".join([asked.NAME, *short])[:LONGEST_STEM]
+    return f"{stem}_{sha256(command_line(asked).encode()).hexdigest()[:8]}"
 
 
 def deliver(
@@ -85,6 +90,7 @@ def deliver(
     stem: str,
     kinds: Sequence[str],
     page: str = "",
+    looks: Sequence[Method] = (),
 ) -> None:
     """Tables to the screen, the result where it is wanted, CSV and figures to a folder.
 
@@ -94,10 +100,10 @@ def deliver(
         stem: name of the files in the folder.
         kinds: figures to draw where no folder is named; in one that is, all that fit are drawn.
         page: what the HTML file is to hold, where one is asked for.
+        looks: methods whose files say how they are drawn.
     """
     from hwmodel.specs.files import write
     from hwmodel.views.formats import LISTING, WRITERS
-    from hwmodel.views.plot import draw, fitting, read_records
 
     written = WRITERS[to.target.format](result) if to.target else ""
     listed = to.target and to.target.path is None and to.target.format in LISTING
@@ -109,11 +115,16 @@ def deliver(
         return
     made = folder / f"{stem}.csv"
     write(made, WRITERS["csv"](result))
+    from hwmodel.views.colours import looks_of
+    from hwmodel.views.plot import draw, fitting, read_records
+
     records = read_records(made) if kinds else []
     if records and to.out:
         kinds = fitting(records)
     for kind in kinds:
-        draw(records, *(folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")), kind=kind)
+        files = [folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")]
+        with looks_of(looks):
+            draw(records, *files, kind=kind)
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(printable(f"wrote {made}{figures}"))
 

@@ -12,20 +12,19 @@ import typer
 
 from hwmodel.cli.screen import say
 from hwmodel.errors import HwmodelError, printable
+from hwmodel.rerun.asked import SweepAsked, command_line
 
 if TYPE_CHECKING:
-    from hwmodel.specs.provenance import Command
     from hwmodel.vary.sweep.parts import Summary
     from hwmodel.vary.sweep.plan import Plan
 
 __all__ = ["sweep"]
 
 MAX_JOBS = 256
-COUNTED = 100_000  # points whose tilings a dry run counts: a chip at each takes half a kilobyte
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="SWEEP.yaml", help="What is varied.")],
+    asked: SweepAsked,
     out: Annotated[
         Path | None,
         typer.Option(help="FILE.csv or FILE.parquet.", show_default="the sweep's name .csv"),
@@ -44,19 +43,18 @@ def sweep(
     ] = False,
 ) -> None:
     """Energy at every point of a grid, or of a sample of it."""
-    from hwmodel.specs.provenance import written
     from hwmodel.vary.sweep.plan import read_plan
 
     if jobs is not None and (not 1 <= jobs <= MAX_JOBS or scheduler):
         raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes, and none with --scheduler")
-    planned = read_plan(file)
+    planned = read_plan(asked.file)
     if dry_run:
         _say_what(planned)
         return
     target = out or Path(f"{planned.file.name}.csv")
-    command = written("sweep", str(file), {})
+    command = command_line(asked)
     if out is None:
-        _refuse_another(target, str(command))
+        _refuse_another(target, command)
     summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
     say(printable(f"wrote {target}"))
     if summary.unproved:
@@ -85,11 +83,13 @@ def _cores() -> int:
     return min(os.cpu_count() or 1, MAX_JOBS)
 
 
+MOST_LOOKED_AT = 100_000  # points that a dry run looks at one by one, to count tilings
+
+
 def _say_what(planned: Plan) -> None:
     """What a run would do."""
-    from hwmodel.vary.sweep.part import columns
+    from hwmodel.vary.sweep.part import columns, searches
     from hwmodel.vary.sweep.run import cut
-    from hwmodel.vary.sweep.searches import needed, number
 
     points = planned.points()
     axes = [f"  {axis.name}: {axis.length:,}" for axis in planned.axes if axis.length > 1]
@@ -99,15 +99,15 @@ def _say_what(planned: Plan) -> None:
             "drawn, and kept by the constraints" if planned.file.sample else "keep the constraints"
         )
         typer.echo(f"{planned.grid:,} points of the grid, of which {how}:")
-    searches = f"the tilings of at most {COUNTED:,} points are counted"
-    if len(points) <= COUNTED:
-        searches = f"{number(needed(planned, points)):,} different tilings to be searched"
-    typer.echo(f"{len(points):,} points in {len(cut(points)):,} parts; {searches}")
+    parts = f"{len(points):,} points in {len(cut(points)):,} parts"
+    few = len(points) <= MOST_LOOKED_AT
+    tilings = f"; {searches(planned, points):,} different tilings to be searched" if few else ""
+    typer.echo(parts + tilings)
     typer.echo(f"columns: {', '.join(columns(planned))}")
 
 
 def _run(
-    planned: Plan, out: Path, command: Command, jobs: int, scheduler: str | None, resume: bool
+    planned: Plan, out: Path, command: str, jobs: int, scheduler: str | None, resume: bool
 ) -> Summary:
     """Compute the table, with a bar if somebody is watching."""
     from hwmodel.vary.sweep.run import run

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hwmodel.cli.offered import bundled_names
-from hwmodel.cli.options import Hardware
+from hwmodel.cli.options import bundled_names
 from hwmodel.cli.screen import handed, show
 from hwmodel.errors import HwmodelError
 
@@ -16,7 +15,10 @@ __all__ = ["tile"]
 
 
 def tile(
-    hardware: Hardware,
+    hardware: Annotated[
+        str,
+        typer.Option(help="The chip, by name or file.", autocompletion=bundled_names("hardware")),
+    ],
     conv: Annotated[
         str,
         typer.Option(

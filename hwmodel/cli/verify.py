@@ -30,10 +30,11 @@ def verify(
     Files that the command names are looked for from the present folder. Exit code 0: nothing
     moved; 1: rows moved, are missing or too many; 2: the table cannot be read or computed.
     """
+    from hwmodel.rerun.asked import command_line
     from hwmodel.rerun.verify import stated
     from hwmodel.rerun.verify import verify as verified
 
-    say(f"computing anew: {stated(table)[2]}")
+    say(f"computing anew: {command_line(stated(table)[2])}")
     verdict = verified(table, tolerance)
     for line in _sentences(verdict, tolerance):
         typer.echo(printable(line))

@@ -44,7 +44,13 @@ class _Placed(NamedTuple):
 
 
 # Kinds behind which the tensor is the same to its reader, but for its shape.
-_SEEN_THROUGH = frozenset({"max-pool", "reshape", "slice", "pixel-shuffle", "pixel-unshuffle"})
+_SEEN_THROUGH = frozenset(
+    {"expand", "max-pool", "pixel-shuffle", "pixel-unshuffle", "reshape", "slice"}
+)
+
+
+# Kinds that may be frozen without parameters: constants, and norms whose statistics then are.
+_MAY_BE_CONSTANT = frozenset({"batch-norm", "layer-norm", "scale", "source"})
 
 
 class Network(NamedSpec):
@@ -59,7 +65,7 @@ class Network(NamedSpec):
     @field_validator("layers", mode="after")
     @classmethod
     def _shortest(cls, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
-        """An input that is the layer before goes without saying, so that equal graphs are equal."""
+        """Drop an input that is the layer before, so that equal graphs are equal."""
         befores = [INPUT, *(layer.name for layer in layers)]
         return tuple(
             layer.model_copy(update={"inputs": None}) if layer.inputs == (before,) else layer
@@ -67,7 +73,7 @@ class Network(NamedSpec):
         )
 
     def nodes(self, omitted: frozenset[str] = frozenset()) -> tuple[Node, ...]:
-        """Every layer at its place; layers of the `omitted` kinds are as if not there.
+        """Return every layer at its place; layers of the `omitted` kinds are skipped.
 
         A layer with a role has its own reason to be there, and stays.
 
@@ -91,22 +97,26 @@ class Network(NamedSpec):
             feeds[p.layer.name] = tuple(kinds)
         terms: dict[str, int] = {INPUT: 1}
         learned = {INPUT: False}
-        stated = {INPUT: None} | {p.layer.name: p.layer.bits for p in placed}
+        stated: dict[str, int | None] = {INPUT: None}
+        weight_bits: dict[str, int | None] = {}
         nodes = []
         for p in placed:
             name = p.layer.name
             before = [terms[i] for i in p.inputs]
             terms[name] = p.layer.terms(p.input_shapes, before)
             signal_to = tuple(learned[i] for i in p.inputs)
-            own = p.layer.weights(p.input_shapes) + p.layer.other_parameters(p.input_shapes)
-            learned[name] = own > 0 or any(signal_to)
+            own = getattr(p.layer, "weight_bits", None)
+            weight_bits[name] = own or weight_bits.get(p.layer.shares or "")
             position = ends.get(name, "middle")
             consumers = tuple(takers.get(name, ()))
             most = max(before, default=1)
             bits = tuple(stated[i] for i in p.inputs)
-            nodes.append(
-                Node(*p, position, feeds[name], consumers, most, terms[name], signal_to, bits)
-            )
+            node = Node(
+                *p, position, feeds[name], consumers, most, terms[name], signal_to, bits,
+                weight_bits[name],
+            )  # fmt: skip
+            learned[name], stated[name] = node.learns, node.bits
+            nodes.append(node)
         return tuple(nodes)
 
     def _placed(self, omitted: frozenset[str]) -> list[_Placed]:
@@ -125,7 +135,7 @@ class Network(NamedSpec):
 
 @dataclass
 class _Walk:
-    """What is known of a network's layers on the way from the first to the last."""
+    """The layers placed so far, on the way from the first to the last."""
 
     omitted: frozenset[str]  # kinds of layers that are as if not there
     shapes: dict[str, Shape]
@@ -156,12 +166,26 @@ class _Walk:
         gone = layer.kind in self.omitted and layer.role is None and len(found) == 1
         self.stands_for[layer.name] = found[0] if gone else layer.name
         if layer.shares:
-            self._check_shared(layer, layer.shares, given)
+            layer = self._as_owner(layer, layer.shares, given)
+        elif layer.learned is not True and layer.kind not in _MAY_BE_CONSTANT:
+            self._see_parameters(layer, given)
         if not gone:
             self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
 
-    def _check_shared(self, layer: Layer, shares: str, given: tuple[Shape, ...]) -> None:
-        """See that the layer whose weights are used has as many. Raises: ShapeError."""
+    @staticmethod
+    def _see_parameters(layer: Layer, given: tuple[Shape, ...]) -> None:
+        """See that a frozen layer has anything that could be trained. Raises: ShapeError."""
+        said = f"layer {layer.name}: learned: {str(layer.learned).lower()} is said of a layer "
+        if layer.learned == "biases" and not getattr(layer, "bias", False):
+            raise ShapeError(f"{said}without biases")
+        if not layer.weights(given) and not layer.other_parameters(given):
+            raise ShapeError(f"{said}without weights and other parameters")
+
+    def _as_owner(self, layer: Layer, shares: str, given: tuple[Shape, ...]) -> Layer:
+        """The layer, frozen if the one whose weights it uses is. Raises: ShapeError.
+
+        That one has to have as many weights.
+        """
         owner = self.placed.get(shares)
         wanted = layer.weights(given) or layer.other_parameters(given)
         own = owner and (
@@ -173,10 +197,17 @@ class _Walk:
                 f"layer {layer.name} shares {wanted:,} weights of {shares!r}, "
                 f"which is no layer before it that has as many"
             )
+        assert owner is not None
+        if "learned" in layer.model_fields_set and layer.learned != owner.layer.learned:
+            raise ShapeError(
+                f"layer {layer.name} shares the weights of {shares}, of which learned is "
+                f"{str(owner.layer.learned).lower()}: one tensor is trained or is not"
+            )
+        return layer.model_copy(update={"learned": owner.layer.learned})
 
 
 class Repeat(SpecModel):
-    """The same layers several times over.
+    """A list of layers that is repeated several times.
 
     In round k (from `first`) a layer of the list is called `<name>.<k>.<its name>`. As an input,
     the name of a layer of the list means that of the same round, `before` what stands before the
@@ -198,7 +229,7 @@ class Repeat(SpecModel):
         return layers
 
     def rounds(self, before: str) -> Iterator[Layer]:
-        """The layers one by one; `before` is the layer before the list."""
+        """Yield the layers one by one; `before` is the layer before the list."""
         own = {layer.name for layer in self.layers}
         for k in range(self.first, self.first + self.repeat):
             known = {name: f"{self.name}.{k}.{name}" for name in own} | {BEFORE: before}
@@ -208,7 +239,7 @@ class Repeat(SpecModel):
 
 
 def renamed(layer: Layer, names: Mapping[str, str]) -> Layer:
-    """The same layer, its name and the names it refers to replaced where `names` knows them."""
+    """Rename a layer and the layers that it refers to, where `names` knows them."""
     new = {"name": names.get(layer.name, layer.name)}
     inputs = layer.inputs and tuple(names.get(name, name) for name in layer.inputs)
     shares = layer.shares and names.get(layer.shares, layer.shares)
@@ -216,7 +247,7 @@ def renamed(layer: Layer, names: Mapping[str, str]) -> Layer:
 
 
 def _entry(value: Any) -> str:
-    """Which of the two an entry of a network file is."""
+    """Tell a layer from a repeated list, by its fields."""
     repeats = "repeat" in value if isinstance(value, dict) else isinstance(value, Repeat)
     return "repeated list" if repeats else "one layer"
 
@@ -228,7 +259,7 @@ Entry = Annotated[
 
 
 class NetworkFile(NamedSpec):
-    """A network as a file says it."""
+    """A network file: layers, some of them in repeated lists."""
 
     KIND: ClassVar[str] = Network.KIND
     FOLDER: ClassVar[str] = Network.FOLDER
@@ -237,7 +268,7 @@ class NetworkFile(NamedSpec):
     layers: tuple[Entry, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
     def network(self) -> Network:
-        """With every repeated list written out. Raises: SpecError where that is too long."""
+        """Write every repeated list out. Raises: SpecError where the network gets too long."""
         lengths = [e.repeat * len(e.layers) if isinstance(e, Repeat) else 1 for e in self.layers]
         if sum(lengths) > MAX_LAYERS:
             raise SpecError(f"{self.name}: {sum(lengths):,} layers; at most {MAX_LAYERS:,}")
@@ -249,7 +280,7 @@ class NetworkFile(NamedSpec):
         return Network(**fields | {"layers": tuple(layers)})
 
     def way_to(self, place: int) -> tuple[str | int, ...]:
-        """The way in the file to the layer that stands at `place` once lists are written out."""
+        """Return the way in the file to the layer at `place`, counted with lists written out."""
         for number, entry in enumerate(self.layers):
             length = entry.repeat * len(entry.layers) if isinstance(entry, Repeat) else 1
             if place < length:

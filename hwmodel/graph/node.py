@@ -1,4 +1,4 @@
-"""A layer at its place in a network, and what follows from what stands before and behind it."""
+"""A layer at its place in a network: its inputs, its shapes, the layers that take its output."""
 
 from __future__ import annotations
 
@@ -7,8 +7,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hwmodel.graph.layers import Layer, Shape
+from hwmodel.work.problem import ProductPass
 
 __all__ = ["Node"]
+
+# What every element of comes from the input as it is, or is 0; of operators without a model, too.
+_KEEPS_VALUES = frozenset(
+    {"concat", "expand", "max-pool", "pixel-shuffle", "pixel-unshuffle", "reshape", "slice"}
+)
+_OPERATORS_THAT_KEEP = frozenset(
+    {
+        "constant_pad_nd", "flip", "gather", "gatherelements", "index_select", "maxpool", "pad",
+        "reflection_pad1d", "reflection_pad2d", "repeat", "replication_pad1d", "replication_pad2d",
+        "roll", "slice", "tile", "transpose",
+    }
+)  # fmt: skip
 
 
 class Node(NamedTuple):
@@ -25,6 +38,7 @@ class Node(NamedTuple):
     terms: int  # the same of the output
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
     input_bits: tuple[int | None, ...]  # what the network itself states of each input [bit]
+    weight_bits: int | None  # what it states of the weights, its own or those that it shares [bit]
 
     @property
     def weights(self) -> int:
@@ -37,10 +51,44 @@ class Node(NamedTuple):
         return 0 if self.layer.shares else self.layer.other_parameters(self.input_shapes)
 
     @property
+    def bits(self) -> int | None:
+        """Width of an element of the output that the network itself states [bit].
+
+        A width stated before passes through what keeps values; of several, the widest.
+        """
+        stated = [bits for bits in self.input_bits if bits is not None]
+        if self.layer.bits is not None or not _keeps_values(self.layer):
+            return self.layer.bits
+        return max(stated) if stated and len(stated) == len(self.input_bits) else None
+
+    @property
+    def learned_weights(self) -> int:
+        """Elements of F that are this layer's own and are trained."""
+        return self.weights if self.layer.learned is True else 0
+
+    @property
+    def learned_parameters(self) -> int:
+        """Elements of its own biases, scales, shifts and tables that are trained."""
+        return 0 if self.layer.frozen else self.other_parameters
+
+    @property
     def learns(self) -> bool:
-        """Whether it or something before it is learned: its output has a loss signal."""
+        """Whether this layer or one before it is learned, so that its output has a loss signal."""
         layer, shapes = self.layer, self.input_shapes
-        return bool(any(self.signal_to) or layer.weights(shapes) or layer.other_parameters(shapes))
+        own = layer.weights(shapes) or layer.other_parameters(shapes)
+        return any(self.signal_to) or (bool(own) and not layer.frozen)
+
+    def wanted(self, phase: ProductPass) -> bool:
+        """Whether what a pass of a product in training gives is wanted by anything.
+
+        A signal is wanted at an input if something before it is learned; dF if the weights are.
+        The second operand of an attention product is a tensor, and its dF the signal to it.
+        """
+        if phase == "forward":
+            return True
+        if phase == "backward_input":
+            return self.signal_to[0]
+        return self.signal_to[1] if len(self.signal_to) > 1 else self.layer.learned is True
 
     @property
     def macs(self) -> int:
@@ -49,7 +97,7 @@ class Node(NamedTuple):
 
     @property
     def taken(self) -> Counter[int]:
-        """How many elements of one image's output are taken by so many layers; slices take parts.
+        """Elements of one image's output by the number of layers that take them; slices take parts.
 
         The number of takers -> elements.
         """
@@ -66,8 +114,19 @@ class Node(NamedTuple):
         return found
 
 
+def _keeps_values(layer: Layer) -> bool:
+    """Whether the output has no value that the inputs do not have, but for 0."""
+    if layer.kind == "upsample":
+        return layer.interpolation == "nearest"
+    if layer.kind == "activation":
+        return layer.function == "relu"
+    if layer.kind == "uncounted":
+        return layer.operator.split()[0].lower() in _OPERATORS_THAT_KEEP
+    return layer.kind in _KEEPS_VALUES
+
+
 def _covered(length: int, parts: Sequence[tuple[int, int]]) -> Counter[int]:
-    """How many places along an axis lie in so many of the parts, each from start to stop - 1."""
+    """Count the places along an axis by the number of parts (start to stop - 1) that cover them."""
     ends = sorted([(start, 1) for start, _ in parts] + [(stop, -1) for _, stop in parts])
     found: Counter[int] = Counter()
     depth = before = 0

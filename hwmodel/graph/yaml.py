@@ -1,5 +1,5 @@
-"""A network as the YAML that a person would write: one line a layer, what goes without saying left
-out, equal rounds as one repeated list. Reading it gives an equal network.
+"""A network as the YAML that a person would write: one line a layer, defaults left out, equal
+rounds as one repeated list. Reading it gives an equal network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ROUND = re.compile(r"\.(\d+)\.")
 
 
 def network_yaml(network: Network) -> str:
-    """The whole file."""
+    """Return the text of the network's file."""
     lines = [
         "version: 1",
         f"name: {_scalar(network.name)}",
@@ -48,7 +48,7 @@ _Repeated = tuple[str, int, int, list[Layer]]  # name, number of the first round
 
 
 def _repeated(layers: Sequence[Layer], at: int) -> _Repeated | None:
-    """The longest run of equal rounds that begins here; None where there is none of two."""
+    """Find the longest run of equal rounds that begins here; None if there are not even two."""
     best: _Repeated | None = None
     for match in _ROUND.finditer(layers[at].name):
         prefix, first = layers[at].name[: match.start()], match.group(1)
@@ -61,7 +61,7 @@ def _repeated(layers: Sequence[Layer], at: int) -> _Repeated | None:
 
 
 def _rounds(layers: Sequence[Layer], at: int, prefix: str, k: int) -> Iterator[list[Layer]]:
-    """Rounds from number `k`, under the names they have within, as long as they are equal."""
+    """Yield rounds from number `k` on, under their names within, as long as they are equal."""
     before = layers[at - 1].name if at else INPUT
     model: list[Layer] | None = None
     while True:
@@ -78,7 +78,7 @@ def _rounds(layers: Sequence[Layer], at: int, prefix: str, k: int) -> Iterator[l
 
 
 def _within(layers: Sequence[Layer], start: str, before: str) -> list[Layer] | None:
-    """The layers of one round under their names within; None where these would be ambiguous."""
+    """Name the layers of one round as within a list; None where that would be ambiguous."""
     names = {layer.name: layer.name.removeprefix(start) for layer in layers}
     outside = {i for layer in layers for i in (*(layer.inputs or ()), layer.shares) if i} - set(
         names
@@ -89,7 +89,7 @@ def _within(layers: Sequence[Layer], start: str, before: str) -> list[Layer] | N
 
 
 def _fields(layer: Layer) -> dict[str, Any]:
-    """What a file has to say: name and kind, then whatever is not as by default."""
+    """Return the fields that a file states: name and kind, then all that differ from defaults."""
     said = layer.model_dump(exclude_defaults=True)
     head = {"name": layer.name, "kind": layer.kind}
     pairs = {"kernel", "stride", "dilation", "padding", "output_padding", "size"}
@@ -101,7 +101,7 @@ def _fields(layer: Layer) -> dict[str, Any]:
 
 
 def _short(numbers: Sequence[int]) -> int | list[int]:
-    """One number for all axes, two for rows and columns, or all of them."""
+    """Shorten equal numbers: to one for all axes, or to two for rows and columns."""
     listed = list(numbers)
     if len(listed) == 4 and listed[:2] == listed[2:]:
         listed = listed[:2]
@@ -117,7 +117,7 @@ def _flow(value: Any) -> str:
 
 
 def _scalar(value: Any) -> str:
-    """A number or word as it is; any other text in double quotes, which JSON and YAML share."""
+    """Write a number or word as it is, other text in double quotes, which JSON and YAML share."""
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
         return value
     return json.dumps(value, ensure_ascii=False)

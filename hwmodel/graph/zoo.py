@@ -50,14 +50,14 @@ def _family(line: _Member) -> Any:
 
 
 def family_arguments(name: str) -> dict[str, Any]:
-    """What the family of a bundled network is told, defaults included. Raises: NameUnknown."""
+    """Return the arguments of a bundled network's family, defaults too. Raises: NameUnknown."""
     line = _line(name)
     parameters = signature(_family(line)).parameters.values()
     return {p.name: p.default for p in parameters} | (line.model_extra or {})
 
 
 def member(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a bundled network, some arguments of its family changed.
+    """Return the fields of a bundled network, some arguments of its family changed.
 
     Raises: NameUnknown; SpecError for an argument that its family does not have or cannot take.
     """

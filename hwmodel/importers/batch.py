@@ -1,4 +1,4 @@
-"""The batch, which is in every tensor of a source's graph and in none of a network here."""
+"""Takes the batch out of a source's tensors: a network here is of one image."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from hwmodel.importers.graph import Dims, plain, tokens
 __all__ = ["input_shape", "of_one_image"]
 
 
-def of_one_image(dims: Sequence[int], images: int, what: str) -> Dims:
-    """Dimensions with `images` taken out of one: the first, one as long, or one that they divide.
+def of_one_image(dims: Sequence[int], images: int, what: str, *, anyway: bool = False) -> Dims:
+    """Take `images` out of one dimension: the first, one as long, or one that they divide.
 
-    Raises: ShapeError where there is none; `what` begins the message.
+    Args:
+        what: begins the message.
+        anyway: whether a tensor of which no dimension is made of images may be there.
+
+    Raises: ShapeError where there is none.
     """
     if images == 1 or not dims:
         return tuple(dims)
@@ -23,6 +27,8 @@ def of_one_image(dims: Sequence[int], images: int, what: str) -> Dims:
     at = next((i for i, length in enumerate(dims) if length == images), None)
     if at is None:  # heads and images in one, after the tokens
         at = next((i for i, length in enumerate(dims) if length % images == 0), None)
+    if at is None and anyway:
+        return tuple(dims)
     if at is not None:
         return (*dims[:at], dims[at] // images, *dims[at + 1 :])
     raise ShapeError(
@@ -31,12 +37,12 @@ def of_one_image(dims: Sequence[int], images: int, what: str) -> Dims:
 
 
 def input_shape(dims: Dims, *, numbers: bool, channels_first: bool) -> Shape:
-    """(C, H, W) of an input: images and signals (C, ...), sequences (tokens, D), token numbers.
+    """Return (C, H, W) of an input: images, signals (C, ...), sequences (tokens, D), token numbers.
 
     Args:
         numbers: whether its elements are whole numbers, which are looked up in a table.
-        channels_first: whether what reads it takes axis 1 for channels.
+        channels_first: whether its first reader takes axis 1 for channels.
     """
     if numbers and len(dims) == 2:
-        return 1, dims[1], 1
+        return 1, dims[0] * dims[1], 1
     return tokens(dims) if len(dims) == 3 and not channels_first else plain(dims)

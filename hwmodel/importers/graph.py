@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import prod
+from operator import itemgetter
 from re import compile, sub
 from typing import Any, NamedTuple
 
@@ -35,7 +37,17 @@ from hwmodel.graph.network import INPUT, MAX_LAYERS
 from hwmodel.importers.samples import BINARY, ROWS, Samples, recognised
 
 __all__ = ["AFFINE", "COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value"]
-__all__ += ["combined", "function_of", "of_one", "pair", "plain", "text", "tokens"]
+__all__ += [
+    "combined",
+    "frames",
+    "function_of",
+    "learned_of",
+    "of_one",
+    "pair",
+    "plain",
+    "text",
+    "tokens",
+]
 
 Dims = tuple[int, ...]
 Elements = tuple[float, ...] | None
@@ -53,6 +65,12 @@ class Constant(NamedTuple):
     learned: bool = False
     elements: Elements | Callable[[], Elements] = None  # where they are few, or what reads them
     bits: int | None = None  # that a quantizer states [bit]
+    frozen: bool = False  # whether it is a parameter that is not trained
+
+    @property
+    def stored(self) -> bool:
+        """Whether it is a parameter: it is learned, or is too narrow for a shape or an index."""
+        return self.learned or (self.bits is not None and self.bits <= 8 and prod(self.dims) > 1)
 
     @property
     def values(self) -> Elements:
@@ -109,7 +127,7 @@ Operand = Value | Constant
 
 
 def plain(dims: Sequence[int]) -> Shape:
-    """(C, H, W) of dimensions with the channels first: all but the last two make up C."""
+    """Return (C, H, W) of dimensions with channels first: all but the last two make up C."""
     rest = tuple(dims[1:] if dims and dims[0] == 1 else dims)
     if len(rest) > 3:
         return prod(rest[:-2]), rest[-2], rest[-1]
@@ -117,8 +135,15 @@ def plain(dims: Sequence[int]) -> Shape:
     return C, H, W
 
 
+def frames(dims: Sequence[int], axes: int) -> tuple[int, Shape]:
+    """How many frames dimensions (frames, C, rows and columns …) hold, and (frames x C, H, W)."""
+    number = prod(dims[: -axes - 1])
+    H, W = pair(dims[-axes:])
+    return number, (number * dims[-axes - 1], H, W)
+
+
 def tokens(dims: Sequence[int]) -> Shape:
-    """(C, H, W) of dimensions with the features last: (tokens, D) is (D, tokens, 1)."""
+    """Return (C, H, W) of dimensions with features last: (tokens, D) is (D, tokens, 1)."""
     rest = tuple(dims[1:-1] if dims and dims[0] == 1 and len(dims) > 1 else dims[:-1])
     D = dims[-1] if dims else 1
     return (D, *plain((1, *rest))[:2]) if len(rest) < 3 else (D, prod(rest[:-1]), rest[-1])
@@ -147,7 +172,7 @@ class Graph:
         dims: Dims | None,
         **fields: Any,
     ) -> Value:
-        """Add a layer; the value it gives. Raises: ShapeError, also where `dims` disagree."""
+        """Add a layer and return its value. Raises: ShapeError, also where `dims` disagree."""
         name, inputs = self.unused(name), tuple(inputs)
         last = self.layers[-1].name if self.layers else INPUT
         if inputs and inputs != (last,):  # which goes without saying
@@ -179,7 +204,7 @@ class Graph:
         del self.shapes[name], self._index[name], self._taken[name]
 
     def unused(self, name: str) -> str:
-        """`name` in letters that a network file allows, with a number where it is taken."""
+        """Return `name` in letters that a network file allows, with a number where it is taken."""
         name = text(name)
         if not _PROPER.fullmatch(name):
             name = sub(r"[^A-Za-z0-9_.+-]+", ".", name).strip("._+-")
@@ -196,11 +221,11 @@ class Graph:
         self.layers[at] = self.layers[at].model_copy(update=fields)
 
     def layer(self, name: str) -> Any:
-        """A layer by name; None for the network's input."""
+        """Return a layer by its name; None for the network's input."""
         return self.layers[self._index[name]] if name in self._index else None
 
     def seen(self, value: Value, shape: Shape | None = None) -> str:
-        """The layer whose output holds the elements of `value` in `shape`, by default its own."""
+        """Return the layer whose output is `value` in `shape`; by default in its own shape."""
         self.settle(value)
         if shape is None or shape == value.shape:
             return value.layer
@@ -214,26 +239,47 @@ class Graph:
         return self._views[key]
 
     def owner(self, weights: Constant) -> str | None:
-        """The layer that has these weights already."""
+        """Return the layer that has these weights already, if one does."""
         return self._owners.get(weights.key)
 
     def owned(self, weights: Constant, made: Value) -> Value:
-        """A layer's value, once the layer is known to have these weights."""
+        """Note that a layer has these weights; return the layer's value."""
         if weights.key:
             self._owners.setdefault(weights.key, made.layer)
         return made
 
     def uncounted(
-        self, name: str, operator: str, inputs: Sequence[Operand | None], dims: Dims | None
+        self,
+        name: str,
+        operator: str,
+        inputs: Sequence[Operand | None],
+        dims: Dims | None,
+        *,
+        macs: int | None = None,
+        biases: int = 0,
     ) -> Value:
-        """A layer that has no model; where its shape is not known either, it says so."""
+        """Add a layer without a model; its operator says so if its shape is not known either.
+
+        Args:
+            inputs: those of its parameters that no layer has yet are its own.
+            macs: multiply-accumulates of one pass, where they are known.
+            biases: further parameters of its own.
+        """
         names = [self.seen(x) for x in inputs if isinstance(x, Value)]
         if not names:
             return self.put(Source, name, [], dims, shape=plain(dims or ()))
         if dims is None:
             operator = f"{operator}, shape unknown"
-        shape = None if dims is None else plain(dims)
-        return self.put(Uncounted, name, names, dims, operator=operator, shape=shape)
+        stored = [x for x in inputs if isinstance(x, Constant) and x.stored]
+        own = {x.key: x for x in stored if self.owner(x) is None}.values()
+        fields: dict[str, Any] = {"shape": None if dims is None else plain(dims)}
+        fields |= {"known_macs": macs, "parameters": biases + sum(prod(x.dims) for x in own)}
+        if own and all(x.frozen for x in own):
+            fields["learned"] = False
+        made = self.put(Uncounted, name, names, dims, operator=operator, **fields)
+        for x in own:
+            self.owned(x, made)
+        return made
 
     # Chains of elementary operators
 
@@ -245,7 +291,7 @@ class Graph:
         function: Callable[..., Samples],
         dims: Dims | None,
     ) -> Value | None:
-        """The value of an elementary operator on functions of one base; None where it is none."""
+        """Return the pending value of an operator on functions of one base, if there is one."""
         forms = [self._open_form(part) for part in parts]
         length = 1 + sum(form.length if form else 0 for form in forms)
         if length > LONGEST:
@@ -265,7 +311,7 @@ class Graph:
         return Value(dims, "", base.shape, form)
 
     def _open_form(self, part: Value) -> _Form | None:
-        """The chain that goes on at `part`; a known function that several take ends there."""
+        """Return the chain that goes on at `part`; a function that several take ends it."""
         if part.form and part.readers > 1 and recognised(part.form.samples):
             self.settle(part)
             part.form = None
@@ -296,7 +342,7 @@ class Graph:
         return self.put(Activation, form.name, [base], dims, function=function)
 
     def _settle_last(self, value: Value, form: _Form) -> None:
-        """The last operator of a chain by itself, after whatever it takes."""
+        """Add a chain's last operator by itself, after all that it takes."""
         for part in form.parts:
             self.settle(part)
         kind = COMBINED.get(form.operator)
@@ -321,24 +367,24 @@ class Graph:
 
 
 def of_one(graph: Graph, constant: Constant, dims: Dims | None) -> Constant:
-    """A constant that was repeated for every image, once; of fewer axes than `dims` it was not."""
+    """Take the images out of a constant, if it has as many axes as `dims` and repeats for each."""
     repeated = constant.dims[:1] == (graph.images,) and len(constant.dims) >= len(dims or (1, 1))
     return constant._replace(dims=(1, *constant.dims[1:])) if repeated else constant
 
 
 def text(name: str | bytes) -> str:
-    """A name; one that is no UTF-8 comes as bytes."""
+    """Return a name as text; one that is no UTF-8 comes as bytes."""
     return name if isinstance(name, str) else name.decode("utf-8", "replace")
 
 
 def combined(
     graph: Graph, name: str, kind: type[BaseLayer], values: Sequence[Value], dims: Dims | None
 ) -> Value:
-    """A sum or product of values, brought to shapes that fit where they differ."""
+    """Add a layer that combines values, reshaped where their shapes do not fit."""
     names = [graph.seen(value) for value in values]
     shapes = [value.shape for value in values]
     if dims is not None and len(set(shapes)) > 1:
-        fitting = _alike(shapes, values, dims)
+        fitting = _alike(shapes, values, dims) or _grouped(values, dims)
         if fitting is None:
             return graph.uncounted(name, f"{kind.__name__} of unlike shapes", values, dims)
         names = [graph.seen(value, shape) for value, shape in zip(values, fitting, strict=True)]
@@ -346,7 +392,7 @@ def combined(
 
 
 def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list[Shape] | None:
-    """Shapes in which values of different dimensions can be combined to `dims`.
+    """Find shapes in which values of different dimensions can be combined to `dims`.
 
     Axes are aligned at the end, as broadcasting has it; channels are first or last, whichever
     leaves the largest value as it is.
@@ -368,20 +414,46 @@ def _alike(shapes: Sequence[Shape], values: Sequence[Value], dims: Dims) -> list
     return [shape for shape in chosen if shape is not None]
 
 
+def _grouped(values: Sequence[Value], dims: Dims) -> list[Shape] | None:
+    """The same, axes side by side in one where every value is repeated along them or none is.
+
+    None where more than three are left.
+    """
+    padded = [((1,) * len(dims) + value.known)[-len(dims) :] for value in values]
+    axes = [
+        (tuple(p[at] == length for p in padded), at) for at, length in enumerate(dims) if length > 1
+    ]
+    groups = [[at for _, at in same] for _, same in groupby(axes, key=itemgetter(0))]
+    if len(groups) > 3:
+        return None
+    return [plain((1, *(prod(p[at] for at in group) for group in groups))) for p in padded]
+
+
 def as_value(
     graph: Graph, name: str, operand: Operand, dims: Dims | None = None, *, last: bool = False
 ) -> Value:
-    """An operand; a constant becomes a tensor of its own, for what has `dims`."""
+    """Return an operand as a value; a constant becomes a layer `source` that fits `dims`."""
     if isinstance(operand, Value):
         return operand
     operand = of_one(graph, operand, dims)
     shape = (tokens if last else plain)(operand.dims)
     name = operand.key or f"{name}.constant"
-    return graph.put(Source, name, [], operand.dims, shape=shape, learned=operand.learned)
+    learned: bool | str = "frozen" if operand.learned and operand.frozen else operand.learned
+    return graph.put(Source, name, [], operand.dims, shape=shape, learned=learned)
+
+
+def learned_of(parameters: Sequence[Constant]) -> dict[str, Any]:
+    """The field `learned` of a layer with weights and perhaps biases; none where all are trained.
+
+    Weights that are trained with biases that are not count as trained, all of them.
+    """
+    if not parameters or not parameters[0].frozen:
+        return {}
+    return {"learned": False if all(one.frozen for one in parameters) else "biases"}
 
 
 def pair(numbers: Sequence[int], rest: int = 1) -> tuple[int, int]:
-    """For rows and columns; of one axis, the columns are `rest`."""
+    """Return numbers for rows and columns; if there is one axis, columns get `rest`."""
     return (numbers[0], numbers[1]) if len(numbers) > 1 else (numbers[0], rest)
 
 
@@ -392,6 +464,6 @@ def _silent() -> Any:
 
 
 def function_of(operator: str, number: float, *, first: bool) -> Callable[[Samples], Samples]:
-    """A binary operator with one operand a number; `first` where the value is the first."""
+    """Make a function of a binary operator and a number; `first` if the value comes first."""
     both = BINARY[operator]
     return (lambda x: both(x, number)) if first else (lambda x: both(number, x))

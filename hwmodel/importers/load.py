@@ -1,8 +1,9 @@
-"""The network behind a word: a bundled name, a YAML file, an ONNX file, or a network itself."""
+"""Loads a network: by a bundled name, from a YAML or ONNX file, or as it is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from hwmodel.errors import ShapeError, SpecError, near
@@ -17,7 +18,7 @@ __all__ = ["load_network"]
 def load_network(
     what: str | Path | Network, input_shapes: Mapping[str, Sequence[int]] | None = None
 ) -> Network:
-    """The network behind a bundled name, a path to a YAML or ONNX file, or a network itself.
+    """Return the network of a bundled name or of a YAML or ONNX file; or a network as it is.
 
     Args:
         input_shapes: of an ONNX file's inputs that leave dimensions open.
@@ -33,17 +34,23 @@ def load_network(
         named = what.name if isinstance(what, Network) else what
         raise SpecError(f"{named}: input shapes are given for ONNX files only")
     if isinstance(what, str) and not is_path(what):
-        network = family_member(what)
-    elif isinstance(what, Network):
-        network = what
-    else:
+        return _bundled(what)
+    if not isinstance(what, Network):
         return _read(Path(what))
-    network.nodes()  # a wrong graph is refused where it is read
+    what.nodes()  # a wrong graph is refused where it is read
+    return what
+
+
+@cache
+def _bundled(name: str) -> Network:
+    """A bundled network, built once: its family is part of the program."""
+    network = family_member(name)
+    network.nodes()
     return network
 
 
 def _read(path: Path) -> Network:
-    """The network of a YAML file; what is wrong with its graph is told with the line."""
+    """Read the network of a YAML file; an error in its graph names the line."""
     values = read_yaml(path)
     file = validate(NetworkFile, values, path)
     network = file.network()
@@ -59,7 +66,7 @@ def _read(path: Path) -> Network:
 
 
 def _as_in_the_list(said: str, file: NetworkFile, way: Sequence[str | int]) -> str:
-    """What is said of a layer's input, with the nearest name of the repeated list that it is in.
+    """Reword an error about a layer's input with the names of the repeated list that it is in.
 
     Written out, its layers have longer names, and `before` is gone.
     """

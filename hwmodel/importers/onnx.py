@@ -16,7 +16,7 @@ from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.network import Network
 from hwmodel.importers.graph import text
-from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, contents_of
+from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, contents_of, forget_files
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
@@ -31,7 +31,7 @@ LARGEST = 2**31 - 1  # B; what a protocol buffer can hold
 
 
 def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None = None) -> Network:
-    """The network of an ONNX file, for one image.
+    """Read the network of an ONNX file, for one image.
 
     Args:
         input_shapes: dimensions of inputs by name, where the file leaves them open. An open first
@@ -42,6 +42,8 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
     """
     path, where, shapes = path_of("path", path), str(path), _stated(input_shapes)
     model = _model(path)
+    for info in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        _open(info)
     contents = contents_of(model.graph)
     _see_each_given_once(contents, where)
     _bind_inputs(contents.inputs, where, shapes)
@@ -62,7 +64,7 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
 
 
 def _stated(shapes: Mapping[str, Sequence[int]] | None) -> dict[str, Sequence[int]]:
-    """Shapes as they are given to a function. Raises: HwmodelError."""
+    """Check the shapes that a caller gives. Raises: HwmodelError."""
     if shapes is None:
         return {}
     rule = "a mapping of names to dimensions, as {'images': (1, 3, 224, 224)}"
@@ -75,7 +77,7 @@ def _stated(shapes: Mapping[str, Sequence[int]] | None) -> dict[str, Sequence[in
 
 
 def input_shapes(stated: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Shapes from words like "images=1,3,224,224". Raises: SpecError.
+    """Read shapes from words like "images=1,3,224,224". Raises: SpecError.
 
     >>> input_shapes(["x=1,3,224,224"])
     {'x': (1, 3, 224, 224)}
@@ -101,7 +103,7 @@ def _package() -> Any:
 
 
 def _model(path: Path) -> Any:
-    """The file as a message, without large weights. Raises: SpecError."""
+    """Parse the file without its large weights. Raises: SpecError."""
     onnx = _package()
     from google.protobuf.message import DecodeError
 
@@ -111,6 +113,7 @@ def _model(path: Path) -> Any:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
     except DecodeError:
         raise SpecError(f"{path}: is no ONNX file that can be read, or only part of one") from None
+    forget_files(model)
     for opset in model.opset_import:
         if opset.domain in STANDARD:  # inference knows one name of it
             opset.domain = ""
@@ -164,11 +167,18 @@ def _stand_in(nodes: Sequence[Node]) -> None:
 
 
 def _as_they_were(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
-    """Nodes without the identities that stood in for others; constants are what they became."""
+    """Put nodes back that identities stood in for; nodes that became constants stay so."""
     return [
         old if old.domain not in STANDARD and new.operator != "Constant" else new
         for new, old in zip(nodes, before, strict=True)
     ]
+
+
+def _open(info: Any) -> None:
+    """Leave dimensions open that are -1, as some exporters write open ones."""
+    for dim in info.type.tensor_type.shape.dim:
+        if dim.HasField("dim_value") and dim.dim_value == -1:
+            dim.ClearField("dim_value")
 
 
 def _bind_inputs(inputs: Sequence[Any], where: str, shapes: dict[str, Sequence[int]]) -> None:
@@ -210,7 +220,7 @@ def _bind(given: Any, where: str, shape: Sequence[int], symbols: dict[str, int])
 
 
 def _see_closed(given: Any, where: str, symbols: Mapping[str, int]) -> None:
-    """The batch is 1 where it is open; anything else that is open has to be stated."""
+    """Set an open batch to 1; refuse any other open dimension that is not stated."""
     if not given.type.HasField("tensor_type"):
         raise ShapeError(f"{where}: input {given.name} is no tensor, but a sequence or a map")
     tensor = given.type.tensor_type

@@ -1,4 +1,4 @@
-"""A node of an ONNX graph whose operands can be found, as the functions of the table take it."""
+"""A node of an ONNX graph with its operands, as each function of the operators' table takes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Call:
         dims: list[Dims | None],
         made: Mapping[str, Operand | None],
     ) -> None:
-        """With what finds an operand by name, and those that are there without being read."""
+        """Take a node, a function that finds operands by name, and the names that are constants."""
         self.graph, self.name, self.dims = graph, name, dims
         self.operator, self.domain, self._names, _, self._message = node
         self._found, self._made = found, made
@@ -61,19 +61,19 @@ class Call:
         return index < len(self._names) and bool(self._names[index])
 
     def computed(self, index: int) -> Value | None:
-        """An operand where it is no constant; constants stay unread."""
+        """Return an operand unless it is a constant; constants stay unread."""
         found = self._made.get(self._names[index]) if index < len(self._names) else None
         return found if isinstance(found, Value) else None
 
     def needed(self, index: int) -> Operand:
-        """An operand that must be there. Raises: ShapeError."""
+        """Return an operand that must be there. Raises: ShapeError."""
         found = self.operand(index)
         if found is None:
             raise ShapeError(f"its operand {index + 1} is missing")
         return found
 
     def constant(self, index: int) -> Constant | None:
-        """An operand where it is a constant."""
+        """Return an operand if it is a constant."""
         found = self.operand(index)
         return found if isinstance(found, Constant) else None
 
@@ -107,7 +107,7 @@ def dims_of(call: Call) -> Dims:
 
 
 def window(call: Call, kernel: Sequence[int]) -> Sequence[int]:
-    """Padding before every axis, then after, from `pads` or `auto_pad`.
+    """Return the padding before every axis, then after, from `pads` or `auto_pad`.
 
     SAME: (outs - 1) stride + span - size in all, the odd one at the end (UPPER) or before (LOWER).
     """

@@ -22,7 +22,7 @@ FEW = 64  # elements that are read
 
 
 def stored(tensor: Any, where: str, name: str) -> Constant:
-    """A tensor of the file; the elements of short ones, if they are there.
+    """Read a tensor of the file: its dimensions and width, and its elements if they are few.
 
     Args:
         where: what a message about it begins with.
@@ -42,7 +42,7 @@ def stored(tensor: Any, where: str, name: str) -> Constant:
 def _elements(tensor: Any) -> Elements:
     from onnx import numpy_helper
 
-    if tensor.data_location or tensor.external_data or tensor.ByteSize() > 4 * LONG:
+    if tensor.ByteSize() > 4 * LONG:
         return None
     try:
         return tuple(map(float, numpy_helper.to_array(tensor).reshape(-1)))
@@ -51,7 +51,7 @@ def _elements(tensor: Any) -> Elements:
 
 
 def of_node(attributes: Sequence[Any], where: str, name: str) -> Constant:
-    """What a node Constant holds."""
+    """Read the tensor of a node Constant."""
     for attribute in attributes:
         if attribute.HasField("t"):
             return stored(attribute.t, f"{where}: tensor {name}", name)

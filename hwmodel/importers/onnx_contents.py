@@ -1,4 +1,4 @@
-"""What the graph of an ONNX file holds, each field read once.
+"""Contents of an ONNX file's graph, each field read once.
 
 A field of a message that is read from Python costs a good part of a microsecond, and a list of
 names costs it once for each; so the fields that are asked for often become plain lists first.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hwmodel.importers.graph import Dims
 
-__all__ = ["STANDARD", "Contents", "Node", "TensorType", "Types", "contents_of"]
+__all__ = ["STANDARD", "Contents", "Node", "TensorType", "Types", "contents_of", "forget_files"]
 
 
 STANDARD = ("", "ai.onnx")
@@ -51,7 +51,7 @@ def contents_of(graph: Any) -> Contents:
 
 
 def _taken(node: Any) -> list[str]:
-    """Every tensor that a node takes: a branch or a body may take any that is in sight."""
+    """List all tensors that a node takes; graphs within it may take any that is in sight."""
     inputs: list[str] = node.input[:]
     if node.op_type not in _WITH_GRAPHS and node.domain in STANDARD:
         return inputs
@@ -61,7 +61,7 @@ def _taken(node: Any) -> list[str]:
 
 
 def _from_around(graph: Any) -> list[str]:
-    """Tensors that a graph within a node takes and does not make."""
+    """List the tensors that a graph within a node takes and does not make."""
     made = {one.name for one in (*graph.input, *graph.initializer)}
     made |= {one.values.name for one in graph.sparse_initializer}
     made.update(chain.from_iterable(node.output for node in graph.node))
@@ -69,8 +69,32 @@ def _from_around(graph: Any) -> list[str]:
     return [name for name in taken if name not in made]
 
 
+def forget_files(model: Any) -> None:
+    """Take every path of other files out of a message: no tensor's elements are outside it then.
+
+    What reads an element later finds none. Tensors are in graphs, in attributes, in graphs within
+    these and in functions.
+    """
+    holders = [model.graph, *model.functions]
+    holders += chain.from_iterable((t.initialization, t.algorithm) for t in model.training_info)
+    while holders:
+        holder = holders.pop()
+        tensors = [*getattr(holder, "initializer", ())]
+        sparse = [*getattr(holder, "sparse_initializer", ())]
+        for attribute in chain.from_iterable(node.attribute for node in holder.node):
+            tensors += [*attribute.tensors, *([attribute.t] if attribute.HasField("t") else ())]
+            sparse += [*attribute.sparse_tensors]
+            sparse += [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
+            holders += [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())]
+        tensors += chain.from_iterable((one.values, one.indices) for one in sparse)
+        for tensor in tensors:
+            if tensor.external_data or tensor.data_location:
+                tensor.ClearField("external_data")
+                tensor.ClearField("data_location")
+
+
 class TensorType(NamedTuple):
-    """What is known of a tensor before anything runs."""
+    """Element type and dimensions of a tensor, as far as the file states them."""
 
     dims: Dims  # 0 where a length is open
     element: int  # number of the type of an element

@@ -25,7 +25,7 @@ class _Size(NamedTuple):
 
 
 def inlined(model: Any, where: str) -> Any:
-    """The model without functions of its own. Raises: SpecError where they cannot be written out.
+    """Write the file's functions out. Raises: SpecError where that cannot be done.
 
     Source: onnx.ai, "Open Neural Network Exchange Intermediate Representation", functions.
     """
@@ -48,7 +48,7 @@ def inlined(model: Any, where: str) -> Any:
 
 
 def _written_out(model: Any, where: str) -> _Size:
-    """Operators of the graph with every function in the place of its calls, and their bytes."""
+    """Count operators and bytes of the graph with every function in the place of its calls."""
     calls = {
         (f.domain, f.name, f.overload): list(_with_inner(f.node)) for f in model.functions
     }  # each node once, however often its function is called
@@ -70,7 +70,7 @@ def _sum(nodes: Sequence[tuple[Key, int]], sizes: dict[Key, _Size]) -> _Size:
 
 
 def _with_inner(nodes: Any) -> Iterator[tuple[Key, int]]:
-    """What every operator is called and how long it is [B]; also of the graphs within operators."""
+    """Yield the name and length [B] of every operator, also of those in graphs within operators."""
     for node in nodes:
         yield (node.domain, node.op_type, node.overload), node.ByteSize()
         for attribute in node.attribute:

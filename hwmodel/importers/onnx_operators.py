@@ -1,4 +1,4 @@
-"""ONNX operators, one small function each: a table from an operator's name to what it is here."""
+"""ONNX operators, one small function each, in a table from an operator's name to its function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["convert"]
 
 
 def convert(call: Call) -> list[Operand]:
-    """What a node's outputs are; of an operator without a model, its first output is uncounted."""
+    """Return a node's outputs; the first output of an operator without a model is uncounted."""
     key = call.operator if call.domain in STANDARD else f"{call.domain}:{call.operator}"
     found = _TABLE.get(key, _quantized)(call)
     if found is None:
@@ -27,12 +27,23 @@ def convert(call: Call) -> list[Operand]:
 
 
 def _uncounted(call: Call) -> list[Operand]:
+    """Every output is one; the parameters are the first's, and so are products where known.
+
+    Every matrix of a recurrent layer, of which the first axis is the direction, is multiplied once
+    a step.
+    """
     name = call.operator if call.domain in STANDARD else f"{call.domain}.{call.operator}"
-    return [call.graph.uncounted(call.name, name, call.x, dims) for dims in call.dims]
+    macs = None
+    if name in ("GRU", "LSTM", "RNN"):
+        matrices = [m for m in (call.constant(1), call.constant(2)) if m is not None]
+        macs = prod(call.value.known[:-1]) * sum(prod(m.dims) for m in matrices)
+    first = [call.graph.uncounted(call.name, name, call.x, call.dims[0], macs=macs)]
+    rest = [call.graph.uncounted(call.name, name, call.x, dims, macs=0) for dims in call.dims[1:]]
+    return [*first, *rest]
 
 
 def _quantized(call: Call) -> Operand | None:
-    """The same tensor, as wide as a quantizer states; nothing for any other operator."""
+    """Return a quantizer's tensor, as wide as it states; None for any other operator."""
     width = QUANTIZERS.get((call.operator, call.domain))
     if width is None:
         return None
@@ -48,7 +59,7 @@ def _batch_norm(call: Call) -> Value:
 
 
 def _layer_norm(call: Call) -> Value | None:
-    """Without a shift the factor is a layer of its own."""
+    """Convert a layer norm; without a shift, its factor is a layer of its own."""
     x = call.value
     axis = call.number("axis", -1) % len(x.known)
     affine = call.has(1) and call.has(2) and call.operator != "RMSNormalization"
@@ -62,7 +73,7 @@ def _layer_norm(call: Call) -> Value | None:
 
 
 def _group_norm(call: Call) -> Value:
-    """Instance and group norms: statistics of each image, a factor and a shift for each channel."""
+    """Convert an instance or group norm, which has a factor and a shift for each channel."""
     x = call.value
     return ops.layer_norm_of_channels(call.graph, call.name, x, call.dims[0])
 
@@ -76,7 +87,7 @@ def _elementary(call: Call) -> Value:
 
 
 def _reduce(call: Call) -> Value | None:
-    """Along the last axis part of a norm or of softmax; along rows and columns or tokens a pool."""
+    """Convert a mean or maximum: part of a norm or softmax along the last axis, else a pool."""
     x, axes = call.value, call.axes()
     rank, kept = len(x.known), call.number("keepdims", 1)
     if axes == (rank - 1,) and kept and call.operator in ("ReduceMean", "ReduceSum", "ReduceMax"):
@@ -93,12 +104,12 @@ def _binary(call: Call) -> Value:
 
 
 def _largest(call: Call) -> Value | None:
-    """Max and Min of two are elementary; of more they have no model."""
+    """Convert Max and Min of two operands; of more they have no model."""
     return _binary(call) if call.has(1) and not call.has(2) else None
 
 
 def _clip(call: Call) -> Value:
-    """Bounds are attributes or operands; a missing one is none."""
+    """Convert Clip; its bounds are attributes or operands, and may be missing."""
     low, high = (
         _bound(call, word, index, far)
         for word, index, far in (("min", 1, float("-inf")), ("max", 2, float("inf")))
@@ -148,21 +159,21 @@ def _global_pool(call: Call) -> Value:
 
 
 def _same(call: Call) -> Operand:
-    """The same elements: reshapes, transpositions, casts, dropout."""
+    """Convert an operator that changes no element: reshape, transpose, cast, dropout."""
     return ops.same(call.graph, call.value, call.dims[0])
 
 
 def _shape(call: Call) -> Constant:
-    """What is known before anything runs."""
-    dims = call.value.known
+    """Return a tensor's shape as a constant."""
+    dims = call.value.dims
+    if dims is None:  # an initial state may be made of it, which needs no more than to be there
+        return Constant((), call.name)
     return Constant((len(dims),), call.name, elements=tuple(map(float, dims)))
 
 
 def _expand(call: Call) -> Operand | None:
-    """Nothing where it is as large already; what repeats elements has no model."""
-    x = call.value
-    grows = call.dims[0] is None or prod(call.dims[0]) != prod(x.known)
-    return None if grows else _same(call)
+    """Convert Expand: a view, also where it repeats elements."""
+    return ops.expanded(call.graph, call.name, call.value, call.dims[0])
 
 
 def _concat(call: Call) -> Value:
@@ -179,7 +190,7 @@ def _sum(call: Call) -> Value:
 
 
 def _slice(call: Call) -> Result | None:
-    """Along every axis that gets shorter, in turn; with steps it has no model."""
+    """Slice along each axis that gets shorter, in turn; steps have no model."""
     x, dims = call.value, dims_of(call)
     steps = call.constant(4)
     if call.has(4) and (steps is None or set(steps.whole or (0,)) != {1}):
@@ -201,7 +212,7 @@ def _slice(call: Call) -> Result | None:
 
 
 def _split(call: Call) -> list[Operand]:
-    """One slice for each part."""
+    """Convert Split to one slice for each part."""
     x = call.value
     axis = call.number("axis", 0) % len(x.known)
     start, parts = 0, []
@@ -213,7 +224,7 @@ def _split(call: Call) -> list[Operand]:
 
 
 def _gather(call: Call) -> Value | None:
-    """Rows of a table of constants, or one place of a tensor."""
+    """Convert Gather: rows of a table of constants, or one place of a tensor."""
     table, numbers = call.operand(0), call.operand(1)
     if isinstance(table, Constant) and isinstance(numbers, Value):
         if call.number("axis", 0) % max(len(table.dims), 1):

@@ -19,14 +19,14 @@ def _conv(call: Call) -> Value:
 
 
 def _with_bias(call: Call, made: Value, bias: Value) -> Value:
-    """A bias that is computed is no parameter, but a tensor that is added."""
+    """Add a computed bias, which is a tensor and no parameter."""
     of_channels = (*bias.known, *(1,) * (len(dims_of(call)) - 2))
     b = Value(of_channels, call.graph.seen(bias), bias.shape)
     return ops.binary(call.graph, f"{call.name}.bias", "Add", made, b, call.dims[0])
 
 
 def _conv_integer(call: Call) -> Value:
-    """Its other operands are zero points."""
+    """Convert ConvInteger; its other operands are zero points."""
     return _convolution(call, call.constant(1), bias=False)
 
 
@@ -79,7 +79,7 @@ def _conv_transpose(call: Call) -> Value:
 
 
 def _gemm(call: Call) -> Result | None:
-    """A times B, of which one may be transposed; C is the bias if it has one number a feature."""
+    """Convert Gemm: A times B, either transposed; C is a bias if it has one number a feature."""
     b = call.constant(1)
     if b is None or not isinstance(call.operand(0), Value) or call.number("transA", 0):
         return ops.gemm_of_values(call.graph, call.name, call.x[:2], call.operand(2), call.dims[0],
@@ -124,13 +124,13 @@ def _as_wide(call: Call, made: Value, zero_point: Constant | None) -> Value:
 
 
 def _dynamic_quantize(call: Call) -> list[Operand]:
-    """The tensor 8 bits wide, its scale, its zero point."""
+    """Return the tensor, 8 bits wide, its scale and its zero point."""
     wide = ops.quantized(call.graph, call.name, call.value, 8, call.dims[0])
     return [wide, Constant((), f"{call.name}.scale"), Constant((), f"{call.name}.zero")]
 
 
 def _attention(call: Call) -> Result | None:
-    """Queries, keys and values of (N, heads, L, D) or, with the numbers of heads, (N, L, D).
+    """Convert attention of (N, heads, L, D) or, with the numbers of heads, (N, L, D).
 
     With keys and values of the past there are more of them than the operands say: no model.
     """

@@ -1,4 +1,4 @@
-"""Operators that only state how wide a tensor is: ONNX's own pair, and those of QONNX.
+"""Quantizers, operators that only state a width: ONNX's own pair, and those of QONNX.
 
 Source: onnx.ai, "QuantizeLinear"; Pappalardo et al., QONNX, 2022, table 1.
 """
@@ -15,7 +15,7 @@ __all__ = ["IN_PLACE", "QUANTIZERS"]
 
 
 def _quantize_width(operands: Sequence[Operand | None], attributes: Sequence[Any]) -> int | None:
-    """QuantizeLinear: the zero point's type, or the one stated, or UINT8."""
+    """Return the width of QuantizeLinear: of the zero point's type, or as stated, or 8 bit."""
     zero = operands[2] if len(operands) > 2 else None
     if isinstance(zero, Constant) and zero.bits:
         return zero.bits
@@ -24,7 +24,7 @@ def _quantize_width(operands: Sequence[Operand | None], attributes: Sequence[Any
 
 
 def _quant_width(operands: Sequence[Operand | None], attributes: Sequence[Any]) -> int | None:
-    """QONNX Quant: the number of bits is the fourth operand, Trunc's output the fifth."""
+    """Return the width of QONNX's Quant (its fourth operand) or Trunc (its fifth)."""
     found = operands[-1] if len(operands) == 5 else operands[3] if len(operands) > 3 else None
     number = found.number if isinstance(found, Constant) else None
     return None if number is None or not 1 <= number <= 64 else round(number + 0.49)

@@ -1,4 +1,4 @@
-"""The nodes of an ONNX graph in turn: every tensor's name leads to a value or a constant."""
+"""Reads the nodes of an ONNX graph in turn into layers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, plain, text
 from hwmodel.importers.onnx_call import Call
 from hwmodel.importers.onnx_constants import FLOATS, INTEGERS, of_node, stored
-from hwmodel.importers.onnx_contents import Contents, Node, Types
+from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, Types
 from hwmodel.importers.onnx_operators import convert
 from hwmodel.importers.onnx_quantizers import IN_PLACE, QUANTIZERS
 
@@ -47,10 +47,9 @@ class Reader:
         self._inputs(contents.inputs)
 
     def _inputs(self, inputs: Sequence[Any]) -> None:
-        """The network's input is the first; the others are sources."""
+        """Take the first input as the network's, the others as layers `source`."""
         first_readers = _first_readers(self.nodes, {given.name for given in inputs})
-        first = inputs[0].type.tensor_type
-        self.graph.images = first.shape.dim[0].dim_value if len(first.shape.dim) > 1 else 1
+        self.graph.images = self._images(inputs[0])
         for given in inputs:
             tensor = given.type.tensor_type
             dims = of_one_image(
@@ -69,11 +68,48 @@ class Reader:
             else:
                 self.tensors[given.name] = self.graph.put(Source, given.name, [], dims, shape=shape)
 
+    def _images(self, given: Any) -> int:
+        """The batch: dimension 0 of the first input, unless sequences are first.
+
+        Attention or recurrence along as many places as dimension 0 has shows that.
+
+        Raises: ShapeError where they are, and are several.
+        """
+        tensor = given.type.tensor_type
+        dims: list[int] = [dim.dim_value for dim in tensor.shape.dim]
+        if len(dims) < 2 or dims[0] == 1:
+            return 1
+        may_be_sequence = len(dims) == (2 if tensor.elem_type in INTEGERS else 3)
+        if not may_be_sequence or dims[0] not in self._attended(dims, given.name):
+            return dims[0]
+        if dims[1] == 1:
+            return 1
+        raise ShapeError(
+            f"{self.where}: attention or recurrence is along as many places as dimension 0 of its "
+            f"input {text(given.name)} {dims} has, which may be no batch then; export it for one "
+            "image"
+        )
+
+    def _attended(self, dims: Sequence[int], first: str) -> set[int]:
+        """Lengths that softmax and recurrent layers go along."""
+        found = set()
+        for node in self.nodes:
+            if node.operator not in _ALONG or not node.inputs:
+                continue
+            known = self.types.get(node.inputs[0])
+            given = dims if node.inputs[0] == first else known.dims if known else ()
+            if len(given) < 3:
+                continue
+            stated = {a.name: a.i for a in node.message.attribute}
+            axis = stated.get(*_ALONG[node.operator])
+            found.add(given[axis] if -len(given) <= axis < len(given) else 0)
+        return found
+
     def _read(self, node: Node) -> None:
         """Take one node in."""
         if self._postponed(node):
             return
-        if not self._depends(node):
+        if not self._depends(node) and not self._stays(node):
             self._fold(node, [self._operand(name) for name in node.inputs])
             return
         outputs = node.outputs
@@ -111,6 +147,8 @@ class Reader:
 
     def _postponed(self, node: Node) -> bool:
         """Whether a node makes one constant of constants, which is read when it is needed."""
+        if node.operator in _LAYERS:
+            return False
         depth = 0
         for name in node.inputs:
             if name in self.lazy:
@@ -122,8 +160,15 @@ class Reader:
         self.lazy[node.outputs[0]] = node, depth + 1
         return True
 
+    def _stays(self, node: Node) -> bool:
+        """Whether a layer is one although what it is given is constant: its weights are learned."""
+        if node.operator not in _LAYERS or node.domain not in STANDARD:
+            return False
+        weights = [self._operand(name) for name in node.inputs[1:2]]
+        return any(isinstance(w, Constant) and w.stored for w in weights)
+
     def _converted(self, call: Call) -> list[Operand]:
-        """What a node gives. Raises: ShapeError, SpecError; they name the node."""
+        """Return a node's outputs. Raises: ShapeError, SpecError; they name the node."""
         try:
             return convert(call)
         except ShapeError as error:
@@ -137,7 +182,7 @@ class Reader:
             ) from None
 
     def _operand(self, name: str) -> Operand | None:
-        """What a name stands for, of those that have been given."""
+        """Return the value or constant that a name stands for, if it has been given."""
         if name in self.tensors:
             return self.tensors[name]
         if name in self.stored:
@@ -150,7 +195,7 @@ class Reader:
         return self.tensors[name]
 
     def _dims(self, name: str) -> Dims | None:
-        """Dimensions of a tensor for one image; None where the file leaves them to the data."""
+        """Return a tensor's dimensions for one image; None where the data decide them."""
         found = self.types.get(name)
         if found is None or not found.known:
             if found is not None and found.wrong:
@@ -164,7 +209,7 @@ class Reader:
         return of_one_image(dims, images, f"{self.where}: tensor {name}")
 
     def _fold(self, node: Node, operands: Sequence[Operand | None]) -> None:
-        """A node of constants gives constants: a reshaped or dequantized weight is a weight."""
+        """Take in a node of constants, which gives constants: a reshaped weight is a weight."""
         if node.operator == "Constant":
             for name in node.outputs:
                 self.tensors[name] = of_node(node.message.attribute, self.where, name)
@@ -176,11 +221,12 @@ class Reader:
             found = self.types.get(name)
             dims = found.dims if found else ()
             learned = found is not None and found.element in FLOATS and prod(dims) > 1
+            learned = learned and node.operator != "ConstantOfShape"
             made = Constant(dims, name, learned, None, bits)
             self.tensors[name] = _made_of(parts, node.operator, made) if parts else made
 
     def network(self, name: str) -> Network:
-        """What the nodes make. The graph's outputs, and values that nobody takes, are computed."""
+        """Return the network of all nodes; see that outputs and unused values are computed."""
         for node in self.nodes:
             self._read(node)
         for key, tensor in list(self.tensors.items()):
@@ -199,7 +245,7 @@ class Reader:
 
 
 def _made_of(parts: Sequence[Constant], operator: str, made: Constant) -> Constant:
-    """A constant that stands for the only learned part of it, as wide as the first that is."""
+    """Return the constant that a node makes; it is its only learned part if that is all of it."""
     keys = {part.key: prod(part.dims) for part in parts if part.learned}
     whole = len(keys) == 1 and [prod(made.dims)] == list(keys.values())
     key = next(iter(keys)) if whole else made.key  # a part of it is stored by itself
@@ -212,8 +258,16 @@ def _made_of(parts: Sequence[Constant], operator: str, made: Constant) -> Consta
     return Constant(made.dims, key, made.learned, None, bits)
 
 
+# The attribute that says along which axis an operator goes, and what it is if it is not there.
+# Before version 13 softmax was along all axes from 1 on, which of attention is said to be the last.
+_ALONG = dict.fromkeys(("Softmax", "LogSoftmax"), ("axis", -1))
+_ALONG |= dict.fromkeys(("GRU", "LSTM", "RNN"), ("layout", 0))
+# What stays a layer where its input is constant; a MatMul of constants makes weights of others.
+_LAYERS = frozenset({"BatchNormalization", "Conv", "ConvTranspose", "LayerNormalization"})
+
+
 def _called(node: Node) -> str:
-    """A node's name, for people: "/layer1/layer1.0/conv1/Conv" is layer1.0.conv1."""
+    """Shorten a node's name for people: "/layer1/layer1.0/conv1/Conv" is layer1.0.conv1."""
     name = text(node.message.name or next((o for o in node.outputs if o), node.operator))
     if "/" not in name:
         return name
@@ -234,7 +288,7 @@ _OF_ELEMENTS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Squeeze": 1, "
 
 
 def _first_readers(nodes: Sequence[Node], names: set[str]) -> dict[str, Node]:
-    """The first node that takes each of the tensors."""
+    """Find the first node that takes each of the tensors."""
     found: dict[str, Node] = {}
     for node in nodes:
         for name in names.intersection(node.inputs):
@@ -245,7 +299,7 @@ def _first_readers(nodes: Sequence[Node], names: set[str]) -> dict[str, Node]:
 
 
 def _input_shape(dims: Dims, element: int, reader: Node | None) -> Shape:
-    """(C, H, W) of an input: what its first reader takes for channels."""
+    """Return (C, H, W) of an input, with the channels that its first reader takes."""
     if reader is not None and reader.operator == "Transpose" and len(dims) == 4:
         stated = (tuple(a.ints) for a in reader.message.attribute if a.name == "perm")
         order = next(stated, (0, 3, 2, 1))

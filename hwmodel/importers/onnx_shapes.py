@@ -43,7 +43,7 @@ def inferred_shapes(model: Any, where: str, *, computed: bool) -> Any:
 def with_computed_shapes(model: Any, where: str) -> Any:
     """An inferred model with the dimensions that its own operators compute. Raises: ShapeError."""
     for _ in range(ROUNDS):
-        if not _run_shapes(model.graph):
+        if not _run_shapes(model):
             break
         model = inferred_shapes(model, where, computed=True)
     return model
@@ -51,7 +51,7 @@ def with_computed_shapes(model: Any, where: str) -> Any:
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """At most `SPARE` bytes more for this process meanwhile, where the system can bound it."""
+    """Bound this process to `SPARE` more bytes meanwhile, where the system can."""
     try:
         import resource
 
@@ -72,8 +72,9 @@ def _bounded() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def _run_shapes(graph: Any) -> bool:
-    """Where shapes are unknown, make constants of operators on shapes; whether there are any."""
+def _run_shapes(model: Any) -> bool:
+    """Make constants of operators on shapes where shapes are unknown; say whether any was made."""
+    graph = model.graph
     shapes = {info.name: info.type.tensor_type for info in (*graph.value_info, *graph.output)}
     unknown = [n for n in graph.node if not all(_closed(shapes.get(o)) for o in n.output if o)]
     if not unknown:
@@ -82,7 +83,7 @@ def _run_shapes(graph: Any) -> bool:
     values = _stored(graph)
     ran = False
     for node in graph.node:
-        result = _result(node, values, shapes)
+        result = _result(node, values, shapes, model.opset_import)
         if result is None:
             continue
         values[node.output[0]] = result
@@ -128,8 +129,12 @@ _ON_SHAPES = frozenset(
 _OF_SIZE = {"ConstantOfShape": 0, "Expand": 1}  # operators that grow, and the operand that says it
 
 
-def _result(node: Any, values: dict[str, Any], shapes: dict[str, Any]) -> Any:
-    """What an operator on known whole numbers gives; None where it is none, or gives much."""
+def _result(node: Any, values: dict[str, Any], shapes: dict[str, Any], opsets: Any) -> Any:
+    """Run an operator on known whole numbers; None where it is none, or gives much.
+
+    Args:
+        opsets: versions of the operators, which say what are operands and what attributes.
+    """
     import numpy as np
 
     first = shapes.get(node.input[0]) if node.input else None
@@ -140,12 +145,17 @@ def _result(node: Any, values: dict[str, Any], shapes: dict[str, Any]) -> Any:
         return None
     if any(name and name not in values for name in node.input):
         return None
+    from onnx import FunctionProto
     from onnx.reference import ReferenceEvaluator
 
     try:
         if not _small(node, values):
             return None
-        result = ReferenceEvaluator(node).run(None, {n: values[n] for n in node.input if n})[0]
+        given = {n: values[n] for n in node.input if n}
+        alone = FunctionProto(
+            name="f", input=list(given), output=node.output, node=[node], opset_import=opsets
+        )
+        result = ReferenceEvaluator(alone).run(None, given, {})[0]
     except Exception:  # whatever the reference thinks of a hostile node: it stays unknown
         return None
     whole = isinstance(result, np.ndarray) and result.dtype.kind in "ib" and result.size <= FEW
@@ -169,7 +179,7 @@ def _small(node: Any, values: dict[str, Any]) -> bool:
 
 
 def _become_constant(node: Any, result: Any) -> None:
-    """Names stay as they are: in a damaged file they may be no text."""
+    """Turn a node into a constant; its names stay, which in a damaged file may be no text."""
     from onnx import AttributeProto, numpy_helper
 
     del node.input[:], node.attribute[:]

@@ -1,4 +1,4 @@
-"""What operators are here: convolutions, products, norms and the rest, as layers of a `Graph`.
+"""Operators as layers of a `Graph`: convolutions, products, norms and the rest.
 
 Every function takes the graph, the name of the layer, its operands, and the dimensions that the
 source's graph states for the result, and gives the value. Axes count from the batch, which is 0.
@@ -17,6 +17,7 @@ from hwmodel.graph.layers import (
     AveragePool,
     BatchNorm,
     Concat,
+    Expand,
     GlobalAveragePool,
     LayerNorm,
     MaxPool,
@@ -36,6 +37,7 @@ from hwmodel.importers.graph import (
     Value,
     as_value,
     combined,
+    frames,
     function_of,
     of_one,
     pair,
@@ -45,10 +47,29 @@ from hwmodel.importers.graph import (
 from hwmodel.importers.products import matmul
 from hwmodel.importers.samples import BINARY, ROWS, UNARY, recognised
 
-__all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
-__all__ += ["global_pool", "hard_sigmoid", "layer_norm", "layer_norm_of_channels", "may_own"]
-__all__ += ["pool", "prelu", "quantized", "reduced", "same", "sliced", "sum_of", "unary"]
-__all__ += ["upsample"]
+__all__ = [
+    "activation",
+    "batch_norm",
+    "binary",
+    "clipped",
+    "concat",
+    "expanded",
+    "gemm_of_values",
+    "global_pool",
+    "hard_sigmoid",
+    "layer_norm",
+    "layer_norm_of_channels",
+    "may_own",
+    "pool",
+    "prelu",
+    "quantized",
+    "reduced",
+    "same",
+    "sliced",
+    "sum_of",
+    "unary",
+    "upsample",
+]
 
 
 def gemm_of_values(
@@ -59,7 +80,7 @@ def gemm_of_values(
     dims: Dims | None,
     transposed: tuple[int, int],
 ) -> Value:
-    """A product of matrices of which the second is no constant, and what is added to it."""
+    """Add a product of matrices, the second no constant, and a sum with its bias."""
     a, b = (
         _turned(operand, turn)
         for operand, turn in zip(operands, transposed, strict=True)
@@ -72,7 +93,7 @@ def gemm_of_values(
 
 
 def _turned(operand: Operand, turn: int) -> Operand:
-    """A matrix transposed: only its dimensions change."""
+    """Transpose a matrix: only its dimensions change."""
     if not turn:
         return operand
     if isinstance(operand, Constant):
@@ -83,34 +104,37 @@ def _turned(operand: Operand, turn: int) -> Operand:
 def batch_norm(
     graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool = True
 ) -> Value:
-    """Batch norm of axis 1; a factor and a shift for each channel after it are its own."""
+    """Add a batch norm of axis 1; a factor and a shift for each channel after it become its own."""
     made = graph.put(BatchNorm, name, [_channels_first(graph, x)], dims, affine=affine)
     graph.open[made.layer] = dict(AFFINE)
     return made
 
 
 def _channels_first(graph: Graph, x: Value) -> str:
-    """A value with axis 1 as channels."""
+    """Return the layer of a value with axis 1 as channels; what axis 0 holds makes more rows."""
     graph.settle(x)
     dims = x.known
     C = dims[1] if len(dims) > 1 else 1
-    return graph.seen(x) if x.shape[0] == C else graph.seen(x, plain((1, C, *dims[2:])))
+    if x.shape[0] == C:
+        return graph.seen(x)
+    _, H, W = plain((1, C, *dims[2:]))
+    return graph.seen(x, (C, prod(x.known) // (C * W), W) if dims[0] > 1 else (C, H, W))
 
 
 def layer_norm(graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool) -> Value:
-    """Layer norm of the last axis."""
+    """Add a layer norm of the last axis."""
     return graph.put(LayerNorm, name, [graph.seen(x, tokens(x.known))], dims, affine=affine)
 
 
 def layer_norm_of_channels(
     graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool = True
 ) -> Value:
-    """Group or instance norm: as much work and as many parameters as a layer norm of axis 1."""
+    """Add a group or instance norm, whose work and parameters are a layer norm's of axis 1."""
     return graph.put(LayerNorm, name, [_channels_first(graph, x)], dims, affine=affine)
 
 
 def clipped(graph: Graph, name: str, x: Value, low: float, high: float, dims: Dims | None) -> Value:
-    """Elements within bounds, as part of a chain or by itself: ReLU, ReLU6, hard tanh."""
+    """Bound elements, as part of a chain or by itself: ReLU, ReLU6, hard tanh."""
     if low == 0 and high == float("inf"):
         return activation(graph, name, x, "relu", dims)
     found = graph.pending(name, "Clip", [x], lambda y: np.clip(y, low, high), dims)
@@ -121,7 +145,7 @@ def clipped(graph: Graph, name: str, x: Value, low: float, high: float, dims: Di
 
 
 def hard_sigmoid(graph: Graph, name: str, x: Value, slope: float, dims: Dims | None) -> Value:
-    """clip(slope x + 1/2, 0, 1)."""
+    """Add clip(slope x + 1/2, 0, 1)."""
     function = lambda y: np.clip(slope * y + 0.5, 0, 1)  # noqa: E731
     found = graph.pending(name, "HardSigmoid", [x], function, dims)
     assert found is not None  # one part has one base
@@ -129,12 +153,12 @@ def hard_sigmoid(graph: Graph, name: str, x: Value, slope: float, dims: Dims | N
 
 
 def activation(graph: Graph, name: str, x: Value, function: str, dims: Dims | None) -> Value:
-    """A function of each element (or of rows of elements: softmax)."""
+    """Add a function of each element (or of rows of elements: softmax)."""
     return graph.put(Activation, name, [graph.seen(x)], dims, function=function)
 
 
 def prelu(graph: Graph, name: str, x: Value, slopes: Operand | None, dims: Dims | None) -> Value:
-    """Slopes below 0 that are learned, one for each channel or one for all."""
+    """Add a PReLU, with one learned slope for each channel or one for all."""
     of_all = isinstance(slopes, Constant) and prod(slopes.dims) == 1
     fields = {"per_channel": False} if of_all else {}
     source = graph.seen(x) if of_all else _channels_first(graph, x)
@@ -154,16 +178,16 @@ def pool(
     partial: bool = False,
     dilated: bool = False,
 ) -> Value:
-    """A pool along one or two axes; what slides otherwise than here has no model.
+    """Add a pool along one or two axes; windows of other kinds have no model.
 
     Args:
         padding: before each axis, then after each.
     """
     kind = MaxPool if largest else AveragePool
-    shape = plain(x.known[:4])
     pads = [padding[0], 0, padding[1], 0] if len(kernel) == 1 else list(padding)
     if len(kernel) > 2 or dilated:
         return graph.uncounted(name, kind.__name__, [x], dims)
+    _, shape = frames(x.known, len(kernel))
     if not largest and tuple(kernel) == tuple(x.known[2:]) and not any(pads):
         return graph.put(GlobalAveragePool, name, [graph.seen(x, shape)], dims)
     fields = {
@@ -177,14 +201,15 @@ def pool(
 
 
 def global_pool(graph: Graph, name: str, x: Value, dims: Dims | None, *, largest: bool) -> Value:
-    """The mean, or the largest, of each channel."""
-    return _pooled(graph, name, x, x.known[1:], dims, largest=largest)
+    """Add a pool of each whole channel: its mean, or its largest element."""
+    number, C, *places = x.known
+    return _pooled(graph, name, x, (number * C, *places), dims, largest=largest)
 
 
 def _pooled(
     graph: Graph, name: str, x: Value, seen: Dims, dims: Dims | None, *, largest: bool
 ) -> Value:
-    """The same of a tensor seen as channels, rows and columns."""
+    """Add a pool of a tensor seen as channels, rows and columns."""
     shape = plain((1, *seen))
     if largest:
         kernel = (shape[1], shape[2])
@@ -195,7 +220,7 @@ def _pooled(
 def reduced(
     graph: Graph, name: str, x: Value, axes: Sequence[int], dims: Dims | None, *, largest: bool
 ) -> Value | None:
-    """A mean or a maximum over all axes but the channels: they stand first, or last as of tokens.
+    """Add a mean or maximum over all axes but the channels, which stand first, or last (tokens).
 
     None over other axes.
     """
@@ -210,7 +235,7 @@ def reduced(
 
 
 def unary(graph: Graph, name: str, operator: str, x: Value, dims: Dims | None) -> Value:
-    """An elementary operator that may be part of a longer chain."""
+    """Take an elementary operator of one operand, which may be part of a longer chain."""
     found = graph.pending(name, operator, [x], UNARY[operator], dims)
     assert found is not None  # one part has one base
     return found
@@ -219,7 +244,7 @@ def unary(graph: Graph, name: str, operator: str, x: Value, dims: Dims | None) -
 def binary(
     graph: Graph, name: str, operator: str, a: Operand, b: Operand, dims: Dims | None
 ) -> Value:
-    """Add, Sub, Mul, Div, Pow … of two operands, one of which may be a constant."""
+    """Take Add, Sub, Mul, Div, Pow … of two operands, one of which may be a constant."""
     if isinstance(a, Value) and isinstance(b, Value):
         return _ofpair(graph, name, operator, a, b, dims)
     value, constant = (a, b) if isinstance(a, Value) else (b, a)
@@ -247,16 +272,18 @@ _TO_CHANNELS = {"Add": "Add", "Sub": "Add", "Mul": "Mul", "Div": "Mul"}  # as a 
 def _with_constant(
     graph: Graph, name: str, operator: str, x: Value, constant: Constant, dims: Dims | None
 ) -> Value:
-    """A tensor of constants added or multiplied: part of the layer before where it can be."""
+    """Add or multiply a tensor of constants, as a part of the layer before where possible."""
     graph.settle(x)
     constant = of_one(graph, constant, dims)
     word = _TO_CHANNELS.get(operator)
     per_channel = prod(constant.dims) == x.shape[0]
     takes = word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1
     if takes and may_own(graph, constant, graph.layer(x.layer).shares):
-        return graph.owned(constant, _taken_in(graph, x, word or "", dims))
+        return graph.owned(constant, _taken_in(graph, x, word or "", constant, dims))
     if word == "Mul" and (per_channel or prod(constant.dims) == 1):
-        learned = constant.learned and per_channel  # one number for all is part of a formula
+        learned: bool | str = constant.learned and per_channel  # one number is part of a formula
+        if learned and constant.frozen:
+            learned = "frozen"
         return graph.put(Scale, name, [graph.seen(x)], dims, learned=learned)
     if word == "Mul":
         other = as_value(graph, name, constant, dims)
@@ -264,7 +291,7 @@ def _with_constant(
     if word == "Add":
         other = as_value(graph, name, constant, dims)
         return combined(graph, name, Add, [x, other], dims)
-    return graph.uncounted(name, operator, [x], dims)
+    return graph.uncounted(name, operator, [x, constant], dims)
 
 
 def may_own(graph: Graph, bias: Operand | None, shares: str | None) -> bool:
@@ -272,23 +299,28 @@ def may_own(graph: Graph, bias: Operand | None, shares: str | None) -> bool:
     return isinstance(bias, Constant) and shares in (None, graph.owner(bias))
 
 
-def _taken_in(graph: Graph, x: Value, word: str, dims: Dims | None) -> Value:
-    """The layer before with a bias, or with the factor or shift of a norm."""
+def _taken_in(graph: Graph, x: Value, word: str, constant: Constant, dims: Dims | None) -> Value:
+    """Give the layer before a bias, or a norm its factor or shift."""
     field = graph.open[x.layer].pop(word)
-    if not getattr(graph.layer(x.layer), field):
+    layer = graph.layer(x.layer)
+    if not getattr(layer, field):
         graph.change(x.layer, **{field: True})
+        if field == "affine" and constant.frozen:
+            graph.change(x.layer, learned=False)
+    if field == "bias" and layer.learned is False and not constant.frozen:
+        graph.change(x.layer, learned="biases")
     return Value(dims, x.layer, x.shape)
 
 
 def sum_of(graph: Graph, name: str, values: Sequence[Operand], dims: Dims | None) -> Value:
-    """The sum of several tensors."""
+    """Add a sum of several tensors."""
     return combined(graph, name, Add, [as_value(graph, name, v, dims) for v in values], dims)
 
 
 def concat(
     graph: Graph, name: str, operands: Sequence[Operand], axis: int, dims: Dims | None
 ) -> Value:
-    """Tensors one after the other along any axis."""
+    """Join tensors along any axis."""
     values = [x for x in operands if isinstance(x, Value)]
     if len(values) < len(operands):  # constants become tensors of the same kind
         last = any(x.shape == tokens(x.known) for x in values)
@@ -311,7 +343,7 @@ def concat(
 
 
 def sliced(graph: Graph, name: str, x: Value, axis: int, start: int, dims: Dims | None) -> Value:
-    """A contiguous part of one axis, from `start`; a view.
+    """Add a view of a contiguous part of one axis, from `start`.
 
     Channels or rows are cut where the axis is one of them, or an axis that channels were split by.
     """
@@ -336,14 +368,28 @@ def sliced(graph: Graph, name: str, x: Value, axis: int, start: int, dims: Dims 
 
 
 def same(graph: Graph, x: Value, dims: Dims | None) -> Value:
-    """The same elements with other dimensions; a chain goes on where they are not."""
+    """Return the value with other dimensions; a pending chain goes on if they stay as they are."""
     if dims != x.dims:
         graph.settle(x)
     return Value(dims, x.layer, x.shape, x.form if dims == x.dims else None)
 
 
+def expanded(graph: Graph, name: str, x: Value, dims: Dims | None) -> Value:
+    """Elements repeated along axes; a view, and nothing where there are no more than before."""
+    if dims is None:
+        return graph.uncounted(name, "Expand", [x], dims)
+    times = prod(dims) // prod(x.known)
+    if times <= 1:
+        return same(graph, x, dims)
+    graph.settle(x)
+    C, H, W = x.shape
+    seen = {plain(x.known): plain(dims), tokens(x.known): tokens(dims)}
+    shape = seen.get(x.shape, (times * C, H, W))
+    return graph.put(Expand, name, [x.layer], dims, shape=shape)
+
+
 def upsample(graph: Graph, name: str, x: Value, dims: Dims, interpolation: str | None) -> Value:
-    """Rows and columns to another size; None is an interpolation that has no model."""
+    """Resize rows and columns; an interpolation of None has no model."""
     if interpolation is None or len(dims) not in (3, 4) or prod(dims[:2]) != prod(x.known[:2]):
         return graph.uncounted(name, "Resize", [x], dims)
     shape = plain(x.known)
@@ -353,7 +399,7 @@ def upsample(graph: Graph, name: str, x: Value, dims: Dims, interpolation: str |
 
 
 def quantized(graph: Graph, name: str, x: Operand, bits: int | None, dims: Dims | None) -> Operand:
-    """The same tensor, `bits` wide: its layer says so."""
+    """Note on the tensor's layer that the tensor is `bits` wide."""
     if isinstance(x, Constant):
         return x._replace(bits=bits if bits is not None else x.bits)
     graph.settle(x)

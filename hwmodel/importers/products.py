@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import (
@@ -22,8 +23,9 @@ from hwmodel.importers.graph import (
     Operand,
     Value,
     as_value,
+    frames,
+    learned_of,
     pair,
-    plain,
     tokens,
 )
 
@@ -46,18 +48,23 @@ def conv(
     groups: int,
     transposed: bool = False,
     output_padding: Sequence[int] = (),
+    learned: Mapping[str, Any] | None = None,
 ) -> Value:
-    """A convolution along one or two axes, or its transpose; along three it has no model.
+    """Add a convolution along one or two axes, or its transpose; along three it has no model.
 
     Args:
         weights: (M, C/g, taps …), of a transposed one (C, M/g, taps …).
         padding: before each axis, then after each.
+        learned: the field of the layer, where it is not as usual.
     """
     axes = len(weights.dims) - 2
     if axes not in (1, 2):
         operator = f"{'ConvTranspose' if transposed else 'Conv'} along {axes} axes"
-        return graph.uncounted(name, operator, [x], dims)
-    C, H, W = plain(x.known[:4])
+        outs = x.known[-axes:] if transposed else (dims or ())[-axes:]
+        macs = prod(weights.dims) * prod(outs) if outs else None
+        biases = bias * (weights.dims[1] * groups if transposed else weights.dims[0])
+        return graph.uncounted(name, operator, [x, weights], dims, macs=macs, biases=biases)
+    number, shape = frames(x.known, axes)
     pads = (padding[0], 0, padding[1], 0) if axes == 1 else tuple(padding)
     fields = {
         "channels": weights.dims[1] * groups if transposed else weights.dims[0],
@@ -68,17 +75,21 @@ def conv(
         "padding": pads,
         "dilation": pair(dilation),
         "groups": groups,
+        "frames": number,
         "bias": bias,
         "weight_bits": weights.bits,
         "shares": graph.owner(weights),
     }
-    _see_channels(graph, name, C, weights.dims[0] if transposed else weights.dims[1] * groups)
+    channels = weights.dims[0] if transposed else weights.dims[1] * groups
+    _see_channels(graph, name, shape[0] // number, channels)
     if transposed and any(output_padding):
         fields["output_padding"] = pair(output_padding, 0)
     # what goes without saying need not be checked
     fields |= {word: value for word, value in others.items() if value != _USUAL[word]}
+    if learned and fields.get("shares") is None:  # else as the owner's
+        fields |= learned
     kind = ConvTranspose if transposed else Conv
-    made = graph.put(kind, name, [graph.seen(x, (C, H, W))], dims, **fields)
+    made = graph.put(kind, name, [graph.seen(x, shape)], dims, **fields)
     if not bias:
         graph.open[made.layer] = {"Add": "bias"}
     return graph.owned(weights, made)
@@ -99,13 +110,19 @@ def linear(
     features: tuple[int, int],
     bias: bool,
     dims: Dims | None,
+    learned: Mapping[str, Any] | None = None,
 ) -> Value:
-    """Weights (C, M) times the last axis of `x`, at each of its places."""
+    """Add a product of weights (C, M) with the last axis of `x`, at each of its places."""
     C, M = features
     _see_channels(graph, name, x.known[-1] if x.known else 1, C)
-    fields = {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights)}
+    fields: dict[str, Any] = {} if learned is None else dict(learned)
+    fields |= {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights)}
+    if fields["shares"]:  # it is trained as its owner is
+        fields.pop("learned", None)
     if prod(x.known) == C:
         source = graph.seen(x)
+        if graph.shapes[source][2] == 1 < graph.shapes[source][1]:  # looks like a sequence
+            fields["over"] = "all"
     else:
         source = graph.seen(x, tokens(x.known))
         fields["over"] = "channels"
@@ -116,10 +133,10 @@ def linear(
 
 
 def matmul(graph: Graph, name: str, a: Operand, b: Operand, dims: Dims | None) -> Value:
-    """A matrix product, batched along all axes but the last two, of which one may be a constant."""
+    """Add a matrix product, batched along all axes but the last two; one may be a constant."""
     if isinstance(a, Value) and isinstance(b, Constant) and len(b.dims) <= 2:
         M = b.dims[1] if len(b.dims) == 2 else 1
-        return linear(graph, name, a, b, (b.dims[0], M), False, dims)
+        return linear(graph, name, a, b, (b.dims[0], M), False, dims, learned_of([b]))
     if isinstance(b, Value) and isinstance(a, Constant) and len(a.dims) == 2:
         return _weights_first(graph, name, a, b, dims)
     first, second = (as_value(graph, name, operand, dims) for operand in (a, b))
@@ -127,18 +144,20 @@ def matmul(graph: Graph, name: str, a: Operand, b: Operand, dims: Dims | None) -
 
 
 def _weights_first(graph: Graph, name: str, a: Constant, b: Value, dims: Dims | None) -> Value:
-    """W X: the rows of X are the channels, its columns the places."""
+    """Add a product W X, in which the rows of X are channels and its columns places."""
     rows = b.known[-2] if len(b.known) > 1 else b.known[0]
     places = prod(b.known) // rows
     _see_channels(graph, name, rows, a.dims[1])
     source = graph.seen(b, (rows, places, 1))
     fields = {"weight_bits": a.bits, "shares": graph.owner(a)}
     fields |= {"features": a.dims[0], "over": "channels"}
+    if not fields["shares"]:
+        fields |= learned_of([a])
     return graph.owned(a, graph.put(Linear, name, [source], dims, **fields))
 
 
 def _product(graph: Graph, name: str, a: Value, b: Value, dims: Dims | None) -> Value:
-    """Activations times activations, as the two products of attention are.
+    """Add a product of two activations, as attention has two of.
 
     A (heads, L, C) with C the scores' S is taken for the weights of a context where it comes from
     scores; any other product for scores. Both are the same loops.
@@ -151,7 +170,8 @@ def _product(graph: Graph, name: str, a: Value, b: Value, dims: Dims | None) -> 
     if prod(right[:-2]) == 1 and heads > 1:
         heads, L = 1, heads * L
     if prod(right[:-2]) != heads or (dims is not None and prod(dims) != heads * L * M):
-        return graph.uncounted(name, "MatMul of unlike batches", [a, b], dims)
+        macs = None if dims is None else prod(dims) * C
+        return graph.uncounted(name, "MatMul of unlike batches", [a, b], dims, macs=macs)
     graph.settle(a)
     if a.shape == (heads, L, C) and _from_scores(graph, a.layer):
         names = [graph.seen(a), graph.seen(b, (heads * M, C, 1))]
@@ -161,7 +181,7 @@ def _product(graph: Graph, name: str, a: Value, b: Value, dims: Dims | None) -> 
 
 
 def _matrix(dims: Dims, column: int) -> Dims:
-    """Dimensions of at least two axes; a vector is a row, or a column."""
+    """Return dimensions of at least two axes; a vector is a row, or a column."""
     if len(dims) > 1:
         return dims
     return (dims[0], 1) if column else (1, dims[0])
@@ -182,7 +202,7 @@ def _from_scores(graph: Graph, layer: str) -> bool:
 def attention(
     graph: Graph, name: str, qkv: tuple[Value, Value, Value], heads: int, dims: Dims | None
 ) -> Value:
-    """Scores, softmax and context; the mask and the constant factor are left out.
+    """Add scores, softmax and context; the mask and the constant factor are left out.
 
     Queries, keys and values are (N, heads, L, D / heads) or (N, L, D).
     """
@@ -197,8 +217,10 @@ def attention(
 
 
 def embedding(graph: Graph, name: str, x: Value, table: Constant, dims: Dims | None) -> Value:
-    """Rows of a table by number."""
+    """Add a lookup of rows of a table by number."""
     source = graph.seen(x, (1, prod(x.known), 1))
     shares = graph.owner(table)
     fields = {"vocabulary": table.dims[0], "features": prod(table.dims[1:]), "shares": shares}
+    if shares is None:
+        fields |= learned_of([table])
     return graph.owned(table, graph.put(Embedding, name, [source], dims, **fields))

@@ -1,4 +1,4 @@
-"""Which function a chain of elementary operators computes, found by computing it.
+"""Recognises the function that a chain of elementary operators computes, by computing it.
 
 Exporters write GELU, Swish, layer norm and their like as a dozen elementary operators, in an order
 that differs from tool to tool and from version to version. Rather than compare graphs, the chain
@@ -88,7 +88,7 @@ _KNOWN = _known()
 
 
 def recognised(y: Samples) -> str | None:
-    """The function that gives `y` on `ROWS`: "gelu", "scale" (by a number), "nothing" …
+    """Name the function that gives `y` on `ROWS`: "gelu", "scale" (by a number), "nothing" …
 
     None where it is none that is known. An epsilon under a root may be up to 1e-3.
     """

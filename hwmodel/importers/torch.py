@@ -19,18 +19,27 @@ from hwmodel.graph.layers import Source
 from hwmodel.graph.network import INPUT, Network
 from hwmodel.importers.batch import input_shape, of_one_image
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value
-from hwmodel.importers.torch_operators import CHANNELS_FIRST, Ran, convert
+from hwmodel.importers.torch_batch import (
+    Batched,
+    batched,
+    graphs_within,
+    input_nodes,
+    operator_name,
+    shape_of,
+)
+from hwmodel.importers.torch_operators import CHANNELS_FIRST, FILLED, LAYERS, Ran, convert
 from hwmodel.specs.arguments import expect
 
 __all__ = ["from_torch"]
 
 
 def from_torch(module: Any, example_inputs: Any, *, name: str | None = None) -> Network:
-    """The network of an `nn.Module`, for one image.
+    """Read the network of an `nn.Module`, for one image.
 
     Args:
-        example_inputs: a tensor or a tuple of them, as the module takes them; dimension 0 of the
-            first is the batch, which is taken out. Its elements do not matter.
+        example_inputs: a tensor or a tuple of them, as the module takes them. Dimension 0 of the
+            first is the batch, which is taken out; dimension 1 where the module takes sequences
+            first. Their elements do not matter.
         name: of the network; left out, that of the module's class.
 
     Raises: HwmodelError where the package torch is missing or the module cannot be exported;
@@ -40,8 +49,8 @@ def from_torch(module: Any, example_inputs: Any, *, name: str | None = None) -> 
         expect(str, "name", name, "text")
     given = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     name = name or type(module).__name__
-    program = _exported(module, tuple(given), name)
-    return _Walk(name, program).network()
+    run = batched(lambda inputs: _exported(module, inputs, name), tuple(given), name)
+    return _Walk(name, run).network()
 
 
 def _exported(module: Any, inputs: tuple[Any, ...], name: str) -> Any:
@@ -67,7 +76,7 @@ def _exported(module: Any, inputs: tuple[Any, ...], name: str) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What torch logs and prints of its own graphs goes nowhere: the error says what is wrong."""
+    """Silence what torch logs and prints of its own graphs; the error says what is wrong."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -80,29 +89,24 @@ def _quiet() -> Iterator[None]:
 class _Walk:
     """The recorded operators in turn; every node leads to a value, a constant, or several."""
 
-    def __init__(self, name: str, program: Any) -> None:
-        self.name, self.graph = name, Graph(name)
-        self.nodes = list(program.graph.nodes)
+    def __init__(self, name: str, run: Batched) -> None:
+        self.name, self.graph, self.run = name, Graph(name), run
+        self.nodes = list(run.program.graph.nodes)
         self.found: dict[Any, Any] = {}
-        signature = program.graph_signature
-        self.parameters: dict[str, str] = dict(signature.inputs_to_parameters)
-        self.inputs = [n for n in self.nodes if n.name in set(signature.user_inputs)]
-        self.inputs = [n for n in self.inputs if hasattr(n.meta.get("val"), "shape")]
-        if not self.inputs:
-            raise ShapeError(f"{name}: takes no tensor")
-        self.graph.images = _images(self.inputs[0])
+        self.parameters: dict[str, str] = dict(run.program.graph_signature.inputs_to_parameters)
+        self.inputs = input_nodes(run.program)
+        self.graph.images = run.images
+        self.without_gradients = False  # whether what runs now is under torch.no_grad
 
     def network(self) -> Network:
-        """What has been recorded."""
+        """Return the network that was recorded."""
         for node in self.nodes:
             if node.op == "placeholder":
                 self.found[node] = self._placeholder(node)
-            elif node.op == "get_attr":
-                self.found[node] = Constant((), node.name)
-            elif node.op == "call_function":
-                self._operator(node)
-            else:
+            elif node.op == "output":
                 self._outputs(node)
+            else:
+                self._node(node)
         for found in list(self.found.values()):
             if isinstance(found, Value) and not found.layer and not found.readers:
                 self.graph.settle(found)
@@ -117,8 +121,59 @@ class _Walk:
             layers=tuple(self.graph.layers),
         )
 
+    def _node(self, node: Any) -> None:
+        """Take an operator, a stored tensor, or a region in."""
+        if node.op == "get_attr":
+            self.found[node] = Constant(shape_of(node), node.name)
+        elif graphs_within(node):
+            self._region(node)
+        elif operator_name(node) == "getitem":
+            self._part(node)
+        else:
+            self._operator(node)
+
+    def _part(self, node: Any) -> None:
+        """One of several tensors that an operator gives."""
+        whole, index = self.found.get(node.args[0]), node.args[1]
+        one = whole[index] if isinstance(whole, list) and index < len(whole) else whole
+        self.found[node] = one
+        if isinstance(one, Value):
+            one.readers = max(one.readers, len(node.users))
+
+    def _region(self, node: Any) -> None:
+        """The operators of a region within the module: under autocast, under no_grad.
+
+        Raises: ShapeError where the operator around it is another, which may choose or repeat.
+        """
+        operator, modules = operator_name(node), graphs_within(node)
+        if operator not in _REGIONS:
+            raise ShapeError(
+                f"{self.name}: {_called(node)}: cannot follow {operator}, which runs parts of the "
+                "module or does not, or more often than once"
+            )
+        before = self.without_gradients
+        if operator == "wrap_with_set_grad_enabled":
+            self.without_gradients = not node.args[0]
+        inner = list(modules[0].graph.nodes)
+        places = [one for one in inner if one.op == "placeholder"]
+        given = [one for one in node.all_input_nodes if not _holds_graph(one)]
+        by_place = [one for one in (*node.args, *node.kwargs.values()) if one in set(given)]
+        for place, one in zip(places, by_place, strict=True):
+            found = self.found[place] = self.found.get(one)
+            if isinstance(found, Value):
+                found.readers += len(place.users) - 1
+        for one in inner:
+            if one.op == "output":
+                results = one.args[0]
+                several = isinstance(results, (tuple, list))
+                found = [self.found.get(r) for r in (results if several else [results])]
+                self.found[node] = found if several else found[0]
+            elif one.op != "placeholder":
+                self._node(one)
+        self.without_gradients = before
+
     def _outputs(self, node: Any) -> None:
-        """See that what the module gives is computed."""
+        """See that the module's outputs are computed."""
         for given in node.all_input_nodes:
             found = self.found.get(given)
             for one in found if isinstance(found, list) else [found]:
@@ -129,17 +184,22 @@ class _Walk:
         value = node.meta.get("val")
         if node not in self.inputs:
             parameter = self.parameters.get(node.name)
-            shape = tuple(value.shape) if hasattr(value, "shape") else ()
-            return Constant(shape, parameter or node.name, parameter is not None)
+            frozen = parameter is not None and not self._trained(parameter)
+            learned = parameter is not None
+            return Constant(shape_of(node), parameter or node.name, learned, frozen=frozen)
         dims = self._dims(value, node.name)
         assert dims is not None  # inputs are tensors
-        targets = [_operator_name(user) for user in node.users]
+        targets = [operator_name(user) for user in node.users]
         first = bool(targets) and targets[0] in CHANNELS_FIRST
         shape = input_shape(dims, numbers=not value.is_floating_point(), channels_first=first)
         if node is self.inputs[0]:
             self.graph.shapes[INPUT] = shape
             return Value(dims, INPUT, shape, readers=len(node.users))
         return self.graph.put(Source, node.name, [], dims, shape=shape)
+
+    def _trained(self, parameter: str) -> bool:
+        """Whether a gradient of a parameter is asked for."""
+        return bool(self.run.program.state_dict[parameter].requires_grad)
 
     def _dims(self, value: Any, name: str) -> Dims | None:
         """Dimensions of a tensor for one image."""
@@ -151,30 +211,29 @@ class _Walk:
             return None
         if dims and min(dims) < 1:
             raise ShapeError(f"{self.name}: {name} is {dims}: all have to be above 0")
-        return of_one_image(dims, self.graph.images, f"{self.name}: tensor {name}")
+        what = f"{self.name}: tensor {name}"
+        return of_one_image(dims, self.run.images, what, anyway=self.run.marked)
 
     def _operator(self, node: Any) -> None:
-        if _operator_name(node) == "getitem":
-            whole, index = self.found.get(node.args[0]), node.args[1]
-            self.found[node] = (
-                whole[index] if isinstance(whole, list) and index < len(whole) else whole
-            )
-            return
+        """Take one operator in: a layer, a view, or a constant."""
+        operator = operator_name(node)
         operands = [self.found.get(arg) for arg in node.all_input_nodes]
         flat = [o for one in operands for o in (one if isinstance(one, list) else [one])]
         value = node.meta.get("val")
-        if not any(isinstance(operand, Value) for operand in flat):
-            self.found[node] = _folded(node, value, flat)
-            return
         several = isinstance(value, (tuple, list))
+        if not several and not hasattr(value, "shape"):  # a check, or a length
+            self.found[node] = Constant(())
+            return
+        depends = any(isinstance(operand, Value) for operand in flat)
+        if operator in FILLED or not (depends or _stays(operator, flat)):
+            self.found[node] = self._folded(node, value, flat)
+            return
         dims = [self._dims(v, node.name) for v in (value if several else [value])]
-        ran = Ran(self.graph, _called(node), _operator_name(node), node, self.found, dims, several)
-        try:
-            results = convert(ran)
-        except ShapeError as error:
-            if str(error).startswith(self.name):
-                raise
-            raise ShapeError(f"{self.name}: {ran.name}: {error}") from None
+        ran = Ran(
+            self.graph, _called(node), operator, node, self.found, dims, several,
+            trained=not self.without_gradients,
+        )  # fmt: skip
+        results = self._converted(ran)
         for result in results:
             if isinstance(result, Value):
                 result.readers = 1 if several else len(node.users)
@@ -182,28 +241,53 @@ class _Walk:
         if ran.in_place and node.args:
             self.found[node.args[0]] = self.found[node]
 
+    def _converted(self, ran: Ran) -> list[Operand]:
+        """What an operator gives. Raises: ShapeError; it names the operator."""
+        try:
+            return convert(ran)
+        except ShapeError as error:
+            if str(error).startswith(self.name):
+                raise
+            raise ShapeError(f"{self.name}: {ran.name}: {error}") from None
 
-def _images(node: Any) -> int:
-    """The batch: dimension 0 of the first input, if it has one."""
-    dims = node.meta["val"].shape
-    first = next((_operator_name(user) for user in node.users), "")
-    spatial = {"conv1d": 1, "conv2d": 2, "conv_transpose1d": 1, "conv_transpose2d": 2}.get(first)
-    unbatched = len(dims) < 2 or (spatial is not None and len(dims) == spatial + 1)
-    return 1 if unbatched else int(dims[0])
+    def _folded(self, node: Any, value: Any, operands: Sequence[Any]) -> Any:
+        """What is made of constants alone is constant; made of one parameter, it is that one."""
+        if isinstance(value, (tuple, list)):
+            return [
+                Constant(tuple(getattr(v, "shape", ())), f"{node.name}.{i}")
+                for i, v in enumerate(value)
+            ]
+        shape = shape_of(node)
+        if self.run.marked:
+            shape = of_one_image(shape, self.run.images, "", anyway=True)
+        learned = [o for o in operands if isinstance(o, Constant) and o.learned]
+        if len({o.key for o in learned}) == 1 and prod(learned[0].dims) == prod(shape):
+            return learned[0]._replace(dims=shape)
+        frozen = bool(learned) and all(one.frozen for one in learned)
+        return Constant(shape, node.name, bool(learned), frozen=frozen)
 
 
-def _operator_name(node: Any) -> str:
-    """conv2d of "aten.conv2d.default", getitem of the built-in."""
-    target = node.target
-    packet = getattr(target, "overloadpacket", None)
-    if packet is None:
-        return getattr(target, "__name__", str(target))
-    name: str = packet.__name__
-    return name
+# Regions of a module that run once, as they stand.
+_REGIONS = frozenset(
+    {"hints_wrapper", "tag_activation_checkpoint", "wrap", "wrap_activation_checkpoint",
+     "wrap_with_autocast", "wrap_with_set_grad_enabled"}
+)  # fmt: skip
+
+
+def _holds_graph(node: Any) -> bool:
+    """Whether a node stands for a module within, and for no tensor."""
+    held = getattr(node.graph.owning_module, str(node.target), None)
+    return node.op == "get_attr" and hasattr(held, "graph")
+
+
+def _stays(operator: str, operands: Sequence[Any]) -> bool:
+    """Whether a layer is one although what it is given is constant: it learns, as others do."""
+    learned = any(isinstance(o, Constant) and o.learned for o in operands[1:])
+    return operator in LAYERS and learned
 
 
 def _called(node: Any) -> str:
-    """The path of the module that it ran in, and the operator where that is not all of it."""
+    """Return the path of the module that a node ran in, with the operator if that ran several."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")
     path = path.split("@")[0]
@@ -212,17 +296,3 @@ def _called(node: Any) -> str:
     if path and whole and "activation.Multihead" not in kind and ".transformer." not in kind:
         return path
     return f"{path}.{node.name}" if path else str(node.name)
-
-
-def _folded(node: Any, value: Any, operands: Sequence[Any]) -> Any:
-    """What is made of constants alone is constant; made of one parameter, it is that one."""
-    if isinstance(value, (tuple, list)):
-        return [
-            Constant(tuple(getattr(v, "shape", ())), f"{node.name}.{i}")
-            for i, v in enumerate(value)
-        ]
-    shape = tuple(int(length) for length in getattr(value, "shape", ()))
-    learned = [o for o in operands if isinstance(o, Constant) and o.learned]
-    if len({o.key for o in learned}) == 1 and prod(learned[0].dims) == prod(shape):
-        return learned[0]._replace(dims=shape)
-    return Constant(shape, node.name, bool(learned))

@@ -1,4 +1,4 @@
-"""ATen operators, one small function each: a table from an operator's name to what it is here."""
+"""ATen operators, one small function each, in a table from an operator's name to its function."""
 
 from __future__ import annotations
 
@@ -11,9 +11,18 @@ from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Scale
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
-from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, as_value, plain
+from hwmodel.importers.graph import (
+    Constant,
+    Dims,
+    Graph,
+    Operand,
+    Value,
+    as_value,
+    learned_of,
+    plain,
+)
 
-__all__ = ["CHANNELS_FIRST", "Ran", "convert"]
+__all__ = ["CHANNELS_FIRST", "FILLED", "LAYERS", "Ran", "convert"]
 
 CHANNELS_FIRST = frozenset(
     {
@@ -35,12 +44,17 @@ class Ran:
         found: dict[Any, Any],
         dims: list[Dims | None],
         several: bool,
+        *,
+        trained: bool = True,
     ) -> None:
+        """With what it takes, its results' dimensions, and whether gradients are recorded."""
+        self.trained = trained
         self.in_place = operator.endswith("_") and not operator.startswith("_")
         self.graph, self.name, self.node, self.several = graph, name, node, several
         self.operator = operator.rstrip("_") if self.in_place else operator
         self.found, self.dims = found, dims
-        self.fields = [argument.name for argument in node.target._schema.arguments]
+        schema = getattr(node.target, "_schema", None)
+        self.fields = [argument.name for argument in schema.arguments] if schema else []
 
     def argument(self, name: str, default: Any = None) -> Any:
         """An argument by name; tensors are values or constants."""
@@ -49,13 +63,25 @@ class Ran:
         if given is None:
             return default
         if isinstance(given, (tuple, list)):
-            return [self.found.get(one, one) if hasattr(one, "users") else one for one in given]
-        return self.found.get(given, given) if hasattr(given, "users") else given
+            return [self._found(one) for one in given]
+        return self._found(given)
+
+    def _found(self, given: Any) -> Any:
+        """What stands for an argument; constants are not trained where no gradient is recorded."""
+        found = self.found.get(given, given) if hasattr(given, "users") else given
+        if isinstance(found, Constant) and not self.trained:
+            return found._replace(frozen=True)
+        return found
+
+    def learned(self, *arguments: str) -> dict[str, Any]:
+        """The field `learned` of a layer with these parameters, where it is not as usual."""
+        given = [self.argument(name) for name in arguments]
+        return learned_of([one for one in given if isinstance(one, Constant)])
 
     @property
     def value(self) -> Value:
         """The first argument; a constant becomes a tensor of its own."""
-        first = self.argument(self.fields[0])
+        first = self.argument(self.fields[0]) if self.fields else None
         if isinstance(first, Value):
             return first
         constant = first if isinstance(first, Constant) else Constant(())
@@ -78,14 +104,37 @@ Result = Value | Constant | Sequence[Operand]
 
 
 def convert(ran: Ran) -> list[Operand]:
-    """What an operator gives; one without a model is uncounted."""
+    """Return an operator's outputs; an operator without a model is uncounted."""
     function = _TABLE.get(ran.operator)
     found = function(ran) if function else None
     if found is None:
         operands = [ran.found.get(node) for node in ran.node.all_input_nodes]
         flat = [o for one in operands for o in (one if isinstance(one, list) else [one])]
-        found = [ran.graph.uncounted(ran.name, ran.operator, flat, dims) for dims in ran.dims]
+        found = _uncounted(ran, flat)
     return [found] if isinstance(found, (Value, Constant)) else list(found)
+
+
+_RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
+
+
+def _uncounted(ran: Ran, operands: Sequence[Operand | None]) -> list[Operand]:
+    """A layer for each result that is taken; parameters and products are those of the first.
+
+    Every matrix of a recurrent layer is multiplied once a step.
+    """
+    macs = None
+    if ran.operator in _RECURRENT:
+        matrices = [o for o in operands if isinstance(o, Constant) and len(o.dims) == 2]
+        macs = prod(ran.value.known[:-1]) * sum(prod(o.dims) for o in matrices)
+    taken = {user.args[1] for user in ran.node.users} if ran.several else {0}
+    made: list[Operand] = []
+    for index, dims in enumerate(ran.dims):
+        if index and index not in taken:
+            made.append(Constant(()))
+            continue
+        known = 0 if index else macs
+        made.append(ran.graph.uncounted(ran.name, ran.operator, operands, dims, macs=known))
+    return made
 
 
 # Convolutions and products
@@ -103,6 +152,7 @@ def _conv(ran: Ran) -> Value:
     transposed = transposed or bool(ran.argument("transposed", False))
     return products.conv(
         ran.graph, ran.name, x, weights, ran.dims[0], bias=ran.argument("bias") is not None,
+        learned=ran.learned("weight", "bias"),
         stride=ran.numbers("stride", axes, 1),
         padding=_padding(ran, weights.dims[2:], dilation),
         dilation=dilation,
@@ -113,7 +163,7 @@ def _conv(ran: Ran) -> Value:
 
 
 def _padding(ran: Ran, taps: Sequence[int], dilation: Sequence[int]) -> list[int]:
-    """Before every axis, then after; "same" puts the odd one after."""
+    """Return the padding before every axis, then after; "same" puts the odd one after."""
     word = ran.argument("padding", 0)
     if isinstance(word, str):
         spans = [d * (k - 1) if word == "same" else 0 for k, d in zip(taps, dilation, strict=True)]
@@ -128,7 +178,10 @@ def _linear(ran: Ran) -> Value:
         return products.matmul(ran.graph, ran.name, ran.value, turned, ran.dims[0])
     M, C = weights.dims
     bias = ran.argument("bias") is not None
-    return products.linear(ran.graph, ran.name, ran.value, weights, (C, M), bias, ran.dims[0])
+    return products.linear(
+        ran.graph, ran.name, ran.value, weights, (C, M), bias, ran.dims[0],
+        learned=ran.learned("weight", "bias"),
+    )  # fmt: skip
 
 
 def _matmul(ran: Ran) -> Value:
@@ -165,14 +218,15 @@ def _embedding(ran: Ran) -> Value | None:
 
 def _batch_norm(ran: Ran) -> Value:
     affine = ran.argument("weight") is not None
-    return ops.batch_norm(ran.graph, ran.name, ran.value, ran.dims[0], affine=affine)
+    made = ops.batch_norm(ran.graph, ran.name, ran.value, ran.dims[0], affine=affine)
+    return _frozen(ran, made)
 
 
 def _layer_norm(ran: Ran) -> Value:
     x, affine = ran.value, ran.argument("weight") is not None
     axes = len(ran.argument("normalized_shape"))
     whole = Value((*x.known[:-axes], prod(x.known[-axes:])), ran.graph.seen(x), x.shape)
-    made = ops.layer_norm(ran.graph, ran.name, whole, None, affine=affine)
+    made = _frozen(ran, ops.layer_norm(ran.graph, ran.name, whole, None, affine=affine))
     return Value(ran.dims[0], made.layer, made.shape)
 
 
@@ -180,13 +234,24 @@ def _rms_norm(ran: Ran) -> Value:
     made = ops.layer_norm(ran.graph, ran.name, ran.value, ran.dims[0], affine=False)
     if ran.argument("weight") is None:
         return made
-    return ran.graph.put(Scale, f"{ran.name}.factor", [made.layer], ran.dims[0])
+    factor = ran.graph.put(Scale, f"{ran.name}.factor", [made.layer], ran.dims[0])
+    return _frozen(ran, factor, "frozen")
 
 
 def _group_norm(ran: Ran) -> Value:
-    return ops.layer_norm_of_channels(
+    made = ops.layer_norm_of_channels(
         ran.graph, ran.name, ran.value, ran.dims[0], affine=ran.argument("weight") is not None
     )
+    return _frozen(ran, made)
+
+
+def _frozen(ran: Ran, made: Value, learned: bool | str = False) -> Value:
+    """The same layer, frozen if its weight and its bias are."""
+    given = [ran.argument(name) for name in ("weight", "bias")]
+    own = [one for one in given if isinstance(one, Constant) and one.learned]
+    if own and all(one.frozen for one in own):
+        ran.graph.change(made.layer, learned=learned)
+    return made
 
 
 def _function(word: str, ran: Ran) -> Value:
@@ -194,7 +259,8 @@ def _function(word: str, ran: Ran) -> Value:
 
 
 def _prelu(ran: Ran) -> Value:
-    return ops.prelu(ran.graph, ran.name, ran.value, ran.argument("weight"), ran.dims[0])
+    made = ops.prelu(ran.graph, ran.name, ran.value, ran.argument("weight"), ran.dims[0])
+    return _frozen(ran, made)
 
 
 def _elementary(word: str, ran: Ran) -> Value:
@@ -244,7 +310,7 @@ def _pool(ran: Ran) -> Result | None:
 
 
 def _adaptive(ran: Ran) -> Value | None:
-    """To one place a global pool; to more, windows side by side where they divide the axes."""
+    """Convert an adaptive pool: to one place a global one, else windows that divide the axes."""
     x, largest = ran.value, "max" in ran.operator
     ins, outs = x.known[2:], ran.known()[2:]
     if set(outs) == {1}:
@@ -261,7 +327,7 @@ def _adaptive(ran: Ran) -> Value | None:
 
 
 def _mean(ran: Ran) -> Value | None:
-    """Over rows and columns, or tokens, a global pool; over the last axis part of a norm."""
+    """Convert a mean: over places a global pool, over the last axis part of a norm."""
     x, axes = ran.value, ran.argument("dim")
     rank = len(x.known)
     axes = tuple(sorted(a % rank for a in (axes if isinstance(axes, list) else [axes or 0])))
@@ -278,8 +344,7 @@ def _same(ran: Ran) -> Value:
 
 
 def _expand(ran: Ran) -> Value | None:
-    grows = ran.dims[0] is None or prod(ran.dims[0]) != prod(ran.value.known)
-    return None if grows else _same(ran)
+    return ops.expanded(ran.graph, ran.name, ran.value, ran.dims[0])
 
 
 def _cat(ran: Ran) -> Value:
@@ -294,7 +359,7 @@ def _cat(ran: Ran) -> Value:
 
 
 def _parts(ran: Ran) -> list[Operand]:
-    """Slices side by side, one for each part."""
+    """Convert a split to slices side by side, one for each part."""
     x = ran.value
     axis = ran.argument("dim", 0) % len(x.known)
     start, parts = 0, []
@@ -346,10 +411,13 @@ _BINARY = {
     "maximum": "Max", "minimum": "Min",
 }  # fmt: skip
 _SAME = (
-    "_to_copy", "alias", "alpha_dropout", "channel_shuffle", "clone", "contiguous", "detach",
-    "dropout", "feature_dropout", "flatten", "lift_fresh_copy", "movedim", "native_channel_shuffle",
-    "numpy_T", "permute", "reshape", "squeeze", "swapaxes", "t", "to", "transpose", "type_as",
-    "unflatten", "unsafe_view", "unsqueeze", "view", "view_as", "_unsafe_view",
+    "_conj", "_to_copy", "_unsafe_view", "alias", "alpha_dropout", "channel_shuffle", "clone",
+    "conj", "contiguous", "detach", "dropout", "feature_alpha_dropout", "feature_dropout",
+    "flatten", "lift_fresh", "lift_fresh_copy", "matrix_H", "moveaxis", "movedim", "mT",
+    "native_channel_shuffle", "numpy_T", "permute", "pin_memory", "positive", "ravel", "real",
+    "requires_grad", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "squeeze",
+    "swapaxes", "swapdims", "t", "to", "transpose", "type_as", "unflatten", "unsafe_view",
+    "unsqueeze", "view", "view_as",
 )  # fmt: skip
 
 _TABLE: dict[str, Callable[[Ran], Result | None]] = {
@@ -361,7 +429,9 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "clamp": _clamp,
     "clamp_min": _clamp,
     "embedding": _embedding,
+    "broadcast_to": _expand,
     "expand": _expand,
+    "expand_as": _expand,
     "group_norm": _group_norm,
     "instance_norm": _group_norm,
     "layer_norm": _layer_norm,
@@ -393,3 +463,13 @@ _TABLE |= dict.fromkeys(_ADAPTIVE, _adaptive) | dict.fromkeys(_SAME, _same)
 _TABLE |= {name: partial(_function, word) for name, word in _FUNCTIONS.items()}
 _TABLE |= {name: partial(_elementary, word) for name, word in _ELEMENTARY.items()}
 _TABLE |= {name: partial(_binary, word) for name, word in _BINARY.items()}
+
+# Tensors that take no more than the shape and the kind of another.
+FILLED = frozenset(
+    {
+        "empty_like", "full_like", "new_empty", "new_empty_strided", "new_full", "new_ones",
+        "new_zeros", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like",
+    }
+)  # fmt: skip
+# What stays a layer where its input is constant, for its weights are learned.
+LAYERS = frozenset({*_CONVS, "batch_norm", "group_norm", "layer_norm", "linear", "rms_norm"})

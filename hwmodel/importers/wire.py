@@ -1,4 +1,4 @@
-"""An ONNX file without its weights: large tensors' elements are passed over, not read.
+"""Reads an ONNX file without its weights: elements of large tensors are passed over.
 
 A file is a protocol-buffer message: fields, each a number with a type and, for messages, strings
 and packed lists, a length. Fields that hold a tensor's elements are left out where they are long;
@@ -40,7 +40,7 @@ _VARINT, _LENGTH = 0, 2
 
 
 def without_weights(raw: memoryview, where: str) -> bytes:
-    """The message with long elements left out. Raises: SpecError where it is none."""
+    """Return the message with long elements left out. Raises: SpecError where it is none."""
     try:
         return b"".join(_lean(raw, "model", where, 0, [0]))
     except (IndexError, RecursionError):
@@ -50,7 +50,7 @@ def without_weights(raw: memoryview, where: str) -> bytes:
 def _lean(
     raw: memoryview, kind: str, where: str, depth: int, count: list[int]
 ) -> Iterator[bytes | memoryview]:
-    """Pieces of a message; inner messages that are long are gone through in turn."""
+    """Yield the pieces of a message; long inner messages are gone through in turn."""
     if depth > 60:
         raise SpecError(f"{where}: graphs within graphs, more than 60 deep")
     message, at, nodes = _MESSAGES[kind], 0, 0
@@ -79,7 +79,7 @@ def _see_limits(nodes: int, count: list[int], where: str) -> None:
 
 
 def _field(raw: memoryview, at: int) -> tuple[int, int, int]:
-    """The tag of the field at a place, where its content begins, and where it ends."""
+    """Return the tag of the field at a place, where its content begins, and where it ends."""
     tag, at = _varint(raw, at)
     wire = tag & 7
     if wire == _LENGTH:
@@ -94,7 +94,7 @@ def _field(raw: memoryview, at: int) -> tuple[int, int, int]:
 
 
 def _varint(raw: memoryview, at: int) -> tuple[int, int]:
-    """A number of 7 bits a byte, the lowest first, and where it ends."""
+    """Return a number of 7 bits a byte, the lowest first, and where it ends."""
     value = shift = 0
     while True:
         byte = raw[at]

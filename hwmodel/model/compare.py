@@ -10,8 +10,8 @@ from typing import NamedTuple, SupportsIndex, cast
 from hwmodel.errors import HwmodelError, Infeasible, TooLarge
 from hwmodel.graph.network import Network, zoo
 from hwmodel.importers.load import load_network
-from hwmodel.model.energy import COMPUTE
-from hwmodel.model.evaluate import Report, Tiler, check_run, evaluate
+from hwmodel.model.evaluate import Report, check_run, evaluate
+from hwmodel.model.ledger import Component
 from hwmodel.model.workload import Mode
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect, several
@@ -20,6 +20,8 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.published import energy_percent, published_table
 from hwmodel.specs.trace import Trace, steps_to
+from hwmodel.work.problem import PASSES
+from hwmodel.work.tensor import Direction, Pass
 
 __all__ = ["Comparison", "Reached", "compare", "distinct", "line_of", "published_percent"]
 __all__ += ["reached", "reproduce"]
@@ -28,8 +30,9 @@ __all__ += ["reached", "reproduce"]
 class Comparison(NamedTuple):
     """One line of `hwmodel compare`; energies are in `unit`.
 
-    The five parts forward ... elementwise sum to `energy`, and so do compute and memory. Where no
-    tile fits, `energy` and what follows from it are None, and `reason` says where.
+    The four passes sum to `energy`, and so do compute and memory; products and elementwise work of
+    a pass sum to the pass. Where no tile fits, `energy` and what follows from it are None, and
+    `reason` says where.
     """
 
     network: str
@@ -41,13 +44,18 @@ class Comparison(NamedTuple):
     energy: float | None
     unit: str
     percent_of_baseline: float | None = None  # None where the baseline costs nothing
-    forward: float | None = None  # products of the forward pass; likewise the next two
+    forward: float | None = None
     backward_input: float | None = None
     backward_weight: float | None = None
-    update: float | None = None
-    elementwise: float | None = None
-    compute: float | None = None  # operations of all parts
-    memory: float | None = None  # movement of all parts
+    update: float | None = None  # all of it elementwise
+    forward_product: float | None = None  # of the forward pass; likewise the next five
+    forward_elementwise: float | None = None
+    backward_input_product: float | None = None
+    backward_input_elementwise: float | None = None
+    backward_weight_product: float | None = None
+    backward_weight_elementwise: float | None = None
+    compute: float | None = None  # operations of all passes
+    memory: float | None = None  # reads and writes of all passes
     source_percent: float | None = None
     residual_percent: float | None = None  # of the published value: 100 (ours / source - 1)
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
@@ -55,7 +63,7 @@ class Comparison(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """What a method's trace says of accuracy, beside its line; None where it has no trace."""
+    """The accuracy and steps of a method's trace, beside its line; None where it has no trace."""
 
     trace_accuracy_percent: float | None  # at the end of the run, on the test images
     target_accuracy_percent: float | None
@@ -64,7 +72,7 @@ class Reached(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """One line that is asked for: what is evaluated, against what, and what was published."""
+    """One line that is asked for: its inputs, its baseline, and its published figure."""
 
     network: Network
     method: Method
@@ -84,7 +92,7 @@ def compare(
     mode: Mode = "training",
     traces: Sequence[Trace] = (),
 ) -> Iterator[Comparison]:
-    """Lines in the order given, chip by chip, accounting by accounting, method by method.
+    """Yield lines in the order given: by chip, by accounting, by method.
 
     Everything is loaded before the first line is computed.
 
@@ -118,7 +126,7 @@ def compare(
 def _loaded(
     kind: type[Spec], name: str, given: str | Path | Spec | Sequence[str | Path | Spec]
 ) -> list[Spec]:
-    """Specs of a name, path or value, or of several. Raises: HwmodelError."""
+    """Load a spec of a name, path or value, or several. Raises: HwmodelError."""
     if isinstance(given, (str, Path, kind)):
         return [load(kind, given)]
     rule = f"a name, a path, a {kind.__name__}, or a list of them"
@@ -126,7 +134,7 @@ def _loaded(
 
 
 def _by_method(traces: Sequence[Trace]) -> dict[str, Trace]:
-    """Traces by the method that they are of. Raises: HwmodelError where two are of one."""
+    """Index traces by method. Raises: HwmodelError where two are of one."""
     found: dict[str, Trace] = {}
     for trace in several("traces", traces, "a list of Traces"):
         expect(Trace, "traces", trace, "a Trace, as read_trace gives it")
@@ -139,7 +147,7 @@ def _by_method(traces: Sequence[Trace]) -> dict[str, Trace]:
 def reached(
     lines: Sequence[Comparison], traces: Sequence[Trace], target: float | None
 ) -> list[Reached]:
-    """For each line what the trace of its method reached.
+    """Return for each line the accuracy that its method's trace reached, and its energy.
 
     Args:
         target: accuracy that must be reached [share]; by default the lowest of the runs' ends, so
@@ -175,7 +183,7 @@ def _cell(
 def published_percent(
     network: Network, method: Method, chip: Hardware, reference: Method, batch: int, mode: Mode
 ) -> float | None:
-    """The source's percentage of the baseline, which is of the bundled things and of no others.
+    """Return the published percentage of the baseline; only bundled specs have one.
 
     The source states no batch; its figures are set beside iterations of one image.
     """
@@ -206,7 +214,7 @@ def reproduce(
     accounting: Sequence[str | Path | Accounting] = ("paper", "full"),
     batch: SupportsIndex = 1,
 ) -> Iterator[Comparison]:
-    """A published table row by row, on its chips, against its baseline.
+    """Compute a published table row by row, on its chips, against its baseline.
 
     Raises: NameUnknown; HwmodelError for arguments of another kind.
     """
@@ -235,13 +243,13 @@ def _lines(
     traces: Mapping[str, Trace],
 ) -> Iterator[Comparison]:
     for chip, choice, cells in plan:
-        tiler = Tiler(chip, choice)
 
-        def energies(network: Network, method: Method, tiler: Tiler = tiler) -> Report:
+        def report(
+            network: Network, method: Method, chip: Hardware = chip, choice: Accounting = choice
+        ) -> Report:
             return evaluate(
-                network, tiler.hardware, method,
-                accounting=tiler.accounting, batch=batch, mode=mode,
-                trace=traces.get(method.name), tiler=tiler,
+                network, chip, method, accounting=choice, batch=batch, mode=mode,
+                trace=traces.get(method.name),
             )  # fmt: skip
 
         wholes: dict[tuple[str, str], float | None] = {}
@@ -250,15 +258,15 @@ def _lines(
             try:
                 if key not in wholes:
                     wholes[key] = None
-                    wholes[key] = energies(cell.baseline_network, cell.baseline).energy
-                yield line_of(energies(cell.network, cell.method), wholes[key], cell.source_percent)
+                    wholes[key] = report(cell.baseline_network, cell.baseline).energy
+                yield line_of(report(cell.network, cell.method), wholes[key], cell.source_percent)
             except (Infeasible, TooLarge) as error:
                 names = cell.network.name, cell.method.name, chip.name, choice.name
                 yield Comparison(*names, mode, batch, None, chip.energy_unit, reason=str(error))
 
 
 def line_of(report: Report, whole: float | None, source: float | None = None) -> Comparison:
-    """A report as a line of a comparison.
+    """Make a line of a comparison of a report.
 
     Args:
         whole: energy of the baseline [the report's unit]; None or 0: there is no percentage.
@@ -266,14 +274,10 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
     """
     percent = 100 * (report.energy / whole) if whole else None  # of itself exactly 100
 
-    def total(*components: str, phase: str = "") -> float:
-        return fsum(
-            row.energy
-            for row in report.rows
-            if row.component in components and phase in ("", row.phase)
-        )
-
-    compute = fsum(row.energy for row in report.rows if row.level == COMPUTE)
+    of = report.energies("pass", "component")
+    passes = report.energies("pass")
+    directions = report.energies("direction")
+    moved = [directions.get((word,), 0.0) for word in (Direction.READ, Direction.WRITE)]
     return Comparison(
         network=report.network.name,
         method=report.method.name,
@@ -284,13 +288,10 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         energy=report.energy,
         unit=report.unit,
         percent_of_baseline=percent,
-        forward=total("memory", "compute", phase="forward"),
-        backward_input=total("memory", "compute", phase="backward_input"),
-        backward_weight=total("memory", "compute", phase="backward_weight"),
-        update=total("update"),
-        elementwise=total("elementwise"),
-        compute=compute,
-        memory=fsum(row.energy for row in report.rows if row.level != COMPUTE),
+        **{pass_: passes.get((pass_,), 0.0) for pass_ in Pass},
+        **{f"{pass_}_{part}": of.get((pass_, part), 0.0) for pass_ in PASSES for part in Component},
+        compute=directions.get((Direction.OPERATE,), 0.0),
+        memory=fsum(moved),
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         reason=report.unproved or None,

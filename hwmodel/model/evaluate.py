@@ -1,87 +1,51 @@
-"""The line itself: network, chip, method -> products -> tiles -> accesses -> energy -> table."""
+"""The line itself: network, chip, method -> work -> mapping -> ledger -> prices -> table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
-from hwmodel.errors import HwmodelError, Infeasible, ShapeError, TooLarge, many
+from hwmodel.errors import HwmodelError, Infeasible, TooLarge
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
-from hwmodel.model.energy import Product, Row, Stream, product_rows, stream_rows
+from hwmodel.model.entries import moved, multiplied, operated
+from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures, measures
+from hwmodel.model.not_counted import not_counted, see_counted, tell_unmodelled
+from hwmodel.model.prices import Prices
 from hwmodel.model.widths import Edge
-from hwmodel.model.workload import MODES, Job, Mode, works
+from hwmodel.model.workload import MODES, Job, Mode, Task, workload
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect, path_of, whole, word
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import Trace, read_trace
-from hwmodel.tiling.optimal.search import Stationary
+from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.problem import Problem
+from hwmodel.work.work import Move, Multiply
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Found", "Report", "Tiler", "check_run", "evaluate", "not_counted"]
-__all__ += ["place", "priced", "refuse_unknown", "stationary", "teacher_works", "workload"]
+__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "prepared"]
+__all__ += ["teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
 
-VIEWS = ("reshape", "slice", "source")  # nothing moves forward: no cost that could be left out
 MAX_BATCH = 2**31
 COLUMNS = (
-    "network", "hardware", "method", "accounting", "batch", "layer", "pass", "component",
-    "tensor", "level", "accesses", "bits", "operations", "energy", "unit",
+    "network", "hardware", "method", "accounting", "batch",
+    *NAME, "bits", "elements", "count", "price", "energy", "unit",
 )  # fmt: skip
-
-
-Found = dict[tuple[Problem, Stationary | None], Tiling]
-
-
-class Tiler:
-    """The tiling of each problem on one chip under one accounting; equal ones are found once."""
-
-    def __init__(
-        self, hardware: Hardware, accounting: Accounting, found: Found | None = None
-    ) -> None:
-        """With tilings that are `found` already, for equal `tiling.tile.tiling_inputs`."""
-        self.hardware, self.accounting = hardware, accounting
-        self._found = {} if found is None else found
-
-    def tiling(self, work: Product) -> Tiling:
-        """The tiling for `work`. Raises: Infeasible, TooLarge; they name the layer."""
-        key = work.problem, stationary(work, self.accounting)
-        if key not in self._found:
-            try:
-                self._found[key] = tile(work.problem, self.hardware, self.accounting, key[1])
-            except (Infeasible, TooLarge) as error:
-                error.where = place(work, self.hardware)
-                raise
-        return self._found[key]
-
-
-def stationary(work: Product, accounting: Accounting) -> Stationary | None:
-    """What may be held where it is not as accounted: in backward_weight either operand may."""
-    free = accounting.weight_gradient == "best-of-two-roles"
-    held_only = accounting.stationary == "filter"
-    return "either" if free and held_only and work.phase == "backward_weight" else None
-
-
-def place(work: Product, hardware: Hardware) -> str:
-    """How messages name a product on a chip."""
-    return f"{work.layer}, {work.phase} on {hardware.name}"
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """Energy of one iteration (training) or one run (inference) of a batch, row by row."""
+    """The energy of one iteration (training) or one run (inference) of a batch, row by row."""
 
     network: Network
     hardware: Hardware
@@ -89,8 +53,8 @@ class Report:
     accounting: Accounting
     batch: int
     mode: Mode
-    rows: tuple[Row, ...]
-    tilings: tuple[tuple[Product, Tiling], ...]
+    ledger: Ledger
+    tilings: tuple[tuple[Task, Tiling], ...]  # of every product, a teacher's among them
     edges: dict[str, Edge]  # width of every tensor, by the layer it comes from
     not_counted: tuple[str, ...]
     measured: Measures | None = None  # of a trace, if the report took one
@@ -102,8 +66,17 @@ class Report:
 
     @cached_property
     def energy(self) -> float:
-        """Sum of all rows [`unit`]; views ask for it once a layer."""
-        return fsum(row.energy for row in self.rows)
+        """The sum of all entries [`unit`]."""
+        return self.energies()[()]
+
+    @property
+    def prices(self) -> Prices:
+        """The prices of the chip under the accounting."""
+        return Prices(self.hardware, self.accounting)
+
+    def energies(self, *columns: str) -> dict[tuple[str, ...], float]:
+        """Energy [`unit`] of every group of entries that agree in some columns of `ledger.NAME`."""
+        return self.ledger.by(*columns).energies(self.prices)
 
     @property
     def unit(self) -> str:
@@ -112,7 +85,7 @@ class Report:
 
     @property
     def job(self) -> Job:
-        """What is done of every layer."""
+        """The job that the report is of."""
         return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
 
     @cached_property
@@ -122,7 +95,7 @@ class Report:
 
     @property
     def unproved(self) -> str:
-        """What is to be said of tilings that the optimal search did not prove; "" if nothing."""
+        """A sentence on tilings that the optimal search did not prove; "" if there are none."""
         gaps = [t.certificate.gap for _, t in self.tilings if t.certificate and t.certificate.gap]
         if not gaps:
             return ""
@@ -133,23 +106,40 @@ class Report:
 
     @property
     def records(self) -> list[tuple[object, ...]]:
-        """The tidy table as plain tuples in the order of `COLUMNS`."""
+        """The tidy table as plain tuples in the order of `COLUMNS`: energy = count x price."""
         inputs = (self.network.name, self.hardware.name, self.method.name, self.accounting.name)
-        return [(*inputs, self.batch, *row, self.unit) for row in self.rows]
+        paid = {key: self.prices.value(key) for key in self.ledger.by().keys}
+        return [
+            (
+                *inputs, self.batch, *map(str, entry.name), entry.bits, entry.elements,
+                entry.count, paid[entry.key], entry.count * paid[entry.key], self.unit,
+            )
+            for entry in self.ledger.entries
+        ]  # fmt: skip
 
     @property
     def table(self) -> pd.DataFrame:
-        """The tidy table: one row per layer, pass, component, tensor and level."""
+        """The tidy table: one row for every entry of the ledger."""
         import pandas as pd
 
         return pd.DataFrame(self.records, columns=list(COLUMNS))
 
     def by(self, *columns: str) -> pd.Series[float]:
         """Energy [`unit`] summed over all but `columns` of the table, in order of appearance."""
-        unknown = [column for column in columns if column not in COLUMNS]
+        import pandas as pd
+
+        unknown = [column for column in columns if column not in NAME]
         if unknown or not columns:
-            raise HwmodelError(f"by{columns}: give columns of the table, {', '.join(COLUMNS)}")
-        return self.table.groupby(list(columns), sort=False)["energy"].sum()
+            raise HwmodelError(f"by{columns}: give columns of the table, {', '.join(NAME)}")
+        found = self.energies(*columns)
+        labels = [list(map(str, column)) for column in zip(*found, strict=True)]
+        several = len(columns) > 1
+        index = (
+            pd.MultiIndex.from_arrays(labels, names=columns)
+            if several
+            else pd.Index(labels[0], name=columns[0])
+        )
+        return pd.Series(list(found.values()), index=index, name="energy", dtype=float)
 
 
 def evaluate(
@@ -161,18 +151,16 @@ def evaluate(
     batch: SupportsIndex = 1,
     mode: Mode = "training",
     trace: str | Path | Trace | None = None,
-    tiler: Tiler | None = None,
 ) -> Report:
-    """Energy of one training iteration, or of one inference, of a batch.
+    """Compute the energy of one training iteration, or of one inference, of a batch.
 
     Names, paths to YAML files and values are accepted alike.
 
     Args:
         batch: images in the iteration.
         mode: "training" (all passes) or "inference" (forward only).
-        trace: what a training run measured, or its file: widths of Boolean signals, sums and
-            accumulators and flip rates in the place of the accounting's.
-        tiler: one that has searched before, on the same chip under the same accounting.
+        trace: a trace of a training run, or its file; its widths of Boolean signals, sums and
+            accumulators and its flip rates take the place of the accounting's.
 
     Raises: HwmodelError, of which SpecError, NameUnknown, ShapeError and Infeasible are kinds.
     """
@@ -182,147 +170,107 @@ def evaluate(
     widths.tell_doubts(method)
     choices = load(Accounting, accounting)
     images = check_run(batch, mode)
-    tiler = Tiler(chip, choices) if tiler is None else _fitting(tiler, chip, choices)
     measured = None if trace is None else measures(_read(trace))
     job = Job(method, choices, images, mode, measured)
-    work, edges = workload(network, job)
-    rows, tilings = priced(work, job, tiler)
+    nodes, edges = prepared(network, job)
+    tasks = workload(nodes, edges, job)
+    ledger, tilings = entered((*tasks, *teacher_tasks(job)), chip, choices)
+    see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
+    tell_unmodelled(network)
     missing = not_counted(network, choices, mode)
+    for key in ledger.keys:  # an operation without a price is refused here, not by a view
+        Prices(chip, choices).of(key)
     return Report(
-        network, chip, method, choices, images, mode, tuple(rows), tuple(tilings), edges, missing,
-        measured,
+        network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured
     )  # fmt: skip
 
 
-def _fitting(tiler: Tiler, chip: Hardware, accounting: Accounting) -> Tiler:
-    """The tiler, whose own chip and accounting all prices come from. Raises: HwmodelError."""
-    expect(Tiler, "tiler", tiler, "a Tiler")
-    for own, asked in ((tiler.hardware, chip), (tiler.accounting, accounting)):
-        if own != asked:
-            other = asked.name if own.name != asked.name else f"another {asked.name}"
-            raise HwmodelError(f"tiler: is for {own.KIND} {own.name}, but {other} is asked for")
-    return tiler
+def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Edge]]:
+    """Return the layers of a network that a job has, and the width of every tensor.
+
+    Raises: HwmodelError for training where everything is frozen.
+    """
+    nodes = network.nodes(frozenset(job.method.omits))
+    frozen = any(node.layer.frozen and (node.weights or node.other_parameters) for node in nodes)
+    if job.trains and frozen and not any(node.learns for node in nodes):
+        raise HwmodelError(f"{network.name}: nothing in it learns; use --mode inference")
+    return nodes, widths.edges(job.method, nodes, job.accounting, job.measured)
+
+
+def entered(
+    tasks: Sequence[Task], chip: Hardware, accounting: Accounting
+) -> tuple[Ledger, tuple[tuple[Task, Tiling], ...]]:
+    """Tile and enter a workload on a chip: return its ledger, and the tiling of each product.
+
+    Raises: Infeasible, TooLarge; they name the layer.
+    """
+    places, full = memories(chip), accounting.widths.full_precision_bits
+    entries: list[Entry] = []
+    tilings: list[tuple[Task, Tiling]] = []
+    for task in tasks:
+        layer, work = task
+        if isinstance(work, Multiply):
+            options = SearchOptions.of(accounting, work.pass_)
+            tiling = tiled(task, places, options, chip.name)
+            tilings.append((task, tiling))
+            found = list(multiplied(layer, work, tiling.mapping, places, options))
+        elif isinstance(work, Move):
+            found = list(moved(layer, work, places))
+        else:
+            found = [operated(layer, work, full)]
+        entries += (entry for entry in found if entry.elements)
+    return Ledger(tuple(entries)), tuple(tilings)
+
+
+def tiled(task: Task, places: Memories, options: SearchOptions, chip: str) -> Tiling:
+    """Tile a task's product. Raises: Infeasible, TooLarge; they name layer and chip."""
+    assert isinstance(task.work, Multiply)
+    try:
+        return tile(task.work.problem, places, options)
+    except (Infeasible, TooLarge) as error:
+        error.where = f"{task.layer}, {task.work.pass_} on {chip}"
+        raise
 
 
 def _read(trace: str | Path | Trace) -> Trace:
-    """What a training run measured, or what its file says of it. Raises: HwmodelError."""
+    """Return a trace, read from its file if need be. Raises: HwmodelError."""
     if isinstance(trace, Trace):
         return trace
     expect((str, Path), "trace", trace, "a path or a Trace")
     return read_trace(path_of("trace", trace))
 
 
-def workload(network: Network, job: Job) -> tuple[list[Product | Stream], dict[str, Edge]]:
-    """What all layers have to do, and the width of every tensor. No chip and no price is asked."""
-    nodes = network.nodes(frozenset(job.method.omits))
-    edges = widths.edges(job.method, nodes, job.accounting, job.measured)
-    return [work for node in nodes for work in works(node, edges, job)], edges
+def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
+    """List the work of a job on a network, with the forward pass of its teacher."""
+    return (*workload(*prepared(network, job), job), *teacher_tasks(job))
 
 
-def priced(
-    work: Iterable[Product | Stream], job: Job, tiler: Tiler
-) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
-    """Rows of a workload on the tiler's chip, and the tiling of each product.
-
-    Raises: Infeasible, TooLarge, SpecError where an operation has no price.
-    """
-    rows, tilings = _rows(work, tiler)
-    return rows + _rows(teacher_works(job), tiler)[0], tilings
-
-
-def _rows(
-    work: Iterable[Product | Stream], tiler: Tiler
-) -> tuple[list[Row], list[tuple[Product, Tiling]]]:
-    rows: list[Row] = []
-    tilings: list[tuple[Product, Tiling]] = []
-    for one in work:
-        if isinstance(one, Product):
-            tiling = tiler.tiling(one)
-            tilings.append((one, tiling))
-            rows += product_rows(one, tiling.mapping, tiler.hardware, tiler.accounting)
-        else:
-            rows += stream_rows(one, tiler.hardware, tiler.accounting)
-    return rows, tilings
-
-
-def teacher_works(job: Job) -> list[Product | Stream]:
-    """The forward pass of a distilling method's teacher, its layers named after it."""
+def teacher_run(job: Job) -> tuple[Network, Job] | None:
+    """Return the network that a distilling method learns from, and its run, which is forward."""
     teacher = job.method.teacher
-    if not (job.accounting.teacher and teacher and job.trains):
-        return []
+    if not (job.accounting.extras.teacher and teacher and job.trains):
+        return None
     network, method = load_network(teacher.network), load(Method, teacher.method)
-    found, _ = workload(network, Job(method, job.accounting, job.batch, "inference"))
-    return [replace(work, layer=f"{network.name}.{work.layer}") for work in found]
+    return network, Job(method, job.accounting, job.batch, "inference")
+
+
+def teacher_tasks(job: Job) -> tuple[Task, ...]:
+    """List the forward pass of a distilling method's teacher, named by `teacher_layer`."""
+    found = teacher_run(job)
+    if found is None:
+        return ()
+    network, run = found
+    tasks = workload(*prepared(network, run), run)
+    return tuple(Task(teacher_layer(network, task.layer), task.work) for task in tasks)
+
+
+def teacher_layer(network: Network, layer: str) -> str:
+    """Name a teacher's layer, NETWORK:LAYER: a colon is in no name of a user's."""
+    return f"{network.name}:{layer}"
 
 
 def check_run(batch: SupportsIndex, mode: Mode) -> int:
-    """The batch, where there are such a batch and such a mode. Raises: HwmodelError."""
+    """Check a batch and a mode; return the batch. Raises: HwmodelError."""
     images = whole("batch", batch, 1, MAX_BATCH)
     word("mode", mode, MODES)
     return images
-
-
-def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:
-    """What the report leaves out: layers that have no model, and what the accounting names."""
-    left: dict[str, list[int]] = {}
-    streamed = accounting.elementwise == "streamed"
-    nodes = network.nodes()
-    for node in nodes:
-        layer = node.layer
-        counted = layer.loops(node.input_shapes, 1) or (streamed and layer.cost(node.input_shapes))
-        if not counted and layer.kind not in VIEWS:
-            left.setdefault(getattr(layer, "operator", layer.kind), []).append(
-                prod(node.output_shape)
-            )
-    everything = sum(prod(node.output_shape) for node in nodes)
-    layers = [
-        f"{kind}: {many(len(sizes), 'layer')}, {sum(sizes):,} output elements an image "
-        f"({100 * sum(sizes) / everything:.1f} % of the network's)"
-        for kind, sizes in left.items()
-    ]
-    if mode != "training":
-        return (*layers, *accounting.not_counted)
-    signals = _signals_left_out(nodes, streamed)
-    return (*layers, *signals, *accounting.not_counted, *accounting.not_counted_in_training)
-
-
-def _signals_left_out(nodes: Sequence[Node], streamed: bool) -> Iterator[str]:
-    """What signals and gradients cost between layers, as far as it is not counted."""
-    left = {"zeros in the signals of tensors that slices take only a part of": _cut(nodes)}
-    if not streamed:
-        left |= _sums_left_out(nodes)
-    for what, found in left.items():
-        if found:
-            yield f"{what}: {many(len(found), 'tensor')}"
-
-
-def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
-    """Signals and gradients that are added up where operators are not streamed."""
-    return {
-        "adding up the signals of tensors that several layers take": [
-            n for n in nodes if n.learns and max(n.taken) > 1
-        ],
-        "adding up the gradients of weights that several layers share": [
-            n for n in nodes if n.layer.shares
-        ],
-        "summing the gradients of learned constants over the images": [
-            n for n in nodes if n.layer.kind == "source" and n.other_parameters
-        ],
-    }
-
-
-def _cut(nodes: Sequence[Node]) -> list[Node]:
-    """Layers whose output slices alone take, and not all of it."""
-    return [n for n in nodes if n.learns and n.consumers and n.taken[0]]
-
-
-def refuse_unknown(network: Network) -> None:
-    """See that every operator of the network has a model. Raises: ShapeError."""
-    unknown = [layer for layer in network.layers if layer.kind == "uncounted"]
-    if unknown:
-        first = unknown[0]
-        raise ShapeError(
-            f"{network.name}: layer {first.name} is the operator {first.operator!r}, which has no "
-            f"model ({many(len(unknown), 'such layer')}); without --strict it is listed as not "
-            "counted"
-        )

@@ -1,4 +1,4 @@
-"""What a training run measured, in the place of what the accounting assumes.
+"""Measurements of a training run, in the place of the accounting's assumptions.
 
 A trace says of each layer how wide its sums, its signals and its Boolean optimizer's memory had
 to be, and how many weights flipped. A layer of the network at hand takes the figures of the
@@ -17,7 +17,7 @@ __all__ = ["LayerMeasures", "Measures", "measures"]
 
 
 class LayerMeasures(NamedTuple):
-    """Measured of one layer over a run; None where the trace has no such figure."""
+    """Measurements of one layer over a run; None where the trace has no such figure."""
 
     sum_bits: int | None  # of a pre-activation [bit]
     signal_bits: int | None  # of the signal received at the layer's output [bit]
@@ -33,12 +33,12 @@ class Measures(NamedTuple):
     kinds: dict[str, LayerMeasures]
 
     def of(self, name: str, kind: str) -> LayerMeasures | None:
-        """What was measured of a layer, or of its kind."""
+        """Return the measurements of a layer, or of its kind."""
         return self.names.get(name) or self.kinds.get(kind)
 
 
 def measures(trace: Trace) -> Measures:
-    """The figures of a trace: widths that held in every epoch, flip rates in the mean."""
+    """Read the figures of a trace: widths that held in every epoch, mean flip rates."""
     epochs: dict[str, list[LayerEpoch]] = {}
     for epoch in trace.epochs:
         for layer in epoch.layers:

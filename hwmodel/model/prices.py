@@ -1,89 +1,141 @@
-"""What one operation costs on a chip, by the chip's own prices and the accounting's rules."""
+"""Prices of a bit read, a bit written and an operation: products of factors, as counts are.
+
+A price keeps the factors that it is made of, each with its source, so that it can be printed as it
+came about. Beside energy, other prices of the same keys make other totals.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from math import prod
+from typing import NamedTuple
 
 from hwmodel.errors import SpecError
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.hardware import Priced
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.hardware import Price as StatedPrice
+from hwmodel.work.tensor import Direction, Factor
 
-__all__ = ["OperationKind", "adder_operations", "price"]
+__all__ = ["Key", "Price", "Prices", "value"]
 
-OperationKind = Literal["mac", "int-mac", "add", "int-add", "logic", "special"]
-LOGIC_OF_INT32_ADD = 63  # an n-bit integer addition is 2n - 1 logic operations (spec section 7)
-
-
-def adder_operations(bits: int) -> int:
-    """Logic operations of one integer addition of `bits`: 2n - 1 (spec section 7)."""
-    return 2 * bits - 1
+LOGIC_OF_INT32_ADD = 63  # 2n - 1 operations for an addition of n bit (docs/model.md section 5)
+Price = tuple[Factor, ...]
 
 
-def price(kind: OperationKind, bits: int, hardware: Priced, accounting: Accounting) -> Any:
-    """Energy of one operation on operands of `bits` [chip's unit]; an array for chips side by side.
+class Key(NamedTuple):
+    """The key of a price: a bit read from or written to a memory, or one operation."""
 
-    In this order: the chip's own price for the operation at that width; the accounting's rule;
-    the accounting's relative price, in multiples of the chip's full-precision MAC.
+    direction: Direction
+    name: str  # of the memory, or the kind of operation
+    bits: int = 0  # of an operation's wider operand; 0 for a memory
 
-    Raises: SpecError where none of them says what it costs.
-    """
-    mac = _full_mac(hardware, accounting)
-    if kind == "logic":
-        return _logic(hardware, accounting)
-    if kind == "special":
-        return accounting.special_function_macs * mac
-    if kind == "add" and accounting.addition_price == "operation-of-mac":
-        whole = hardware.price("mac", accounting.full_precision_bits)
-        return mac / (whole.operations if whole else 1)
-    own = hardware.price(kind, bits)
-    if own is not None:
-        return own.energy_per_operation
-    relative = _relative(kind, bits, accounting)
-    if relative is not None:
-        return relative * mac
-    if kind == "int-add":
-        return adder_operations(bits) * _logic(hardware, accounting)
-    raise SpecError(
-        f"hardware {hardware.name}: states no price of a {bits}-bit {kind}, and accounting "
-        f"{accounting.name} no relative one"
-    )
+    def __str__(self) -> str:
+        if self.direction != Direction.OPERATE:
+            return f"{self.direction} {self.name}"
+        return f"{self.bits}-bit {self.name}"
 
 
-def _full_mac(hardware: Priced, accounting: Accounting) -> Any:
-    bits = accounting.full_precision_bits
-    own = hardware.price("mac", bits)
-    if own is None:
+def value(price: Price) -> float:
+    """Multiply a price's factors [chip's unit per bit, or per operation]."""
+    return float(prod(factor.value for factor in price))
+
+
+class Prices(NamedTuple):
+    """The prices of a chip under an accounting."""
+
+    chip: Hardware
+    accounting: Accounting
+
+    def value(self, key: Key) -> float:
+        """Return a price [chip's unit per bit, or per operation]. Raises: SpecError."""
+        return value(self.of(key))
+
+    def of(self, key: Key) -> Price:
+        """Return a price as its factors.
+
+        The price of an operation is, in this order, the chip's own at that width; by a rule of the
+        accounting; the accounting's relative price, in multiples of the full-precision MAC.
+
+        Raises: SpecError where neither states it.
+        """
+        if key.direction == Direction.OPERATE:
+            return self._operation(key.name, key.bits)
+        memory = self.chip.memory(key.name)
+        read = key.direction == Direction.READ
+        energy = memory.read_energy_per_bit if read else memory.write_energy_per_bit
+        unit = f"{self.chip.energy_unit} a bit"
+        return (Factor(unit, energy, f"hardware {self.chip.name}: {memory.source}"),)
+
+    def _operation(self, kind: str, bits: int) -> Price:
+        accounting = self.accounting
+        if kind == "logic":
+            return self._logic()
+        if kind == "special":
+            return self._macs(accounting.prices.special_function_macs, "special_function_macs")
+        if kind == "add" and accounting.prices.addition_price == "operation-of-mac":
+            mac = self.chip.price("mac", self._full)
+            parts = mac.operations if mac else 1
+            return self._macs(1 / parts, f"addition_price: one of {parts} operations of a MAC")
+        stated = self._stated(kind, bits)
+        if stated:
+            return stated
+        if kind == "int-add":
+            adder = f"logic operations of an adder of b = {bits} bit; docs/model.md section 5"
+            return (Factor("2b - 1", 2 * bits - 1, adder), *self._logic())
         raise SpecError(
-            f"hardware {hardware.name}: states no price of a {bits}-bit mac, which accounting "
-            f"{accounting.name} asks for"
+            f"hardware {self.chip.name}: states no price of a {bits}-bit {kind}, and accounting "
+            f"{self.accounting.name} no relative one"
         )
-    return own.energy_per_operation
 
+    @property
+    def _full(self) -> int:
+        return self.accounting.widths.full_precision_bits
 
-def _relative(kind: str, bits: int, accounting: Accounting) -> float | None:
-    """Multiples of the full-precision MAC, if the accounting states them."""
-    if (kind, bits) == ("mac", accounting.full_precision_bits):
-        return 1.0
-    for entry in accounting.relative_prices:
-        if (entry.operation, entry.bits) == (kind, bits):
-            return entry.macs
-    return None
+    def _stated(self, kind: str, bits: int) -> Price:
+        """Return the chip's own price, else the accounting's in multiples of a MAC, else ()."""
+        own = self.chip.price(kind, bits)
+        if own is not None:
+            return self._own(own)
+        if (kind, bits) == ("mac", self._full):
+            return self._macs(1.0, "")  # refuses, for the chip states none
+        for entry in self.accounting.prices.relative_prices:
+            if (entry.operation, entry.bits) == (kind, bits):
+                return self._macs(entry.macs, f"relative_prices: {entry.source}")
+        return ()
 
+    def _macs(self, share: float, why: str) -> Price:
+        """Return a multiple of the full-precision MAC. Raises: SpecError where it has no price."""
+        mac = self.chip.price("mac", self._full)
+        if mac is None:
+            raise SpecError(
+                f"hardware {self.chip.name}: states no price of a {self._full}-bit mac, which "
+                f"accounting {self.accounting.name} asks for"
+            )
+        return Factor("MACs", share, f"accounting {self.accounting.name}, {why}"), *self._own(mac)
 
-def _logic(hardware: Priced, accounting: Accounting) -> Any:
-    """One Boolean operation: as the accounting says, or the chip's own, or part of an addition."""
-    mac = _full_mac(hardware, accounting)
-    if accounting.logic_price_macs is not None:
-        return accounting.logic_price_macs * mac
-    own = hardware.price("logic", 1)
-    if own is not None:
-        return own.energy_per_operation
-    stated = hardware.price("int-add", 32)
-    relative = _relative("int-add", 32, accounting)
-    if stated is None and relative is None:
-        raise SpecError(
-            f"accounting {accounting.name}: prices no logic operation, and no 32-bit int-add to "
-            f"derive it from on hardware {hardware.name}"
-        )
-    addition = stated.energy_per_operation if stated else (relative or 0.0) * mac
-    return addition / LOGIC_OF_INT32_ADD
+    def _own(self, stated: StatedPrice) -> Price:
+        """Return a price of the chip's file: of the whole, or of each of the operations in it."""
+        unit, source = self.chip.energy_unit, f"hardware {self.chip.name}: {stated.source}"
+        energy = stated.stated.value
+        if stated.efficiency is None:
+            return (Factor(f"{unit} of a {stated.bits}-bit {stated.operation}", energy, source),)
+        parts = Factor("operations in it", stated.operations, f"a {stated.operation} is so many")
+        efficiency = f"1 / ({1 / energy:.12g} TOPS/W), {source}"
+        return parts, Factor(f"{unit} an operation", energy, efficiency)
+
+    def _logic(self) -> Price:
+        """Price a Boolean operation: a share of a MAC, the chip's own, or part of an adder."""
+        share = self.accounting.prices.logic_price_macs
+        if share is not None:
+            return self._macs(share, "logic_price_macs")
+        own = self._stated("logic", 1)
+        if own:
+            return own
+        adder = self._stated("int-add", 32)
+        if not adder:
+            raise SpecError(
+                f"accounting {self.accounting.name}: prices no logic operation, and no 32-bit "
+                f"int-add to derive it from on hardware {self.chip.name}"
+            )
+        part = f"1 / {LOGIC_OF_INT32_ADD} of a 32-bit int-add, which is 2 x 32 - 1 of them"
+        part += "; docs/model.md section 5"
+        return (Factor("share", 1 / LOGIC_OF_INT32_ADD, part), *adder)

@@ -1,4 +1,4 @@
-"""How wide every tensor of a network is under a method: its rules, applied to the layers.
+"""Widths of all tensors of a network under a method: its rules, applied to the layers.
 
 The first rule that matches a layer applies, and a layer that none matches is an error. Widths
 that are a matter of accounting (the full-precision word, the Boolean signal) are looked up there.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from hwmodel.errors import SpecError, SpecWarning
 from hwmodel.graph.layers import no_such_layer
@@ -31,12 +31,22 @@ from hwmodel.specs.method import (
     referred,
 )
 from hwmodel.specs.provenance import Input, input_of
-from hwmodel.work.problem import Pass
+from hwmodel.work.problem import ProductPass
 
-__all__ = ["Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits", "matches"]
-__all__ += ["method_inputs", "method_specs", "tell_doubts", "treatment"]
+__all__ = ["Applied", "Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits"]
+__all__ += ["layer_rules", "matches", "method_inputs", "method_specs", "named_widths"]
+__all__ += ["tell_doubts", "tensor_rule", "treatment"]
 
 Rule = TypeVar("Rule", LayerRule, TensorRule)
+
+
+class Applied(NamedTuple, Generic[Rule]):
+    """The rule of a method that holds for a layer, and where it stands."""
+
+    method: str
+    part: str  # of the method's file
+    number: int  # in that part, from 1
+    rule: Rule
 
 
 class Edge(NamedTuple):
@@ -49,27 +59,27 @@ class Edge(NamedTuple):
     copies: tuple[int, ...] = ()  # narrower widths at which products read it [bit]
 
     def also_read(self, treatment: Treatment) -> Edge:
-        """With the copy that products with such a treatment read, if it is narrower."""
+        """Add the copy that products under a treatment read, if it is narrower than the tensor."""
         copies = {*self.copies, treatment.read(self.bits)} - {self.bits}
         return self._replace(copies=tuple(sorted(copies)))
 
 
 class Treatment(NamedTuple):
-    """What a method does with the products of one layer."""
+    """Widths, arithmetic and update of the products of one layer under a method."""
 
     weight_bits: int
     weight_signal_bits: int
-    arithmetic: dict[Pass, Arithmetic]
+    arithmetic: dict[ProductPass, Arithmetic]
     update: Update
     input_bits: int | None = None  # at most what the products read of an element; None: all of it
 
     def read(self, bits: int) -> int:
-        """What the products read of an element of a tensor of `bits` [bit]."""
+        """Return the width at which the products read a tensor of `bits` [bit]."""
         return min(bits, self.input_bits or bits)
 
 
 def matches(where: Where, node: Node) -> bool:
-    """Whether a rule means the layer at `node`; of what it feeds, all must be among `feeds`."""
+    """Whether a rule means the layer at `node`: all layers that it feeds must be in `feeds`."""
     has = {
         "kind": node.layer.kind,
         "position": node.position,
@@ -88,9 +98,27 @@ def matches(where: Where, node: Node) -> bool:
 
 
 def _is_stated(node: Node) -> bool:
-    """Whether all that a product reads has a width in the network's file."""
-    weights = not node.weights or getattr(node.layer, "weight_bits", None) is not None
+    """Whether the network's file states the widths of all tensors that a product reads."""
+    weights = not node.layer.weights(node.input_shapes) or node.weight_bits is not None
     return weights and None not in node.input_bits
+
+
+def tensor_rule(method: Method, node: Node) -> Applied[TensorRule]:
+    """Return the rule that sets the widths of a layer's output and signal. Raises: SpecError."""
+    return _first(method, method.tensors, node, "tensors")
+
+
+def layer_rules(method: Method, node: Node) -> list[Applied[LayerRule]]:
+    """Return the rule for a layer's products; behind it the one that it takes over, and so on.
+
+    Only bundled methods can be referred to, and a test sees that those end.
+
+    Raises: SpecError where no rule holds, NameUnknown where `precision` is no method.
+    """
+    found = _first(method, method.layers, node, "layers")
+    if found.rule.precision is None:
+        return [found]
+    return [found, *layer_rules(referred(found.rule.precision), node)]
 
 
 def treatment(method: Method, node: Node, accounting: Accounting) -> Treatment:
@@ -101,7 +129,7 @@ def treatment(method: Method, node: Node, accounting: Accounting) -> Treatment:
     rule = _resolved(method, node)
     assert rule.weights is not None and rule.weight_signal is not None and rule.update
     return Treatment(
-        _width_of(rule.weights, 1, accounting, getattr(node.layer, "weight_bits", None)),
+        _width_of(rule.weights, 1, accounting, node.weight_bits),
         _width_of(rule.weight_signal, 1, accounting),
         rule.arithmetic,
         rule.update,
@@ -118,18 +146,18 @@ def edges(
     """Widths of every tensor, by the name of the layer it comes from.
 
     Args:
-        measured: what a trace says, in the place of the accounting's Boolean signal and sums.
+        measured: measurements of a trace, in the place of the accounting's signals and sums.
 
     Raises: SpecError.
     """
-    full = accounting.full_precision_bits
+    full = accounting.widths.full_precision_bits
     found = {INPUT: Edge(full, full, full)}
     seen = {node.layer.name: _measured(node, measured) for node in nodes}
     for node in nodes:
-        name, rule = node.layer.name, _first(method, method.tensors, node, "tensors")
+        name, rule = node.layer.name, tensor_rule(method, node).rule
         ins = [found[source] for source in node.inputs]
         sums = _sum_bits(method, node, ins, accounting, seen[name])
-        bits = _width_of(rule.bits, sums, accounting, node.layer.bits)
+        bits = _width_of(rule.bits, sums, accounting, node.bits)
         if rule.bits == AS_INPUT:
             bits = max((edge.bits for edge in ins), default=full)
         signal = _width_of(rule.signal, sums, accounting)
@@ -143,18 +171,18 @@ def edges(
 
 
 def kept_bits(method: Method, node: Node, edges: Mapping[str, Edge], accounting: Accounting) -> int:
-    """Width of the sum stored beside a layer's input for the way back [bit]; 0: none is."""
+    """Return the width of the sum stored beside a layer's input [bit]; 0 if none is stored."""
     rule = next((rule for rule in method.kept if matches(rule.where, node)), None)
     return _width_of(rule.bits, edges[node.inputs[0]].sum_bits, accounting) if rule else 0
 
 
 def extra_work(method: Method, node: Node) -> list[ExtraWork]:
-    """Work on a layer's output beyond what the graph shows."""
+    """List the work on a layer's output that the graph does not show."""
     return [work for work in method.extra_work if matches(work.where, node)]
 
 
 def tell_doubts(method: Method) -> None:
-    """Warn of a method of the user's own whose rules are for what no layer is: they hold for none.
+    """Warn of rules of a user's method that can hold for no layer.
 
     Bundled ones have none, and a test sees to it.
     """
@@ -165,19 +193,19 @@ def tell_doubts(method: Method) -> None:
 
 
 def doubts(method: Method) -> list[str]:
-    """Rules for what no layer is."""
+    """List the rules that can hold for no layer."""
     rules: tuple[Any, ...] = (*method.layers, *method.tensors, *method.kept, *method.extra_work)
     asked = [{"kind": method.omits}, *(rule.where.model_dump() for rule in rules)]
     return list(dict.fromkeys(chain(*map(no_such_layer, asked))))
 
 
 def method_inputs(method: Method) -> Iterator[Input]:
-    """A method, the methods its rules name, and its teacher, as provenance has them."""
+    """Yield a method, the methods its rules name, and its teacher, as inputs."""
     return map(input_of, method_specs(method))
 
 
 def method_specs(method: Method) -> Iterator[NamedSpec]:
-    """The same as values."""
+    """Yield a method, the methods its rules name, and its teacher, as specs."""
     yield from (method, *method.references())
     if method.teacher is not None:
         yield load_network(method.teacher.network)
@@ -191,12 +219,12 @@ def _sum_bits(
     accounting: Accounting,
     own: LayerMeasures | None,
 ) -> int:
-    """Width of a layer's sums: as many bits as its terms need, where these are +1 and -1.
+    """Return the width of a layer's sums: as many bits as its terms of +1 and -1 need.
 
-    If a trace has measured it (`own`), that many. Elsewhere a full-precision word; so, too,
-    where such a word is one of the terms.
+    A width that a trace has measured (`own`) comes first. Sums of other terms, a full-precision
+    word among them, are full-precision words.
     """
-    full = accounting.full_precision_bits
+    full = accounting.widths.full_precision_bits
     if node.weights:
         logic = treatment(method, node, accounting).arithmetic["forward"] == "logic"
         measured = own.sum_bits if own else None
@@ -207,25 +235,21 @@ def _sum_bits(
 
 
 def _resolved(method: Method, node: Node) -> LayerRule:
-    """The rule for a layer with what it takes over filled in.
-
-    Only bundled methods can be referred to, and a test sees that those end.
-    """
-    rule = _first(method, method.layers, node, "layers")
-    if rule.precision is None:
-        return rule
-    other = _resolved(referred(rule.precision), node)
+    """Return the rule for a layer, filled in from the rules that it refers to."""
+    *taking, (*_, rule) = layer_rules(method, node)
     names = ("weights", "weight_signal", "inputs", "update")
-    own = {name: value for name in names if (value := getattr(rule, name))}
-    return other.model_copy(update=own | {"arithmetic": other.arithmetic | rule.arithmetic})
+    for *_, taker in reversed(taking):
+        own = {name: value for name in names if (value := getattr(taker, name))}
+        rule = rule.model_copy(update=own | {"arithmetic": rule.arithmetic | taker.arithmetic})
+    return rule
 
 
-def _first(method: Method, rules: tuple[Rule, ...], node: Node, what: str) -> Rule:
-    for rule in rules:
+def _first(method: Method, rules: tuple[Rule, ...], node: Node, part: str) -> Applied[Rule]:
+    for number, rule in enumerate(rules, 1):
         if matches(rule.where, node):
-            return rule
+            return Applied(method.name, part, number, rule)
     raise SpecError(
-        f"method {method.name}: no rule of its {what} holds for {node.layer.name} "
+        f"method {method.name}: no rule of its {part} holds for {node.layer.name} "
         f"(kind {node.layer.kind}, position {node.position})"
     )
 
@@ -233,7 +257,7 @@ def _first(method: Method, rules: tuple[Rule, ...], node: Node, what: str) -> Ru
 def _width_of(
     word: int | str, sum_bits: int, accounting: Accounting, in_file: int | None = None
 ) -> int:
-    """Bits that a width means [bit]; a Boolean sum's are `sum_bits` where it is counted so.
+    """Return the bits of a width's word; `sum_bits` are those of a Boolean sum.
 
     "stated" is what the network's file says (`in_file`), and a full-precision word where it says
     nothing.
@@ -241,21 +265,25 @@ def _width_of(
     if isinstance(word, int) or word == AS_INPUT:
         return int(word) if isinstance(word, int) else 0
     if word == "stated":
-        return in_file or accounting.full_precision_bits
-    stated: dict[str, int | str] = {
-        "full_precision": accounting.full_precision_bits,
-        "preactivation": accounting.preactivation_bits,
-        "boolean_signal": accounting.boolean_signal_bits,
-        "boolean_vote": accounting.boolean_vote_bits,
-        "boolean_sum": accounting.boolean_sum_bits,
-        "border": accounting.border_bits,
-    }
-    bits = stated[word]
+        return in_file or accounting.widths.full_precision_bits
+    bits = named_widths(accounting)[word]
     return sum_bits if bits == "fan-in" else int(bits)
 
 
+def named_widths(accounting: Accounting) -> dict[str, int | str]:
+    """What each word for a width means under an accounting [bit]; a Boolean sum may be "fan-in"."""
+    return {
+        "full_precision": accounting.widths.full_precision_bits,
+        "preactivation": accounting.widths.preactivation_bits,
+        "boolean_signal": accounting.widths.boolean_signal_bits,
+        "boolean_vote": accounting.widths.boolean_vote_bits,
+        "boolean_sum": accounting.widths.boolean_sum_bits,
+        "border": accounting.widths.border_bits,
+    }
+
+
 def _measured(node: Node, measured: Measures | None) -> LayerMeasures | None:
-    """What a trace says of a layer that computes sums."""
+    """Return a trace's measurements of a layer that computes sums."""
     sums = node.weights or node.layer.kind == "add"
     return measured.of(node.layer.name, node.layer.kind) if measured and sums else None
 
@@ -263,10 +291,10 @@ def _measured(node: Node, measured: Measures | None) -> LayerMeasures | None:
 def _measured_signal(
     node: Node, found: Mapping[str, LayerMeasures | None], source: Edge
 ) -> int | None:
-    """Width of the signal that comes back to a tensor, as a trace saw it.
+    """Return the width of the signal that comes back to a tensor, as a trace measured it.
 
-    A layer with weights receives it; an activation gets what the layers it feeds send; what lies
-    between passes on what comes from behind, so it is as wide as at the layer before.
+    A layer with weights receives the signal; an activation receives what the layers after it
+    send; other layers pass it on, so that it is as wide as at the layer before.
     """
     if node.weights:
         own = found[node.layer.name]

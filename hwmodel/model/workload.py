@@ -1,34 +1,48 @@
-"""What each layer has to do in one iteration: its products, and what is merely moved.
+"""The work of a run: of every layer, as wide as the method says, without what is left out.
 
-Nothing here knows a chip. Products become loop nests with widths; operators, stored activations
-and weight updates become streams of elements with operations on them.
+Nothing here depends on a chip or a price. Products become loop nests with widths; operators, stored
+activations and weight updates become moves of tensors and operations on their elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import prod
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple, get_args
 
-from hwmodel.graph.layers import Cost
 from hwmodel.graph.node import Node
 from hwmodel.model import widths
-from hwmodel.model.energy import Operation, Product, Stream
 from hwmodel.model.measured import Measures
-from hwmodel.model.prices import adder_operations
 from hwmodel.model.widths import Edge, Treatment
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.method import Method
-from hwmodel.work.problem import PASSES, LoopNest, Pass, Problem, Widths
+from hwmodel.specs.method import Arithmetic, Method
+from hwmodel.work.problem import LoopNest, ProductPass
+from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
+from hwmodel.work.work import (
+    Move,
+    Multiply,
+    Operate,
+    Operation,
+    Tensors,
+    Work,
+    Works,
+    boolean_step,
+    optimizer_step,
+    read,
+    write,
+)
 
-__all__ = ["MODES", "Job", "Mode", "works"]
+__all__ = ["MODES", "Job", "Mode", "Task", "workload"]
 
+FORWARD, BACK, WEIGHT, UPDATE = Pass
+READ, WRITE, OPERATE = Direction
 Mode = Literal["training", "inference"]
-MODES: dict[Mode, tuple[Pass, ...]] = {"training": tuple(PASSES), "inference": ("forward",)}
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Job(NamedTuple):
-    """What is done: how, how it is counted, on how many images, forward only or not."""
+    """A job: method, accounting, batch, training or inference, and a trace's measurements."""
 
     method: Method
     accounting: Accounting
@@ -42,361 +56,332 @@ class Job(NamedTuple):
         return self.mode == "training"
 
 
-def works(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Product | Stream]:
-    """The work of one layer in one iteration."""
-    loops = node.layer.loops(node.input_shapes, job.batch)
-    treatment = widths.treatment(job.method, node, job.accounting) if loops else None
-    if treatment:
-        yield from _products(node, loops, edges, treatment, job)
-    yield from _extra_words(node, job)
-    if job.accounting.elementwise == "streamed":
-        yield from _operator(node, edges, job)
-        yield from _copies(node, edges, job)
-        yield from _extra_streams(node, job)
-        if job.trains:
-            yield from _broadcast(node, edges, job)
-            yield from _gradients(node, treatment, edges, job)
-        yield from _fork(node, edges, job)
-    if job.trains:
-        yield from _weight_update(node, treatment, job)
+class Task(NamedTuple):
+    """A work and the layer that does it."""
+
+    layer: str
+    work: Work
 
 
-def _products(
-    node: Node,
-    loops: Mapping[Pass, LoopNest],
-    edges: Mapping[str, Edge],
-    treatment: Treatment,
-    job: Job,
-) -> Iterator[Product]:
-    ins, out = [edges[name] for name in node.inputs], edges[node.layer.name]
-    second = ins[1] if len(ins) > 1 else None  # of an attention product: no weights, a tensor
-    bits_of = {
-        "I": treatment.read(ins[0].bits),
-        "F": treatment.read(second.bits) if second else treatment.weight_bits,
-        "O": out.bits,
-        "dI": ins[0].signal_bits,
-        "dF": second.signal_bits if second else treatment.weight_signal_bits,
-        "dO": out.signal_bits,
-    }
-    for phase in MODES[job.mode]:
-        first = job.accounting.first_layer_input_gradient and node.position == "first"
-        if phase == "backward_input" and not (node.signal_to[0] or first):
-            continue
-        nest = loops[phase]
-        bits = Widths(*(bits_of[tensor] for tensor in nest.tensors))
-        problem = Problem(nest.extent, nest.height, nest.width, bits, nest.groups)
-        macs = job.batch * node.macs
-        arithmetic = treatment.arithmetic[phase]
-        operation = _operation(arithmetic, macs, problem, bits_of["dO"], job.accounting)
-        yield Product(node.layer.name, phase, problem, nest.tensors, (operation,))
+def workload(nodes: tuple[Node, ...], edges: Mapping[str, Edge], job: Job) -> tuple[Task, ...]:
+    """List the work of a run, in order.
 
-
-def _operation(
-    arithmetic: str, macs: int, problem: Problem, signal_bits: int, accounting: Accounting
-) -> Operation:
-    """The operations of a product (spec sections 7 and 9).
-
-    A MAC or an addition is as wide as its wider operand. A shift and an addition (one operand is
-    a power of two) is an integer addition to the partial sum. `logic` is one Boolean operation a
-    MAC, or the XNOR and the logic of the adder that counts; to `accumulate` a b-bit signal takes
-    2b - 1 Boolean operations.
+    Args:
+        nodes: the layers of a network at their places, without those that the method omits.
+        edges: width of every tensor, as `widths.edges` has them.
     """
-    bits = max(problem.bits.I, problem.bits.F)
-    if arithmetic in ("mac", "int-mac", "add"):
-        return Operation(arithmetic, bits, macs)  # type: ignore[arg-type]
-    if arithmetic == "shift-add":
-        return Operation("int-add", accounting.partial_sum_bits, macs)
-    if arithmetic == "accumulate":
-        return Operation("logic", 1, macs * adder_operations(signal_bits))
-    n = problem.extent
-    terms = n.C * n.HF * n.WF
-    adder = accounting.boolean_price == "adder"
-    return Operation("logic", 1, macs * (1 + adder * adder_operations(terms.bit_length())))
-
-
-def _extra_words(node: Node, job: Job) -> Iterator[Stream]:
-    """A method's full-precision work on pre-activations, as words moved through DRAM."""
-    if job.accounting.elementwise != "preactivation-words":
-        return
-    for work in widths.extra_work(job.method, node):
-        words = work.words * job.accounting.preactivation_words * job.batch
-        yield Stream(
-            node.layer.name, "forward", "elementwise", work.what,
-            writes=words * prod(node.output_shape),
-            bits=job.accounting.full_precision_bits, through=False,
-        )  # fmt: skip
-
-
-def _extra_streams(node: Node, job: Job) -> Iterator[Stream]:
-    """The same, where operators are streamed: on the output of the layer, in full precision."""
-    full = job.accounting.full_precision_bits
-    for work in widths.extra_work(job.method, node):
-        if work.streamed is not None:
-            size = job.batch * prod(node.output_shape)
-            tensor = _Tensor(work.what, size, full, full)
-            cost = Cost(**work.streamed.model_dump())
-            yield from _streams(node.layer.name, cost, [tensor], tensor, (True,), True, 0, job)
-
-
-def _copies(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
-    """The narrower copies that products read of a tensor, made as it is written.
-
-    A copy of 1 bit takes a comparison, a wider one a multiply-add, which scales. Those of the
-    network's input belong to the loading of data, which no accounting counts.
-    """
-    edge = edges[node.layer.name]
-    tensor = _tensor("O", job.batch * prod(node.output_shape), edge)
-    for bits in edge.copies:
-        counts = (1, 0, 0) if bits == 1 else (0, 1, 0)
-        yield Stream(
-            node.layer.name, "forward", "elementwise", f"{bits}-bit copy",
-            writes=tensor.elements, bits=bits, operations=_counted(counts, [tensor], tensor, job),
-        )  # fmt: skip
-
-
-class _Tensor(NamedTuple):
-    name: str
-    elements: int
-    bits: int
-    signal_bits: int
-    floating: bool = False  # whether words narrower than full precision are floating-point
-
-
-def _tensor(name: str, elements: int, edge: Edge) -> _Tensor:
-    """The tensor of an edge of the graph."""
-    return _Tensor(name, elements, edge.bits, edge.signal_bits, edge.floating)
-
-
-def _operator(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
-    """An operator that is no product: reads, writes and operations, forward and back."""
-    cost = node.layer.cost(node.input_shapes)
-    if cost is None:
-        return
-    batch, name = job.batch, node.layer.name
-    out = _tensor("O", batch * prod(node.output_shape), edges[name])
-    ins = [
-        _tensor("I" if len(node.inputs) == 1 else f"I{i}", batch * prod(shape), edges[source])
-        for i, (source, shape) in enumerate(zip(node.inputs, node.input_shapes, strict=True), 1)
-    ]
-    if node.layer.kind == "activation" and ins[0].bits == out.bits == 1:
-        cost = cost._replace(reads=0, writes=0, saved_input=0)  # thresholded as it was written
-    kept = 0
-    if job.accounting.stored_activations and ins:
-        kept = widths.kept_bits(job.method, node, edges, job.accounting)
-    if kept:  # the sum says what the input and the output would
-        cost = cost._replace(saved_input=0, saved_output=0)
-    yield from _streams(name, cost, ins, out, node.signal_to, node.learns, kept, job)
-
-
-def _streams(
-    name: str,
-    cost: Cost,
-    ins: list[_Tensor],
-    out: _Tensor,
-    signal_to: tuple[bool, ...],
-    goes_back: bool,
-    kept_bits: int,
-    job: Job,
-) -> Iterator[Stream]:
-    def stream(phase: str, tensor: str, reads: int, writes: int, bits: int) -> Stream:
-        return Stream(name, phase, "elementwise", tensor, reads, writes, bits)
-
-    reads = cost.reads
-    if not job.trains and cost.inference_reads is not None:
-        reads = cost.inference_reads
-    for tensor in ins:
-        yield stream("forward", tensor.name, reads * tensor.elements, 0, tensor.bits)
-    table = cost.table_reads * out.elements
-    yield stream("forward", "F", table, 0, job.accounting.full_precision_bits)
-    yield stream("forward", out.name, 0, cost.writes * out.elements, out.bits)
-    counts = (cost.adds, cost.macs, cost.specials)
-    yield Stream(name, "forward", "elementwise", "", operations=_counted(counts, ins, out, job))
-    if not (job.trains and goes_back):
-        return
-    keeps = job.accounting.stored_activations
-    if kept_bits:
-        yield stream("forward", "kept sum", 0, out.elements, kept_bits)
-        yield stream("backward_input", "kept sum", out.elements, 0, kept_bits)
-    signal = cost.signal_reads * out.elements
-    yield stream("backward_input", "dO", signal, 0, out.signal_bits)
-    for tensor, wanted in zip(ins, signal_to, strict=True):
-        saved = keeps * cost.saved_input * tensor.elements
-        yield stream("backward_input", f"saved {tensor.name}", saved, 0, tensor.bits)
-        sent = wanted * cost.signal_writes * tensor.elements
-        yield stream("backward_input", f"d{tensor.name}", 0, sent, tensor.signal_bits)
-    saved = keeps * cost.saved_output * out.elements
-    yield stream("backward_input", f"saved {out.name}", saved, 0, out.bits)
-    counts = (cost.signal_adds, cost.signal_macs, 0)
-    signals = [tensor._replace(bits=tensor.signal_bits) for tensor in (*ins, out)]
-    operations = _counted(counts, signals[:-1], signals[-1], job)
-    yield Stream(name, "backward_input", "elementwise", "", operations=operations)
-
-
-def _counted(
-    counts: tuple[int, int, int], ins: list[_Tensor], out: _Tensor, job: Job
-) -> tuple[Operation, ...]:
-    """Additions, multiply-adds and special functions for each element of the output.
-
-    Additions are as wide as the widest word, and floating-point if that is: a full-precision
-    one, or one whose rule says so. Others are integer logic. Multiply-adds and special functions
-    are in full precision.
-    """
-    adds, macs, specials = (count * out.elements for count in counts)
-    full = job.accounting.full_precision_bits
-    bits = max(tensor.bits for tensor in (*ins, out))
-    floating = any(tensor.floating for tensor in (*ins, out) if tensor.bits == bits)
-    add = Operation("add", bits, adds)
-    if bits < full and not floating:
-        add = Operation("logic", 1, adds * adder_operations(bits))
-    return add, Operation("mac", full, macs), Operation("special", full, specials)
-
-
-def _broadcast(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
-    """Where a sum adds one tensor to many places, its signal is the sum of theirs."""
-    if node.layer.kind != "add":
-        return
-    name, edge = node.layer.name, edges[node.layer.name]
-    size = job.batch * prod(node.output_shape)
-    signal = _tensor("dO", size, edge)._replace(bits=edge.signal_bits)
-    inputs = zip(node.inputs, node.input_shapes, node.signal_to, strict=True)
-    for i, (source, shape, wanted) in enumerate(inputs, 1):
-        if not wanted or shape == node.output_shape:
-            continue
-        yield Stream(
-            name, "backward_input", "elementwise", "dO", reads=size, bits=signal.bits,
-            operations=_counted((1, 0, 0), [signal], signal, job),
-        )  # fmt: skip
-        yield Stream(
-            name, "backward_input", "elementwise", f"dI{i}", writes=job.batch * prod(shape),
-            bits=edges[source].signal_bits,
-        )  # fmt: skip
-
-
-def _gradients(
-    node: Node, treatment: Treatment | None, edges: Mapping[str, Edge], job: Job
-) -> Iterator[Stream]:
-    """Gradients that no product sums up: of tables and constants, and of shared weights.
-
-    A layer that shares its weights makes a gradient of its own, which is added to the owner's.
-    """
-    layer, edge = node.layer, edges[node.layer.name]
-    cost = layer.cost(node.input_shapes)
-    weights = layer.weights(node.input_shapes)
-    bits = treatment.weight_signal_bits if treatment else job.accounting.full_precision_bits
-    if cost is not None and cost.gradient_adds:
-        weights = layer.other_parameters(node.input_shapes)
-        out = _tensor("dO", job.batch * prod(node.output_shape), edge)
-        yield from _dense_gradient(layer.name, cost, weights, out, job)
-    if layer.shares and weights:
-        dF = _Tensor("dF", weights, bits, bits, edge.floating)
-        yield Stream(
-            layer.name, "backward_weight", "elementwise", "dF", 2 * weights, weights, bits,
-            operations=_counted((1, 0, 0), [dF], dF, job),
-        )  # fmt: skip
-
-
-def _dense_gradient(
-    name: str, cost: Cost, parameters: int, out: _Tensor, job: Job
-) -> Iterator[Stream]:
-    """The gradient of a table or of a learned constant, which is written as a whole.
-
-    A table's is zero at first; each signal of a row that was looked up is added to its row, which
-    is read and written. The signals of a constant are summed over the images before they are
-    written.
-    """
-    full = job.accounting.full_precision_bits
-
-    def stream(tensor: str, reads: int, writes: int, bits: int) -> Stream:
-        return Stream(name, "backward_weight", "elementwise", tensor, reads, writes, bits)
-
-    added, looked_up = cost.gradient_adds * out.elements, cost.table_reads * out.elements
-    yield stream("dF", 0, parameters, full)
-    yield stream("dO", added, 0, out.signal_bits)
-    yield stream("dF", looked_up, looked_up, full)
-    dF = out._replace(bits=full)
-    signal = out._replace(bits=out.signal_bits)
-    operations = _counted((cost.gradient_adds, 0, 0), [dF], signal, job)
-    yield Stream(name, "backward_weight", "elementwise", "", operations=operations)
-
-
-def _fork(node: Node, edges: Mapping[str, Edge], job: Job) -> Iterator[Stream]:
-    """What several layers take: their signals are added up on the way back.
-
-    Parts that one layer alone takes, as slices that do not overlap, have nothing to be added to.
-    """
-    if not job.trains or not node.learns:
-        return
-    name, edge = node.layer.name, edges[node.layer.name]
-    for layers, places in sorted(node.taken.items()):
-        if layers < 2:
-            continue
-        size = job.batch * places
-        tensor = _tensor("dO", size, edge)._replace(bits=edge.signal_bits)
-        operations = _counted((layers - 1, 0, 0), [tensor], tensor, job)
-        yield Stream(
-            name, "backward_input", "elementwise", "dO",
-            reads=layers * size, writes=size, bits=tensor.bits, operations=operations,
-        )  # fmt: skip
-
-
-# States besides the weight, multiply-adds and special functions for each weight.
-_OPTIMIZERS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "sgd": ((), 1, 0),
-    "momentum": (("momentum",), 2, 0),
-    "adam": (("m", "v"), 6, 2),
-}
-
-
-def _weight_update(node: Node, treatment: Treatment | None, job: Job) -> Iterator[Stream]:
-    """One step on every weight and every other parameter of a layer (spec section 7)."""
-    weights, others, accounting = node.weights, node.other_parameters, job.accounting
-    if treatment is not None and treatment.update == "boolean":
-        if accounting.boolean_update:
-            yield from _boolean_step(node, treatment, job)
-    elif treatment is not None and weights:
-        yield from _optimizer_step(node.layer.name, weights, treatment, accounting)
-    if others:
-        full = accounting.full_precision_bits
-        plain = Treatment(full, full, {}, "optimizer")
-        yield from _optimizer_step(node.layer.name, others, plain, accounting)
-
-
-def _optimizer_step(
-    name: str, weights: int, treatment: Treatment, accounting: Accounting
-) -> Iterator[Stream]:
-    """Latent weight and states are read and written, the gradient read, a narrow copy written."""
-    if accounting.optimizer == "none":
-        return
-    full = accounting.full_precision_bits
-    states, macs, specials = _OPTIMIZERS[accounting.optimizer]
-    narrow = treatment.weight_bits < full
-
-    def stream(tensor: str, reads: int, writes: int, bits: int) -> Stream:
-        return Stream(name, "update", "update", tensor, reads * weights, writes * weights, bits)
-
-    yield stream("dF", 1, 0, treatment.weight_signal_bits)
-    yield stream("latent F" if narrow else "F", 1, 1, full)
-    for state in states:
-        yield stream(state, 1, 1, full)
-    if narrow:
-        yield stream("F", 0, 1, treatment.weight_bits)
-    counted = (
-        Operation("mac", full, macs * weights),
-        Operation("special", full, specials * weights),
+    return tuple(
+        Task(node.layer.name, work) for node in nodes for work in _Run(node, edges, job).works()
     )
-    yield Stream(name, "update", "update", "", operations=counted)
 
 
-def _boolean_step(node: Node, treatment: Treatment, job: Job) -> Iterator[Stream]:
-    """Read the vote, read and write the accumulator, compare, write the weights that flip."""
-    name, weights = node.layer.name, node.weights
-    bits, flip_rate = job.accounting.accumulator_bits, job.accounting.flip_rate
-    if job.measured is not None and (found := job.measured.of(name, node.layer.kind)):
-        bits = found.accumulator_bits or bits
-        flip_rate = flip_rate if found.flip_rate is None else found.flip_rate
-    flips = round(flip_rate * weights)
-    yield Stream(name, "update", "update", "dF", weights, 0, treatment.weight_signal_bits)
-    yield Stream(name, "update", "update", "accumulator", weights, weights, bits)
-    yield Stream(name, "update", "update", "F", weights, flips, treatment.weight_bits)
-    logic = Operation("logic", 1, 2 * weights * adder_operations(bits))  # an addition, a comparison
-    yield Stream(name, "update", "update", "", operations=(logic,))
+@dataclass(frozen=True)
+class _Run:
+    """One layer at its place, in a job."""
+
+    node: Node
+    edges: Mapping[str, Edge]
+    job: Job
+
+    def works(self) -> Iterator[Work]:
+        """Yield products, operators, sums that the graph implies, and the step of the weights."""
+        if self.treatment:
+            yield from self.products(self.treatment)
+        if self.accounting.extras.elementwise == "streamed":
+            yield from self.operator()
+            yield from self.copies()
+            yield from self.extra_work()
+            if self.job.trains:
+                yield from self.broadcast_signals()
+                yield from self.shared_gradient()
+                yield from self.forked_signals()
+        else:
+            yield from self.preactivation_words()
+        if self.job.trains:
+            yield from self.steps()
+
+    @property
+    def accounting(self) -> Accounting:
+        """The choices of what is counted and how."""
+        return self.job.accounting
+
+    @property
+    def full(self) -> int:
+        """A full-precision word [bit]."""
+        return self.accounting.widths.full_precision_bits
+
+    @cached_property
+    def nests(self) -> Mapping[ProductPass, LoopNest]:
+        """The products of the layer by pass; none if it only moves."""
+        return self.node.layer.loops(self.node.input_shapes, self.job.batch)
+
+    @cached_property
+    def treatment(self) -> Treatment | None:
+        """Widths, arithmetic and update of the products; None where there are none."""
+        job = self.job
+        return widths.treatment(job.method, self.node, job.accounting) if self.nests else None
+
+    # -- tensors ---------------------------------------------------------------------------
+
+    @cached_property
+    def t(self) -> Tensors:
+        """The tensors around the layer, as wide as the method and the accounting have them."""
+        node, edge = self.node, self.edges[self.node.layer.name]
+        several = len(node.inputs) > 1
+        pairs = list(zip(node.inputs, node.input_shapes, strict=True))
+        ins = tuple(
+            self._tensor("I", shape, self.edges[source], i if several else 0)
+            for i, (source, shape) in enumerate(pairs, 1)
+        )
+        signals = tuple(
+            replace(one, name="dI", bits=self.edges[source].signal_bits)
+            for one, (source, _) in zip(ins, pairs, strict=True)
+        )
+        O = self._tensor("O", node.output_shape, edge)  # noqa: E741
+        dO = replace(O, name="dO", bits=edge.signal_bits)
+        layer, shapes = node.layer, node.input_shapes
+        count = layer.weights(shapes) or layer.other_parameters(shapes)
+        F = Tensor("F", (Factor("weights", count),), self.full)
+        dF = replace(F, name="dF", floating=edge.floating)
+        if self.treatment:
+            F = replace(F, bits=self.treatment.weight_bits)
+            dF = replace(dF, bits=self.treatment.weight_signal_bits)
+        return Tensors(ins, O, signals, dO, F, dF)
+
+    def _tensor(self, name: str, shape: tuple[int, ...], edge: Edge, index: int = 0) -> Tensor:
+        sizes = (Factor(letter, n) for letter, n in zip("CHW", shape, strict=True))
+        factors = (Factor("N", self.job.batch), *sizes)
+        return Tensor(name, factors, edge.bits, index=index, floating=edge.floating)
+
+    @cached_property
+    def macs(self) -> tuple[Factor, ...]:
+        """The multiply-accumulates of each pass: the loops of one that meets no zeros put in."""
+        nests = self.nests.values()
+        plain = next(nest for nest in nests if nest.height.spread == nest.width.spread == 1)
+        loops = (Factor(loop, length) for loop, length in plain.extent._asdict().items())
+        return Factor("g", plain.groups), *loops
+
+    # -- products --------------------------------------------------------------------------
+
+    def products(self, treatment: Treatment) -> Iterator[Multiply]:
+        """Yield the passes of a product, on the words that the method reads.
+
+        A product of two activations has no weights; there F is the second input.
+        """
+        t = self.t
+        read = [replace(one, bits=treatment.read(one.bits), index=0) for one in t.ins]
+        back = [replace(one, index=0) for one in t.signals]
+        tensors = {"I": read[0], "dI": back[0], "O": t.O, "dO": t.dO, "F": t.F, "dF": t.dF}
+        if len(read) > 1:
+            tensors["F"] = replace(read[1], name="F")
+            tensors["dF"] = replace(back[1], name="dF")
+        for pass_, nest in self.nests.items():
+            if pass_ != FORWARD and not self.job.trains:
+                continue
+            if not self._wanted(pass_):
+                continue
+            I, F, O = (tensors[letter] for letter in nest.tensors)  # noqa: E741
+            arithmetic = treatment.arithmetic[pass_]
+            operation = self.operation(nest, max(I.bits, F.bits), arithmetic)
+            yield Multiply(Pass(pass_), nest, I, F, O, operation)
+
+    def _wanted(self, pass_: ProductPass) -> bool:
+        """Whether anything wants what a pass gives; of a first layer that is trained, as chosen."""
+        node, first = self.node, self.accounting.counting.first_layer_input_gradient
+        if pass_ == BACK and first and node.position == "first" and node.learns:
+            return True
+        return node.wanted(pass_)
+
+    def operation(self, nest: LoopNest, widest: int, arithmetic: Arithmetic) -> Operation:
+        """Return the arithmetic of a pass: the kind and the number of its operations.
+
+        Args:
+            widest: bits of the wider operand.
+
+        A MAC or an addition is as wide as its wider operand. A shift and an addition (one operand
+        is a power of two) is an integer addition to the partial sum. `logic` is one Boolean
+        operation a MAC, or the XNOR and the logic of the adder that counts; to `accumulate` a
+        b-bit signal takes 2b - 1 Boolean operations.
+
+        Source: docs/model.md section 5.
+        """
+        macs = self.macs
+        if arithmetic in ("mac", "int-mac", "add"):
+            return Operation(arithmetic, widest, macs)
+        if arithmetic == "shift-add":
+            return Operation("int-add", self.accounting.widths.partial_sum_bits, macs)
+        if arithmetic == "accumulate":
+            bits = self.t.dO.bits
+            why = f"logic operations that accumulate a signal of b = {bits} bit"
+            adder = Factor("2b - 1", 2 * bits - 1, why)
+            return Operation("logic", 1, (*macs, adder))
+        if self.accounting.counting.boolean_price == "share-of-mac":
+            return Operation("logic", 1, macs)
+        n = nest.extent
+        terms = n.C * n.HF * n.WF
+        bits = terms.bit_length()
+        why = f"an XNOR, and 2b - 1 to add it to a sum of C HF WF = {terms:,} terms, b = {bits} bit"
+        return Operation("logic", 1, (*macs, Factor("2b", 2 * bits, why)))
+
+    # -- operators -------------------------------------------------------------------------
+
+    def operator(self) -> Works:
+        """Yield the work of an operator, without what this run leaves out."""
+        if self.nests:
+            return
+        layer, kept = self.node.layer, self._kept_bits
+        states = layer.work(self.t) if self.job.trains else layer.inference(self.t)
+        for work in states:
+            if self._counts(work, kept):
+                yield work
+        if kept and self.job.trains and self.node.learns:
+            sums = self.t.O.as_(Role.KEPT_SUM, kept)
+            why = f"as wide as method {self.job.method.name} has it under kept"
+            yield from write(FORWARD, sums, why=why)
+            yield from read(BACK, sums, why=why)
+
+    @property
+    def _kept_bits(self) -> int:
+        """Width of the sum that is stored for the way back; 0: none is."""
+        if not (self.accounting.extras.stored_activations and self.node.inputs):
+            return 0
+        return widths.kept_bits(self.job.method, self.node, self.edges, self.accounting)
+
+    def _counts(self, work: Move | Operate, kept_bits: int) -> bool:
+        """Say whether this run pays for a work of the layer.
+
+        It pays for no way back where there is none, and for no signal that an input does not want.
+        It pays for saved tensors if the accounting says so and no kept sum replaces them. A
+        threshold on words of one bit is applied as these are written, and moves nothing itself.
+        """
+        if work.pass_ != FORWARD and not self.job.trains:
+            return False
+        if work.pass_ == BACK and not self.node.learns:
+            return False
+        if not isinstance(work, Move):
+            return True
+        tensor = work.tensor
+        thresholded = self.node.layer.kind == "activation" and self.t.I.bits == self.t.O.bits == 1
+        if tensor.role == Role.SAVED:
+            again = thresholded and tensor.name == "I"
+            if not (self.job.trains and self.node.learns):  # nobody needs it again
+                return False
+            return self.accounting.extras.stored_activations and not (kept_bits or again)
+        if work.pass_ == FORWARD:
+            return not thresholded
+        wanted = dict(zip(self.t.signals, self.node.signal_to, strict=True))
+        return wanted.get(tensor, True)
+
+    def copies(self) -> Works:
+        """Yield the narrower copies for products, made as a tensor is written.
+
+        A copy of 1 bit takes a comparison, a wider one a multiply-add, which scales. Those of the
+        network's input belong to the loading of data, which no accounting counts.
+        """
+        narrow = self.edges[self.node.layer.name].copies
+        for i, bits in enumerate(narrow, 1):
+            copy = self.t.O.as_(Role.COPY, bits, index=i if len(narrow) > 1 else 0)
+            yield from write(FORWARD, copy, why=f"a {bits}-bit copy for the products that read it")
+            if bits == 1:
+                yield Operate(FORWARD, "add", copy, operands=(self.t.O,), why="a comparison")
+            else:
+                yield Operate(FORWARD, "mac", copy, why="to scale")
+
+    def extra_work(self) -> Works:
+        """Yield a method's full-precision work on an output, which the graph does not show."""
+        found = widths.extra_work(self.job.method, self.node)
+        for number, extra in enumerate(found, 1):
+            n, what = extra.streamed, extra.what
+            if n is None:
+                continue
+            index = number if len(found) > 1 else 0
+            word = self.t.O.as_(Role.EXTRA, self.full, index=index)
+            signal = replace(word, name="dO")
+            yield from read(FORWARD, word, times=n.reads, why=what)
+            yield Operate(FORWARD, "add", word, n.adds, (word,), what)
+            yield Operate(FORWARD, "mac", word, n.macs, why=what)
+            yield from write(FORWARD, word, times=n.writes, why=what)
+            if self.job.trains:
+                yield from read(BACK, signal, times=n.signal_reads, why=what)
+                yield Operate(BACK, "mac", word, n.signal_macs, why=what)
+                yield from write(BACK, signal, times=n.signal_writes, why=what)
+
+    def preactivation_words(self) -> Works:
+        """Yield a method's full-precision work on pre-activations, as words moved in DRAM alone."""
+        found = widths.extra_work(self.job.method, self.node)
+        for number, extra in enumerate(found, 1):
+            times = extra.words * self.accounting.extras.preactivation_words
+            word = self.t.O.as_(Role.EXTRA, self.full, index=number if len(found) > 1 else 0)
+            why = f"{extra.what}: preactivation_words, in the outermost memory alone"
+            yield Move(FORWARD, WRITE, word, times, why, through=False)
+
+    def broadcast_signals(self) -> Works:
+        """Sum the signals of the places to which a sum adds one tensor."""
+        node, t = self.node, self.t
+        if node.layer.kind != "add":
+            return
+        for one, shape, wanted in zip(t.signals, node.input_shapes, node.signal_to, strict=True):
+            if wanted and shape != node.output_shape:
+                spread = replace(t.dO, role=Role.BROADCAST, index=one.index)
+                yield from read(BACK, spread, why="summed over the places that it was added to")
+                yield Operate(BACK, "add", spread, operands=(t.dO,))
+                yield from write(BACK, one)
+
+    def forked_signals(self) -> Works:
+        """Add up the signals of a tensor that several layers take.
+
+        Slices take parts; parts that one layer alone takes have nothing to be added to.
+        """
+        node = self.node
+        forks = sorted(item for item in node.taken.items() if item[0] > 1) if node.learns else []
+        for takers, places in forks:
+            some = (
+                Factor("N", self.job.batch),
+                Factor("places", places, f"that {takers} layers take"),
+            )
+            index = takers if len(forks) > 1 else 0
+            fork = replace(self.t.dO, shape=some, role=Role.FORK, index=index)
+            yield from read(BACK, fork, times=takers, why="a signal from each taker")
+            yield Operate(BACK, "add", fork, takers - 1, (fork,), f"sums of {takers} signals")
+            yield from write(BACK, fork)
+
+    def shared_gradient(self) -> Works:
+        """Add the gradient of a layer that shares weights to that of their owner."""
+        layer, dF = self.node.layer, self.t.dF.as_(Role.SHARED)
+        if not layer.shares or layer.learned is not True or not dF.elements:
+            return
+        if self.nests or any(work.pass_ == WEIGHT for work in layer.work(self.t)):
+            yield from read(WEIGHT, dF, times=2, why="its own, and what the others gave")
+            yield Operate(WEIGHT, "add", dF, operands=(dF,), why="to the gradient of the owner")
+            yield from write(WEIGHT, dF)
+
+    # -- the step --------------------------------------------------------------------------
+
+    def steps(self) -> Works:
+        """Step every weight, and every other parameter in full precision."""
+        node, optimizer = self.node, self.accounting.extras.optimizer
+        if self.treatment and node.learned_weights:
+            if self.treatment.update == "boolean":
+                yield from self._boolean_step() if self.accounting.extras.boolean_update else ()
+            elif optimizer != "none":
+                yield from optimizer_step(optimizer, self.t.F, self.t.dF, self.full)
+        if node.learned_parameters and optimizer != "none":
+            size = (
+                Factor("parameters", node.learned_parameters, "biases, scales, shifts, tables"),
+            )
+            P = Tensor("P", size, self.full)
+            yield from optimizer_step(optimizer, P, replace(P, name="dP"), self.full)
+
+    def _boolean_step(self) -> Works:
+        """Step Boolean weights, with a trace's accumulator bits and flip rate, if it has them."""
+        accounting, layer = self.accounting, self.node.layer
+        stated = f"as accounting {accounting.name} states"
+        bits = Factor("accumulator_bits", accounting.extras.accumulator_bits, stated)
+        flips = Factor("flip rate", accounting.extras.flip_rate, stated)
+        measured = self.job.measured
+        if measured is not None and (found := measured.of(layer.name, layer.kind)):
+            if found.accumulator_bits:
+                bits = bits._replace(value=found.accumulator_bits, why="as a trace measured")
+            if found.flip_rate is not None:
+                flips = flips._replace(value=found.flip_rate, why="as a trace measured")
+        return boolean_step(self.t.F, self.t.dF, bits, flips)

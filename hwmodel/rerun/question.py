@@ -1,73 +1,51 @@
-"""A question to the model: the words of a command, and the values they stand for.
+"""A question to the model: what a command is asked, and the values that its words stand for.
 
-The command line and `verify` ask in the same words and take the same way from there, so that what
+The command line and `verify` ask by the same models and take the same way from there, so that what
 a table states as its command is what made it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
-from hwmodel.importers.onnx import input_shapes
 from hwmodel.model.compare import Comparison, Reached, compare, reached, reproduce
 from hwmodel.model.evaluate import Report, evaluate
 from hwmodel.model.widths import method_inputs, method_specs
 from hwmodel.model.workload import Mode
+from hwmodel.rerun.asked import (
+    Asked,
+    CompareAsked,
+    ReproduceAsked,
+    SensitivityAsked,
+    command_line,
+)
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.specs.provenance import Command, Input, Provenance, digest, input_of, written
+from hwmodel.specs.provenance import Input, Provenance, digest, input_of, input_of_file
 from hwmodel.specs.published import PublishedTable, published_table, published_tables
 from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.specs.training import Training
 
-__all__ = [
-    "OPTIONS",
-    "Question",
-    "Reproduction",
-    "names",
-    "question",
-    "reproduction",
-    "whole",
-]
+if TYPE_CHECKING:
+    from hwmodel.vary.sensitivity.study import Sensitivity, Watch
 
-# Options that change numbers, in the order in which a command is written.
-OPTIONS = {
-    "report": (
-        "--hardware", "--method", "--accounting", "--batch", "--mode", "--training", "--trace",
-        "--input-shape",
-    ),
-    "compare": (
-        "--hardware", "--methods", "--baseline", "--accounting", "--batch", "--mode",
-        "--training", "--trace", "--accuracy", "--input-shape",
-    ),
-    "reproduce": ("--accounting", "--batch"),
-    "sensitivity": (
-        "--hardware", "--methods", "--accounting", "--batch", "--mode", "--input-shape",
-        "--samples", "--seed", "--ranges",
-    ),
-    "sweep": (),  # its file says all
-    "explain": (
-        "--layer", "--hardware", "--method", "--accounting", "--batch", "--mode", "--pass",
-        "--trace", "--input-shape",
-    ),
-}  # fmt: skip
+__all__ = ["Question", "Reproduction", "question", "reproduction"]
 
 
 @dataclass(frozen=True)
 class Question:
-    """What `report`, `explain` (one of each) or `compare` (one or several) is asked."""
+    """What `report` and `explain` (one of each), `compare` or `sensitivity` are asked: values."""
 
-    command: Command  # with every default written out
+    asked: Asked  # with every default written out
     network: Network
     hardware: tuple[Hardware, ...]
     methods: tuple[Method, ...]
@@ -77,7 +55,7 @@ class Question:
     mode: Mode
     training: Training | None
     traces: tuple[Trace, ...]
-    accuracy: float | None  # to be reached, as a share
+    accuracy: float | None = None  # to be reached, as a share
 
     def specs(self) -> Iterator[NamedSpec]:
         """Everything with a file of its own that the numbers depend on."""
@@ -85,7 +63,7 @@ class Question:
         for method in self.methods:
             yield from method_specs(method)
         yield from self.accountings
-        if self.command.name == "compare":
+        if isinstance(self.asked, (CompareAsked, SensitivityAsked)):
             for accounting in self.accountings:
                 yield from method_specs(self.baseline or load(Method, accounting.baseline))
         yield from [self.training] if self.training else []
@@ -94,11 +72,13 @@ class Question:
         """Everything that the numbers depend on, each once."""
         found = [*map(input_of, self.specs())]
         found += [Input("trace", trace.run.method, digest(trace)) for trace in self.traces]
+        if isinstance(self.asked, SensitivityAsked) and self.asked.ranges:
+            found.append(input_of_file("ranges", self.asked.ranges))
         return tuple(dict.fromkeys(found))
 
     def provenance(self, date: str | None = None) -> Provenance:
         """What outputs say of where they come from."""
-        return Provenance(self.command, self.inputs(), date=date)
+        return Provenance(command_line(self.asked), self.inputs(), date=date)
 
     def report(self, *, traced: bool = True) -> Report:
         """The answer of `report`; without what the trace says if not `traced`."""
@@ -116,6 +96,17 @@ class Question:
             mode=self.mode, traces=self.traces,
         )  # fmt: skip
 
+    def study(self, jobs: int = 1, watch: Watch = lambda items, total, what: items) -> Sensitivity:
+        """The answer of `sensitivity`."""
+        from hwmodel.vary.sensitivity import sensitivity
+
+        draws = cast(SensitivityAsked, self.asked)
+        return sensitivity(
+            self.network, self.hardware, self.methods, accounting=self.accountings[0],
+            batch=self.batch, mode=self.mode, samples=draws.samples, seed=draws.seed,
+            ranges=draws.ranges, jobs=jobs, watch=watch,
+        )  # fmt: skip
+
     def baseline_words(self) -> str:
         """What percentages refer to."""
         named = [self.baseline.name] if self.baseline else [x.baseline for x in self.accountings]
@@ -130,7 +121,7 @@ class Question:
 class Reproduction:
     """What `reproduce` is asked: published tables, as values."""
 
-    command: Command
+    asked: ReproduceAsked
     tables: tuple[PublishedTable, ...]
     accountings: tuple[Accounting, ...]
     batch: int
@@ -142,7 +133,7 @@ class Reproduction:
 
     def provenance(self, date: str | None = None) -> Provenance:
         """What outputs say of where they come from."""
-        return Provenance(self.command, self.inputs(), date=date)
+        return Provenance(command_line(self.asked), self.inputs(), date=date)
 
     def baseline_words(self) -> str:
         """What percentages refer to."""
@@ -166,101 +157,58 @@ def _table_digest(table: PublishedTable) -> str:
     return hashlib.sha256(" ".join(hashes).encode("ascii")).hexdigest()
 
 
-def reproduction(command: Command) -> Reproduction:
-    """The values behind the words of a `reproduce`. Raises: HwmodelError."""
-    asked = command.argument
-    tables = [published_table(asked)] if asked else list(published_tables().values())
-    presets = names(command.one("--accounting"), "--accounting")
-    batch = whole(command, "--batch", 1)
-    stated = {"--accounting": ",".join(presets), "--batch": str(batch)}
-    accountings = tuple(load(Accounting, name) for name in presets)
-    return Reproduction(_canonical(command, stated), tuple(tables), accountings, batch)
+def reproduction(asked: ReproduceAsked) -> Reproduction:
+    """The values behind what `reproduce` is asked. Raises: HwmodelError."""
+    tables = [published_table(asked.table)] if asked.table else list(published_tables().values())
+    batch = 1 if asked.batch is None else asked.batch
+    accountings = tuple(load(Accounting, name) for name in asked.accounting)
+    stated = asked.model_copy(update={"batch": batch})
+    return Reproduction(stated, tuple(tables), accountings, batch)
 
 
-def question(command: Command) -> Question:
-    """The values behind the words of a `report`, `explain` or `compare`. Raises: HwmodelError."""
-    compares = command.name == "compare"
-    listed = {
-        option: names(command.one(option), option) if compares else [command.one(option)]
-        for option in ("--hardware", "--methods" if compares else "--method", "--accounting")
-    }
-    training, baseline = command.one("--training"), command.one("--baseline")
+def question(asked: Asked) -> Question:
+    """The values behind what a command on a network is asked. Raises: HwmodelError."""
+    said: dict[str, Any] = dict(asked)  # without options that the command has not
+    training, baseline = said.get("training"), said.get("baseline")
     run = load(Training, training) if training else None
-    accuracy = _accuracy(command)
-    traces = _traces(command, several=compares)
-    usual = traces[0].run.batch if compares and traces else run.batch if run else 1
-    batch = whole(command, "--batch", usual)
-    hardware, methods, accountings = listed.values()
-    stated = dict(command.options) | {option: ",".join(of) for option, of in listed.items()}
+    traces = _traces(_each(said.get("trace") or ()))
+    batch = said["batch"]
+    if batch is None:
+        of_trace = isinstance(asked, CompareAsked) and traces
+        batch = traces[0].run.batch if of_trace else run.batch if run else 1
     return Question(
-        command=_canonical(command, stated | {"--batch": str(batch)}),
-        network=load_network(command.argument, input_shapes(command.all("--input-shape"))),
-        hardware=tuple(load(Hardware, name) for name in hardware),
-        methods=tuple(load(Method, name) for name in methods),
-        accountings=tuple(load(Accounting, name) for name in accountings),
+        asked=asked.model_copy(update={"batch": batch}),
+        network=load_network(said["network"], _shapes(said["input_shape"])),
+        hardware=tuple(load(Hardware, name) for name in _each(said["hardware"])),
+        methods=tuple(load(Method, x) for x in _each(said.get("methods") or said["method"])),
+        accountings=tuple(load(Accounting, name) for name in _each(said["accounting"])),
         baseline=load(Method, baseline) if baseline else None,
         batch=batch,
-        mode=cast(Mode, command.one("--mode") or "training"),  # which `evaluate` checks
+        mode=said["mode"],  # which `evaluate` checks
         training=run,
         traces=traces,
-        accuracy=accuracy,
+        accuracy=said.get("accuracy"),
     )
 
 
-def _canonical(command: Command, stated: dict[str, str]) -> Command:
-    """The same command with its options in one order, each with what is stated of it."""
-    several = {"--input-shape": command.all("--input-shape")}
-    options = {option: stated.get(option) for option in OPTIONS[command.name]} | several
-    return written(command.name, command.argument, options)
+def _shapes(stated: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """Shapes of an ONNX file's inputs, whose reader is imported only where there are some."""
+    if not stated:
+        return {}
+    from hwmodel.importers.onnx import input_shapes
+
+    return input_shapes(stated)
 
 
-def whole(command: Command, option: str, usual: int) -> int:
-    """The value of an option that is a whole number. Raises: HwmodelError."""
-    text = command.one(option)
-    try:
-        return int(text) if text else usual
-    except ValueError:
-        raise HwmodelError(f"{option} {text!r}: must be a whole number") from None
+def _each(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The names of an option that takes one, or several."""
+    return (given,) if isinstance(given, str) else given
 
 
-def _accuracy(command: Command) -> float | None:
-    text = command.one("--accuracy")
-    try:
-        share = float(text) if text else None
-    except ValueError:
-        share = -1.0
-    if share is not None and not (command.one("--trace") and 0 < share <= 1):
-        raise HwmodelError(f"--accuracy {text}: a share above 0, at most 1, with --trace")
-    return share
-
-
-def _traces(command: Command, *, several: bool) -> tuple[Trace, ...]:
+def _traces(files: tuple[str, ...]) -> tuple[Trace, ...]:
     """Traces of as many methods. Raises: DataError, HwmodelError where two are of one."""
-    text = command.one("--trace")
-    if not text:
-        return ()
-    files = names(text, "--trace") if several else [text]
     traces = tuple(read_trace(Path(name)) for name in files)
     methods = [trace.run.method for trace in traces]
     if len(set(methods)) < len(methods):
-        raise HwmodelError(f"--trace {text}: two of the traces are of one method")
+        raise HwmodelError(f"--trace {','.join(files)}: two of the traces are of one method")
     return traces
-
-
-def names(listed: str, option: str) -> list[str]:
-    """Names separated by commas, each once; a file may have commas in its name.
-
-    Raises: HwmodelError.
-    """
-    pieces, names = listed.split(","), []
-    while pieces:
-        whole = range(len(pieces), 1, -1)
-        taken = next((n for n in whole if os.path.isfile(",".join(pieces[:n]).strip())), 1)
-        names.append(",".join(pieces[:taken]).strip())
-        del pieces[:taken]
-    if not all(names):
-        raise HwmodelError(f"{option} {listed!r}: names separated by commas, none of them empty")
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise HwmodelError(f"{option} {listed!r}: {twice[0]} stands there twice")
-    return names

@@ -1,29 +1,31 @@
-"""Rows -> CSV, and what every view says in words."""
+"""Tidy tables of results as CSV, and the sentences that every view has."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
-from math import fsum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.model.compare import Comparison, Reached
 from hwmodel.model.evaluate import COLUMNS, Report
-from hwmodel.specs.csv_files import Row, read_table, rows_of
+from hwmodel.specs.csv_files import Check, Row, read_table, rows_of
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import PJ_PER_KWH, Training
-from hwmodel.vary.sensitivity import Effect, Sampled, Spread
-from hwmodel.work.problem import PASSES
+from hwmodel.work.tensor import Pass
 
-__all__ = ["COMPARED", "NATURE", "Table", "comparison_table", "csv_text", "effects_table"]
-__all__ += ["layer_sums", "notes", "read_csv", "report_table", "run_sentence", "scale"]
-__all__ += ["spreads_table", "what", "whole_run"]
+if TYPE_CHECKING:
+    from hwmodel.vary.sensitivity import Effect, Sampled
+
+__all__ = ["COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv_text"]
+__all__ += ["effects_table", "layer_sums", "notes", "read_csv", "report_table", "run_sentence"]
+__all__ += ["scale", "spreads_table", "what", "whole_run"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
+OPERATIONS = "(operations)"  # what stands for a memory where none is asked; no name is like it
 COMPARED = Comparison._fields[:-2]  # columns of the CSV; reason and report are for other views
 _SCALES = {
     "pJ": ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")),
@@ -32,7 +34,7 @@ _SCALES = {
 
 
 def scale(energy: float, unit: str) -> tuple[float, str]:
-    """A divisor, and the unit it leads to, in which `energy` is at least 10 where it can be.
+    """Return a divisor and its unit, in which `energy` is at least 10 where possible.
 
     >>> scale(3.2e8, "pJ")
     (1000000.0, 'µJ')
@@ -48,14 +50,14 @@ class Table(NamedTuple):
     rows: list[tuple[object, ...]]
 
     def csv(self, provenance: Provenance | None = None) -> str:
-        """As CSV; with where it comes from at the end of every row, where that is given."""
+        """Write the table as CSV, with its provenance at the end of every row, if given."""
         if provenance is None:
             return csv_text(self.header, self.rows)
         rows = ((*row, *provenance.cells) for row in self.rows)
         return csv_text((*self.header, *provenance.columns), rows)
 
     def stamped(self, provenance: Provenance) -> Table:
-        """With where it comes from at the end of every row."""
+        """Add the provenance at the end of every row."""
         header = (*self.header, *provenance.columns)
         return Table(header, [(*row, *provenance.cells) for row in self.rows])
 
@@ -63,7 +65,7 @@ class Table(NamedTuple):
 def comparison_table(
     lines: Sequence[Comparison], run: Training | None = None, reached: Sequence[Reached] = ()
 ) -> Table:
-    """One row a line.
+    """Make a table of a comparison, one row a line.
 
     With a training run, its name, iterations and energy follow as further columns; with traces
     the accuracy reached, the steps to the accuracy asked for, and the energy of those.
@@ -82,7 +84,7 @@ def comparison_table(
 def whole_run(
     line: Comparison | Report, run: Training
 ) -> tuple[str, int, float | None, float | None]:
-    """Name, iterations and energy of a whole run; in kWh where the unit is of energy."""
+    """Return name, iterations and energy of a whole run, in kWh where the unit is of energy."""
     iterations = run.iterations(line.batch)
     if line.energy is None:
         return run.name, iterations, None, None
@@ -92,7 +94,7 @@ def whole_run(
 
 
 def run_sentence(report: Report, run: Training) -> str:
-    """The energy of a whole training run in words."""
+    """Say the energy of a whole training run."""
     name, iterations, energy, kwh = whole_run(report, run)
     divisor, unit = scale(energy or 0.0, report.unit)
     in_kwh = "" if kwh is None else f", {kwh:.4g} kWh"
@@ -103,37 +105,35 @@ def run_sentence(report: Report, run: Training) -> str:
 
 
 def report_table(report: Report) -> Table:
-    """One row a layer, pass, component, tensor and level."""
+    """One row for every entry of the ledger."""
     return Table(COLUMNS, report.records)
 
 
-def layer_sums(report: Report) -> tuple[list[str], dict[str, list[float]]]:
-    """Passes in their order, and for each layer the energy of each pass [report's unit]."""
-    energies: dict[tuple[str, str], list[float]] = {}
-    for row in report.rows:
-        energies.setdefault((row.layer, row.phase), []).append(row.energy)
-    there = {phase for _, phase in energies}
-    passes = [p for p in dict.fromkeys((*PASSES, *(r.phase for r in report.rows))) if p in there]
-    sums = {
-        layer: [fsum(energies.get((layer, phase), ())) for phase in passes]
-        for layer in dict.fromkeys(row.layer for row in report.rows)
-    }
-    return passes, sums
+def layer_sums(report: Report) -> tuple[list[Pass], dict[str, list[float]]]:
+    """Return the passes in order, and each layer's energy by pass [report's unit]."""
+    cells = report.energies("layer", "pass")
+    passes = [one for one in Pass if any(pass_ == one for _, pass_ in cells)]
+    layers = dict.fromkeys(layer for layer, _ in cells)
+    return passes, {x: [cells.get((x, one), 0.0) for one in passes] for x in layers}
 
 
 def effects_table(effects: Sequence[Effect]) -> Table:
-    """One row for every move and method."""
+    """Make a table of moves, one row for every move and method."""
+    from hwmodel.vary.sensitivity import Effect
+
     return Table(Effect._fields, list(effects))
 
 
 def spreads_table(found: Sequence[Sampled]) -> Table:
-    """One row for every chip and method, and the samples in which the ranking held."""
+    """Make a table of samples, one row for every chip and method."""
+    from hwmodel.vary.sensitivity import Spread
+
     rows = [(*x, one.ranking_held, one.complete) for one in found for x in one.spreads]
     return Table((*Spread._fields, "ranking_held", "ranked_samples"), [*rows])
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A header and rows as CSV, numbers with every digit; None is an empty cell.
+    """Write a header and rows as CSV, numbers with every digit; None is an empty cell.
 
     Text that a spreadsheet would take for a formula is marked as text by an apostrophe.
     """
@@ -151,13 +151,11 @@ def _cell(value: object) -> object:
     return f"'{value}" if formula else value
 
 
-def read_csv(
-    path: Path, check: Callable[[Sequence[str]], None] = lambda header: None
-) -> tuple[tuple[str, ...], list[Row]]:
-    """Header and rows of a CSV file, as text.
+def read_csv(path: Path, check: Check = lambda first: None) -> tuple[tuple[str, ...], list[Row]]:
+    """Read header and rows of a CSV file, as text.
 
     Args:
-        check: is given the header, and raises what it finds wrong with it.
+        check: is given the first row, and raises what is wrong with it.
 
     Raises: DataError.
     """
@@ -166,7 +164,7 @@ def read_csv(
 
 
 def notes(not_counted: Mapping[str, Sequence[str]]) -> str:
-    """How every report ends: what each accounting leaves out, and what kind of figure it gives."""
+    """Write a report's last lines: what each accounting leaves out; that figures are analytical."""
     lines = []
     for accounting, items in not_counted.items():
         lines.append(f"Not counted under accounting {accounting}:")
@@ -175,6 +173,6 @@ def notes(not_counted: Mapping[str, Sequence[str]]) -> str:
 
 
 def what(mode: str, batch: int) -> str:
-    """One iteration, in words."""
+    """Say what one iteration is."""
     iteration = "training iteration" if mode == "training" else "inference"
     return f"{iteration} of {batch} image{'s' if batch > 1 else ''}"

@@ -1,4 +1,4 @@
-"""Whether a table still is what its command makes: read, computed anew, compared cell by cell.
+"""Verifies a table: computes it anew from its command and compares cell by cell.
 
 The command that a table states is taken apart into options and values and asked of the library.
 Nothing of it reaches a shell, and an option that is not known is refused.
@@ -10,35 +10,44 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError
+from hwmodel.model.ledger import NAME
 from hwmodel.rerun.answers import answer
-from hwmodel.rerun.question import OPTIONS
+from hwmodel.rerun.asked import (
+    Asked,
+    CompareAsked,
+    ReportAsked,
+    ReproduceAsked,
+    SensitivityAsked,
+    SweepAsked,
+    read_command,
+)
 from hwmodel.rerun.tables import read_csv
-from hwmodel.specs.csv_files import rows_of
+from hwmodel.specs.csv_files import Check, rows_of
 from hwmodel.specs.inputs import MAX_JSON, read_text
-from hwmodel.specs.provenance import COLUMNS, Command, Provenance, read_command
+from hwmodel.specs.provenance import COLUMNS, Provenance, refuse_old
 from hwmodel.vary.sweep.results import read_parquet
 
 __all__ = ["Moved", "Verdict", "stated", "verify"]
 
 # Columns that tell the rows of a table apart; all others are compared.
-_KEYS = {
-    "report": ("layer", "pass", "component", "tensor", "level"),
-    "compare": ("network", "method", "hardware", "accounting", "mode", "batch"),
-    "reproduce": ("network", "method", "hardware", "accounting", "mode", "batch"),
-    "sensitivity": ("hardware", "field", "value_to", "method"),
-    "sweep": ("point",),
+_KEYS: dict[type[Asked], tuple[str, ...]] = {
+    ReportAsked: NAME,
+    CompareAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
+    ReproduceAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
+    SensitivityAsked: ("hardware", "field", "value_to", "method"),
+    SweepAsked: ("point",),
 }
 _FOR_PRINT = (".md", ".markdown", ".tex", ".xlsx", ".html")
 Key = tuple[str, ...]
 
 
 class Moved(NamedTuple):
-    """One cell that is not what it was."""
+    """One cell that has changed."""
 
     row: str
     column: str
@@ -52,7 +61,7 @@ class Moved(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What became of a table."""
+    """The result of verifying a table."""
 
     equal: int  # rows of which no cell moved
     moved: list[Moved]
@@ -63,17 +72,17 @@ class Verdict(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the table is what is computed now."""
+        """Whether the table is unchanged."""
         return not (self.moved or self.missing or self.extra)
 
 
-def stated(path: Path) -> tuple[Sequence[Mapping[str, str]], dict[str, str], Command]:
-    """Rows of a table as text, its provenance, and the command that it states.
+def stated(path: Path) -> tuple[Sequence[Mapping[str, str]], dict[str, str], Asked]:
+    """Read rows of a table as text, its provenance, and what its command is asked.
 
     Args:
         path: a CSV, JSON or Parquet file of a command that `_KEYS` names.
 
-    Raises: DataError where it is none, or its rows are not of one command.
+    Raises: DataError where it is none, of an old format, or its rows are not of one command.
     """
     records = _records(path)
     for column in COLUMNS:
@@ -82,17 +91,18 @@ def stated(path: Path) -> tuple[Sequence[Mapping[str, str]], dict[str, str], Com
             raise DataError(f"{path}: has rows of more than one {column}: {values[0]}, {values[1]}")
     made = {column: records[0][column] for column in COLUMNS}
     try:
-        return records, made, read_command(made["command"], {name: OPTIONS[name] for name in _KEYS})
+        return records, made, read_command(made["command"], [*_KEYS])
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
 
 
 def _records(path: Path) -> Sequence[Mapping[str, str]]:
-    """Rows of a table that says what made it, all with the same columns. Raises: DataError."""
+    """Read the rows of a table that says what made it. Raises: DataError."""
 
-    def check(header: Collection[str]) -> None:
+    def check(first: Mapping[str, Any]) -> None:
+        refuse_old(path, first, str(first.get("command", "")))
         for column in COLUMNS:
-            if column not in header:
+            if column not in first:
                 raise DataError(f"{path}: has no column {column}: it does not say what made it")
 
     ending = path.suffix.lower()
@@ -102,7 +112,7 @@ def _records(path: Path) -> Sequence[Mapping[str, str]]:
         records: Sequence[Mapping[str, str]] = _json_records(path, check)
     elif ending == ".parquet":
         columns = read_parquet(path)
-        check(columns)
+        check({name: next(iter(column), "") for name, column in columns.items()})
         records = rows_of({name: [*map(_text, column)] for name, column in columns.items()})
     else:
         records = read_csv(path, check)[1]
@@ -111,7 +121,7 @@ def _records(path: Path) -> Sequence[Mapping[str, str]]:
     return records
 
 
-def _json_records(path: Path, check: Callable[[Collection[str]], None]) -> list[dict[str, str]]:
+def _json_records(path: Path, check: Check) -> list[dict[str, str]]:
     try:
         document = json.loads(read_text(path, MAX_JSON))
     except (ValueError, RecursionError) as error:
@@ -127,12 +137,12 @@ def _json_records(path: Path, check: Callable[[Collection[str]], None]) -> list[
 
 
 def _text(value: Any) -> str:
-    """A cell as a CSV has it; yes and no as that of a sweep has."""
+    """Write a cell as a CSV has it, yes and no as a sweep's CSV has them."""
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
 def verify(path: Path, tolerance: float = 0.0) -> Verdict:
-    """What moved between a table and what its command makes today.
+    """Compute a table anew from its command; return what moved.
 
     Args:
         tolerance: relative change of a number that is let pass.
@@ -142,12 +152,12 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
     """
     if not 0 <= tolerance < 1:
         raise HwmodelError(f"--tolerance {tolerance:g}: a relative change from 0 to below 1")
-    records, made, command = stated(path)
-    table, now = answer(command, records[0])
+    records, made, asked = stated(path)
+    table, now = answer(asked, records[0])
     here = tuple(name for name in records[0] if name not in (*COLUMNS, "date"))
     if here != table.header:
-        raise DataError(f"{path}: has not the columns that {command.name} writes today")
-    keys = tuple(name for name in _KEYS[command.name] if name in here)
+        raise DataError(f"{path}: has not the columns that {asked.NAME} writes today")
+    keys = tuple(name for name in _KEYS[type(asked)] if name in here)
     old = _by_key(records, keys)
     computed = zip(*table.rows, strict=True) if table.rows else [()] * len(table.header)
     new = _by_key(rows_of(dict(zip(table.header, computed, strict=True))), keys)
@@ -165,7 +175,7 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
 def _by_key(
     records: Iterable[Mapping[str, Any]], keys: Sequence[str]
 ) -> dict[Key, Mapping[str, Any]]:
-    """Rows by what tells them apart; of several alike, by which one of them it is, too."""
+    """Index rows by the cells that tell them apart, and by number where several are alike."""
     found: dict[Key, Mapping[str, Any]] = {}
     seen: Counter[Key] = Counter()
     for record in records:
@@ -184,7 +194,7 @@ def _words(key: Key) -> str:
 def _moved(
     key: Key, old: Mapping[str, str], new: Mapping[str, Any], keys: Sequence[str], tolerance: float
 ) -> list[Moved]:
-    """Cells of one row that differ."""
+    """List the cells of one row that differ."""
     found = []
     for column, value in new.items():
         if column in keys or _equal(old[column], value, tolerance):
@@ -199,7 +209,7 @@ def _moved(
 
 
 def _equal(old: str, new: object, tolerance: float) -> bool:
-    """Whether a cell says the same; numbers by value, in however many digits."""
+    """Say whether a cell is unchanged; numbers are compared by value."""
     if not isinstance(new, (int, float)):
         return old == ("" if new is None else str(new))
     number = _number(old)
@@ -209,7 +219,7 @@ def _equal(old: str, new: object, tolerance: float) -> bool:
 
 
 def _number(text: str) -> int | float | None:
-    """A cell's number, whole where it is written so; None for text and what is not finite."""
+    """Return a cell's number, whole where it is written so; None for text, infinity and NaN."""
     if re.fullmatch(r"-?\d{1,300}", text):
         return int(text)
     try:
@@ -220,7 +230,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _differing(hashes: str, now: Provenance) -> list[str]:
-    """Inputs that are not what they were, in words."""
+    """Say which inputs have changed."""
     then, today = hashes.split("-"), now.inputs_sha256.split("-")
     if len(then) != len(today):
         return ["the table was made from other inputs than its command names today"]

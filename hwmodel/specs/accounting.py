@@ -1,19 +1,33 @@
 """Every choice of what is counted and how: what the source leaves open, as named fields.
 
-A preset is a YAML file. A field is read in exactly one place of the code; changing it changes
-that one thing. `docs/model.md` says for each what the alternatives do.
+The fields stand in four groups. A bundled file states them all; a user's file may name the bundled
+one it is `based_on` and then states only what differs, so that it survives a field that is new.
+`docs/model.md` says for each field what the alternatives do.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+import warnings
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NoReturn
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from hwmodel.specs.files import Flag, Name, NamedSpec, Number, SpecModel, Text, Whole
-from hwmodel.specs.mistakes import Contradiction
+from hwmodel.errors import SpecWarning, nearest
+from hwmodel.specs.files import (
+    Flag,
+    Name,
+    NamedSpec,
+    Number,
+    SpecModel,
+    Text,
+    Whole,
+    bundled,
+    load,
+)
+from hwmodel.specs.mistakes import Contradiction, show
 
-__all__ = ["Accounting", "RelativePrice"]
+__all__ = ["Accounting", "Counting", "Extras", "PriceRules", "RelativePrice", "WordWidths"]
 
 Bits = Annotated[Whole, Field(ge=1, le=64)]
 
@@ -27,14 +41,18 @@ class RelativePrice(SpecModel):
     source: Text
 
 
-class Accounting(NamedSpec):
-    """How a report counts. See `docs/model.md` for the effect of each choice."""
+def _not_required(schema: dict[str, Any]) -> None:
+    """Fields may be left to the accounting that a file is based on: `Accounting` requires them."""
+    del schema["required"]
 
-    KIND: ClassVar[str] = "accounting"
-    FOLDER: ClassVar[str] = "accountings"
 
-    baseline: Name = Field(description="method whose energy percentages refer to")
-    # Tiles and accesses
+class _Group(SpecModel):
+    model_config = ConfigDict(json_schema_extra=_not_required)
+
+
+class Counting(_Group):
+    """Tiles, accesses and operations of the products."""
+
     search: Literal["level-by-level", "optimal"] = Field(
         description="level-by-level: each level's cheapest tile in turn, from the top (greedy); "
         "optimal: the least memory energy over all levels at once, proved"
@@ -58,7 +76,15 @@ class Accounting(NamedSpec):
     first_layer_input_gradient: Flag = Field(
         description="whether the first layer computes the gradient of the network's input"
     )
-    # Widths that a method leaves to the accounting
+    boolean_price: Literal["share-of-mac", "adder"] = Field(
+        description="share-of-mac: logic_price_macs for each XNOR with its share of the count; "
+        "adder: the XNOR and 2n - 1 logic operations of the n-bit sum it is added to"
+    )
+
+
+class WordWidths(_Group):
+    """Widths that a method leaves to the accounting [bit]."""
+
     full_precision_bits: Bits = Field(description="a full-precision word")
     preactivation_bits: Bits = Field(
         description="a pre-activation written before a full-precision batch norm"
@@ -76,14 +102,14 @@ class Accounting(NamedSpec):
     border_bits: Bits = Field(
         description="what the full-precision first layer of a Boolean network writes"
     )
-    # Prices
+
+
+class PriceRules(_Group):
+    """What an operation costs where the chip does not say. No field moves a count or a tiling."""
+
     addition_price: Literal["operation-of-mac", "relative"] = Field(
         description="operation-of-mac: one of the operations that the chip's MAC consists of; "
         "relative: the chip's own price, else that of relative_prices"
-    )
-    boolean_price: Literal["share-of-mac", "adder"] = Field(
-        description="share-of-mac: logic_price_macs for each XNOR with its share of the count; "
-        "adder: the XNOR and 2n - 1 logic operations of the n-bit sum it is added to"
     )
     logic_price_macs: Number | None = Field(
         ge=0, le=1, description="one Boolean operation [MAC]; none: the chip's own price, else "
@@ -93,7 +119,11 @@ class Accounting(NamedSpec):
     special_function_macs: Number = Field(
         ge=0, le=1000, description="an exponential, division or root [MAC]"
     )
-    # Work beside the products
+
+
+class Extras(_Group):
+    """Work beside the products."""
+
     elementwise: Literal["preactivation-words", "streamed"] = Field(
         description="preactivation-words: DRAM words for each pre-activation that a method works "
         "on; streamed: every operator with its own reads, writes and operations"
@@ -112,23 +142,125 @@ class Accounting(NamedSpec):
         ge=0, le=1, description="share of the Boolean weights that flip in an iteration"
     )
     teacher: Flag = Field(description="whether a distilling method pays for its teacher")
+
+
+_GROUPS: dict[str, type[_Group]] = {
+    "counting": Counting,
+    "widths": WordWidths,
+    "prices": PriceRules,
+    "extras": Extras,
+}
+_OWN = ("version", "name", "title")  # what a file says of itself, whatever it is based on
+
+
+def _required_of_a_whole_file(schema: dict[str, Any]) -> None:
+    """Without `based_on`, everything is required."""
+    required = [field for field in schema["required"] if field not in _OWN]
+    schema["required"] = list(_OWN)
+    schema["if"] = {"not": {"required": ["based_on"]}}
+    inside = {name: {"required": list(group.model_fields)} for name, group in _GROUPS.items()}
+    schema["then"] = {"required": required, "properties": inside}
+
+
+class Accounting(NamedSpec):
+    """How a report counts. See `docs/model.md` for the effect of each choice."""
+
+    model_config = ConfigDict(json_schema_extra=_required_of_a_whole_file)
+
+    KIND: ClassVar[str] = "accounting"
+    FOLDER: ClassVar[str] = "accountings"
+
+    based_on: Name | None = Field(
+        default=None,
+        exclude=True,  # a hash is of the values, wherever they are stated
+        description="a bundled accounting, of which what is not stated here is taken",
+    )
+    baseline: Name = Field(description="method whose energy percentages refer to")
+    counting: Counting = Field(description="tiles, accesses and operations of the products")
+    widths: WordWidths = Field(description="widths that a method leaves to the accounting")
+    prices: PriceRules = Field(description="what an operation costs where the chip does not say")
+    extras: Extras = Field(description="work beside the products")
     not_counted: tuple[Text, ...] = Field(description="what every report under it leaves out")
     not_counted_in_training: tuple[Text, ...] = Field(
         default=(), description="what only a training iteration would have to pay"
     )
 
+    @classmethod
+    def as_now(cls, values: Any, path: Path) -> Any:
+        """A file of before the groups, its fields put into them, and told so. For one release."""
+        owners = {field: name for name, group in _GROUPS.items() for field in group.model_fields}
+        if not isinstance(values, dict) or "based_on" in values or not owners.keys() & values:
+            return values
+        if any(isinstance(values.get(name), dict) for name in _GROUPS):
+            return values
+        from ruamel.yaml.comments import CommentedMap
+
+        grouped: Any = CommentedMap()
+        lines: Any = values  # read from YAML: each key with its line
+        grouped.lc.line, grouped.lc.col = lines.lc.line, lines.lc.col
+        for field, value in values.items():
+            into, at = grouped, lines.lc.data[field]
+            if field in owners:
+                into = grouped.setdefault(owners[field], CommentedMap())
+                if not into:
+                    grouped.lc.add_kv_line_col(owners[field], at)
+            into[field] = value
+            into.lc.add_kv_line_col(field, at)
+        warnings.warn(
+            f"{path}: fields stand in groups now ({', '.join(_GROUPS)}), as 'hwmodel accounting "
+            "show full' has them; the next version reads no others",
+            SpecWarning,
+            stacklevel=4,
+        )
+        return grouped
+
+    @model_validator(mode="before")
+    @classmethod
+    def _based(cls, stated: Any) -> Any:
+        """What is stated, over what the bundled accounting has that it is based on."""
+        if not isinstance(stated, dict) or stated.get("based_on") is None:
+            return stated
+        name, known = stated["based_on"], bundled(cls)
+        if not isinstance(name, str) or name not in known:
+            raise Contradiction(
+                f"{show(name)} is no bundled accounting; {nearest(name, known)}", "based_on"
+            )
+        base = load(cls, name)
+        values = {field: value for field, value in base if field not in _OWN} | stated
+        for group in ("sources", *_GROUPS):  # one level down, too
+            if isinstance(stated.get(group), dict):
+                values[group] = dict(getattr(base, group)) | stated[group]
+        return values
+
     @model_validator(mode="after")
     def _coherent(self) -> Accounting:
-        if self.search == "optimal" and self.counting != "exact":
-            raise Contradiction("optimal needs counting exact: it minimises exact counts", "search")
-        if self.counting == "paper" and (self.rows, self.padding) != ("bounding", "counted"):
-            raise Contradiction(
-                "paper has rows bounding and padding counted, as its source", "counting"
+        chosen = self.counting
+        if chosen.search == "optimal" and chosen.counting != "exact":
+            self._refuse(
+                "optimal needs counting exact: it minimises exact counts", "search", "counting"
             )
-        free = (self.stationary, self.weight_gradient) != ("filter", "signal-as-filters")
-        if self.search == "level-by-level" and free:
-            raise Contradiction(
+        if chosen.counting == "paper" and (chosen.rows, chosen.padding) != ("bounding", "counted"):
+            self._refuse(
+                "paper has rows bounding and padding counted, as its source",
+                "counting", "rows", "padding",
+            )  # fmt: skip
+        free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")
+        if chosen.search == "level-by-level" and free:
+            self._refuse(
                 "level-by-level is for stationary filter and weight_gradient signal-as-filters",
-                "search",
-            )
+                "search", "stationary", "weight_gradient",
+            )  # fmt: skip
         return self
+
+    def _refuse(self, rule: str, *fields: str) -> NoReturn:
+        """Say which fields of `counting` do not go together, at the first that the file states.
+
+        What is taken over goes together in itself, so one of them is not.
+        """
+        at, taken = fields[0], ""
+        if self.based_on:
+            base = load(Accounting, self.based_on).counting
+            own = [f for f in fields if getattr(base, f) != getattr(self.counting, f)]
+            as_there = [f"{f} {getattr(base, f)}" for f in fields if f not in own]
+            at, taken = own[0], f" ({', '.join(as_there)}: as in {self.based_on})"
+        raise Contradiction(rule + taken, "counting", at)

@@ -1,4 +1,4 @@
-"""What a call of the library is given, seen to be of the right kind: if not, one sentence."""
+"""Checks the arguments of the library's functions; a wrong one is one sentence."""
 
 from __future__ import annotations
 

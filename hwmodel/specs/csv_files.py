@@ -1,4 +1,4 @@
-"""CSV files that come back from editors and spreadsheets: read, or refused with what is wrong.
+"""Reads CSV files that come back from editors and spreadsheets, or says what is wrong.
 
 A table is kept by columns, equal cells of a column mostly once, and a row is a view of it: so a
 table takes little more memory than its file, and one that would take too much is refused.
@@ -10,6 +10,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from sys import getsizeof
 from typing import IO, Any
@@ -17,7 +18,7 @@ from typing import IO, Any
 from hwmodel.errors import DataError
 from hwmodel.specs.inputs import note_input
 
-__all__ = ["ALIKE", "CONTROL", "Row", "read_table", "records", "rows_of"]
+__all__ = ["ALIKE", "CONTROL", "Check", "Row", "begun", "read_table", "rows_of"]
 
 MAX_LINE = 2**20  # characters
 MAX_HELD = 2**28  # bytes of cells
@@ -27,6 +28,9 @@ CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f" + "\ufffe\uffff]"
 _CONTROL = re.compile(CONTROL)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+Check = Callable[[Mapping[str, Any]], None]
 
 
 class Row(Mapping[str, Any]):
@@ -51,35 +55,30 @@ class Row(Mapping[str, Any]):
 
 
 def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
-    """The rows of a table that is kept by columns."""
+    """Return the rows of a table that is kept by columns."""
     return [Row(columns, place) for place in range(len(next(iter(columns.values()), ())))]
 
 
 def read_table(
     path: Path,
-    check: Callable[[Sequence[str]], None],
+    check: Check,
     reads: Sequence[Callable[[str], Any]] = (),
     most: int = MAX_HELD,
 ) -> dict[str, list[Any]]:
-    """The columns of a CSV file.
+    """Read the columns of a CSV file.
 
     Args:
-        check: is given the header, and raises what it finds wrong with it.
+        check: see `begun`.
         reads: for each column what a cell stands for; by default its text.
         most: bytes of cells that are held.
 
     Raises: DataError.
     """
-    lines = records(path)
-    _, header = next(lines)
-    twice = next((name for name, number in Counter(header).items() if number > 1), None)
-    if twice is not None:
-        raise DataError(f"{path}:1: has the column {twice!r} twice")
-    check(header)
+    header, lines = begun(path, check)
     held, columns = 0, [list[Any]() for _ in header]
     memos = [dict[str, Any]() for _ in header]
     ways = [*zip(columns, memos, reads or [str] * len(header), strict=True)]
-    for _, line in lines:
+    for line in lines:
         for cell, (column, known, read) in zip(line, ways, strict=True):
             value = known.get(cell, known)
             if value is known:  # which stands for a cell that is new
@@ -94,11 +93,30 @@ def read_table(
     return dict(zip(header, columns, strict=True))
 
 
-def records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Every record of a CSV file with the number of its line; the first is the header.
+def begun(path: Path, check: Check) -> tuple[list[str], Iterator[list[str]]]:
+    """Read the header of a CSV file, and the other records as they are asked for.
+
+    Args:
+        check: is given the first row, with the header's names, and raises what is wrong with it,
+            before the rest is read.
+
+    Raises: DataError.
+    """
+    lines = _records(path)
+    header = next(lines)
+    twice = next((name for name, number in Counter(header).items() if number > 1), None)
+    if twice is not None:
+        raise DataError(f"{path}:1: has the column {twice!r} twice")
+    first = [*islice(lines, 1)]
+    check(dict(zip(header, first[0] if first else [""] * len(header), strict=True)))
+    return header, chain(first, lines)
+
+
+def _records(path: Path) -> Iterator[list[str]]:
+    """Read the records of a CSV file; the first is the header.
 
     The mark that spreadsheets write at the beginning is passed over. Control characters are
-    refused: what stands in a table comes into figures, pages and terminals.
+    refused: cells of a table come into figures, pages and terminals.
 
     Raises: DataError.
     """
@@ -107,14 +125,14 @@ def records(path: Path) -> Iterator[tuple[int, list[str]]]:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(_lines(path, stream), strict=True)
             header = next(reader, [])
-            yield 1, header
+            yield header
             for record in reader:
                 if record and len(record) != len(header):
                     raise DataError(
                         f"{path}:{reader.line_num}: has not as many cells as the header"
                     )
                 if record:
-                    yield reader.line_num, record
+                    yield record
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:

@@ -40,7 +40,7 @@ __all__ += ["load", "read_yaml", "validate", "whole_file", "write"]
 
 
 def _printable(text: str) -> str:
-    """No control characters, which a terminal would obey, and no halves of a character."""
+    """Refuse control characters, which a terminal would obey, and halves of a character."""
     for letter in text:
         if letter not in "\n\t" and category(letter) in ("Cc", "Cs"):
             raise ValueError(f"has the control character {letter!r}")
@@ -80,7 +80,7 @@ class SpecModel(BaseModel):
 
 
 class NamedSpec(SpecModel):
-    """A file of its own: which format it has, what it is called, where its numbers come from."""
+    """A spec with a file of its own: its format, its name, the sources of its numbers."""
 
     KIND: ClassVar[str]  # the word for it in messages and on the command line
     FOLDER: ClassVar[str]  # the folder of the bundled ones
@@ -90,8 +90,13 @@ class NamedSpec(SpecModel):
     title: Text
     sources: dict[Name, Text] = Field(default={}, description="key -> publication")
 
+    @classmethod
+    def as_now(cls, values: Any, path: Path) -> Any:
+        """What a file says, in the form that files have now; `path` is for what is told of it."""
+        return values
+
     def doubts(self) -> list[str]:
-        """What is possible but improbable, and is told when the file is read."""
+        """List what is possible but improbable in the file, to be told when it is read."""
         unknown = [text for text in _cited(self) if not _names_one(text, self.sources)]
         return [
             f"source {text!r} names none of the file's sources; {nearest(text, self.sources)}"
@@ -106,7 +111,7 @@ def _names_one(text: str, sources: Collection[str]) -> bool:
 
 
 def _cited(value: Any) -> Iterator[str]:
-    """What stands in the fields `source` of a spec and of its parts."""
+    """Yield the texts of the fields `source` of a spec and of its parts."""
     if isinstance(value, (tuple, list)):
         for part in value:
             yield from _cited(part)
@@ -124,7 +129,7 @@ Model = TypeVar("Model", bound=SpecModel)
 
 
 def folder(name: str) -> Path:
-    """Where bundled files of one kind are: in the installed package, or in a source checkout.
+    """Return the folder of bundled files of one kind, installed or in a source checkout.
 
     `hardware_specs` stands beside the package in a checkout and inside it in a wheel.
     """
@@ -144,7 +149,7 @@ def is_path(text: str) -> bool:
 
 
 def load(kind: type[Spec], what: str | Path | Spec) -> Spec:
-    """The spec behind a bundled name, a path to a YAML file, or a spec itself.
+    """Return the spec of a bundled name or of a YAML file; or a spec as it is.
 
     Raises: NameUnknown, SpecError; HwmodelError for what is neither.
     """
@@ -160,7 +165,7 @@ def load(kind: type[Spec], what: str | Path | Spec) -> Spec:
 
 @cache
 def _bundled(kind: type[NamedSpec], name: str) -> Any:
-    """A bundled spec, read once: its file is part of the program."""
+    """Return a bundled spec, read once: its file is part of the program."""
     known = bundled(kind)
     if name not in known:
         raise NameUnknown(kind.KIND, name, known)
@@ -168,8 +173,8 @@ def _bundled(kind: type[NamedSpec], name: str) -> Any:
 
 
 def _named(kind: type[Spec], path: Path) -> Spec:
-    """The spec of a user's file, whose doubts are told; of ours there is none that is not known."""
-    spec = validate(kind, read_yaml(path), path)
+    """Read the spec of a user's file, and warn of its doubts."""
+    spec = validate(kind, kind.as_now(read_yaml(path), path), path)
     doubts = spec.doubts()
     if doubts:
         more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""
@@ -180,7 +185,7 @@ def _named(kind: type[Spec], path: Path) -> Spec:
 
 
 def read_yaml(path: Path) -> Any:
-    """A YAML 1.2 document with the line of every key; duplicate keys and tags are refused.
+    """Read a YAML 1.2 document with the line of every key; refuse duplicate keys and tags.
 
     Raises: SpecError, with the line where the parser knows it.
     """
@@ -204,7 +209,7 @@ def read_yaml(path: Path) -> Any:
 
 @cache
 def _scanner() -> Any:
-    """What the YAML reader takes its tokens from: it refuses what no spec has.
+    """Return the class that gives the YAML reader its tokens, and refuses those that no spec has.
 
     That is anchors, aliases, tags and merges, as a spec says every value where it stands; deep
     nests, as the parser's time grows with the square of the depth; and more than it can hold.
@@ -243,7 +248,7 @@ def _scanner() -> Any:
 
 
 def _wrong_scalar(text: str) -> str:
-    """What is wrong with a scalar without quotes: a merge, or too long a number to be shown."""
+    """Say what is wrong with a scalar without quotes: a merge, or too long a number; else ""."""
     if text == "<<":
         return "has a YAML merge; write the fields out instead"
     is_number = text.lstrip("+-.")[:1].isdigit() and " " not in text
@@ -251,7 +256,7 @@ def _wrong_scalar(text: str) -> str:
 
 
 def validate(kind: type[Model], values: Any, path: Path | str) -> Model:
-    """A checked value of `kind`, or the first mistake as one sentence.
+    """Return a checked value of `kind`; the first mistake is one sentence.
 
     Raises: SpecError.
     """
@@ -265,7 +270,7 @@ def validate(kind: type[Model], values: Any, path: Path | str) -> Model:
 
 @contextmanager
 def whole_file(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """A file handle whose content replaces `path` only once everything has been written.
+    """Give a file handle whose content replaces `path` once everything has been written.
 
     Written beside the target, synced, then renamed over it: readers see the old file or the new.
     A link is followed, a file keeps its permissions, and what is no file (a device, a pipe) is
@@ -300,6 +305,6 @@ def whole_file(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """A whole file or none. Raises: HwmodelError."""
+    """Write a whole file or none. Raises: HwmodelError."""
     with whole_file(path, "w" if isinstance(content, str) else "wb") as stream:
         stream.write(content)

@@ -1,4 +1,4 @@
-"""A chip: memories from the outermost inwards, and what an operation costs.
+"""A chip: memories from the outermost inwards, and prices of operations.
 
 Files state capacities, energies and efficiencies in the units of their source. The properties
 here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples of one MAC.
@@ -7,10 +7,9 @@ here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
@@ -19,45 +18,7 @@ from hwmodel.specs.files import Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.work.problem import OPERANDS, Operand
 
-__all__ = ["Buffer", "Hardware", "Level", "Price", "Priced", "PricedMemory", "PricedOperation"]
-__all__ += ["SplitLevel"]
-
-
-class PricedMemory(Protocol):
-    """What pricing asks of a memory; energies are numbers, or arrays for chips side by side."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    @property
-    def read_energy_per_bit(self) -> Any: ...  # noqa: D102
-
-    @property
-    def write_energy_per_bit(self) -> Any: ...  # noqa: D102
-
-
-class PricedOperation(Protocol):
-    """What pricing asks of a stated price."""
-
-    @property
-    def operations(self) -> Any: ...  # noqa: D102
-
-    @property
-    def energy_per_operation(self) -> Any: ...  # noqa: D102
-
-
-class Priced(Protocol):
-    """What pricing asks of a chip, or of several chips with the same memories side by side."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    @property
-    def levels(self) -> Sequence[object]: ...  # noqa: D102
-
-    def holder(self, level: int, operand: Operand) -> PricedMemory: ...  # noqa: D102
-
-    def price(self, operation: str, bits: int) -> PricedOperation | None: ...  # noqa: D102
+__all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
 
 
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
@@ -101,7 +62,7 @@ def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
 
 
 def _bounded(energy: Energy, stated: Any) -> Energy:
-    """An energy that stays finite however often it is paid. Raises: ValueError."""
+    """See that an energy stays finite however often it is paid. Raises: ValueError."""
     if not 0 <= energy.value <= sys.float_info.max:  # also refuses NaN
         raise ValueError(f"{stated!r}: an energy must be finite and at least 0")
     if energy.value > MOST_ENERGY:
@@ -207,7 +168,7 @@ Level = Annotated[
 
 
 class Price(SpecModel):
-    """What one operation costs, on operands of `bits`."""
+    """The energy of one operation on operands of `bits`."""
 
     operation: Literal["mac", "int-mac", "add", "int-add", "logic"]
     bits: Whole = Field(ge=1, le=128)
@@ -226,7 +187,7 @@ class Price(SpecModel):
 
     @property
     def stated(self) -> Energy:
-        """The energy as stated: of the whole, or of each of its `operations`."""
+        """The stated energy: of the whole, or of each of its `operations`."""
         stated = self.energy or self.efficiency
         assert stated is not None
         return stated
@@ -305,11 +266,11 @@ class Hardware(NamedSpec):
                 )
 
     def doubts(self) -> list[str]:
-        """Sources that are not listed, sizes that fall outwards, energies far from any known."""
+        """List unnamed sources, sizes that fall outwards, energies far from any that is known."""
         return [*super().doubts(), *self._sizes(), *self._energies()]
 
     def _sizes(self) -> list[str]:
-        """Memories larger than the one above: a tile is never larger than that in which it lies."""
+        """List memories larger than the one above, which no tile can fill."""
         pairs = {
             (inner[x].name, outer[x].name): (inner[x].capacity_bits, outer[x].capacity_bits)
             for outer, inner in pairwise(self.holders)
@@ -322,7 +283,7 @@ class Hardware(NamedSpec):
         ]
 
     def _energies(self) -> list[str]:
-        """Energies in pJ that are far from any memory or circuit: mistaken units, mostly."""
+        """List energies in pJ that are far from any memory or circuit: mistaken units, mostly."""
         if self.energy_unit != "pJ":
             return []
         stated = [(b.name, e, e.value, "bit") for b, _ in self._placed() for e in b.energies]
@@ -340,8 +301,12 @@ class Hardware(NamedSpec):
         return list(found)
 
     def holder(self, level: int, operand: Operand) -> Buffer:
-        """The memory that holds `operand` at `levels[level]` (0 is the outermost)."""
+        """Return the memory that holds `operand` at `levels[level]` (0 is the outermost)."""
         return self.holders[level][operand]
+
+    def memory(self, name: str) -> Buffer:
+        """The memory of a name, which no two have."""
+        return next(b for level in self.levels for b in level.buffers if b.name == name)
 
     @cached_property
     def holders(self) -> tuple[dict[Operand, Buffer], ...]:
@@ -349,6 +314,6 @@ class Hardware(NamedSpec):
         return tuple({x: b for b in level.buffers for x in b.holds} for level in self.levels)
 
     def price(self, operation: str, bits: int) -> Price | None:
-        """The stated price of an operation at a width, if the file has one."""
+        """Return the stated price of an operation at a width, if the file has one."""
         wanted = (operation, bits)
         return next((p for p in self.arithmetic if (p.operation, p.bits) == wanted), None)

@@ -1,4 +1,4 @@
-"""Files that a command has read: nothing that it writes takes the place of one of them."""
+"""Keeps a command from writing over the files that it has read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _read: set[str] | None = None  # real paths; None: nobody wants to know
 
 @contextmanager
 def inputs_kept() -> Iterator[None]:
-    """What is read meanwhile is not written over, also where a link leads to it."""
+    """Note the files that are read meanwhile, so that none is written over, also through a link."""
     global _read
     before, _read = _read, set()
     try:

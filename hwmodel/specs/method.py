@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hwmodel.errors import NameUnknown
 from hwmodel.specs.files import Flag, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
-from hwmodel.work.problem import PASSES, Pass
+from hwmodel.work.problem import PASSES, ProductPass
 
 __all__ = ["AS_INPUT", "Arithmetic", "ExtraWork", "LayerRule", "Method", "Teacher", "TensorRule"]
 __all__ += ["Update", "Where", "referred"]
@@ -61,7 +61,7 @@ Words = Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
 class Where(SpecModel):
-    """What a rule holds for; a property left out does not matter, a list means any of it."""
+    """The layers for which a rule holds; a property left out does not matter, a list means any."""
 
     kind: Words | None = None
     position: tuple[Literal["first", "middle", "last"], ...] | None = None
@@ -74,7 +74,7 @@ class Where(SpecModel):
 
 
 class LayerRule(SpecModel):
-    """What the products of some layers need; or another method's rule, and what differs."""
+    """Widths, arithmetic and update of some layers' products; or another rule and what differs."""
 
     where: Where = Where()
     precision: Name | None = Field(default=None, description="a method whose rule is taken over")
@@ -83,7 +83,7 @@ class LayerRule(SpecModel):
     inputs: Width | None = Field(
         default=None, description="of a wider tensor the products read a copy as narrow as this"
     )
-    arithmetic: dict[Pass, Arithmetic] = Field(default={})
+    arithmetic: dict[ProductPass, Arithmetic] = Field(default={})
     update: Update | None = Field(default=None, description="how the weights are updated")
     source: Text
 
@@ -98,7 +98,7 @@ class LayerRule(SpecModel):
 
 
 class TensorRule(SpecModel):
-    """How wide the output of some layers is, and the signal that comes back to it."""
+    """Widths of the output of some layers and of the signal that comes back to it."""
 
     where: Where = Where()
     bits: TensorWidth
@@ -111,7 +111,7 @@ class TensorRule(SpecModel):
 
 
 class SumRule(SpecModel):
-    """How wide the sum is that is stored beside a layer's output for the way back."""
+    """The width of the sum that is stored beside a layer's output for the way back."""
 
     where: Where = Where()
     bits: Width
@@ -141,7 +141,7 @@ class ExtraWork(SpecModel):
 
     what: Annotated[Text, Field(pattern=r"^[A-Za-z0-9]")]  # a cell of a table, so no formula
     where: Where = Where()
-    words: Count = Field(default=1, description="in units of accounting.preactivation_words")
+    words: Count = Field(default=1, description="in units of accounting.extras.preactivation_words")
     streamed: Passes | None = Field(
         default=None, description="what it is when operators are streamed; none: the graph shows it"
     )
@@ -157,7 +157,7 @@ class Teacher(SpecModel):
 
 
 class Method(NamedSpec):
-    """How a network is trained or run."""
+    """A method: widths, arithmetic and extra work with which a network is trained or run."""
 
     KIND: ClassVar[str] = "method"
     FOLDER: ClassVar[str] = "methods"
@@ -177,13 +177,16 @@ class Method(NamedSpec):
     )
     extra_work: tuple[ExtraWork, ...] = ()
     teacher: Teacher | None = None
+    untrained: Text | None = Field(
+        default=None, description="what its training does beyond its rules: the trainer does not"
+    )
 
     def check_references(self) -> None:
         """See that every method named by a rule exists. Raises: NameUnknown."""
         self.references()
 
     def references(self) -> tuple[Method, ...]:
-        """Methods that its rules name, and those that theirs do. Raises: NameUnknown."""
+        """Return the methods that the rules name, and those that theirs do. Raises: NameUnknown."""
         named = dict.fromkeys(rule.precision for rule in self.layers if rule.precision)
         found: list[Method] = []
         for method in map(referred, named):
@@ -193,7 +196,7 @@ class Method(NamedSpec):
 
 @cache
 def referred(name: str) -> Method:
-    """A bundled method; a name that looks like a path is none. Raises: NameUnknown."""
+    """Return a bundled method; a path is no name here. Raises: NameUnknown."""
     known = bundled(Method)
     if name not in known:
         raise NameUnknown(Method.KIND, name, known)

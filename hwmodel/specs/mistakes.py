@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a file, said in one sentence: file, line, field, value, rule.
+"""Says in one sentence what pydantic finds wrong with a file: file, line, field, value, rule.
 
 A mistake belongs to a field or to several that do not go together; of these, the one to look at
 is named by `Contradiction.at`. Lines are those of the YAML reader; other values have none.
@@ -62,7 +62,7 @@ _UNKNOWN = ("extra_forbidden", "invalid_key")
 
 
 def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: Path | str) -> str:
-    """`file:line: field: what is wrong, with the value and what is accepted`, for every mistake."""
+    """Return `file:line: field: what is wrong, with the value and what is accepted`, of all."""
     errors = sorted(_independent(error.errors(), values), key=_rank)
     if errors[0]["loc"] == ("version",) and errors[0]["type"] != "missing":
         errors = errors[:1]  # another version explains all the others
@@ -80,17 +80,18 @@ def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: P
 def _said(
     mistake: Any, errors: Sequence[Any], kind: type[BaseModel], values: Any
 ) -> tuple[int, str]:
-    """The line of a mistake and the mistake in words; fields missing beside each other are one."""
+    """Return a mistake's line, and it in words; fields missing beside each other are one."""
     wrong, location, context = mistake["type"], mistake["loc"], mistake.get("ctx", {})
     if wrong.startswith("union_tag"):  # the field that should tell alternatives apart
         location = (*location, context["discriminator"].strip("'"))
         wrong = "missing" if wrong == "union_tag_not_found" else wrong
+    named = wrong in (*_UNKNOWN, "missing")
     if isinstance(context.get("error"), Contradiction):
-        location = (*location, *context["error"].at)
-    trail, value, line = _follow(location, values, named=wrong in (*_UNKNOWN, "missing"))
+        location, named = (*location, *context["error"].at), True
+    trail, value, line = _follow(location, values, named=named)
     field = ".".join(trail)
     if wrong in _UNKNOWN:
-        hint = nearest(trail[-1], _fields_at(kind, values, location))
+        hint = _meant(trail[-1], kind, _fields_at(kind, values, location))
         return line, f"{field} is not a field; {hint}"
     if wrong == "missing":
         beside = [e["loc"] for e in errors if e["type"] == "missing"]
@@ -105,14 +106,14 @@ def _said(
 
 
 def _rank(error: Any) -> int:
-    """Which mistake is told first: a version that is not ours explains all others, then typos."""
+    """Rank a mistake: an unknown version explains all others and is told first, then typos."""
     if error["loc"] == ("version",):
         return 0
     return 1 if error["type"] in _UNKNOWN else 2
 
 
 def _rule(error: Any, value: Any) -> str:
-    """The rule that is broken; of a long list of words only the one that was meant, if any."""
+    """Return the broken rule; of a long list of words only the one that was meant, if any."""
     context = error.get("ctx", {})
     listed = context.get("expected_tags") or context.get("expected") or ""
     words = re.findall(r"'([^']*)'", listed)  # pydantic tells them in no other form
@@ -124,12 +125,12 @@ def _rule(error: Any, value: Any) -> str:
 
 
 def line_of(values: Any, location: Location) -> int:
-    """The line of a field of a YAML document; 0 where it has none."""
+    """Return the line of a field of a YAML document; 0 where it has none."""
     return _follow(location, values, named=False)[2]
 
 
 def _independent(errors: list[Any], values: Any) -> list[Any]:
-    """Without those that only follow from another one deeper in the same value.
+    """Drop mistakes that only follow from another one deeper in the same value.
 
     A list is too short for pydantic once one of its entries is wrong; and where a value may have
     several shapes (a whole number or a list of them), each shape that it has not is a mistake,
@@ -153,12 +154,12 @@ def _is_of_shape(wrong: str) -> bool:
 
 
 def _place(error: Any, values: Any) -> list[str]:
-    """Names along the way to a mistake, as the file has them."""
+    """List the names along the way to a mistake, as the file has them."""
     return _follow(error["loc"], values, named=error["type"] in (*_UNKNOWN, "missing"))[0]
 
 
 def _follow(location: Location, values: Any, *, named: bool) -> tuple[list[str], Any, int]:
-    """Names along an error's location, the value there, and its line.
+    """Return the names along an error's location, the value there, and its line.
 
     A list entry is called by its `name` where it has one; steps that pydantic adds to tell
     alternatives apart do not stand in the file and are passed over. A last step that does not
@@ -184,20 +185,36 @@ def _follow(location: Location, values: Any, *, named: bool) -> tuple[list[str],
 
 
 def _as_read(value: Any) -> Any:
-    """A value, or, of what has been validated before (a part that did not change), its fields."""
+    """Return a value, or the fields of a part that was validated before and did not change."""
     if isinstance(value, BaseModel):
         return dict(value)
     return list(value) if isinstance(value, tuple) else value
 
 
 def _word(key: Any) -> str:
-    """A key of a file as it is, or in quotes where it would break the line."""
+    """Return a key of a file as it is, or in quotes where it would break the line."""
     text = str(key)
     return text if text.isprintable() and len(text) <= 60 else show(text)
 
 
+def _meant(word: str, kind: type[BaseModel], here: list[str]) -> str:
+    """The hint for a word that is no field: the same word elsewhere, the nearest here or elsewhere.
+
+    Elsewhere is the top of the file, and one level below it.
+    """
+    whole = kind.model_json_schema(by_alias=True)
+    elsewhere = {name: name for name in whole["properties"] if name not in here}
+    for group, inner in whole["properties"].items():
+        for model in alternatives(inner, whole):
+            elsewhere |= {name: f"{group}.{name}" for name in model.get("properties", {})}
+    close = near(word, elsewhere)
+    if word in elsewhere or (close and not near(word, here)):
+        return f"did you mean {elsewhere[close]!r}?"
+    return nearest(word, here)
+
+
 def _fields_at(kind: type[BaseModel], values: Any, location: Location) -> list[str]:
-    """Fields accepted in the place of the last step of `location`, which is none of them.
+    """List the fields accepted in the place of the last step of `location`, which is none.
 
     Found by a walk along the schema. Where it allows for several models, the one is meant that
     knows most of the fields that stand there.
@@ -215,7 +232,7 @@ def _fields_at(kind: type[BaseModel], values: Any, location: Location) -> list[s
 
 
 def alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A schema without references; where it allows for several, each of them."""
+    """Yield a schema without references; where it allows for several, each of them."""
     if "$ref" in schema:
         schema = whole["$defs"][schema["$ref"].split("/")[-1]]
     inner = [s for word in ("anyOf", "oneOf", "allOf") for s in schema.get(word, [])]
@@ -226,7 +243,7 @@ def alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict
 
 
 def show(value: Any) -> str:
-    """A value as a message quotes it: short, and on one line."""
+    """Quote a value for a message: short, and on one line."""
     text = repr(value) if isinstance(value, (str, int, float, bool)) or value is None else ""
     if isinstance(value, dict):
         text = "a mapping"

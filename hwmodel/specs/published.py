@@ -1,4 +1,4 @@
-"""Published figures: data to be set beside what the model says, never put into it."""
+"""Published figures: data to be set beside the model's results, never put into the model."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Figure(SpecModel):
 
 
 class Baseline(SpecModel):
-    """What is 100 percent in a published table."""
+    """The network and method that are 100 percent in a published table."""
 
     network: Name
     method: Name
 
 
 class Remark(SpecModel):
-    """Why figures of some methods on a chip do not come out."""
+    """The reason why figures of some methods on a chip do not come out."""
 
     hardware: Name
     methods: tuple[Name, ...]
@@ -90,7 +90,7 @@ def energy_percent(network: str, method: str, hardware: str, baseline: str) -> f
 
 
 def accuracy_percent(network: str, method: str) -> float | None:
-    """The accuracy that is published for a network under a method; None where none is."""
+    """Return the published accuracy of a network under a method; None where there is none."""
     for table in published_tables().values():
         for figure in table.figures:
             if (figure.network, figure.method) == (network, method):

@@ -1,4 +1,4 @@
-"""What a training run measured: the only thing the trainer and the energy model both know.
+"""A trace: the measurements of a training run, which the energy model can read.
 
 A trace names the run, the extents of every layer that computes sums, and what each of them did in
 every epoch. It holds no date and nothing of the machine, so that equal runs give equal files.
@@ -32,7 +32,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Run(SpecModel):
-    """Everything that decides a run's result."""
+    """Everything on which a run's result depends."""
 
     tool: Text = Field(description="version of hwmodel")
     network: Name
@@ -56,6 +56,8 @@ class Run(SpecModel):
     network_digest: Digest = Field(description="SHA-256 of the network as validated")
     method_digest: Digest
     data_digest: Digest = Field(description="SHA-256 of the images and labels used")
+    training: Name | None = Field(default=None, description="none: a trace from before there were")
+    training_digest: Digest | None = None
 
 
 class LayerShape(SpecModel):
@@ -106,7 +108,7 @@ class Magnitudes(SpecModel):
 
 
 class LayerEpoch(SpecModel):
-    """What one layer did in one epoch."""
+    """Flips, sums and signals of one layer in one epoch."""
 
     name: Name
     flip_rate: Share | None = Field(description="mean share of weights flipped in a step")
@@ -156,12 +158,12 @@ class Trace(SpecModel):
 
 
 def steps_to(trace: Trace, accuracy: float) -> int | None:
-    """Steps after which the test accuracy first reached `accuracy` [share], if it did."""
+    """Return the steps after which the test accuracy first reached `accuracy` [share], if any."""
     return next((e.steps for e in trace.epochs if e.accuracy >= accuracy), None)
 
 
 def dumps(trace: Trace) -> str:
-    """The text of a trace file, with its lists of numbers on one line each."""
+    """Return the text of a trace file, with each list of numbers on one line."""
     document = trace.model_dump(mode="json")
     head = json.dumps({k: document[k] for k in ("version", "run")}, indent=1, allow_nan=False)
     layers = ",\n  ".join(json.dumps(x, allow_nan=False) for x in document["layers"])
@@ -184,7 +186,7 @@ def write_trace(trace: Trace, path: Path) -> None:
 
 
 def read_trace(path: Path) -> Trace:
-    """The trace of a file.
+    """Read the trace of a file.
 
     Raises: DataError, naming the file, the field and what is wrong with it.
     """
@@ -192,7 +194,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def loads(text: str, path: Path) -> Trace:
-    """The trace written in a text; `path` is where messages say it came from. Raises: DataError."""
+    """Read a trace from a text; messages name `path` as its file. Raises: DataError."""
     try:
         values = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -214,7 +216,7 @@ def _refuse_constant(word: str) -> float:
 
 
 def two_complement_bits(lowest: float, highest: float) -> int:
-    """Smallest width whose two's complement holds every integer from lowest to highest [bit].
+    """Return the least width whose two's complement holds every integer in the range [bit].
 
     Partial sums may leave the range: two's complement wraps round and comes back.
 

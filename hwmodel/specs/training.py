@@ -1,16 +1,51 @@
-"""A whole training run: how many iterations of which batch."""
+"""A training run: how many iterations of which batch, and what only the trainer needs beside."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from hwmodel.specs.files import NamedSpec, Whole
+from hwmodel.specs.files import Flag, Name, NamedSpec, Number, SpecModel, Whole
 
-__all__ = ["PJ_PER_KWH", "Training"]
+__all__ = ["PJ_PER_KWH", "Recipe", "Training"]
 
 PJ_PER_KWH = 3.6e18  # 1 kWh = 3.6e6 J
+
+Rate = Annotated[Number, Field(gt=0)]
+
+
+class Recipe(SpecModel):
+    """How weights are moved; `hwmodel train` reads it, and no price depends on it.
+
+    Rates are those of the first step; half a cosine takes them to 0. Where nothing is said they
+    are as published.
+
+    Source: BOLD (arXiv:2405.16339), appendix on experimental details.
+    """
+
+    boolean_rate: Rate = Field(default=12.0, description="eta of weights that flip, no batch norm")
+    boolean_rate_with_batch_norm: Rate = Field(default=150.0, description="the same with them")
+    adam_rate: Rate = Field(default=1e-3, description="of everything else that is learned")
+    reweighting: Flag = Field(
+        default=True, description="tanh' of the pre-activation on signals that pass a threshold"
+    )
+    scaling: Flag | None = Field(
+        default=None,
+        description="sqrt factors on signals sent upstream; none: where there is no batch norm, "
+        "which divides the signal by the deviation of the sums and so does the same",
+    )
+    signal: Literal["real", "boolean"] = "real"
+    logic: Literal["xnor", "xor"] = "xnor"
+    outside: Literal["nothing", "true", "false"] = Field(
+        default="nothing", description="what Boolean inputs are outside the image"
+    )
+    bias: Flag = Field(
+        default=False, description="one more weight a Boolean neuron, which no price knows"
+    )
+    networks: tuple[Name, ...] = Field(
+        default=(), description="whose usual training it is, on so many images"
+    )
 
 
 class Training(NamedSpec):
@@ -22,6 +57,7 @@ class Training(NamedSpec):
     epochs: Whole = Field(ge=1, le=10**6)
     images: Whole = Field(ge=1, le=10**12)
     batch: Whole = Field(ge=1, le=2**31)
+    recipe: Recipe = Recipe()
 
     def iterations(self, batch: int) -> int:
         """Iterations of the whole run with batches of `batch` images."""

@@ -1,4 +1,4 @@
-"""How many elements each memory level is asked for: one formula, fed by a counting rule.
+"""Accesses of every memory level: one formula, fed by a counting rule.
 
 A mapping cuts the seven loops into blocks, level by level. A counting rule turns the cuts of one
 level into a `Cut`: how many pieces each loop has there, and how many rows and columns of I all
@@ -10,26 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from hwmodel.tiling.rows import TOUCHED, RowRule, Span, cut_rows, cut_spans, products
 from hwmodel.work.problem import Extents, Operand, Problem, Window
+from hwmodel.work.tensor import Direction, Factor, Role, product
 
-__all__ = ["Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "axis_spans", "between"]
-__all__ += [
-    "exact_cuts",
-    "paper_cut",
-    "paper_cuts",
-    "paper_extent",
-    "paper_top",
-    "pieces",
-    "sums_moved",
-]
-__all__ += ["traffic"]
+__all__ = ["Asked", "Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "all_cuts"]
+__all__ += ["asked", "axis_spans", "between", "exact_cuts", "paper_cut", "paper_cuts"]
+__all__ += ["paper_extent", "paper_top", "piece_kinds", "pieces", "sums_moved", "traffic"]
 
 Counting = Literal["paper", "exact"]
+_MET = "outputs times taps, without those that meet padding or a zero put in; columns alike"
+_USEFUL = "outputs times taps, without the share that meets zeros put in; columns alike"
 Count = Any  # an int, a float under the source's ratios, or an array of either (in the search)
 Tile = Any  # Extents; in the search, Extents whose entries are arrays, one entry a tile
 
@@ -47,7 +43,7 @@ class Mapping:
 
 
 class Cut(NamedTuple):
-    """One problem as one level sees it: pieces of each loop, and what they load of I."""
+    """The pieces into which one level cuts each loop, and the rows and columns of I they load."""
 
     N: Count
     M: Count
@@ -61,12 +57,12 @@ class Cut(NamedTuple):
 
     @property
     def reduction(self) -> Count:
-        """Blocks that the sum of one output is cut into."""
+        """Blocks into which the reduction of one output is cut."""
         return self.C * self.HF * self.WF
 
 
 class Traffic(NamedTuple):
-    """Elements that one level is asked for over the whole problem."""
+    """Elements read from and written to one level over the whole problem."""
 
     I_reads: Count
     F_reads: Count
@@ -81,22 +77,19 @@ def traffic(
     counting: Counting,
     rule: RowRule = TOUCHED,
 ) -> list[Traffic]:
-    """Elements asked of every level, the outermost first; the last is asked by the MACs.
+    """Count the accesses of every level, the outermost first; the MACs read the last one.
 
     Under `counting="exact"` all are whole, and every transfer is counted at every level. Under
     `counting="paper"` the source's ratios are rounded to whole elements, and a sum is counted only
     where it comes to rest: finished ones at the outermost level, unfinished ones at the level
     above the cut that made them. `rule` says which rows of I exact counts include.
 
-    Source: BOLD, appendix, table of accesses and formula of the memory energy (spec sections
-    5 and 6: the O terms (2 n3 - 1), 2 n3 (n2 - 1) ...); exact pieces: spec section 10.
+    Source: BOLD, appendix, table of accesses and formula of the memory energy, whose O terms are
+    (2 n3 - 1), 2 n3 (n2 - 1) ...; exact pieces: ours. Both: docs/model.md section 2.
     """
-    if counting == "exact":
-        cuts = exact_cuts(problem, mapping.tiles, rule)
-    else:
-        cuts = paper_cuts(problem, mapping.tiles)
     levels, leaving = [], 1
-    for upper, lower, held in zip(cuts[:-1], cuts[1:], (*mapping.held, "F"), strict=True):
+    found = all_cuts(problem, mapping.tiles, counting, rule)
+    for upper, lower, held in zip(found[:-1], found[1:], (*mapping.held, "F"), strict=True):
         levels.append(between(problem, upper, lower, held, leaving))
         leaving = sums_moved(upper, lower, held)
     if counting == "exact":
@@ -107,14 +100,14 @@ def traffic(
 
 
 def sums_moved(upper: Cut, lower: Cut, held: Operand) -> Count:
-    """How often a sum of each output goes up: after every lower block, or every upper if held."""
+    """Count how often a sum of each output goes up: once a lower block; if held, an upper one."""
     return (upper if held == "O" else lower).reduction
 
 
 def between(
     problem: Problem, upper: Cut, lower: Cut, held: Operand = "F", leaving: Count = 1
 ) -> Traffic:
-    """Elements of I, F and O that cross between the levels of `upper` and of `lower`.
+    """Count the elements of I, F and O that cross between the levels of `upper` and `lower`.
 
     One visit to an upper block runs, from the outside: reduction blocks, blocks of the held
     operand, blocks of the streamed one; if O is held, blocks of O outside and the reduction
@@ -146,17 +139,121 @@ def between(
     )
 
 
-def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
-    """How many pieces a loop has at every level, the uncut loop first: tiles cut tile by tile.
+class Asked(NamedTuple):
+    """What one level is asked for of one operand: elements, as a product of factors."""
 
-    Below the top, pieces of one level are as long as its tile, but for the rests that the levels
-    above have left over: one more kind of piece a level. Entries of `tiles` may be arrays.
+    operand: Operand
+    direction: Direction
+    role: Role  # of a sum: whether it is finished
+    factors: tuple[Factor, ...]  # [elements]
+
+
+def asked(
+    problem: Problem, mapping: Mapping, counting: Counting, rule: RowRule = TOUCHED
+) -> Iterator[list[Asked]]:
+    """The same counts as `traffic`, each as the factors of `between`, the outermost level first.
+
+    With S sums of each output arriving from below, of which T go on up:
+
+        reads I = g N C rows columns #M        reads O  = |O| (S - T), unfinished
+        reads F = |F| #N #HO #WO               writes O = |O| (S - 1), unfinished, and |O| at last
+
+    What is nothing is left out.
+
+    Source: BOLD, appendix "Energy Estimation"; docs/model.md sections 3 and 4.
+    Holds for: every cut; a test holds it against `traffic` and against a simulator.
+    """
+    tiles, exact, leaving = mapping.tiles, counting == "exact", 1
+    for level, (upper, lower) in enumerate(pairwise(all_cuts(problem, tiles, counting, rule))):
+        held = (*mapping.held, "F")[level]
+        arriving = int(sums_moved(upper, lower, held))
+        found = _Boundary(problem, tiles, level, upper, lower, held, exact).asked(arriving, leaving)
+        yield [one for one in found if product(one.factors)]
+        leaving = arriving
+
+
+class _Boundary(NamedTuple):
+    """The gap between a level and the one below it, or between level 0 and the MACs."""
+
+    problem: Problem
+    tiles: tuple[Extents, ...]  # of every level from the second
+    level: int  # the upper one, from the outermost, which is 0
+    upper: Cut
+    lower: Cut
+    held: Operand
+    exact: bool
+
+    def asked(self, S: int, T: int) -> Iterator[Asked]:
+        """Reads and writes of I, F and O; finished sums are written where they settle."""
+        groups = Factor("g", self.problem.groups)
+        I = (groups, *self.loops("N", "C"), *self.rows())  # noqa: E741
+        F = (groups, *self.loops("M", "C", "HF", "WF"))
+        O = (groups, *self.loops("N", "M", "HO", "WO"))  # noqa: E741
+        arrive = f"S = {S:,} sums of an output arrive"
+        fetched = Factor("S - T", S - T, f"{arrive}; T = {T:,}, as many as go on up, find none")
+        left = Factor("S - 1", S - 1, f"{arrive}, all but the last unfinished")
+        back = fetched._replace(why="as many as come back")
+        settles = self.exact or self.level == 0
+        yield Asked("I", Direction.READ, Role.OPERAND, (*I, *self.again("I", "M")))
+        yield Asked("F", Direction.READ, Role.OPERAND, (*F, *self.again("F", "N", "HO", "WO")))
+        yield Asked("O", Direction.READ, Role.UNFINISHED, (*O, fetched))
+        yield Asked("O", Direction.WRITE, Role.UNFINISHED, (*O, left if settles else back))
+        if settles:
+            yield Asked("O", Direction.WRITE, Role.OPERAND, O)
+
+    def loops(self, *names: str) -> Iterator[Factor]:
+        """Lengths of some loops."""
+        return (Factor(loop, getattr(self.problem.extent, loop)) for loop in names)
+
+    def rows(self) -> Iterator[Factor]:
+        """List rows and columns of I that pieces of the lower level, or the MACs, load together.
+
+        Levels have numbers, of which 0 is next to the MACs.
+        """
+        below = len(self.tiles) - self.level - 1
+        if below >= 0:
+            yield Factor(f"rows({below})", self.lower.rows)
+            yield Factor(f"columns({below})", self.lower.columns)
+        else:
+            yield Factor("rows(MAC)", self.lower.rows, _MET if self.exact else _USEFUL)
+            yield Factor("columns(MAC)", self.lower.columns)
+
+    def again(self, operand: Operand, *loops: str) -> Iterator[Factor]:
+        """How often an operand is read again: pieces of the loops that do not index it."""
+        held = self.held == operand
+        cut, depth = (self.upper, self.level) if held else (self.lower, self.level + 1)
+        tiles = self.tiles[:depth]
+        for loop in loops:
+            length = above = getattr(self.problem.extent, loop)
+            by = []
+            for tile in tiles:
+                inner = getattr(tile, loop)
+                if inner < above:
+                    by.append(f"{inner:,}")
+                above = inner
+            why = f"{loop} = {length:,} cut by {', then by '.join(by)}" if by else ""
+            yield Factor(f"#{loop}({len(self.tiles) - len(tiles)})", getattr(cut, loop), why)
+
+
+def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
+    """Count the pieces of a loop at every level, the uncut loop first; tiles cut tile by tile.
+
+    Entries of `tiles` may be arrays.
 
     >>> pieces(9, [6, 3]), pieces(9, [5, 3])
     ([1, 2, 3], [1, 2, 4])
     """
-    kinds: list[tuple[Count, Count]] = [(extent, 1)]  # length, how many
-    numbers: list[Count] = [1]
+    return [sum(number for _, number in kinds) for kinds in piece_kinds(extent, tiles)]
+
+
+def piece_kinds(extent: int, tiles: Sequence[Count]) -> Iterator[list[tuple[Count, Count]]]:
+    """List the pieces of a loop at every level, the uncut loop first: a length, how many have it.
+
+    Below the top, pieces of one level are as long as its tile, but for the rests that the levels
+    above have left over: one more kind of piece a level, of which there may be none.
+    """
+    kinds: list[tuple[Count, Count]] = [(extent, 1)]
+    yield kinds
     for tile in tiles:
         full: Count = 0
         rests = []
@@ -165,17 +262,25 @@ def pieces(extent: int, tiles: Sequence[Count]) -> list[Count]:
             full = full + whole * number
             rests.append((rest, number * (rest > 0)))
         kinds = [(tile, full), *rests]
-        numbers.append(sum(number for _, number in kinds))
-    return numbers
+        yield kinds
+
+
+def all_cuts(
+    problem: Problem, tiles: Sequence[Extents], counting: Counting, rule: RowRule
+) -> list[Cut]:
+    """Return the cuts of all levels by a counting rule: the whole, every tile, the single MACs."""
+    if counting == "exact":
+        return exact_cuts(problem, tiles, rule)
+    return paper_cuts(problem, tiles)
 
 
 def exact_cuts(problem: Problem, tiles: Sequence[Extents], rule: RowRule) -> list[Cut]:
-    """Cuts of all levels into the real pieces: the whole, every tile, and the single MACs.
+    """Cut the loops into their real pieces at all levels: the whole, every tile, single MACs.
 
     A MAC reads its own element of I, which all M_0 filters at level 0 share; only products with
     an element that exists (under padding "counted": or with padding) are read.
 
-    Source: spec section 10.
+    Source: ours; docs/model.md section 2, counting `exact`.
     Holds for: every tile, ragged or not; equal to the simulator of the tests, to the element.
     """
     n, height, width = problem.extent, problem.height, problem.width
@@ -196,7 +301,7 @@ def exact_cuts(problem: Problem, tiles: Sequence[Extents], rule: RowRule) -> lis
 def axis_rows(
     window: Window, rule: RowRule, outs: int, taps: int, tiles: tuple[tuple[int, int], ...]
 ) -> tuple[int, ...]:
-    """Rows of I that all pieces of one axis load, at every level, the uncut axis first.
+    """Count the rows of I that the pieces of an axis load at every level, the uncut axis first.
 
     Remembered: the two axes of a square layer ask alike, and so do a search and its report.
 
@@ -211,7 +316,7 @@ def axis_rows(
 def axis_spans(
     window: Window, rule: RowRule, outs: int, taps: int, tiles: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[list[Span], list[Span]]]:
-    """Pieces of the outputs and of the taps of one axis, at every level, the uncut axis first."""
+    """Yield the pieces of outputs and taps of an axis at every level, the uncut axis first."""
     turned = window._replace(step=window.dilation, dilation=window.step)
     out_spans: list[list[Span]] = cut_spans(window, rule, outs, taps, [t[0] for t in tiles])
     tap_spans = cut_spans(turned, rule, taps, outs, [t[1] for t in tiles])
@@ -219,7 +324,7 @@ def axis_spans(
 
 
 def paper_extent(window: Window, outs: Count, taps: Count) -> Count:
-    """Rows of I under `outs` outputs and `taps` taps, HI_i of the source, padding included.
+    """Count the rows of I under `outs` outputs and `taps` taps: the source's HI_i, padded.
 
     Source: BOLD, HI_i = (HO_i - 1) s + (HF - 1) d + 1. In the backward pass of a strided layer
     (`spread` > 1) the inserted zeros are no rows, and there are at most `size`.
@@ -231,7 +336,7 @@ def paper_extent(window: Window, outs: Count, taps: Count) -> Count:
 
 
 def paper_top(problem: Problem) -> Cut:
-    """The uncut problem; its ifmaps have their padding, HI = H + 2p (spec section 11)."""
+    """Return the uncut problem; its ifmaps are padded, HI = H + 2p (docs/model.md section 2)."""
 
     def padded(window: Window) -> int:
         return window.size + (window.pad + window.pad_end if window.spread == 1 else 0)
@@ -240,13 +345,13 @@ def paper_top(problem: Problem) -> Cut:
 
 
 def paper_cut(problem: Problem, above: Cut, above_tile: Extents, tile: Tile) -> Cut:
-    """A level's cut by the source's table: ceilings multiply, halos enter as ratios.
+    """Cut a level by the source's table: ceilings multiply, halos enter as ratios.
 
     With alpha_i = HO_i / HI_i, the pieces of HO load HO / alpha_i rows: exact where tiles divide.
     Entries of `tile` may be arrays, and so then are those of the cut.
 
-    Source: BOLD, table of access counts (spec section 5); its product n_3 ... n_i is taken here
-    in one, so that each factor is the count of this level over the count of the level above.
+    Source: BOLD, table of access counts (docs/model.md section 2); its product n_3 ... n_i is
+    taken in one: each factor is the count of this level over the count of the level above.
     """
     n = problem.extent
     pieces = {
@@ -259,7 +364,7 @@ def paper_cut(problem: Problem, above: Cut, above_tile: Extents, tile: Tile) -> 
 
 
 def paper_cuts(problem: Problem, tiles: Sequence[Extents]) -> list[Cut]:
-    """Cuts of all levels by the source's table: the whole, every tile, and the single MACs.
+    """Cut all levels by the source's table: the whole, every tile, single MACs.
 
     A MAC reads its own element of I, which all M_0 filters at level 0 share. In the backward pass
     of a strided layer only one product in stride^2 is not with an inserted zero.

@@ -1,4 +1,4 @@
-"""The tiles a chip would use for a problem: the source's level-by-level search.
+"""The source's level-by-level search for the tiles of a problem.
 
 Levels are settled in turn from the top: among the tiles that fit the next level, the one of least
 energy at this step. It is a greedy rule; nothing says that it ends at the least total.
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import Infeasible, TooLarge
-from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import (
     Count,
     Cut,
@@ -26,6 +25,7 @@ from hwmodel.tiling.accesses import (
     paper_extent,
     paper_top,
 )
+from hwmodel.tiling.options import Memories
 from hwmodel.work.problem import Extents, Operand, Problem
 
 __all__ = ["footprint_bits", "level_by_level"]
@@ -34,7 +34,7 @@ MAX_TILES = 2**22  # of one level; a thousand times what a large image and batch
 
 
 class Step(NamedTuple):
-    """All that decides the tile of one level; equal steps are taken once and remembered."""
+    """Everything on which the tile of one level depends; equal steps are taken once."""
 
     problem: Problem
     above: Cut
@@ -46,10 +46,10 @@ class Step(NamedTuple):
     read_F: float  # from this level [chip's unit/bit]
 
 
-def level_by_level(problem: Problem, hardware: Hardware) -> Mapping:
-    """Tiles by the source's greedy search, filters held at every boundary.
+def level_by_level(problem: Problem, hardware: Memories) -> Mapping:
+    """Search tiles by the source's greedy rule, filters held at every boundary.
 
-    Source: BOLD, appendix, algorithm of the tiling search (spec sections 4 and 11).
+    Source: BOLD, appendix, algorithm of the tiling search (docs/model.md section 3).
     Raises: Infeasible, TooLarge.
     """
     above, above_tile = paper_top(problem), problem.extent
@@ -68,7 +68,7 @@ def level_by_level(problem: Problem, hardware: Hardware) -> Mapping:
 
 
 def _step(
-    problem: Problem, hardware: Hardware, level: int, above: Cut, above_tile: Extents
+    problem: Problem, hardware: Memories, level: int, above: Cut, above_tile: Extents
 ) -> Step:
     """The step that settles `levels[level]`, given the tile above."""
     I, F = hardware.holder(level, "I"), hardware.holder(level, "F")  # noqa: E741
@@ -85,7 +85,7 @@ def _step(
 
 
 def footprint_bits(problem: Problem, tile: Tile, operand: Operand) -> Count:
-    """Bits that `operand` of a tile takes of a buffer; I with its halo (spec section 4)."""
+    """Return the bits that an operand of a tile takes, I with its halo."""
     if operand == "I":
         rows = paper_extent(problem.height, tile.HO, tile.HF)
         columns = paper_extent(problem.width, tile.WO, tile.WF)
@@ -97,11 +97,12 @@ def footprint_bits(problem: Problem, tile: Tile, operand: Operand) -> Count:
 
 @lru_cache(maxsize=2**15)
 def _settled(step: Step) -> tuple[Extents, Cut] | None:
-    """The tile of a level and its cut; None where none fits. Reduction is cut only if it must be.
+    """Choose the tile of a level; return it with its cut, or None where no tile fits.
 
     The cost of a tile is n^I_{i+1} eps_{i+1} |I| b^I + n^F_i eps_i |F| b^F with this level's own
     factors n, those of the levels above left out. Partial sums cost the same for all tiles that
-    are compared. Of equal tiles the one that is largest in M, then N, HO, WO is taken.
+    are compared. Of equal tiles the one that is largest in M, then N, HO, WO is taken. The
+    reduction is cut only where nothing fits otherwise.
     """
     problem, above, above_tile = step.problem, step.above, step.above_tile
     for whole in _reductions(above_tile):
@@ -126,7 +127,7 @@ def _settled(step: Step) -> tuple[Extents, Cut] | None:
 
 
 def _reductions(above_tile: Extents) -> Iterator[Extents]:
-    """Tiles to try with the reduction whole, C in 2, 4, 8 ... parts, then the taps by halves."""
+    """Yield tiles with the reduction whole, C in 2, 4, 8 ... parts, then the taps by halves."""
     yield above_tile
     for dimension in ("C", "HF", "WF"):
         whole, parts = getattr(above_tile, dimension), 1
@@ -138,7 +139,7 @@ def _reductions(above_tile: Extents) -> Iterator[Extents]:
 
 @lru_cache(maxsize=1024)
 def candidates(extent: int) -> NDArray[np.int64]:
-    """Distinct values of ceil(extent / k), k = 1 ... extent, the largest first.
+    """Return the distinct values of ceil(extent / k), k = 1 ... extent, the largest first.
 
     >>> candidates(9).tolist()
     [9, 5, 3, 2, 1]
@@ -151,7 +152,7 @@ def candidates(extent: int) -> NDArray[np.int64]:
 
 
 def _fitting(step: Step, whole: Extents) -> Tile:
-    """All tiles of `whole` that fit the step's level and are worth a look, as arrays [tile].
+    """Return the tiles within `whole` that fit the level and may be the best, as arrays [tile].
 
     For each (N, HO, WO) only the largest M that fits: filters are held while ifmaps pass once
     for every block of them, so a larger M never costs more. Entries are floats, which count
@@ -175,8 +176,8 @@ def _fitting(step: Step, whole: Extents) -> Tile:
     return tile._replace(N=N[fits], M=largest_M, HO=HO[fits], WO=WO[fits])
 
 
-def _infeasible(problem: Problem, hardware: Hardware, level: int) -> Infeasible:
-    """Which memory of a level is too small for one element of what it holds, and by how much."""
+def _infeasible(problem: Problem, hardware: Memories, level: int) -> Infeasible:
+    """Make the error that names the memory too small for one element of each of its operands."""
     for buffer in hardware.levels[level].buffers:
         operands = [operand for operand in ("I", "F") if operand in buffer.holds]
         needs = sum(getattr(problem.bits, operand) for operand in operands)

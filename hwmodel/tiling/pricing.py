@@ -1,4 +1,4 @@
-"""What the memories' traffic costs: elements x bits x energy per bit of the memory that is asked.
+"""Energy of traffic: elements x bits x energy per bit of the memory that is read or written.
 
 The one formula of memory energy; reports call it with numbers, the search with arrays.
 """
@@ -10,19 +10,19 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from hwmodel.specs.hardware import Priced
 from hwmodel.tiling.accesses import Traffic
+from hwmodel.tiling.options import Memories
 from hwmodel.work.problem import Problem
 
 __all__ = ["added", "level_energies", "level_energy", "memory_energy", "partial_sum_bits", "rates"]
 
 
-def rates(problem: Problem, hardware: Priced, level: int, unfinished_bits: int) -> Traffic:
-    """Energy of one element of each kind of traffic at `levels[level]` [chip's unit/element].
+def rates(problem: Problem, hardware: Memories, level: int, unfinished_bits: int) -> Traffic:
+    """Return the energy of one element of each kind of traffic at a level [chip's unit/element].
 
     Reads are priced as reads and sums that arrive as writes.
 
-    Source: spec section 6 (eps_i times bits); C4 of the counting cases for reads and writes.
+    Source: BOLD, eps_i times bits; reads and writes as in docs/model.md section 5.
     """
     bits, partial = problem.bits, partial_sum_bits(problem, unfinished_bits)
     I, F, O = (hardware.holder(level, operand) for operand in ("I", "F", "O"))  # noqa: E741
@@ -36,25 +36,25 @@ def rates(problem: Problem, hardware: Priced, level: int, unfinished_bits: int) 
 
 
 def partial_sum_bits(problem: Problem, unfinished_bits: int) -> int:
-    """Width of an unfinished sum [bit]: never narrower than a finished one."""
+    """Return the width of an unfinished sum [bit]: at least that of a finished one."""
     return max(unfinished_bits, problem.bits.O)
 
 
 def level_energies(traffic: Traffic, rates: Traffic) -> tuple[Any, Any, Any]:
-    """Energy of what one level is asked for of I, of F and of O [chip's unit]."""
+    """Return the energy of one level's traffic of I, of F and of O [chip's unit]."""
     I, F, fetched, left, finished = (n * rate for n, rate in zip(traffic, rates, strict=True))  # noqa: E741
     return I, F, fetched + left + finished
 
 
 def level_energy(traffic: Traffic, rates: Traffic) -> Any:
-    """Energy of what one level is asked for [chip's unit]; an array if the traffic is."""
+    """Return the energy of one level's traffic [chip's unit]; an array if the traffic is."""
     return added(level_energies(traffic, rates))
 
 
 def memory_energy(
-    problem: Problem, traffics: Sequence[Traffic], hardware: Priced, unfinished_bits: int
+    problem: Problem, traffics: Sequence[Traffic], hardware: Memories, unfinished_bits: int
 ) -> float:
-    """Energy of all levels together [chip's unit]; `traffics` as from `accesses.traffic`."""
+    """Return the energy of all levels [chip's unit]; `accesses.traffic` gives `traffics`."""
     levels: Iterable[float] = (
         level_energy(asked, rates(problem, hardware, level, unfinished_bits))
         for level, asked in enumerate(traffics)
@@ -63,7 +63,7 @@ def memory_energy(
 
 
 def added(energies: Iterable[Any]) -> Any:
-    """Their sum one by one, from the left.
+    """Add energies one by one, from the left.
 
     Not sum(): from Python 3.12 on it rounds numbers otherwise than before, and than arrays.
     """

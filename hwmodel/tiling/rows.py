@@ -1,4 +1,4 @@
-"""Which rows of I a block of outputs and taps needs: exact, in closed form.
+"""Rows of I that a block of outputs and taps needs, counted exactly and in closed form.
 
 Output `o` reads through tap `k` the row (o*step + k*dilation - pad) / spread, if that is whole.
 The positions under a block are sums of two arithmetic progressions, so they fall into a few plain
@@ -34,7 +34,7 @@ TOGETHER = 2**20  # pairs of pieces that are looked at together, to save memory
 
 
 class RowRule(NamedTuple):
-    """Which rows of I are moved and stored; columns alike."""
+    """The rule that says which rows of I are moved and stored; columns alike."""
 
     rows: Literal["touched", "bounding"] = "touched"  # bounding: all from the first to the last
     padding: Literal["skipped", "counted"] = "skipped"
@@ -62,7 +62,7 @@ class _Progression(NamedTuple):
 def block_rows(
     window: Window, rule: RowRule, out: Whole, outs: Whole, tap: Whole, taps: Whole
 ) -> NDArray[np.int64]:
-    """Rows that the outputs out ... out+outs-1 need through the taps tap ... tap+taps-1 [rows].
+    """Count the rows that outputs out ... out+outs-1 need through taps tap ... tap+taps-1.
 
     Arguments are numbers or arrays that broadcast. Positions are i*s' + k*d', s' and d' coprime.
     With d' outputs and s' taps or more, those of taps of one residue modulo s' are one progression
@@ -101,7 +101,7 @@ def block_rows(
 def _clip(
     window: Window, rule: RowRule, position: Whole, leap: Whole, length: Whole
 ) -> _Progression:
-    """The whole rows, and the existing ones if padding is skipped, of `length` positions."""
+    """Keep the positions that are whole rows and, if padding is skipped, rows that exist."""
     row, gap, count = position, leap, length
     if window.spread > 1:
         common = np.gcd(leap, window.spread)
@@ -121,13 +121,13 @@ def _clip(
 
 
 def _inverse(leap: int, spread: int) -> int:
-    """The inverse of leap / gcd modulo spread / gcd: which multiples of `leap` hit a row."""
+    """Invert leap / gcd modulo spread / gcd, to find the multiples of `leap` that hit a row."""
     common = gcd(leap, spread)
     return pow(leap // common, -1, spread // common) if spread > common else 0
 
 
 def _bounding(parts: list[_Progression], like: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows from the first to the last of all progressions."""
+    """Count the rows from the first to the last of all progressions."""
     top = np.iinfo(np.int64).max // 4
     first, last = np.full(like.shape, top), np.full(like.shape, -top)
     for part in parts:
@@ -138,7 +138,7 @@ def _bounding(parts: list[_Progression], like: NDArray[np.int64]) -> NDArray[np.
 
 
 def most_rows(window: Window, rule: RowRule, whole: int, outs: Whole, taps: Whole) -> Any:
-    """The most rows a block of `outs` outputs and `taps` taps can need, wherever it lies.
+    """Return the most rows that a block of `outs` outputs and `taps` taps can need anywhere.
 
     That is the block away from the borders, at the best phase of `spread`, but never more than
     the `whole` rows of the uncut problem. It grows with the block, so smaller tiles always fit.
@@ -146,14 +146,18 @@ def most_rows(window: Window, rule: RowRule, whole: int, outs: Whole, taps: Whol
     wide = rule._replace(padding="counted")
     phase = gcd(window.step, window.dilation, window.spread)
     starts = np.arange(-window.pad % phase, window.spread, phase)
-    rows = [
-        block_rows(window._replace(pad=-int(start)), wide, 0, outs, 0, taps) for start in starts
-    ]
-    return np.minimum(np.maximum.reduce(rows), whole)
+    outs, taps = np.broadcast_arrays(outs, taps)
+    step = max(1, TOGETHER // max(outs.size, 1))
+    most: Any = 0
+    for i in range(0, len(starts), step):
+        some: Any = starts[i : i + step].reshape(-1, *[1] * outs.ndim)
+        rows = block_rows(window._replace(pad=-some), wide, 0, outs, 0, taps)
+        most = np.maximum(most, rows.max(axis=0))
+    return np.minimum(most, whole)
 
 
 def products(window: Window, rule: RowRule, outs: int, taps: int) -> int:
-    """Pairs of an output and a tap that meet a row: what the MACs of one axis read."""
+    """Count the pairs of an output and a tap that meet a row; the MACs of an axis read these."""
     few, many = (taps, outs) if taps <= outs else (outs, taps)
     window = window if taps <= outs else window._replace(step=window[2], dilation=window[1])
     single = rule._replace(rows="touched")  # a MAC takes one row, whatever lies between
@@ -161,7 +165,7 @@ def products(window: Window, rule: RowRule, outs: int, taps: int) -> int:
 
 
 def cut_rows(window: Window, rule: RowRule, outs: Sequence[Span], taps: Sequence[Span]) -> int:
-    """Rows loaded when every pair of an output piece and a tap piece loads what it needs."""
+    """Count the rows loaded if each pair of an output piece and a tap piece loads its own."""
     total, step = 0, max(1, TOGETHER // len(outs))
     for i in range(0, len(taps), step):
         rows, pairs = span_rows(window, rule, outs, taps[i : i + step])
@@ -174,7 +178,7 @@ def cut_rows(window: Window, rule: RowRule, outs: Sequence[Span], taps: Sequence
 def span_rows(
     window: Window, rule: RowRule, outs: Sequence[Span], taps: Sequence[Span]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows that a pair of pieces needs, and how many such pairs there are [tap span, out span]."""
+    """Return the rows that a pair of pieces needs and the number of pairs [tap span, out span]."""
     out, length, count = np.array(outs, np.int64).T
     tap, width, times = np.array(taps, np.int64).T[:, :, None]
     return block_rows(window, rule, out, length, tap, width), times * count
@@ -183,7 +187,7 @@ def span_rows(
 def cut_spans(
     window: Window, rule: RowRule, extent: int, other: int, tiles: Sequence[int]
 ) -> list[list[Span]]:
-    """The pieces of one loop at every level, the uncut loop first, those that load alike as one.
+    """Cut a loop at every level, the uncut loop first; pieces that load alike form one span.
 
     Pieces away from the borders load alike if they have the same length and the same phase of
     `spread`; so their number is small however long the loop is. `window` is seen from this loop:
@@ -197,7 +201,7 @@ def cut_spans(
 
 
 def inner_range(window: Window, rule: RowRule, extent: int, other: int) -> range:
-    """The iterations of a loop away from the borders: all rows they ask for exist, or count."""
+    """Return the iterations of a loop away from the borders, whose rows all exist or count."""
     if rule.padding == "counted":
         return range(extent)
     reach = (other - 1) * window.dilation
@@ -207,14 +211,14 @@ def inner_range(window: Window, rule: RowRule, extent: int, other: int) -> range
 
 
 def at_borders(window: Window, rule: RowRule, outs: int, taps: int) -> int:
-    """How many outputs and taps of an axis are not away from its borders: each is listed."""
+    """Count the outputs and taps near the borders of an axis; each is listed by itself."""
     turned = window._replace(step=window.dilation, dilation=window.step)
     inner = inner_range(window, rule, outs, taps), inner_range(turned, rule, taps, outs)
     return outs - len(inner[0]) + taps - len(inner[1])
 
 
 def _cut(span: Span, tile: int, inner: range, window: Window) -> list[Span]:
-    """The pieces of one span; those inside `inner` that repeat are counted, not listed."""
+    """Cut a span; pieces inside `inner` that repeat are counted, not listed."""
     full, rest = divmod(span.length, tile)
     low = min(max(0, -(-(inner.start - span.start) // tile)), full)
     high = max(low, min(full, (inner.stop - span.start) // tile))

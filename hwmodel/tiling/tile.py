@@ -1,21 +1,22 @@
-"""How a problem is tiled under an accounting: by the search it names."""
+"""Tiles a problem by the search that its options name."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import replace
+from functools import lru_cache
 from math import isqrt
 from typing import NamedTuple
 
 from hwmodel.errors import TooLarge
-from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
+from hwmodel.tiling.cache import look_up, store
 from hwmodel.tiling.level_by_level import level_by_level
-from hwmodel.tiling.optimal.search import Certificate, Options, Stationary, optimal
+from hwmodel.tiling.optimal.search import Certificate, Options, optimal
+from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_rows
-from hwmodel.work.problem import Extents, Operand, Problem, Window
+from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
+from hwmodel.work.tensor import Factor, product
 
 LONGEST_LOOP = 2**31  # iterations
 MOST_TAPS = 2**12  # of an axis that has as many outputs
@@ -23,72 +24,55 @@ WIDEST_BORDER = 2**15  # outputs that meet padding, or taps of which some output
 WIDEST_STRIDE = 2**10  # of a layer that is trained
 MANY_CLASSES = 2**30  # from which the search keeps shorter lists
 
-__all__ = ["Tiling", "counts", "footprints", "tile", "tile_rows", "tiling_inputs"]
+__all__ = ["Room", "Tiling", "counts", "footprints", "tile", "tile_rows"]
 __all__ += ["touched_elements"]
 
 
 class Tiling(NamedTuple):
-    """A mapping, and what is known of its distance from the optimum; None: nothing."""
+    """A mapping, and its certificate; None where nothing is known of the optimum."""
 
     mapping: Mapping
     certificate: Certificate | None
 
 
-def tile(
-    problem: Problem,
-    hardware: Hardware,
-    accounting: Accounting,
-    stationary: Stationary | None = None,
-) -> Tiling:
-    """The tiling of a problem under an accounting.
+class Room(NamedTuple):
+    """What a tile takes of one memory: of each operand that lies there, a product of factors."""
 
-    Args:
-        stationary: what may be held, where it is not as the accounting says.
+    memory: str
+    parts: tuple[tuple[Factor, ...], ...]  # [bit]
+    capacity: int | None  # [bit]; None: no end
+
+    @property
+    def used(self) -> int:
+        """The bits that the parts take together."""
+        return sum(map(product, self.parts))
+
+
+@lru_cache(maxsize=2**16)
+def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling:
+    """Search the tiling of a problem; its arguments are all that it depends on, and its key.
 
     Raises: Infeasible, TooLarge.
     """
-    rule = RowRule(accounting.rows, accounting.padding)
-    _check_size(problem, rule)
-    if accounting.search == "level-by-level":
-        return Tiling(level_by_level(problem, hardware), None)
-    options = Options(
-        partial_sum_bits=accounting.partial_sum_bits,
-        stationary=stationary or accounting.stationary,
-        rule=rule,
+    _check_size(problem, options.rule)
+    if options.search == "level-by-level":
+        return Tiling(level_by_level(problem, memories), None)
+    chosen = Options(
+        partial_sum_bits=options.partial_sum_bits, stationary=options.stationary, rule=options.rule
     )
     n = problem.extent
     if isqrt(n.N) * isqrt(n.M) * isqrt(n.C) > MANY_CLASSES:  # a loop has 2 sqrt(length) of them
-        options = replace(options, limit=options.limit // 10)
-    return Tiling(*optimal(problem, hardware, options))
+        chosen = replace(chosen, limit=chosen.limit // 10)
+    key = problem, memories, chosen
+    found = look_up(key)
+    if found is None:
+        mapping, certificate = optimal(problem, memories, chosen)
+        found = mapping, certificate
+        store(key, found)
+    return Tiling(*found)
 
 
-def tiling_inputs(hardware: Hardware, accounting: Accounting) -> Hashable:
-    """All that `tile` reads of a chip and an accounting: where equal, so is every tiling.
-
-    The optimum weighs every energy of every memory. The level-by-level rule compares, for each
-    level, the reads of I from the level above with those of F from the level itself, and asks only
-    what I and F take of it: no write, no memory for sums, no choice of the accounting enters.
-    No price of arithmetic enters either: all tilings of a problem have the same operations.
-    """
-    levels = hardware.levels
-    if accounting.search == "level-by-level":
-        upper, lower = range(len(levels) - 1), range(1, len(levels))
-        holders = [(hardware.holder(i, "I"), hardware.holder(i, "F")) for i in lower]
-        return (
-            accounting.search,
-            tuple(hardware.holder(i, "I").read_energy_per_bit for i in upper),
-            tuple((F.read_energy_per_bit, F.capacity_bits) for _, F in holders),
-            tuple((I.capacity_bits, I is F) for I, F in holders),  # noqa: E741
-        )
-    memories = tuple(
-        (index, b.holds, b.capacity_bits, b.read_energy_per_bit, b.write_energy_per_bit)
-        for index, level in enumerate(levels)
-        for b in level.buffers
-    )
-    choices = ("search", "partial_sum_bits", "stationary", "rows", "padding", "weight_gradient")
-    return memories, *(getattr(accounting, choice) for choice in choices)
-
-
+@lru_cache(maxsize=2**12)
 def _check_size(problem: Problem, rule: RowRule) -> None:
     """See that counts stay exact and lists short. Raises: TooLarge.
 
@@ -111,48 +95,59 @@ def _check_size(problem: Problem, rule: RowRule) -> None:
             raise TooLarge("rows of stride to go back through", window.spread, WIDEST_STRIDE)
 
 
-def counts(problem: Problem, mapping: Mapping, accounting: Accounting) -> list[Traffic]:
-    """Elements asked of every level by the accounting's counting rule, outermost first."""
-    rule = RowRule(accounting.rows, accounting.padding)
-    return traffic(problem, mapping, accounting.counting, rule)
+def counts(problem: Problem, mapping: Mapping, options: SearchOptions) -> list[Traffic]:
+    """Elements asked of every level by the counting rule of the options, outermost first."""
+    return traffic(problem, mapping, options.counting, options.rule)
 
 
 def footprints(
     problem: Problem,
     tile: Extents,
-    hardware: Hardware,
+    memories: Memories,
     level: int,
-    accounting: Accounting,
+    options: SearchOptions,
     held: Operand,
-) -> list[tuple[str, int, int | None]]:
-    """What a tile takes of each memory of a level: name, bits taken, bits it has (None: no end).
+) -> list[Room]:
+    """Return what a tile takes of each memory of a level.
 
-    I with its halo, where it is widest; sums, unfinished, only where the boundary above holds them.
+    A capacity of None has no end. I counts with its halo, where that is widest; sums count,
+    unfinished, only where the boundary above holds them.
 
-    Source: spec section 4; the rows as `tile_rows`.
+    Source: docs/model.md section 3; docs/tiling.md; rows from `tile_rows`.
     """
-    sum_bits = partial_sum_bits(problem, accounting.partial_sum_bits)
-    rows, columns = tile_rows(problem, tile, accounting)
-    bits = {
-        "I": problem.bits.I * tile.N * tile.C * rows * columns,
-        "F": problem.bits.F * tile.M * tile.C * tile.HF * tile.WF,
-        "O": sum_bits * tile.N * tile.M * tile.HO * tile.WO * (held == "O"),
-    }
+    sum_bits = partial_sum_bits(problem, options.partial_sum_bits)
+    rows, columns = tile_rows(problem, tile, options)
+    loops = {loop: Factor(loop, length) for loop, length in tile._asdict().items()}
+
+    def part(*names: str) -> tuple[Factor, ...]:
+        return tuple(loops[name] for name in names)
+
+    parts: dict[Operand, tuple[Factor, ...]] = {
+        "I": (Factor("b_I", problem.bits.I), *part("N", "C"), Factor("rows", rows),
+              Factor("columns", columns)),
+        "F": (Factor("b_F", problem.bits.F), *part("M", "C", "HF", "WF")),
+        "O": (Factor("b_sum", sum_bits), *part("N", "M", "HO", "WO")),
+    }  # fmt: skip
+    kept = [operand for operand in OPERANDS if operand != "O" or held == "O"]
     return [
-        (buffer.name, sum(bits[operand] for operand in buffer.holds), buffer.capacity_bits)
-        for buffer in hardware.levels[level].buffers
+        Room(
+            buffer.name,
+            tuple(parts[operand] for operand in kept if operand in buffer.holds),
+            buffer.capacity_bits,
+        )
+        for buffer in memories.levels[level].buffers
     ]
 
 
-def tile_rows(problem: Problem, tile: Extents, accounting: Accounting) -> tuple[int, int]:
-    """Rows and columns of I that a tile must have room for, as the search of `accounting` has it.
+def tile_rows(problem: Problem, tile: Extents, options: SearchOptions) -> tuple[int, int]:
+    """Rows and columns of I that a tile must have room for, as the search has it.
 
     Level by level: those of the source's HI_i; optimal: the most that a tile can need.
     """
-    n, rule = problem.extent, RowRule(accounting.rows, accounting.padding)
+    n, rule = problem.extent, options.rule
 
     def rows(window: Window, outs: tuple[int, int], taps: tuple[int, int]) -> int:
-        if accounting.search == "level-by-level":
+        if options.search == "level-by-level":
             return int(paper_extent(window, outs[1], taps[1]))
         whole = int(block_rows(window, rule, 0, outs[0], 0, taps[0]))
         return int(most_rows(window, rule, whole, outs[1], taps[1]))
@@ -164,7 +159,7 @@ def tile_rows(problem: Problem, tile: Extents, accounting: Accounting) -> tuple[
 
 
 def touched_elements(problem: Problem) -> int:
-    """Elements of I that some window touches: each must be moved once at least."""
+    """Count the elements of I that some window touches: each must be moved once at least."""
     n = problem.extent
     rows = int(block_rows(problem.height, TOUCHED, 0, n.HO, 0, n.HF))
     columns = int(block_rows(problem.width, TOUCHED, 0, n.WO, 0, n.WF))

@@ -21,7 +21,7 @@ BLOCK_BYTES = 2**18  # of 64-bit intermediate results at a time: they stay in a 
 
 
 def signs(x: Logic) -> Signs:
-    """Truth values as +1 and -1, same shape."""
+    """Return truth values as +1 and -1, same shape."""
     out = x.astype(np.float32)
     out *= 2
     out -= 1
@@ -58,7 +58,7 @@ def unpack(bits: Bits, taps: int, inputs: int) -> Logic:
 
 
 def xnor_sums(x: Bits, w: Bits, m: int) -> Sums:
-    """Agreements minus disagreements over m inputs, of every row of x with every row of w.
+    """Count agreements minus disagreements over m inputs, of every row of x with every row of w.
 
         s[k, j] = m - 2 * (number of i with x[k, i] != w[j, i])
 

@@ -1,4 +1,4 @@
-"""A run put aside after an epoch and taken up again: every weight, and the trace up to there."""
+"""Checkpoints of a run after an epoch: every weight, and the trace up to there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEPT = {
 
 
 def checkpoint_path(trace: Path) -> Path:
-    """Where the checkpoint of a trace stands: beside it, with `.checkpoint.npz` at the end."""
+    """Return the path of a trace's checkpoint: beside it, with `.checkpoint.npz` at the end."""
     return trace.with_name(f"{trace.name}.checkpoint.npz")
 
 
@@ -40,7 +40,7 @@ def save(path: Path, net: Net, trace: Trace) -> None:
 
 
 def restore(path: Path, net: Net, run: Run) -> Trace:
-    """Put a checkpoint's weights and states into `net`; the trace up to there.
+    """Put a checkpoint's weights and states into `net`; return the trace up to there.
 
     Raises: DataError where there is no checkpoint, it is damaged, or it belongs to another run.
     """
@@ -59,7 +59,7 @@ def restore(path: Path, net: Net, run: Run) -> Trace:
 
 
 def _fields(net: Net) -> list[tuple[str, Any, str]]:
-    """Every array or number that training changes: its name in the file, its owner, its field."""
+    """List all arrays and numbers that training changes: name in the file, owner, field."""
     fields: list[tuple[str, Any, str]] = []
     for node in net.nodes:
         for kind, kept in KEPT.items():

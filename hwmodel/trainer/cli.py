@@ -20,9 +20,16 @@ INTERRUPTED = 130  # the exit code that shells give to a command ended by Ctrl-C
 
 
 DatasetName = Annotated[str, typer.Option(help="digits, mnist-5k; mnist or cifar10 with --data.")]
-NetworkName = Annotated[str, typer.Option(help="deep-mlp, conv-small, conv-mnist, or a file.yaml.")]
+NetworkName = Annotated[
+    str, typer.Option(help="Bundled (deep-mlp, conv-small, conv-mnist) or a file: as for a report.")
+]
 MethodName = Annotated[
-    str, typer.Option(help="bold, bold-bn, fp, binaryconnect, binarynet, or a file.yaml.")
+    str,
+    typer.Option(help="bold, bold-bn, fp, binaryconnect, binarynet, or a file: as for a report."),
+]
+TrainingName = Annotated[
+    str | None,
+    typer.Option(help="Epochs, batch and rates: bundled or a file; default: one that fits."),
 ]
 TracePath = Annotated[
     Path, typer.Option(help="Where the measurements go; a checkpoint stands beside it.")
@@ -31,10 +38,10 @@ DataFolder = Annotated[
     Path | None, typer.Option(help="Folder of your own MNIST or CIFAR-10 files.")
 ]
 Epochs = Annotated[
-    int | None, typer.Option(min=1, help="Passes over the images; default: the network's.")
+    int | None, typer.Option(min=1, help="Passes over the images; default: the training's.")
 ]
-Batch = Annotated[int | None, typer.Option(min=1, help="Images a step; default: the network's.")]
-Rate = Annotated[float | None, typer.Option(help="Of the weights; default: the method's.")]
+Batch = Annotated[int | None, typer.Option(min=1, help="Images a step; default: the training's.")]
+Rate = Annotated[float | None, typer.Option(help="Of the weights; default: the training's.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of weights and order of images.")]
 Freeze = Annotated[bool, typer.Option("--freeze-boolean", help="Never flip a weight: the control.")]
 Error = Annotated[
@@ -47,6 +54,7 @@ def train(
     dataset: DatasetName = "digits",
     network: NetworkName = "deep-mlp",
     method: MethodName = "bold",
+    training: TrainingName = None,
     trace: TracePath = Path("trace.json"),
     data: DataFolder = None,
     epochs: Epochs = None,
@@ -63,17 +71,20 @@ def train(
     a second Ctrl-C at once; --resume goes on from there.
     """
     from hwmodel.errors import HwmodelError, one_line
+    from hwmodel.importers.load import load_network
     from hwmodel.specs.files import load
+    from hwmodel.specs.method import Method
+    from hwmodel.specs.training import Training
     from hwmodel.trainer.data import load_dataset
-    from hwmodel.trainer.specs import MethodSpec, network_spec
     from hwmodel.trainer.train import Settings
     from hwmodel.trainer.train import train as run
 
     try:
         _check(learning_rate, signal_error)
         settings = Settings(
-            network=network_spec(network),
-            method=load(MethodSpec, method),
+            network=load_network(network),
+            method=load(Method, method),
+            training=load(Training, training) if training else None,
             seed=seed,
             epochs=epochs,
             batch=batch,

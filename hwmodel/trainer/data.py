@@ -126,6 +126,9 @@ def _mnist(name: str, folder: Path | None) -> Dataset:
     ]
     for images, labels in parts:
         _agree(place, images, labels)
+    sizes = ["{} x {}".format(*images.shape[1:]) for images, _ in parts]
+    if sizes[0] != sizes[1]:
+        raise DataError(f"{place}: images of {sizes[0]} to train on, of {sizes[1]} to test on")
     pixels = np.concatenate([images for images, _ in parts]).astype(np.float64)[..., None]
     numbers = np.concatenate([labels for _, labels in parts]).astype(np.int64)
     return _standard(name, pixels, numbers, len(parts[0][0]), axes=(0, 1, 2, 3))

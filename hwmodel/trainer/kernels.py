@@ -1,4 +1,4 @@
-"""Which way of computing the same integers is the fastest for a shape, found by trying.
+"""Finds by trying which way of computing the same integers is the fastest for a shape.
 
 Sums of agreements can be counted on words or multiplied as +1 and -1 in float32, where every
 partial sum is an integer below 2**24 and therefore exact. Both give the same integers, so the
@@ -29,10 +29,10 @@ _fastest: dict[tuple[object, ...], str] = {}
 
 
 def fastest(case: tuple[object, ...], ways: dict[str, Callable[[], Sums]]) -> Sums:
-    """The sums that all `ways` compute, by the one that was fastest when `case` first came up.
+    """Compute sums by the one of `ways` that was fastest when `case` first came up.
 
     Args:
-        case: what the time depends on; the layer's kind and its extents.
+        case: kind and extents of the layer, on which the time depends.
         ways: name -> computation of [rows, outs]; all give the same integers.
     """
     if len(ways) > 1 and case not in _fastest:

@@ -24,7 +24,7 @@ __all__ += ["conv_scale", "linear_scale", "window_slope"]
 
 
 class Layer(ABC):
-    """What a network asks of its layers; a layer without weights has empty lists."""
+    """The interface of layers; a layer without weights has empty lists."""
 
     boolean: list[BoolWeights]
     real: list[RealWeights]
@@ -38,7 +38,7 @@ class Layer(ABC):
 
     @abstractmethod
     def backward(self, z: Any) -> Any:
-        """From the loss's derivative by the output to that by the input; sets those by weights."""
+        """Return the loss's derivative by the input, given that by the output; set the weights'."""
 
 
 class Rules(NamedTuple):
@@ -54,7 +54,7 @@ class Rules(NamedTuple):
         return 1 if self.logic == "xnor" else -1
 
     def received(self, z: Reals) -> Reals:
-        """The signal as the layer uses it: real, or only its truth value."""
+        """Return the signal as the layer uses it: real, or only its truth value."""
         return truth(z) if self.signal == "boolean" else z
 
 
@@ -122,7 +122,7 @@ class BoolLinear(Layer):
         return count(pack(self.x), self.boolean[0].bits, self.m)
 
     def by_product(self) -> Sums:
-        """The same as a product of signs; exact in float32 for m up to EXACT_FLOAT32.
+        """Multiply signs to the same sums; exact in float32 for m up to EXACT_FLOAT32.
 
         A few neurons at a time: their signs take 32 times the memory of their bits.
         """
@@ -217,7 +217,7 @@ class BoolConv(Layer):
         return sums.reshape(-1, self.outs)
 
     def by_words(self, count: Count = count_agreements) -> Sums:
-        """The same on words. Outside the image stands F, and what it added is taken back."""
+        """Count the same sums on words. Outside the image stands F; what it added is taken back."""
         weights = self.boolean[0]
         m = weights.taps * weights.inputs
         sums = np.empty((len(self.x), self.out[0] * self.out[1], self.outs), np.int32)
@@ -240,7 +240,7 @@ class BoolConv(Layer):
 
 
 def _sums(layer: BoolLinear | BoolConv, case: tuple[object, ...], m: int) -> Sums:
-    """The layer's sums by the faster of its ways, among those that are exact for m inputs."""
+    """Compute the layer's sums by the faster of the ways that are exact for m inputs."""
     ways: dict[str, Callable[[], Sums]] = {"words": layer.by_words}
     if m <= EXACT_FLOAT32:
         ways["product"] = layer.by_product

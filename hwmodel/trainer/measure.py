@@ -1,4 +1,4 @@
-"""What a layer's sums, signals and optimizer did, gathered over the steps of an epoch."""
+"""Measures a layer's sums, signals and flips over the steps of an epoch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDEST = 32  # [bit]; float32 values need no more in any case met here
 
 
 def finite(value: float) -> float:
-    """The value, if it is a number. Raises: HwmodelError, with what to do about it."""
+    """Return the value if it is finite. Raises: HwmodelError, with what to do about it."""
     if not math.isfinite(value):
         raise HwmodelError("the training left the range of numbers; lower --learning-rate")
     return value
@@ -68,7 +68,7 @@ def magnitudes(z: NDArray[Any], error: float) -> Magnitudes:
 
 
 def _together(parts: list[Magnitudes]) -> Magnitudes:
-    """Several steps as one: the widest width, the largest value, the means of the shares."""
+    """Join several steps: the widest width, the largest value, the means of the shares."""
     return Magnitudes(
         largest=max(p.largest for p in parts),
         rms=math.sqrt(float(np.mean([p.rms**2 for p in parts]))),
@@ -81,7 +81,7 @@ def _together(parts: list[Magnitudes]) -> Magnitudes:
 
 @dataclass
 class Tally:
-    """What has been seen of one layer since the epoch began.
+    """Measurements of one layer since the epoch began.
 
     Attributes:
         name: of the layer.
@@ -121,7 +121,7 @@ class Tally:
                 self.seen.setdefault(name, []).append(magnitudes(values, self.error))
 
     def result(self) -> LayerEpoch:
-        """The epoch of this layer, as the trace records it."""
+        """Return the epoch of this layer, as the trace records it."""
         mean = self.total / self.count
         parts = {name: _together(seen) for name, seen in self.seen.items()}
         return LayerEpoch(

@@ -1,15 +1,19 @@
-"""A network put together from its layers' descriptions for one method and one size of image."""
+"""A network put together for training: the layers of its stack with freshly drawn weights."""
 
 from __future__ import annotations
 
-import math
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.errors import ShapeError
+from hwmodel.graph.layers import Conv
+from hwmodel.graph.layers import Layer as AnyLayer
+from hwmodel.graph.network import INPUT
+from hwmodel.graph.node import Node
 from hwmodel.specs.trace import LayerShape, two_complement_bits
+from hwmodel.specs.training import Recipe
 from hwmodel.trainer import real
 from hwmodel.trainer.layers import (
     BoolConv,
@@ -21,51 +25,26 @@ from hwmodel.trainer.layers import (
     linear_scale,
     window_slope,
 )
-from hwmodel.trainer.specs import (
-    ActivationSpec,
-    AddSpec,
-    ConvSpec,
-    LinearSpec,
-    MethodSpec,
-    NetworkSpec,
-    PoolSpec,
-)
+from hwmodel.trainer.stack import Stack
 from hwmodel.trainer.weights import Reals
 from hwmodel.trainer.windows import Window
 
-__all__ = ["Net", "Node", "Site", "build", "logits_signal"]
-
-IMAGE = ""  # the name of the network's input
+__all__ = ["Net", "Trained", "build", "logits_signal", "scaled"]
 
 
-class Site(NamedTuple):
-    """What is known of a tensor between layers.
-
-    Attributes:
-        shape: without the batch: (rows, columns, channels) or (features,).
-        spread: variance that the values are expected to have, m of the re-weighting.
-        kind: truth values, integers or real numbers.
-    """
-
-    shape: tuple[int, ...]
-    spread: float = 1.0
-    kind: str = "real"
-
-
-class Node(NamedTuple):
-    """A layer in its place: what it is called, what it takes, what it gives."""
+class Trained(NamedTuple):
+    """A layer in its place: what it is called, what it takes, what the trace says of its sums."""
 
     name: str
     layer: Layer
     inputs: tuple[str, ...]
-    out: Site
-    shape: LayerShape | None = None  # of layers that compute sums
+    shape: LayerShape | None  # of layers that compute sums
 
 
 class Net:
     """Layers in order, each taking outputs of earlier ones; the last gives the logits."""
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Trained]) -> None:
         self.nodes = nodes
         self.values: dict[str, Any] = {}
         self.signals: dict[str, Reals] = {}
@@ -73,7 +52,7 @@ class Net:
 
     def forward(self, images: Reals, *, training: bool = False) -> Reals:
         """Logits [batch, classes]; what every layer gave stands in `values`."""
-        values: dict[str, Any] = {IMAGE: images}
+        values: dict[str, Any] = {INPUT: images}
         for node in self.nodes:
             if isinstance(node.layer, real.BatchNorm):
                 node.layer.training = training
@@ -96,191 +75,117 @@ class Net:
         self.signals = signals
 
 
-class _Plan(NamedTuple):
-    """What every layer's construction may look at."""
-
-    method: MethodSpec
-    batch: int
-    sites: dict[str, Site]
-    pooled: frozenset[str]  # layers whose output a pool takes
-    where: str
-
-    @property
-    def rules(self) -> Rules:
-        return Rules(self.method.logic, self.method.signal, self.method.bias)
-
-
-def build(
-    spec: NetworkSpec, method: MethodSpec, image: tuple[int, ...], classes: int, batch: int,
-    seed: int,
-) -> Net:  # fmt: skip
+def build(stack: Stack, recipe: Recipe, batch: int, seed: int) -> Net:
     """A network with freshly drawn weights.
 
     Args:
-        spec: its layers.
-        method: how they are represented and trained.
-        image: (rows, columns, channels).
-        classes: outputs that the last layer must have.
+        stack: its layers.
+        recipe: how signals are treated on their way back.
         batch: images a step, for the extents of the trace.
-        seed: every layer draws from a stream of its own, given by this and its place.
-
-    Raises: ShapeError where a layer cannot take what it is given.
+        seed: every layer draws from a stream of its own, given by this and its place; batch norms
+            draw nothing and are not counted, so that a network draws alike with and without them.
     """
-    nodes: list[Node] = []
-    sites = {IMAGE: Site(image)}
-    above = (IMAGE, *(layer.name for layer in spec.layers))
-    sources = [x.input or before for before, x in zip(above, spec.layers, strict=False)]
-    pooled = frozenset(
-        source for source, x in zip(sources, spec.layers, strict=True) if x.kind == "pool"
+    made: list[Trained] = []
+    spread, place = {INPUT: 1.0}, 0
+    for node in stack.nodes:
+        rng = np.random.default_rng([seed, place])
+        place += node.layer.kind != "batch-norm"
+        before = [spread[source] for source in node.inputs]
+        layer = _layer(node, before[0], stack, recipe, rng)
+        name, integer = node.layer.name, stack.values[node.layer.name] == "integer"
+        fan_in, spread[name] = _sums(node, before, integer, len(layer.boolean) > 1)
+        shape = _shape(node, layer, stack, fan_in, batch) if fan_in else None
+        made.append(Trained(name, layer, node.inputs, shape))
+    return Net(made)
+
+
+def scaled(stack: Stack, recipe: Recipe) -> bool:
+    """Whether Boolean layers scale the signals that they send upstream."""
+    return stack.flips and (not stack.normalised if recipe.scaling is None else recipe.scaling)
+
+
+def _layer(
+    node: Node, spread: float, stack: Stack, recipe: Recipe, rng: np.random.Generator
+) -> Layer:
+    """The layer at a node; `spread` is the variance expected of its input."""
+    if node.macs:
+        return _product(node, stack, recipe, rng)
+    if node.layer.kind == "activation":
+        slope = window_slope(spread) if recipe.reweighting else None
+        function = stack.functions[node.layer.name]
+        return Threshold(slope) if function == "threshold" else _FUNCTIONS[function]()
+    if node.layer.kind == "batch-norm":
+        return real.BatchNorm(node.output_shape[0])
+    return real.Add() if node.layer.kind == "add" else real.MaxPool()
+
+
+_FUNCTIONS: dict[str, type[Layer]] = {"sign": real.SignThrough, "relu": real.Relu}
+
+
+def _product(node: Node, stack: Stack, recipe: Recipe, rng: np.random.Generator) -> Layer:
+    """A convolution or linear layer with weights as the method has them."""
+    layer, weights, outs = node.layer, stack.weights[node.layer.name], node.output_shape[0]
+    window = _window(layer)
+    size = prod(node.input_shapes[0]) if window is None else node.input_shapes[0][0]
+    if weights != "boolean":
+        own = {"binary": weights == "binary", "bias": node.other_parameters > 0}
+        if window is None:
+            return real.Linear(size, outs, rng, **own)
+        return real.Conv(size, outs, window, rng, **own)
+    rules, scale = Rules(recipe.logic, recipe.signal, recipe.bias), 1.0
+    if scaled(stack, recipe):
+        pooled = any(taker.kind == "max-pool" for taker in node.consumers)
+        scale = (
+            conv_scale(outs, window.size, window.stride, pooled) if window else linear_scale(outs)
+        )
+    if window is None:
+        return BoolLinear(size, outs, rng, rules, scale)
+    return BoolConv(size, outs, window, rng, rules, scale, recipe.outside)
+
+
+def _window(layer: AnyLayer) -> Window | None:
+    """The window of a convolution; None for any other layer."""
+    if not isinstance(layer, Conv):
+        return None
+    return Window(layer.kernel[0], layer.stride[0], layer.padding[0])
+
+
+def _sums(node: Node, before: list[float], integer: bool, biased: bool) -> tuple[int, float]:
+    """Terms of one sum of a layer, 0 where it has none, and the variance expected of its output.
+
+    A sum of m independent values of +1 and -1 has the variance m. Where branches meet, variances
+    add up; a pool leaves what it was; anything else is taken to have the variance 1.
+
+    Args:
+        before: variances of what it takes.
+        integer: whether its terms are +1 and -1.
+        biased: whether each of its sums has a Boolean bias, one more term.
+    """
+    if node.macs:
+        terms = node.terms + biased
+        return terms, terms if integer else 1.0
+    if node.layer.kind == "add":
+        spread = sum(before)
+        return round(spread) if integer else len(before), spread
+    return 0, before[0] if node.layer.kind == "max-pool" else 1.0
+
+
+def _shape(node: Node, made: Layer, stack: Stack, fan_in: int, batch: int) -> LayerShape:
+    """What the trace says of a layer that computes sums."""
+    window = _window(node.layer) or Window(1)
+    M, HO, WO = node.output_shape
+    channels = (
+        prod(node.input_shapes[0]) if node.layer.kind == "linear" else node.input_shapes[0][0]
     )
-    plan = _Plan(method, batch, sites, pooled, f"network {spec.name}")
-    for index, (layer, source) in enumerate(zip(spec.layers, sources, strict=True)):
-        rng = np.random.default_rng([seed, index])
-        for node in _nodes(layer, source, plan, rng):
-            nodes.append(node)
-            sites[node.name] = node.out
-    if nodes[-1].out.shape != (classes,):
-        raise ShapeError(
-            f"network {spec.name}: {nodes[-1].name} gives {_show(nodes[-1].out.shape)} outputs, "
-            f"the data has {classes} classes"
-        )
-    return Net(nodes)
-
-
-def _nodes(layer: Any, source: str, plan: _Plan, rng: np.random.Generator) -> list[Node]:
-    match layer:
-        case ConvSpec():
-            return [_conv(layer, source, plan, rng)]
-        case LinearSpec():
-            return [_linear(layer, source, plan, rng)]
-        case PoolSpec():
-            return [_pool(layer, source, plan)]
-        case ActivationSpec():
-            return _activation(layer, source, plan)
-        case AddSpec():
-            return [_add(layer, source, plan)]
-        case _:
-            raise TypeError(f"no layer is built from {layer!r}")
-
-
-def _conv(layer: ConvSpec, source: str, plan: _Plan, rng: np.random.Generator) -> Node:
-    site = plan.sites[source]
-    rows, columns, channels = _image(layer.name, site, plan)
-    window = Window(layer.kernel, layer.stride, layer.padding)
-    out = (window.outputs(rows), window.outputs(columns))
-    if min(out) < 1:
-        raise ShapeError(
-            f"{plan.where}: {layer.name} has a window of {layer.kernel} x {layer.kernel}, "
-            f"its input with padding is {rows + 2 * layer.padding} x {columns + 2 * layer.padding}"
-        )
-    weights = plan.method.weights if layer.precision == "method" else "real"
-    made: Layer
-    if weights == "boolean":
-        scale = conv_scale(layer.outputs, layer.kernel, layer.stride, layer.name in plan.pooled)
-        made = BoolConv(
-            channels, layer.outputs, window, rng, plan.rules,
-            scale if plan.method.scaling else 1.0, layer.outside,
-        )  # fmt: skip
-    else:
-        made = real.Conv(channels, layer.outputs, window, rng, binary=weights == "binary")
-    extents = dict(M=layer.outputs, C=channels, HO=out[0], WO=out[1], HF=layer.kernel)
-    return _summing(layer, source, made, weights, extents, plan)
-
-
-def _linear(layer: LinearSpec, source: str, plan: _Plan, rng: np.random.Generator) -> Node:
-    inputs = math.prod(plan.sites[source].shape)
-    weights = plan.method.weights if layer.precision == "method" else "real"
-    made: Layer
-    if weights == "boolean":
-        scale = linear_scale(layer.outputs) if plan.method.scaling else 1.0
-        made = BoolLinear(inputs, layer.outputs, rng, plan.rules, scale)
-    else:
-        made = real.Linear(inputs, layer.outputs, rng, binary=weights == "binary")
-    extents = dict(M=layer.outputs, C=inputs, HO=1, WO=1, HF=1)
-    return _summing(layer, source, made, weights, extents, plan)
-
-
-def _summing(
-    layer: ConvSpec | LinearSpec, source: str, made: Layer, weights: Any, extents: dict[str, int],
-    plan: _Plan,
-) -> Node:  # fmt: skip
-    """The node of a layer with weights: its extents, and what its sums are."""
-    integer = weights != "real" and plan.sites[source].kind == "truth"
-    fan_in = extents["C"] * extents["HF"] ** 2 + (weights == "boolean" and plan.method.bias)
-    parameters = sum(w.votes.size for w in made.boolean) + sum(w.value.size for w in made.real)
-    shape = LayerShape(
-        name=layer.name, kind=layer.kind, weights=weights, N=plan.batch, WF=extents["HF"],
-        stride=getattr(layer, "stride", 1), padding=getattr(layer, "padding", 0), fan_in=fan_in,
-        parameters=parameters,
-        worst_accumulator_bits=two_complement_bits(-fan_in, fan_in) if integer else None,
-        **extents,
-    )  # fmt: skip
-    image = (extents["HO"], extents["WO"]) if layer.kind == "conv" else ()
-    kind, spread = ("integer", fan_in) if integer else ("real", 1.0)
-    return Node(layer.name, made, (source,), Site((*image, extents["M"]), spread, kind), shape)
-
-
-def _pool(layer: PoolSpec, source: str, plan: _Plan) -> Node:
-    site = plan.sites[source]
-    rows, columns, channels = _image(layer.name, site, plan)
-    if min(rows, columns) < 2:
-        raise ShapeError(
-            f"{plan.where}: {layer.name} pools 2 x 2 pixels, its input has {rows} x {columns}"
-        )
-    out = site._replace(shape=(rows // 2, columns // 2, channels))
-    return Node(layer.name, real.MaxPool(), (source,), out)
-
-
-def _activation(layer: ActivationSpec, source: str, plan: _Plan) -> list[Node]:
-    """The method's activation; where it normalises, a batch norm before it, of variance 1."""
-    site = plan.sites[source]
-    nodes = []
-    if plan.method.batch_norm:
-        site = Site(site.shape)
-        name = f"{layer.name} norm"  # with a blank, which no name in a file has
-        nodes = [Node(name, real.BatchNorm(site.shape[-1]), (source,), site)]
-        source = nodes[0].name
-    made: Layer
-    match plan.method.activation:
-        case "threshold":
-            made = Threshold(window_slope(site.spread) if plan.method.reweighting else None)
-        case "sign":
-            made = real.SignThrough()
-        case "relu":
-            made = real.Relu()
-    kind = "real" if plan.method.activation == "relu" else "truth"
-    return [*nodes, Node(layer.name, made, (source,), Site(site.shape, 1.0, kind))]
-
-
-def _add(layer: AddSpec, source: str, plan: _Plan) -> Node:
-    """The sum of two branches; independent, so their variances add up."""
-    a, b = plan.sites[source], plan.sites[layer.second]
-    if a.shape != b.shape:
-        raise ShapeError(
-            f"{plan.where}: {layer.name} adds {source} of {_show(a.shape)} "
-            f"and {layer.second} of {_show(b.shape)}"
-        )
-    integer = a.kind == b.kind == "integer"
-    fan_in = round(a.spread + b.spread) if integer else 2
-    rows, columns, channels = a.shape if len(a.shape) == 3 else (1, 1, *a.shape)
-    shape = LayerShape(
-        name=layer.name, kind="add", weights="none", N=plan.batch, M=channels, C=channels,
-        HO=rows, WO=columns, HF=1, WF=1, stride=1, padding=0, fan_in=fan_in, parameters=0,
+    integer = stack.values[node.layer.name] == "integer"
+    return LayerShape(
+        name=node.layer.name, kind=node.layer.kind,  # type: ignore[arg-type]
+        weights=stack.weights.get(node.layer.name, "none"),
+        N=batch, M=M, C=channels, HO=HO, WO=WO, HF=window.size, WF=window.size,
+        stride=window.stride, padding=window.padding, fan_in=fan_in,
+        parameters=sum(w.votes.size for w in made.boolean) + sum(w.value.size for w in made.real),
         worst_accumulator_bits=two_complement_bits(-fan_in, fan_in) if integer else None,
     )  # fmt: skip
-    out = Site(a.shape, a.spread + b.spread, "integer" if integer else "real")
-    return Node(layer.name, real.Add(), (source, layer.second), out, shape)
-
-
-def _image(name: str, site: Site, plan: _Plan) -> tuple[int, int, int]:
-    if len(site.shape) != 3:
-        raise ShapeError(f"{plan.where}: {name} takes images, its input is {_show(site.shape)}")
-    rows, columns, channels = site.shape
-    return rows, columns, channels
-
-
-def _show(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))
 
 
 def logits_signal(logits: Reals, labels: NDArray[np.int64]) -> tuple[float, Reals]:

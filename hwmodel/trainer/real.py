@@ -1,4 +1,4 @@
-"""Layers of real numbers: the full-precision ends of every network, and the baselines' layers."""
+"""Layers of real numbers, for the full-precision ends of networks and for the baselines."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ def _used(weights: RealWeights, binary: bool) -> Reals:
 
 
 class Linear(Layer):
-    """y = x W^T + b [batch, n]; images are taken as one row each.
+    """y = x W^T [batch, n], with `bias` plus b; images are taken as one row each.
 
     With `binary`, sign(W) multiplies and W is the latent weight that the gradient moves
-    (straight-through), kept within -1 and 1, and there is no bias.
+    (straight-through), kept within -1 and 1.
 
     Source: Courbariaux et al., BinaryConnect (arXiv:1511.00363), algorithm 1, for `binary`.
     """
 
-    def __init__(self, m: int, n: int, rng: np.random.Generator, *, binary: bool = False) -> None:
+    def __init__(
+        self, m: int, n: int, rng: np.random.Generator, *, binary: bool = False, bias: bool = False
+    ) -> None:
         super().__init__()
         self.binary = binary
         self.real = [RealWeights.random((n, m), m, rng, clip=1.0 if binary else np.inf)]
-        if not binary:
+        if bias:
             self.real.append(RealWeights(np.zeros(n, np.float32)))
 
     def forward(self, x: NDArray[Any]) -> Reals:
@@ -46,14 +48,14 @@ class Linear(Layer):
         self.shape = x.shape
         self.x = _reals(x).reshape(len(x), -1)
         y = self.x @ _used(self.real[0], self.binary).T
-        if not self.binary:
+        if len(self.real) > 1:
             y += self.real[1].value
         return y
 
     def backward(self, z: Reals) -> Reals:
         """Gradients z^T x and sum of z; sends z W."""
         self.real[0].gradient = z.T @ self.x
-        if not self.binary:
+        if len(self.real) > 1:
             self.real[1].gradient = z.sum(0)
         return (z @ _used(self.real[0], self.binary)).reshape(self.shape)
 
@@ -61,7 +63,7 @@ class Linear(Layer):
 class Conv(Layer):
     """Convolution of images [images, H, W, C] with weights [M, size * size * C], zero padding.
 
-    `binary` and its source as for `Linear`.
+    `binary`, `bias` and the source as for `Linear`.
     """
 
     def __init__(
@@ -72,12 +74,13 @@ class Conv(Layer):
         rng: np.random.Generator,
         *,
         binary: bool = False,
+        bias: bool = False,
     ) -> None:
         super().__init__()
         self.window, self.outs, self.binary = window, outs, binary
         m = window.size**2 * channels
         self.real = [RealWeights.random((outs, m), m, rng, clip=1.0 if binary else np.inf)]
-        if not binary:
+        if bias:
             self.real.append(RealWeights(np.zeros(outs, np.float32)))
 
     def forward(self, x: NDArray[Any]) -> Reals:
@@ -89,7 +92,7 @@ class Conv(Layer):
         for block in self.window.blocks(self.x, self.out):
             rows = self.window.rows(self.window.pad(self.x[block], 0))
             y[block] = (rows @ w).reshape(-1, *self.out, self.outs)
-        if not self.binary:
+        if len(self.real) > 1:
             y += self.real[1].value
         return y
 
@@ -107,7 +110,7 @@ class Conv(Layer):
             self.window.scatter((flat @ w).reshape(-1, *size), padded)
             sent[block] = self.window.crop(padded)
         self.real[0].gradient = gradient
-        if not self.binary:
+        if len(self.real) > 1:
             self.real[1].gradient = z.sum((0, 1, 2))
         return sent
 
@@ -212,14 +215,13 @@ class SignThrough(Layer):
 
 
 class Add(Layer):
-    """The sum of two branches; both receive the same signal."""
+    """The sum of branches; all receive the same signal."""
 
-    def forward(self, x: tuple[NDArray[Any], NDArray[Any]]) -> NDArray[Any]:
+    def forward(self, x: tuple[NDArray[Any], ...]) -> NDArray[Any]:
         """Element by element; truth values count as +1 and -1."""
-        a, b = (signs(branch) if branch.dtype == np.bool_ else branch for branch in x)
-        total: NDArray[Any] = a + b
-        return total
+        first, *others = (signs(branch) if branch.dtype == np.bool_ else branch for branch in x)
+        return sum(others, start=first)
 
     def backward(self, z: Reals) -> Reals:
-        """The signal of either branch."""
+        """The signal of every branch."""
         return z

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import tempfile
 from collections.abc import Callable
@@ -13,14 +12,19 @@ from typing import NamedTuple
 import numpy as np
 
 from hwmodel import __version__
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, ShapeError, SpecError
+from hwmodel.graph.network import Network
+from hwmodel.specs.files import bundled, load
+from hwmodel.specs.method import Method
+from hwmodel.specs.provenance import digest
 from hwmodel.specs.trace import Epoch, LayerShape, Run, Trace, write_trace
+from hwmodel.specs.training import Training
 from hwmodel.trainer.checkpoint import checkpoint_path, restore, save
 from hwmodel.trainer.data import Dataset
 from hwmodel.trainer.measure import Tally, finite
-from hwmodel.trainer.nets import Net, Node, build, logits_signal
+from hwmodel.trainer.nets import Net, Trained, build, logits_signal, scaled
 from hwmodel.trainer.optim import adam_step, boolean_step, cosine
-from hwmodel.trainer.specs import MethodSpec, NetworkSpec
+from hwmodel.trainer.stack import Stack, stack
 
 __all__ = ["Progress", "Settings", "train"]
 
@@ -33,14 +37,17 @@ class Settings:
     """What is trained, how, and for how long.
 
     Attributes:
-        epochs, batch: None takes the network's own.
-        learning_rate: None takes the method's own.
+        training: None takes the bundled one that fits network and images.
+        epochs, batch: None takes the training's own.
+        learning_rate: of Boolean weights where there are any, of Adam elsewhere; None takes the
+            training's own.
         freeze: leave Boolean weights as drawn, the control of what they contribute.
         signal_error: rms error, relative to the rms, at which widths of signals are stated.
     """
 
-    network: NetworkSpec
-    method: MethodSpec
+    network: Network
+    method: Method
+    training: Training | None = None
     seed: int = 0
     epochs: int | None = None
     batch: int | None = None
@@ -79,13 +86,21 @@ def train(
         stop: asked after every epoch whether to end there.
 
     Raises: HwmodelError where the trace cannot be written, or a loss, sum or signal is no number
-        any more; ShapeError; DataError for a checkpoint that does not fit.
+        any more; SpecError for what is not trained; ShapeError, DataError for images or a
+        checkpoint that do not fit.
     """
+    layers = stack(settings.network, settings.method)
+    data = _fitted(data, settings.network, layers)
+    training = settings.training or _usual(settings.network, data)
+    if training.images != len(data.x):
+        raise SpecError(
+            f"training {training.name} is of {training.images:,} images, {data.name} has "
+            f"{len(data.x):,} to train on"
+        )
     if path:
         _check_place(path)
-    run = _run(settings, data)
-    image = data.x.shape[1:]
-    net = build(settings.network, settings.method, image, data.classes, run.batch, run.seed)
+    run = _run(settings, training, layers, data)
+    net = build(layers, training.recipe, run.batch, run.seed)
     shapes = tuple(node.shape for node in net.nodes if node.shape)
     trace = Trace(run=run, layers=shapes, epochs=())
     if resume and path:
@@ -113,35 +128,75 @@ def _check_place(path: Path) -> None:
         raise HwmodelError(f"{path}: cannot be written: is a folder")
 
 
-def _run(settings: Settings, data: Dataset) -> Run:
-    method = settings.method
-    rate = settings.learning_rate or method.learning_rate
+def _fitted(data: Dataset, network: Network, layers: Stack) -> Dataset:
+    """Images in the form that the network takes: as they are, or each as one row of channels.
+
+    Raises: ShapeError where neither is the network's input, or there are more or fewer classes.
+    """
+    C, H, W = network.input
+    rows, columns, channels = data.x.shape[1:]
+    if (H, W) == (1, 1) and rows * columns * channels == C:
+        rows, columns, channels = 1, 1, C
+        data = data._replace(x=data.x.reshape(-1, 1, 1, C), test_x=data.test_x.reshape(-1, 1, 1, C))
+    if (channels, rows, columns) != (C, H, W):
+        raise ShapeError(
+            f"network {network.name} takes images of {C} x {H} x {W} (C, H, W), "
+            f"{data.name} has {channels} x {rows} x {columns}"
+        )
+    last = layers.nodes[-1]
+    if last.output_shape[0] != data.classes:
+        raise ShapeError(
+            f"network {network.name}: {last.layer.name} gives {last.output_shape[0]} outputs, "
+            f"{data.name} has {data.classes} classes"
+        )
+    return data
+
+
+def _usual(network: Network, data: Dataset) -> Training:
+    """The bundled training on so many images; if several, the network's own before the others'.
+
+    Raises: SpecError where there is none.
+    """
+    known = [load(Training, name) for name in bundled(Training)]
+    fitting = [training for training in known if training.images == len(data.x)]
+    if not fitting:
+        raise SpecError(
+            f"no bundled training is of {len(data.x):,} images, as {data.name} has; write one and "
+            "name it with --training"
+        )
+    names = [training.recipe.networks for training in fitting]
+    order = [(network.name not in meant, len(meant)) for meant in names]
+    return fitting[order.index(min(order))]
+
+
+def _run(settings: Settings, training: Training, layers: Stack, data: Dataset) -> Run:
+    recipe = training.recipe
+    boolean = recipe.boolean_rate_with_batch_norm if layers.normalised else recipe.boolean_rate
+    rate = settings.learning_rate or (boolean if layers.flips else recipe.adam_rate)
     return Run(
         tool=__version__,
         network=settings.network.name,
-        method=method.name,
+        method=settings.method.name,
         dataset=data.name,
         seed=settings.seed,
-        epochs=settings.epochs or settings.network.epochs,
-        batch=min(settings.batch or settings.network.batch, len(data.x)),
+        epochs=settings.epochs or training.epochs,
+        batch=min(settings.batch or training.batch, len(data.x)),
         train_images=len(data.x),
         test_images=len(data.test_x),
         learning_rate=rate,
-        adam_rate=method.adam_rate if method.weights == "boolean" else rate,
+        adam_rate=recipe.adam_rate if layers.flips else rate,
         frozen=settings.freeze,
-        reweighting=method.reweighting and method.activation == "threshold",
-        scaling=method.scaling and method.weights == "boolean",
-        signal=method.signal,
-        logic=method.logic,
+        reweighting=recipe.reweighting and "threshold" in layers.functions.values(),
+        scaling=scaled(layers, recipe),
+        signal=recipe.signal,
+        logic=recipe.logic,
         signal_error=settings.signal_error,
-        network_digest=_digest(settings.network),
-        method_digest=_digest(method),
+        network_digest=digest(settings.network),
+        method_digest=digest(settings.method),
         data_digest=data.digest,
+        training=training.name,
+        training_digest=digest(training),
     )
-
-
-def _digest(spec: NetworkSpec | MethodSpec) -> str:
-    return hashlib.sha256(spec.model_dump_json().encode()).hexdigest()
 
 
 def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], None]) -> Epoch:
@@ -187,9 +242,9 @@ def _update(net: Net, run: Run, step: int, steps: int) -> dict[str, int]:
     return flips
 
 
-def _tally(node: Node, shape: LayerShape, run: Run) -> Tally:
+def _tally(node: Trained, shape: LayerShape, run: Run) -> Tally:
     weights = sum(w.votes.size for w in node.layer.boolean)
-    return Tally(node.name, run.signal_error, node.out.kind == "integer", weights)
+    return Tally(node.name, run.signal_error, shape.worst_accumulator_bits is not None, weights)
 
 
 def _measure(net: Net, tallies: list[Tally], flips: dict[str, int], closely: bool) -> None:

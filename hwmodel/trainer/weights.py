@@ -1,4 +1,4 @@
-"""What a layer learns: weights held as bits, and real ones, each with what its optimizer keeps."""
+"""Weights of layers, held as bits or as real numbers, each with its optimizer's state."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from hwmodel.errors import SpecError, nearest
+from hwmodel.errors import SpecError, near, nearest
 from hwmodel.graph.network import Network, family_member, zoo
 from hwmodel.graph.zoo import family_arguments
 from hwmodel.specs.accounting import Accounting, RelativePrice
@@ -49,7 +49,7 @@ class Leaf(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What one evaluation is of; a path into it begins with the name of the field."""
+    """The inputs of one evaluation; a path into them begins with the name of the field."""
 
     network: Network
     hardware: Hardware
@@ -59,7 +59,7 @@ class Inputs(NamedTuple):
 
 
 def changed(inputs: Inputs, changes: Mapping[str, Any]) -> Inputs:
-    """The inputs with the values at some paths replaced, all at once.
+    """Replace the values at some paths of the inputs, all at once.
 
     A path is `batch`, or begins with `hardware.`, `method.`, `accounting.` or `network.`. Of a
     bundled network the arguments of its family are fields, too: `network.blocks`.
@@ -86,7 +86,7 @@ def changed(inputs: Inputs, changes: Mapping[str, Any]) -> Inputs:
 
 
 def replaced(spec: Spec, path: str, value: Any) -> Spec:
-    """The spec with the value at a path replaced, and checked as if read from a file.
+    """Replace the value at a path of a spec; check the result as if read from a file.
 
     Args:
         value: as the file would say it ("64 KiB"), or a number in the unit that `leaves` gives.
@@ -97,7 +97,7 @@ def replaced(spec: Spec, path: str, value: Any) -> Spec:
 
 
 def replaced_all(spec: Spec, changes: Mapping[str, Any]) -> Spec:
-    """The spec with several values replaced at once: only the end is checked, no step between.
+    """Replace several values of a spec at once: only the result is checked, no step between.
 
     Raises: SpecError, as `replaced`.
     """
@@ -118,7 +118,7 @@ class _New(NamedTuple):
 
 
 def _rebuilt(old: Any, tree: Mapping[Step, Any] | _New, where: str) -> Any:
-    """A value with what the tree of steps says put in its place, and checked."""
+    """Rebuild a value with the new values that a tree of steps holds, and check it."""
     if isinstance(tree, _New):
         return tree.value
     if isinstance(old, SpecModel):
@@ -137,7 +137,7 @@ def _rebuilt(old: Any, tree: Mapping[Step, Any] | _New, where: str) -> Any:
 
 
 def _stated(model: SpecModel) -> dict[str, Any]:
-    """The fields that a model was given, as it takes them."""
+    """Return the fields that a model was given, in the form in which it takes them."""
     fields = {name: getattr(model, name) for name in sorted(model.model_fields_set)}
     if isinstance(model, Buffer):
         fields["capacity"] = _size(model.capacity_bits)
@@ -164,7 +164,7 @@ def _put(fields: dict[str, Any], name: str, value: Any, model: SpecModel) -> Non
 
 
 def _located(spec: SpecModel, path: str, where: str) -> tuple[Step, ...]:
-    """The steps from a spec to what a path names. Raises: SpecError."""
+    """Return the steps from a spec to the value at a path. Raises: SpecError."""
     value: Any = spec
     steps: tuple[Step, ...] = ()
     rest = path
@@ -175,7 +175,9 @@ def _located(spec: SpecModel, path: str, where: str) -> tuple[Step, ...]:
             return (*steps, rest)  # a key that is not there yet; whether it may be is checked
         if not fitting:
             word = rest.partition(".")[0]
-            raise SpecError(f"{where}: {path!r} is no path to a value: {nearest(word, known)}")
+            hint = _within(spec, path) if rest == path and not near(word, known) else ""
+            hint = hint or nearest(word, known)
+            raise SpecError(f"{where}: {path!r} is no path to a value: {hint}")
         name = max(fitting, key=len)
         for step in known[name]:
             value = getattr(value, step) if isinstance(step, str) and not isinstance(
@@ -190,8 +192,15 @@ def _located(spec: SpecModel, path: str, where: str) -> tuple[Step, ...]:
     return steps
 
 
+def _within(spec: SpecModel, path: str) -> str:
+    """The hint where a path leaves out its first step; "" where it does not."""
+    without = {leaf.path.partition(".")[2]: leaf.path for leaf in leaves(spec)}
+    close = path if path in without else near(path, without)
+    return f"did you mean {without[close]!r}?" if close else ""
+
+
 def _places(value: Any) -> dict[str, tuple[Step, ...]]:
-    """What a path may go on with from a value, and the steps that each of them means."""
+    """Return the words with which a path may go on from a value, and the steps of each."""
     if isinstance(value, SpecModel):
         return {name: (name,) for name in type(value).model_fields}
     if isinstance(value, dict):
@@ -208,14 +217,14 @@ def _places(value: Any) -> dict[str, tuple[Step, ...]]:
 
 
 def _key(entry: Any, index: int) -> str:
-    """What an entry of a list is called."""
+    """Return the word for an entry of a list."""
     if isinstance(entry, (Price, RelativePrice)):
         return f"{entry.operation}.{entry.bits}"
     return str(getattr(entry, "name", index + 1))
 
 
 def leaves(spec: SpecModel) -> tuple[Leaf, ...]:
-    """Every number and every choice of a spec, in the order of its file.
+    """List every number and every choice of a spec, in the order of its file.
 
     Where a memory's file states one energy for reading and writing, `access_energy` is a leaf,
     and `read_energy` and `write_energy` are parts of it.
@@ -242,7 +251,7 @@ def _leaves(value: Any, path: str, unit: str) -> Iterator[Leaf]:
 
 
 def _model_leaves(model: SpecModel, path: str, unit: str) -> Iterator[Leaf]:
-    """The leaves of every field that is stated or has a value of its own."""
+    """Yield the leaves of every field that is stated or has a value of its own."""
     for name, field in type(model).model_fields.items():
         inner = getattr(model, name)
         absent = inner is None and not field.is_required()
@@ -253,7 +262,7 @@ def _model_leaves(model: SpecModel, path: str, unit: str) -> Iterator[Leaf]:
 
 
 def _memory_leaves(memory: Buffer, path: str, unit: str) -> Iterator[Leaf]:
-    """Capacity and energies of a memory."""
+    """Yield capacity and energies of a memory."""
     yield Leaf(f"{path}.capacity", memory.capacity_bits, "bit", True, True, ())
     as_one = f"{path}.access_energy" if memory.read_energy is None else ""
     read, write = (energy.value for energy in memory.energies)
@@ -264,7 +273,7 @@ def _memory_leaves(memory: Buffer, path: str, unit: str) -> Iterator[Leaf]:
 
 
 def _field_leaves(kind: type[SpecModel], name: str, value: Any, path: str) -> Iterator[Leaf]:
-    """The leaf that a field is, or those that its keys are; none for text, lists and models."""
+    """Yield the leaf of a field, or the leaves of its keys; none for text, lists and models."""
     schema = _schema(kind)
     inside = schema["properties"].get(name, {})
     values = {path: value}
@@ -279,7 +288,7 @@ def _field_leaves(kind: type[SpecModel], name: str, value: Any, path: str) -> It
 
 
 def _allowed(inside: Any, schema: Any) -> tuple[bool, bool, tuple[Scalar, ...]]:
-    """Whether a field takes numbers, whether only whole ones, and what else it takes."""
+    """Return whether a field takes numbers, whether only whole ones, and its other values."""
     types, choices = set(), []
     for one in alternatives(inside, schema):
         types.add(one.get("type"))
@@ -295,7 +304,7 @@ def _schema(kind: type[SpecModel]) -> dict[str, Any]:
 
 
 def _network(network: Network, changes: Mapping[str, Any]) -> Network:
-    """A network with arguments of its family, or fields of its layers, replaced."""
+    """Replace arguments of a network's family, or fields of its layers."""
     bundled = network.name in zoo() and network == family_member(network.name)
     arguments = family_arguments(network.name) if bundled else {}
     of_family = {path: value for path, value in changes.items() if path in arguments}
@@ -313,7 +322,7 @@ def _network(network: Network, changes: Mapping[str, Any]) -> Network:
 
 
 def is_known(spec: SpecModel, path: str) -> bool:
-    """Whether a path leads to a value of a spec; of a bundled network also to an argument."""
+    """Say whether a path leads to a value of a spec, or to an argument of a bundled network."""
     if isinstance(spec, Network) and spec.name in zoo() and path in family_arguments(spec.name):
         return True
     try:

@@ -1,1 +1,1 @@
-"""What comes out: tables, CSV, figures and reports."""
+"""Views of results: tables, figures, pages and explanations."""

@@ -1,4 +1,4 @@
-"""What there is: bundled chips, networks, methods and accountings, and a user's own files."""
+"""The catalogue: bundled chips, networks, methods and accountings, and a user's own files."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ FILES: dict[str, type[NamedSpec]] = {
 
 
 def names(word: str) -> list[str]:
-    """Bundled names of one kind."""
+    """List the bundled names of one kind."""
     return list(zoo() if word == Network.KIND else bundled(FILES[word]))
 
 
 def titles(word: str) -> dict[str, str]:
-    """The same with their titles."""
+    """Return the titles of bundled files of one kind, by name."""
     if word == Network.KIND:
         return {name: member.title for name, member in zoo().items()}
     return {name: load(FILES[word], name).title for name in names(word)}
 
 
 def checked(word: str, what: str) -> NamedSpec:
-    """The value behind a name or file, everything it refers to included. Raises: HwmodelError."""
+    """Load a name or file, and check everything that it refers to. Raises: HwmodelError."""
     if word == Network.KIND:
         return load_network(what)
     spec = load(FILES[word], what)
@@ -46,7 +46,7 @@ def checked(word: str, what: str) -> NamedSpec:
 
 
 def description(word: str, what: str) -> str:
-    """A spec as its file. Raises: HwmodelError."""
+    """Return the text of a spec's file. Raises: HwmodelError."""
     checked(word, what)
     path = Path(what) if is_path(what) else bundled(FILES[word])[what]
     return path.read_text(encoding="utf-8").rstrip()

@@ -1,4 +1,4 @@
-"""Colours, markers and hatches: what a thing looks like in every figure, whatever stands beside it.
+"""Colours, markers and hatches: a thing looks the same in every figure, whatever is beside it.
 
 Methods state their look in their files. What a file does not say follows from the name alone, so
 that it stays the same in other company. Nothing here needs matplotlib.
@@ -12,26 +12,31 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import cycle
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 from warnings import catch_warnings
 from zlib import crc32
 
 from hwmodel.errors import HwmodelError, SpecWarning
-from hwmodel.rerun.question import OPTIONS, names
+from hwmodel.rerun.asked import (
+    CompareAsked,
+    ReportAsked,
+    SensitivityAsked,
+    SweepAsked,
+    read_command,
+)
 from hwmodel.specs.files import bundled, is_path, load
 from hwmodel.specs.method import Hatch, Marker, Method
-from hwmodel.specs.provenance import read_command
 from hwmodel.vary.sweep.file import SweepFile
 
-__all__ = ["Look", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of", "part_looks"]
-__all__ += ["shade_on"]
+__all__ = ["Look", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of"]
+__all__ += ["methods_named", "part_looks", "shade_on"]
 
 # For methods whose file states no colour: of middle lightness, apart from those of the main ones.
 _SPARE_COLOURS = ("#4c72b0", "#8a6bbd", "#a0522d", "#d1772e", "#5b8c3e", "#6b7a8f", "#c2528b")
 
 
 class Look(NamedTuple):
-    """How a method, or a part, is drawn; `marker` and `hatch` are matplotlib's characters."""
+    """The look of a method or part; `marker` and `hatch` are matplotlib's characters."""
 
     colour: str  # "#rrggbb"
     marker: str
@@ -44,7 +49,12 @@ _PARTS = {
     "backward_input": Look("#eab04d", "", ""),
     "backward_weight": Look("#a8483a", "", "/"),
     "update": Look("#b9dcef", "", ""),
-    "elementwise": Look("#7d7d7d", "", "."),
+    "forward_product": Look("#173f6f", "", ""),
+    "forward_elementwise": Look("#8fa6c4", "", "."),
+    "backward_input_product": Look("#eab04d", "", ""),
+    "backward_input_elementwise": Look("#f6dcae", "", "."),
+    "backward_weight_product": Look("#a8483a", "", "/"),
+    "backward_weight_elementwise": Look("#dba79f", "", "."),
     "I": Look("#173f6f", "", ""),
     "dI": Look("#9ccbe6", "", ""),
     "F": Look("#a8483a", "", "/"),
@@ -77,44 +87,40 @@ _DEPTHS = (
 _OPERATIONS = Look("#eab04d", "", "|")
 
 
-_stated: dict[str, Look] = {}  # of methods with files of a user's, while something is drawn
+_stated: dict[str, Look] = {}  # of some methods, while something is drawn
 
 
 @contextmanager
-def looks_of(commands: str) -> Iterator[None]:
-    """Meanwhile the methods whose files some commands name look as the files say.
-
-    Args:
-        commands: what made that which is drawn, joined by semicolons. A file that is gone, or is
-            none any more, is passed over: the figure is of the table.
-    """
+def looks_of(methods: Iterable[Method]) -> Iterator[None]:
+    """Let some methods look as they say, meanwhile; unless others were set before."""
     global _stated
     before = _stated
-    with catch_warnings(action="ignore", category=SpecWarning):
-        _stated = {method.name: _look(method) for method in _methods(commands)}
+    _stated = before or {method.name: _look(method) for method in methods}
     try:
         yield
     finally:
         _stated = before
 
 
-def _methods(commands: str) -> Iterator[Method]:
-    """The methods whose files some commands name."""
+def methods_named(commands: str) -> Iterator[Method]:
+    """Load the methods whose files some commands name, joined by semicolons.
+
+    A file that is gone, or is none any more, is passed over.
+    """
+    kinds = (CompareAsked, ReportAsked, SensitivityAsked, SweepAsked)
     for text in re.split("; (?=hwmodel )", commands):
-        with suppress(HwmodelError):
-            command = read_command(text, OPTIONS)
-            several = [*command.all("--methods"), *command.all("--method")]
-            files = [name for listed in several for name in names(listed, "--methods")]
-            if command.name == "sweep":
-                stated = load(SweepFile, Path(command.argument)).method
-                files = [stated] if isinstance(stated, str) else [*stated]
-            for file in filter(is_path, files):
+        with suppress(HwmodelError), catch_warnings(action="ignore", category=SpecWarning):
+            asked: Any = read_command(text, kinds)
+            if isinstance(asked, SweepAsked):
+                asked = load(SweepFile, asked.file)
+            names = asked.methods if hasattr(asked, "methods") else asked.method
+            for name in filter(is_path, [names] if isinstance(names, str) else names):
                 with suppress(HwmodelError):
-                    yield load(Method, Path(file))
+                    yield load(Method, Path(name))
 
 
 def look(method: str) -> Look:
-    """The look of a method, by its name.
+    """Return the look of a method, by its name.
 
     >>> look("mine") == look("mine")
     True
@@ -147,12 +153,12 @@ def _spare(method: str) -> Look:
 
 
 def looks(methods: Iterable[str]) -> dict[str, Look]:
-    """The look of each method."""
+    """Return the look of each method."""
     return {method: look(method) for method in methods}
 
 
 def part_looks(parts: Iterable[str]) -> dict[str, Look]:
-    """The look of each part of a stack: its own, or, where it has none, a spare one in turn.
+    """Return the look of each part of a stack: its own, or else a spare one in turn.
 
     Beyond the seventh spare, looks come again.
     """
@@ -161,14 +167,14 @@ def part_looks(parts: Iterable[str]) -> dict[str, Look]:
 
 
 def depth_looks(levels: Sequence[str], operations: str) -> dict[str, Look]:
-    """The look of each level: memories from dark (outermost) to light, `operations` apart."""
+    """Return the look of each level: memories from dark (outer) to light, `operations` apart."""
     memories = [level for level in levels if level != operations]
     shades = dict(zip(memories, cycle(_DEPTHS)))
     return {level: shades.get(level, _OPERATIONS) for level in levels}
 
 
 def lightness(colour: str) -> float:
-    """CIE L* of "#rrggbb", 0 (black) to 100 (white): what is left of it in grey.
+    """Return CIE L* of "#rrggbb", 0 (black) to 100 (white): its lightness in grey.
 
     Source: IEC 61966-2-1 (sRGB), CIE 1976 L*.
     """
@@ -180,11 +186,11 @@ def lightness(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white: the one of more contrast on `colour`, at least 4.5 to 1."""
+    """Return black or white, whichever has more contrast on `colour`: at least 4.5 to 1."""
     return "#000000" if lightness(colour) > 49.5 else "#ffffff"
 
 
 def shade_on(colour: str) -> str:
-    """Of a hatch on `colour`: the colour itself, half-way to `ink_on` it."""
+    """Return the colour of a hatch on `colour`: half-way from it to `ink_on` it."""
     channels = zip((colour[i : i + 2] for i in (1, 3, 5)), [ink_on(colour)[1:3]] * 3, strict=True)
     return "#" + "".join(f"{(int(own, 16) + int(ink, 16)) // 2:02x}" for own, ink in channels)

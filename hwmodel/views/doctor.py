@@ -1,4 +1,4 @@
-"""Whether an installation is sound: versions, extras, bundled data, a place to write to."""
+"""Checks an installation: versions, extras, bundled data, a place to write to."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Finding(NamedTuple):
 
 
 def findings(reports: Path) -> Iterator[Finding]:
-    """What there is and what is missing; an extra that is missing is no fault."""
+    """Yield what is installed and what is missing; a missing extra is no fault."""
     yield Finding("hwmodel", __version__)
     yield Finding("Python", f"{platform.python_version()} on {platform.system()}")
     needs = [_parsed(line) for line in metadata.requires("hwmodel") or ()]
@@ -62,7 +62,7 @@ def findings(reports: Path) -> Iterator[Finding]:
 
 
 def _parsed(requirement: str) -> tuple[str, str, str]:
-    """Package, least version and extra of a requirement; the extra is "" for what is always needed.
+    """Split a requirement into package, least version and extra ("" where it is always needed).
 
     >>> _parsed("onnx>=1.22; extra == 'onnx'"), _parsed("numpy>=2.0")
     (('onnx', '1.22', 'onnx'), ('numpy', '2.0', ''))
@@ -85,7 +85,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def _writable(reports: Path) -> Finding:
-    """Whether outputs can be written where they go by default."""
+    """See whether outputs can be written to the default folder."""
     place = reports if reports.exists() else reports.resolve().parent
     right = place.is_dir() and os.access(place, os.W_OK)
     where = f"{reports}/ in {reports.resolve().parent}"

@@ -46,7 +46,7 @@ _EXACT = 2**63  # integers below it, and above its negative, have a type of thei
 
 @dataclass(frozen=True)
 class Result:
-    """What a command found, as every writer is given it."""
+    """The result of a command, as every writer takes it."""
 
     table: Table  # tidy, without its provenance
     paper: Paper
@@ -55,14 +55,14 @@ class Result:
 
 
 class Target(NamedTuple):
-    """Where a result goes, and in which format."""
+    """The place to which a result goes, and its format."""
 
     format: str
     path: Path | None  # None: to standard output
 
 
 def target(csv: str, format: str, output: str) -> Target | None:
-    """What the options --csv, --format and -o ask for together; None if nothing.
+    """Return the target that --csv, --format and -o ask for together; None if there is none.
 
     Raises: HwmodelError where they contradict one another, or a package is missing.
     """
@@ -89,7 +89,7 @@ def target(csv: str, format: str, output: str) -> Target | None:
 
 
 def _by_ending(path: Path, format: str) -> str:
-    """The format of a file, by its ending where none is stated. Raises: HwmodelError."""
+    """Return the format of a file, by its ending where none is stated. Raises: HwmodelError."""
     ending = path.suffix.lower()
     meant = next((name for name, endings in ENDINGS.items() if ending in endings), "")
     if ending in _INPUTS:
@@ -103,12 +103,12 @@ def _by_ending(path: Path, format: str) -> str:
 
 
 def csv(result: Result) -> str:
-    """Every row; provenance in the last columns."""
+    """Write every row; provenance in the last columns."""
     return result.table.csv(result.provenance)
 
 
 def json_(result: Result) -> str:
-    """Provenance, what is not counted, and every row as an object on a line of its own."""
+    """Write provenance, what is not counted, and every row as an object on its own line."""
     table = result.table.stamped(result.provenance)
 
     def text(value: object) -> str:
@@ -122,7 +122,7 @@ def json_(result: Result) -> str:
 
 
 def markdown(result: Result) -> str:
-    """A table for print with its caption above and what is not counted below."""
+    """Write a table for print, its caption above, what is not counted below."""
     paper = result.paper
     heads = [*paper.words, *(", ".join(filter(None, _heads(paper, i))) for i in _indices(paper))]
     lines = [_markdown(paper.caption), "", _pipes(map(_markdown, heads))]
@@ -134,7 +134,7 @@ def markdown(result: Result) -> str:
         lines += [f"- {_markdown(item)}" for item in items]
     made = result.provenance
     date = f", {made.date}" if made.date else ""
-    lines += ["", f"Made by {_code(str(made.command))} (inputs {made.inputs_sha256}{date})."]
+    lines += ["", f"Made by {_code(made.command)} (inputs {made.inputs_sha256}{date})."]
     return "\n".join(lines) + "\n"
 
 
@@ -143,7 +143,7 @@ def _indices(paper: Paper) -> range:
 
 
 def _heads(paper: Paper, index: int) -> Iterator[str]:
-    """Texts of a column's group and of itself, with their units."""
+    """Yield the headings of a column's group and of the column, with their units."""
     column = paper.columns[index]
     for heading in (column.group, column.heading):
         yield ", ".join(filter(None, heading))
@@ -154,19 +154,19 @@ def _pipes(cells: Iterable[str]) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text without a meaning of its own in Markdown."""
+    """Escape a text for Markdown."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
 
 
 def _code(text: str) -> str:
-    """Text as it is, between more backticks than it has together."""
+    """Put a text between more backticks than it has in a row."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     ticks, space = "`" * (longest + 1), " " if longest else ""
     return f"{ticks}{space}{' '.join(text.split())}{space}{ticks}"
 
 
 def latex(result: Result) -> str:
-    """A `table` for print with its caption; comments say what is not counted and what made it."""
+    """Write a LaTeX `table` with its caption; comments say what is not counted and what made it."""
     notes = [str(result.provenance)]
     for accounting, items in result.not_counted.items():
         notes += [f"not counted under accounting {accounting}:", *(f"  - {x}" for x in items)]
@@ -174,7 +174,7 @@ def latex(result: Result) -> str:
 
 
 def parquet(result: Result) -> bytes:
-    """Every row in typed columns; provenance and what is not counted in the schema, too."""
+    """Write every row in typed columns; provenance and what is not counted in the schema, too."""
     import pyarrow
     from pyarrow import parquet
 
@@ -190,7 +190,7 @@ def parquet(result: Result) -> bytes:
 
 
 def _arrow(values: list[Any]) -> pyarrow.Array:
-    """A column: text, whole numbers (as decimals where 64 bits do not hold them), or numbers."""
+    """Make a column of text, whole numbers (decimals beyond 64 bits), or numbers."""
     import pyarrow
 
     known = [value for value in values if value is not None]
@@ -205,7 +205,7 @@ def _arrow(values: list[Any]) -> pyarrow.Array:
 
 
 def excel(result: Result) -> bytes:
-    """A sheet of every row, and one that says what they are. Raises: HwmodelError."""
+    """Write a sheet with every row, and one that says what they are. Raises: HwmodelError."""
     import xlsxwriter
 
     table = result.table.stamped(result.provenance)
@@ -237,7 +237,7 @@ def excel(result: Result) -> bytes:
 
 
 def _number_format(name: str, values: Sequence[object]) -> str:
-    """How a spreadsheet shows a column; the cells keep as many digits as it can hold."""
+    """Return the format in which a spreadsheet shows a column; its cells keep all digits."""
     floats = [value for value in values if isinstance(value, float)]
     if not floats:
         return "#,##0"
@@ -246,17 +246,17 @@ def _number_format(name: str, values: Sequence[object]) -> str:
 
 
 def _width(name: str, values: Sequence[object]) -> int:
-    """Of a column [characters]; a long command does not push the others off the screen."""
+    """Return a column's width [characters]; a long command leaves the others on the screen."""
     longest = max((len(f"{v:,.2f}" if isinstance(v, float) else str(v)) for v in values), default=0)
     return min(max(len(name), longest) + 2, 40)
 
 
 def _about(result: Result) -> Iterator[tuple[str, str]]:
-    """What stands on the second sheet: name and text, line by line."""
+    """Yield the lines of the second sheet: name and text."""
     made = result.provenance
     yield "what", result.paper.caption
     yield "version", f"hwmodel {made.version}"
-    yield "command", str(made.command)
+    yield "command", made.command
     if made.date:
         yield "date", made.date
     for given in made.inputs:

@@ -27,7 +27,7 @@ _UNITS = {
 
 
 def environment(paper: Paper, notes: Sequence[str]) -> str:
-    """A complete `table` environment with caption and label, after comments.
+    """Write a complete `table` environment with caption and label, after comments.
 
     Groups of columns stand side by side two by two, the next two below, so that a page is wide
     enough.
@@ -47,7 +47,7 @@ def environment(paper: Paper, notes: Sequence[str]) -> str:
 
 
 def _tabular(paper: Paper, indices: Sequence[int]) -> list[str]:
-    """Lines of a `tabular` of the columns of words and of these columns of numbers."""
+    """Return the lines of a `tabular` with all columns of words and some columns of numbers."""
     columns = [paper.columns[i] for i in indices]
     rows = [(words, [numbers[i] for i in indices]) for words, numbers in printed(paper)]
     formats = [
@@ -83,7 +83,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _groups(paper: Paper, columns: Sequence[Column]) -> Iterator[str]:
-    """The row of headings that columns share, and the rules below them; none if none is shared."""
+    """Yield the row of headings that columns share, and the rules below; nothing if none is."""
     at, cells, rules = len(paper.words) + 1, [""] * len(paper.words), []
     for group, members in groupby(columns, key=lambda column: column.group):
         width = len(list(members))
@@ -97,7 +97,7 @@ def _groups(paper: Paper, columns: Sequence[Column]) -> Iterator[str]:
 
 
 def _digits(numbers: Sequence[str]) -> int:
-    """Digits before the point of the longest of some printed numbers."""
+    """Count the digits before the point of the longest printed number."""
     return max((len(number.split(".")[0]) for number in numbers), default=1) or 1
 
 
@@ -110,5 +110,5 @@ _LETTERS = {
 
 
 def _text(text: str) -> str:
-    """Text without a meaning of its own in LaTeX."""
+    """Escape a text for LaTeX."""
     return "".join(_LETTERS.get(letter, letter) for letter in text)

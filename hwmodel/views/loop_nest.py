@@ -1,10 +1,9 @@
-"""A tiling as the loops it is: level by level, the outermost first."""
+"""A tiling as its loop nest: level by level, the outermost first."""
 
 from __future__ import annotations
 
-from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.tile import footprints
 from hwmodel.work.problem import Extents, Operand, Problem
 
@@ -19,11 +18,11 @@ _ORDER: dict[Operand, tuple[str, ...]] = {
 
 
 def loop_nest(
-    problem: Problem, mapping: Mapping, hardware: Hardware, accounting: Accounting
+    problem: Problem, mapping: Mapping, memories: Memories, options: SearchOptions
 ) -> str:
-    """The loops as they run, each inside the one above it; a level's tile and how it fills it."""
+    """Write the loops as they run, one inside the other, with each level's tile and filling."""
     times = f", {problem.groups:,} groups one by one" if problem.groups > 1 else ""
-    lines = [f"{hardware.levels[0].name}: all of {_shown(problem.extent)}{times}"]
+    lines = [f"{memories.levels[0].name}: all of {_shown(problem.extent)}{times}"]
     above, depth = problem.extent, 0
     for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1):
         for loop in _ORDER[held]:
@@ -33,10 +32,12 @@ def loop_nest(
                 lines.append(f"{'  ' * depth}for {loop} in blocks of {inner}:")
         depth += 1
         full = ", ".join(
-            f"{name} {100 * used / room:.1f} %" if room else f"{name} unlimited"
-            for name, used, room in footprints(problem, tile, hardware, index, accounting, held)
+            f"{room.memory} {100 * room.used / room.capacity:.1f} %"
+            if room.capacity
+            else f"{room.memory} unlimited"
+            for room in footprints(problem, tile, memories, index, options, held)
         )
-        lines.append(f"{'  ' * depth}{hardware.levels[index].name}: {_shown(tile)}")
+        lines.append(f"{'  ' * depth}{memories.levels[index].name}: {_shown(tile)}")
         lines[-1] += f"  # {held} held; {full} full"
         above = tile
     return "\n".join(lines)

@@ -17,7 +17,7 @@ __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_
 
 
 class Heading(NamedTuple):
-    """Words, and the unit of what stands below: one of `scale`, "%", or "" for none."""
+    """A heading, and the unit of the numbers below it: one of `scale`, "%", or "" for none."""
 
     text: str
     unit: str = ""
@@ -43,7 +43,7 @@ class Paper(NamedTuple):
 
 
 def printed(paper: Paper) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Rows with rounded numbers; "" where one is not known."""
+    """Yield rows with rounded numbers; "" where a number is not known."""
     for words, numbers in paper.rows:
         pairs = zip(numbers, paper.columns, strict=True)
         yield words, ["" if n is None else f"{n:.{column.decimals}f}" for n, column in pairs]
@@ -90,7 +90,7 @@ def comparison_paper(
     texts = keys if several else [key[1:] for key in keys]
     return Paper(
         _caption(caption, provenance),
-        _label(provenance.command.name, *networks[:1], *dict.fromkeys(x.hardware for x in lines)),
+        _label(provenance.task, *networks[:1], *dict.fromkeys(x.hardware for x in lines)),
         words,
         tuple(columns),
         [(text, tuple(row)) for text, row in zip(texts, cells, strict=True)],
@@ -116,7 +116,7 @@ def _quantities(
 def _scaled(
     text: str, energies: list[float | None], unit: str
 ) -> tuple[Heading, int, list[float | None]]:
-    """Energies in the unit in which the least of them has two digits where that can be."""
+    """Scale energies to the unit in which the least has two digits, where there is one."""
     least = min((energy for energy in energies if energy is not None), default=0.0)
     divisor, scaled = scale(least, unit)
     numbers = [None if energy is None else energy / divisor for energy in energies]
@@ -131,7 +131,7 @@ def report_paper(report: Report, provenance: Provenance) -> Paper:
     headings = [*(phase.replace("_", " ") for phase in passes), "sum"]
     columns = [Column(group, Heading(text), 2) for text in headings]
     columns.append(Column(Heading(""), Heading("share", "%"), 1))
-    totals = [fsum(column) for column in zip(*sums.values(), strict=True)]
+    totals = [report.energies("pass")[(one,)] for one in passes]
 
     def row(name: str, energies: list[float]) -> tuple[tuple[str, ...], tuple[float | None, ...]]:
         total = fsum(energies)
@@ -146,7 +146,7 @@ def report_paper(report: Report, provenance: Provenance) -> Paper:
     )
     return Paper(
         _caption(caption, provenance),
-        _label(provenance.command.name, *names),
+        _label(provenance.task, *names),
         ("layer",),
         tuple(columns),
         [*rows, row("all layers", totals)],
@@ -163,6 +163,6 @@ def _label(*parts: str) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names as a sentence lists them."""
+    """Join names as a sentence lists them."""
     *before, last = names
     return f"{', '.join(before)} and {last}" if before else last

@@ -1,4 +1,4 @@
-"""Tables made by this tool -> figures: which there are, and how they are written."""
+"""Figures of tables that this tool made: the kinds there are, and how each is written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hwmodel.graph.network import zoo
 from hwmodel.specs.files import bundled, whole_file
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.provenance import COLUMNS as PROVENANCE
-from hwmodel.views.colours import looks_of
+from hwmodel.views.colours import looks_of, methods_named
 from hwmodel.views.figures.bars import (
     layers_figure,
     levels_figure,
@@ -46,7 +46,7 @@ PLOTS: dict[str, dict[Table, Callable[[Page], Figure]]] = {
 
 
 def fitting(records: Sequence[Record]) -> list[str]:
-    """Kinds of figures that can be drawn of a table, with nothing else at hand."""
+    """List the kinds of figures that can be drawn of a table alone."""
     kinds = [kind for kind, tables in PLOTS.items() if table_of(records) in tables]
     own = records[0]["network"] not in zoo() or records[0]["hardware"] not in bundled(Hardware)
     without = {"roofline"} if own else set()
@@ -105,7 +105,7 @@ def write_figure(
     endings = [_ending(path) for path in paths]
     of_style = sizes(style)
     command = stamp[-1] if stamp else ""
-    with settings(of_style), warnings.catch_warnings(), looks_of(command):
+    with settings(of_style), warnings.catch_warnings(), looks_of(methods_named(command)):
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
         figure = made()
         settle(figure)
@@ -137,7 +137,7 @@ def _save(
 
 
 def draw_training(trace: Path, path: Path, kind: str = "", style: str = DRAFT) -> None:
-    """Loss, accuracy and flip rates of a trace over its epochs. Raises: HwmodelError."""
+    """Draw loss, accuracy and flip rates of a trace over its epochs. Raises: HwmodelError."""
     from hwmodel.specs.trace import read_trace
     from hwmodel.trainer.plot import training_figure
 
@@ -154,7 +154,7 @@ def draw_training(trace: Path, path: Path, kind: str = "", style: str = DRAFT) -
 
 
 def sizes(style: str) -> Style:
-    """A style by its name. Raises: HwmodelError."""
+    """Return a style by its name. Raises: HwmodelError."""
     if style not in STYLES:
         raise HwmodelError(f"no style of plots is called {style!r}: {nearest(style, STYLES)}")
     return STYLES[style]

@@ -26,7 +26,7 @@ KINDS: dict[str, type[BaseModel]] = {
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """The schema of one kind of file. Raises: NameUnknown."""
+    """Return the schema of one kind of file. Raises: NameUnknown."""
     if kind not in KINDS:
         raise NameUnknown("kind of file", kind, KINDS)
     found = KINDS[kind].model_json_schema(by_alias=True)
@@ -35,5 +35,5 @@ def schema(kind: str) -> dict[str, Any]:
 
 
 def schema_text(kind: str) -> str:
-    """The same as the file's text. Raises: NameUnknown."""
+    """Return the text of a schema's file. Raises: NameUnknown."""
     return json.dumps(schema(kind), indent=1, ensure_ascii=False) + "\n"

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from hwmodel.graph.layers import Shape
 from hwmodel.graph.network import INPUT
 from hwmodel.model.compare import Comparison, Reached
-from hwmodel.model.energy import COMPUTE
 from hwmodel.model.evaluate import Report
+from hwmodel.model.ledger import Component
 from hwmodel.model.widths import treatment
-from hwmodel.rerun.tables import layer_sums, scale, what, whole_run
+from hwmodel.rerun.tables import OPERATIONS, layer_sums, scale, what, whole_run
 from hwmodel.specs.published import PublishedTable
 from hwmodel.specs.trace import Run
 from hwmodel.specs.training import Training
+from hwmodel.work.problem import PASSES
+from hwmodel.work.tensor import Direction, Pass
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["comparison_tables", "moved_tables", "reached_table", "report_tables"]
 __all__ += ["reproduction_tables", "table", "tensor_table"]
 
-_PARTS = {  # heading -> field of `Comparison`; the first five sum to the energy, and the last two
-    "forward": "forward",
-    "backward input": "backward_input",
-    "backward weight": "backward_weight",
-    "update": "update",
-    "elementwise": "elementwise",
-    "compute": "compute",
-    "memory": "memory",
+# Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
+# and elementwise work do, and so do the last two.
+_PARTS = {
+    **{pass_.replace("_", " "): (pass_,) for pass_ in Pass},
+    "products": tuple(f"{pass_}_{Component.PRODUCT}" for pass_ in PASSES),
+    "elementwise": (*(f"{pass_}_{Component.ELEMENTWISE}" for pass_ in PASSES), Pass.UPDATE),
+    "compute": ("compute",),
+    "memory": ("memory",),
 }
 
 
@@ -43,6 +45,11 @@ def _scaled(energy: float | None, divisor: float) -> str:
     return "-" if energy is None else f"{energy / divisor:,.1f}"
 
 
+def _sum(line: Comparison, fields: Iterable[str]) -> float | None:
+    found = [getattr(line, field) for field in fields]
+    return None if None in found else fsum(found)
+
+
 def _least(energies: Iterable[float | None]) -> float:
     return min((energy for energy in energies if energy is not None), default=0.0)
 
@@ -50,7 +57,7 @@ def _least(energies: Iterable[float | None]) -> float:
 def comparison_tables(
     lines: Sequence[Comparison], run: Training | None = None, *, parts: bool = True
 ) -> Iterator[RenderableType]:
-    """A table per chip and accounting; without `parts` one that fits 80 columns."""
+    """Yield a table per chip and accounting; without `parts` it fits 80 columns."""
     from rich.text import Text
 
     shown = _PARTS if parts else {}
@@ -75,7 +82,7 @@ def comparison_tables(
                 _number(line.percent_of_baseline),
                 _number(line.source_percent),
                 _number(line.residual_percent, "+.1f"),
-                *(_scaled(getattr(line, part), divisor) for part in shown.values()),
+                *(_scaled(_sum(line, fields), divisor) for fields in shown.values()),
             ]
             if run is not None:
                 _, _, energy, kwh = whole_run(line, run)
@@ -88,7 +95,7 @@ def comparison_tables(
 def reproduction_tables(
     published: PublishedTable, lines: Sequence[Comparison]
 ) -> Iterator[RenderableType]:
-    """Published and computed percentages side by side, a table per chip, and what is known why."""
+    """Yield published and computed percentages, a table per chip, with the reasons known."""
     from rich.text import Text
 
     for chip in published.chips:
@@ -118,52 +125,65 @@ def reproduction_tables(
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
-    """Energy by layer and pass, then energy and traffic by level."""
-    whole = report.energy
-    divisor, unit = scale(whole, report.unit)
+    """Energy by layer and pass, then by pass and component, then by memory."""
+    divisor, unit = scale(report.energy, report.unit)
     head = (
         f"{report.network.name} on {report.hardware.name} under {report.method.name}: one "
         f"{what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
     )
     passes, sums = layer_sums(report)
     listed = table(head, ["layer"], [*(p.replace("_", " ") for p in passes), "sum", "%"])
-
-    def add(name: str, parts: list[float], style: str = "") -> None:
-        total = fsum(parts)
-        share = 100 * total / whole if whole else 0.0
-        shown = (f"{part / divisor:,.2f}" for part in (*parts, total))
-        listed.add_row(name, *shown, f"{share:.1f}", style=style)
-
     for layer, energies in sums.items():
-        add(layer, energies)
-    add("all layers", [fsum(column) for column in zip(*sums.values(), strict=True)], style="bold")
+        listed.add_row(layer, *_row(report, energies, divisor))
+    totals = [report.energies("pass")[(one,)] for one in passes]
+    listed.add_row("all layers", *_row(report, totals, divisor), style="bold")
     yield listed
-    yield _level_table(report, divisor, unit)
+    yield _pass_table(report, divisor, unit)
+    yield _memory_table(report, divisor, unit)
 
 
-def _level_table(report: Report, divisor: float, unit: str) -> Table:
-    """Energy, accesses and bits of every level, outermost first, then the operations."""
+def _row(report: Report, energies: Sequence[float], divisor: float) -> list[str]:
+    """Energies, their sum, and its share of the whole."""
+    total = fsum(energies)
+    share = 100 * total / report.energy if report.energy else 0.0
+    return [*(f"{energy / divisor:,.2f}" for energy in (*energies, total)), f"{share:.1f}"]
+
+
+def _pass_table(report: Report, divisor: float, unit: str) -> Table:
+    """Every pass, split into products and elementwise work."""
+    listed = table(f"by pass, {unit}", ["pass"], ["products", "elementwise", "sum", "%"])
+    cells = report.energies("pass", "component")
+    for pass_ in Pass:
+        energies = [cells.get((pass_, component), 0.0) for component in Component]
+        if any(energies):
+            listed.add_row(pass_.replace("_", " "), *_row(report, energies, divisor))
+    return listed
+
+
+def _memory_table(report: Report, divisor: float, unit: str) -> Table:
+    """Bits and energy of every memory, outermost first, then the operations."""
     listed = table(
-        f"by level, {unit}", ["level"], ["accesses", "Mbit moved", "operations", "energy", "%"]
-    )
+        f"by memory, {unit}", ["memory"],
+        ["Mbit read", "Mbit written", "operations", "energy", "%"],
+    )  # fmt: skip
+    counts, energies = report.ledger.by("memory", "direction").groups, report.energies("memory")
     names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
-    for level in [*names, COMPUTE]:
-        mine = [row for row in report.rows if row.level == level]
-        energy = fsum(row.energy for row in mine)
-        share = 100 * energy / report.energy if report.energy else 0.0
+    for name in (*names, ""):
+        read, written, operations = (
+            sum(counts.get((name, direction), {}).values()) for direction in Direction
+        )
         listed.add_row(
-            level,
-            f"{sum(row.accesses for row in mine):,}",
-            f"{sum(row.bits for row in mine) / 1e6:,.1f}",
-            f"{sum(row.operations for row in mine):,}",
-            f"{energy / divisor:,.2f}",
-            f"{share:.1f}",
+            name or OPERATIONS,
+            f"{read / 1e6:,.1f}",
+            f"{written / 1e6:,.1f}",
+            f"{operations:,}",
+            *_row(report, [energies.get((name,), 0.0)], divisor)[1:],
         )
     return listed
 
 
 def table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
-    """An empty table: columns of words to the left, columns of numbers to the right."""
+    """Make an empty table: columns of words on the left, columns of numbers on the right."""
     from rich import box
     from rich.table import Table
 
@@ -176,7 +196,7 @@ def table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
 
 
 def tensor_table(report: Report) -> Table:
-    """Every tensor of every pass: shape of one image, bits of an element, bytes of the batch."""
+    """Tabulate every tensor of every pass: shape for one image, width, bytes of the batch."""
     nodes = report.network.nodes(frozenset(report.method.omits))
     edges = report.edges
     listed = table(
@@ -204,7 +224,7 @@ def tensor_table(report: Report) -> Table:
 
 
 def reached_table(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Table:
-    """Accuracy at the end of each method's run, and the energy to the accuracy asked for."""
+    """Tabulate each method's accuracy at the end, and its energy to the accuracy asked for."""
     listed = table(
         "to a stated accuracy, as traced",
         ["method", "hardware", "accounting"],
@@ -227,7 +247,7 @@ def reached_table(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Table
 
 
 def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[RenderableType | str]:
-    """What a trace put in the place of the accounting's assumptions, and what that did."""
+    """Yield the measurements that replaced the accounting's assumptions, and their effect."""
     divisor, unit = scale(assumed.energy, assumed.unit)
     listed = table(
         f"assumed -> measured, {unit}",
@@ -235,16 +255,10 @@ def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[Render
         ["signal bits", "sum bits", "energy as assumed", "energy as traced"],
     )
 
-    def energies(report: Report) -> dict[str, list[float]]:
-        sums: dict[str, list[float]] = {}
-        for row in report.rows:
-            sums.setdefault(row.layer, []).append(row.energy)
-        return sums
-
-    before, after = energies(assumed), energies(measured)
-    for name in [name for name in before if name in assumed.edges]:
+    before, after = assumed.energies("layer"), measured.energies("layer")
+    for name in [name for (name,) in before if name in assumed.edges]:
         old, new = assumed.edges[name], measured.edges[name]
-        one, other = fsum(before[name]), fsum(after[name])
+        one, other = before[(name,)], after[(name,)]
         if (old, one) != (new, other):
             listed.add_row(
                 name,

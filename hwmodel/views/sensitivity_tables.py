@@ -24,7 +24,7 @@ Rows = Sequence[Effect]
 
 
 def moves_of(effects: Rows) -> dict[tuple[str, Scalar], Rows]:
-    """Rows of each move, by field and value moved to."""
+    """Group rows by move: by field and value moved to."""
     found: dict[tuple[str, Scalar], list[Effect]] = {}
     for effect in effects:
         found.setdefault((effect.field, effect.value_to), []).append(effect)
@@ -32,9 +32,9 @@ def moves_of(effects: Rows) -> dict[tuple[str, Scalar], Rows]:
 
 
 def largest(effects: Rows) -> list[tuple[str, float]]:
-    """Fields and the largest change [points] that a move of them brings, the largest first.
+    """Return fields with the largest change that a move of them brings [points], largest first.
 
-    Of what moves as part of a whole only the whole; fields without effect are not among them.
+    Parts of a whole that moves are left out, and so are fields without effect.
     """
     most: dict[str, float] = {}
     for effect in effects:
@@ -45,10 +45,10 @@ def largest(effects: Rows) -> list[tuple[str, float]]:
 
 
 def short(joined: str) -> str:
-    """A field, or a value, that stands for several: the first alone where they are many.
+    """Shorten the name of several fields or values: the first alone where they are many.
 
-    >>> short("accounting.rows + accounting.counting"), short("a.b + a.c + a.d")
-    ('accounting.rows + counting', 'a.b + 2 others')
+    >>> short("accounting.counting.rows + accounting.counting.counting"), short("a.b + a.c + a.d")
+    ('accounting.counting.rows + counting', 'a.b + 2 others')
     """
     first, *others = joined.split(" + ")
     if len(others) > 1:
@@ -57,7 +57,7 @@ def short(joined: str) -> str:
 
 
 def shown(value: Scalar, field: str, unit: str) -> str:
-    """A value with its unit; a capacity in KiB."""
+    """Write a value with its unit; a capacity in KiB."""
     if not isinstance(value, (int, float)):
         return short(str(value))
     if field.endswith(".capacity"):
@@ -66,7 +66,7 @@ def shown(value: Scalar, field: str, unit: str) -> str:
 
 
 def sensitivity_tables(found: Sensitivity) -> Iterator[RenderableType | str]:
-    """Chip by chip: the largest effects, who is moved by what, the ranking, the samples."""
+    """Yield for each chip the largest effects, each method's movers, the ranking, the samples."""
     for chip in dict.fromkeys(effect.hardware for effect in found.effects):
         here = [effect for effect in found.effects if effect.hardware == chip]
         yield _largest_table(here)
@@ -84,7 +84,7 @@ def _methods(here: Rows) -> list[str]:
 
 
 def _largest_table(here: Rows) -> Listed:
-    """The fields of largest effect, each with the move that has it; methods that anything moves."""
+    """Tabulate the fields of largest effect, with the move, for all methods that any move moves."""
     first = here[0]
     methods = [m for m in _methods(here) if largest([e for e in here if e.method == m])]
     listed = table(
@@ -108,12 +108,12 @@ def _largest_table(here: Rows) -> Listed:
 
 
 def _size(rows: Rows) -> float:
-    """The largest change of a move [points]."""
+    """Return the largest change of a move [points]."""
     return max((abs(r.change_points) for r in rows if r.change_points is not None), default=0.0)
 
 
 def _most_moved(here: Rows) -> Iterator[str]:
-    """For each method that is moved at all, the three fields that move it most."""
+    """Name, for each method that anything moves, the three fields that move it most."""
     for method in _methods(here):
         rows = [effect for effect in here if effect.method == method]
         parts = []
@@ -126,7 +126,7 @@ def _most_moved(here: Rows) -> Iterator[str]:
 
 
 def _ranking(here: Rows, reversals: Sequence[Reversal]) -> Iterator[str]:
-    """Whether the order of the methods is the same after every move."""
+    """Say whether the order of the methods is the same after every move."""
     first: dict[str, tuple[int, float]] = {
         e.method: (e.rank_before, e.percent_before)
         for e in here
@@ -149,7 +149,7 @@ def _ranking(here: Rows, reversals: Sequence[Reversal]) -> Iterator[str]:
 
 
 def _places(one: Reversal) -> str:
-    """Who gets cheaper than whom."""
+    """Say which method gets cheaper than which."""
     beaten: dict[str, list[str]] = {}
     for before, after in one.pairs:
         beaten.setdefault(before, []).append(after)
@@ -157,7 +157,7 @@ def _places(one: Reversal) -> str:
 
 
 def _without_effect(here: Rows) -> Iterator[str]:
-    """Fields that change nothing, and moves that cannot be made, with the reason."""
+    """Name the fields that change nothing, and the moves that cannot be made, with the reason."""
     moves = moves_of(here)
     still = [
         field
@@ -186,12 +186,12 @@ def _without_effect(here: Rows) -> Iterator[str]:
 
 
 def _partly(rows: Rows) -> bool:
-    """Whether a move can be computed for some methods and not for others."""
+    """Say whether a move can be computed for some methods and not for others."""
     return len({row.percent_after is None for row in rows}) > 1
 
 
 def _spread_table(one: Sampled) -> Listed:
-    """Percentiles of every method."""
+    """Tabulate the percentiles of every method."""
     listed = table(
         f"{one.samples:,} samples on {one.hardware}: percent of the baseline",
         ["method"],
@@ -205,7 +205,7 @@ def _spread_table(one: Sampled) -> Listed:
 
 
 def _held(one: Sampled) -> str:
-    """What was drawn, and in how many samples the ranking is the unmoved one."""
+    """Say what was drawn, and in how many samples the ranking holds."""
     drawn = (
         f"{one.drawn} constants at once, evenly on a logarithmic scale {one.ranges}, "
         f"seed {one.seed}."

@@ -32,6 +32,7 @@ class Line(NamedTuple):
     W: int
     weights: int
     other_parameters: int
+    learned: int  # parameters of both kinds that are trained
     macs: int
     weight_bits: int | None  # None: it has no weights
     input_bits: int  # the widest it is given [bit]
@@ -41,7 +42,7 @@ class Line(NamedTuple):
 
 
 def summary(network: Network, method: Method, accounting: Accounting) -> list[Line]:
-    """Every layer of the network under a method. Raises: SpecError where no rule holds."""
+    """List every layer of the network under a method. Raises: SpecError where no rule holds."""
     nodes = network.nodes(frozenset(method.omits))
     edges = widths.edges(method, nodes, accounting)
     return [_line(node, edges, method, accounting) for node in nodes]
@@ -53,16 +54,19 @@ def _line(node: Node, edges: Mapping[str, Edge], method: Method, accounting: Acc
     bits = edges[node.layer.name].bits
     ins = [edges[name].bits for name in node.inputs]
     F = treatment.weight_bits if treatment and node.layer.weights(node.input_shapes) else None
-    parameters = node.weights * (F or 0) + node.other_parameters * accounting.full_precision_bits
+    parameters = (
+        node.weights * (F or 0) + node.other_parameters * accounting.widths.full_precision_bits
+    )
     return Line(
         node.layer.name, node.layer.kind, " ".join(node.inputs), *node.output_shape,
-        node.weights, node.other_parameters, node.macs, F, max(ins, default=bits), bits,
+        node.weights, node.other_parameters, node.learned_weights + node.learned_parameters,
+        node.macs, F, max(ins, default=bits), bits,
         -(-parameters // 8), -(-prod(node.output_shape) * bits // 8),
     )  # fmt: skip
 
 
 def macs_by_width(lines: list[Line]) -> dict[tuple[int, int], int]:
-    """MACs of one image for each pair of widths (weight, activation) [bit].
+    """Sum the MACs of one image for each pair of widths (weight, activation) [bit].
 
     A product of two activations counts under the width of the wider one, twice.
     """
@@ -75,15 +79,21 @@ def macs_by_width(lines: list[Line]) -> dict[tuple[int, int], int]:
 
 
 def summary_csv(lines: list[Line]) -> str:
-    """One row a layer; an empty cell where there is no weight."""
+    """Write one row a layer; a cell is empty where there is no weight."""
     return csv_text(Line._fields, ([("" if v is None else v) for v in line] for line in lines))
 
 
 def summary_tables(network: Network, method: Method, lines: list[Line]) -> Iterator[RenderableType]:
-    """Layers with a line of totals, then MACs for each pair of widths."""
+    """Yield a table of layers with totals, then MACs for each pair of widths."""
     C, H, W = network.input
+    learned, stored = (
+        sum(line.learned for line in lines),
+        sum(line.weights + line.other_parameters for line in lines),
+    )
+    some = "" if learned == stored else f"; {learned:,} of {stored:,} parameters learn"
+    title = f"{network.name}: {network.title}; input {C} x {H} x {W}; one image"
     listed = table(
-        f"{network.name}: {network.title}; input {C} x {H} x {W}; one image, method {method.name}",
+        f"{title}, method {method.name}{some}",
         ["layer", "kind", "inputs"],
         ["output C x H x W", "parameters", "MACs", "weight bits", "activation bits",
          "parameters, B", "activation, B"],
@@ -97,13 +107,13 @@ def summary_tables(network: Network, method: Method, lines: list[Line]) -> Itera
             f"{line.parameter_bytes:,}", f"{line.activation_bytes:,}",
         )  # fmt: skip
     totals = [
-        sum(line.weights + line.other_parameters for line in lines),
+        stored,
         sum(line.macs for line in lines),
         sum(line.parameter_bytes for line in lines),
         sum(line.activation_bytes for line in lines),
     ]
-    parameters, macs, stored, active = (f"{total:,}" for total in totals)
-    listed.add_row("all layers", "", "", "", parameters, macs, "", "", stored, active, style="bold")
+    parameters, macs, held, active = (f"{total:,}" for total in totals)
+    listed.add_row("all layers", "", "", "", parameters, macs, "", "", held, active, style="bold")
     yield listed
     pairs = table("MACs of one image by width", ["weight bits x activation bits"], ["MACs", "%"])
     for (weight, activation), count in macs_by_width(lines).items():

@@ -35,7 +35,7 @@ _SIZES = (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13), ("B", 8), ("bit", 1))
 
 
 class View(NamedTuple):
-    """What is drawn of a table; columns left out are those of the kind."""
+    """The columns, conditions and series of a figure; columns left out are those of its kind."""
 
     x: str = ""
     y: str = ""
@@ -45,7 +45,7 @@ class View(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column as it is drawn."""
+    """A column to be drawn: its values, and its label with the unit."""
 
     values: list[float]
     label: str
@@ -79,7 +79,7 @@ def draw_sweep(results: Results, path: Path, kind: str, view: View, style: str =
 def pareto_figure(
     rows: Sequence[Row], columns: Sequence[str], view: View, style: Style = STYLES[DRAFT]
 ) -> Figure:
-    """Every point, and for each series a line along those that no other is better than."""
+    """Draw every point, and for each series a line along the points that no other beats."""
     figure, axes = _figure(style)
     x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
     for name, places, own in _series(rows, columns, view.by):
@@ -101,7 +101,7 @@ def pareto_figure(
 def lines_figure(
     rows: Sequence[Row], columns: Sequence[str], view: View, style: Style = STYLES[DRAFT]
 ) -> Figure:
-    """The lowest of one column over another, a line for each series."""
+    """Draw the lowest values of a column over another column, a line for each series."""
     figure, axes = _figure(style)
     x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
     for name, places, own in _series(rows, columns, view.by):
@@ -119,7 +119,7 @@ def lines_figure(
 def heatmap_figure(
     rows: Sequence[Row], columns: Sequence[str], view: View, style: Style = STYLES[DRAFT]
 ) -> Figure:
-    """The lowest of a column as shades over two others."""
+    """Draw the lowest values of a column as shades over two other columns."""
     from matplotlib import colormaps
     from matplotlib.colors import LogNorm, Normalize, to_hex
 
@@ -161,7 +161,7 @@ def heatmap_figure(
 
 
 def _told(values: Sequence[float]) -> dict[float, str]:
-    """Each number in as few digits as tell the different ones apart, as far as seven do."""
+    """Round numbers to the fewest digits, at most seven, that tell different ones apart."""
     different = len({_plain(value, DIGITS[-1]) for value in values})
     for digits in DIGITS:
         told = {value: _plain(value, digits) for value in values}
@@ -171,7 +171,7 @@ def _told(values: Sequence[float]) -> dict[float, str]:
 
 
 def _plain(value: float, digits: int) -> str:
-    """A number in so many digits, without a power of ten.
+    """Write a number in so many digits, without a power of ten.
 
     >>> _plain(1234.5, 3), _plain(0.0588235, 3)
     ('1230', '0.0588')
@@ -205,7 +205,7 @@ def _legend(figure: Figure) -> None:
 
 
 def _column(rows: Sequence[Row], name: str, columns: Sequence[str]) -> Column:
-    """Numbers of a column in a unit that suits them."""
+    """Return the numbers of a column in a unit that suits them."""
     values = numbers(rows, name, columns)
     words = _words(name)
     divisor, unit = 1.0, ""
@@ -225,7 +225,7 @@ def _more_is_better(column: str) -> bool:
 def _series(
     rows: Sequence[Row], columns: Sequence[str], by: str
 ) -> list[tuple[str, list[int], Look]]:
-    """Name, rows and look of each series. Raises: HwmodelError."""
+    """Return name, rows and look of each series. Raises: HwmodelError."""
     if by not in columns:
         raise HwmodelError(f"the table has no column {by!r}: {nearest(by, columns)}")
     places: dict[Any, list[int]] = {}
@@ -243,7 +243,7 @@ def _series(
 
 
 def _axes(axes: Axes, x: Column, y: Column) -> None:
-    """Labels; a logarithmic scale where values span more than a factor of 20."""
+    """Label the axes; use a logarithmic scale where values span more than a factor of 20."""
     for column, name in ((x, "x"), (y, "y")):
         axis = getattr(axes, f"{name}axis")
         if 0 < 20 * min(column.values) < max(column.values):
@@ -256,7 +256,7 @@ def _axes(axes: Axes, x: Column, y: Column) -> None:
 def _title(
     figure: Figure, style: Style, rows: Sequence[Row], columns: Sequence[str], view: View, what: str
 ) -> None:
-    """What the rows have in common, which of them were chosen, and what is drawn of them."""
+    """Write the title: values that all rows share, conditions, and what is drawn."""
     words = {"accounting": "accounting ", "batch": "batch "}
     alike = [
         f"{words.get(name, '')}{rows[0][name]}"
@@ -269,14 +269,14 @@ def _title(
 
 
 def _lowest(rows: Sequence[Row], columns: Sequence[str], view: View, column: str) -> str:
-    """The column that is drawn, and the fields over which the lowest of it was taken."""
+    """Name the column that is drawn, and the fields over which its lowest value was taken."""
     others = _others(rows, columns, view)
     drawn = _words(column)
     return f"the lowest {drawn} over {', '.join(map(_words, others))}" if others else drawn
 
 
 def _others(rows: Sequence[Row], columns: Sequence[str], view: View) -> list[str]:
-    """The names and fields in which rows differ and which are not shown."""
+    """List the names and fields in which rows differ and which are not shown."""
     shown = {view.x, view.y, view.z, view.by}
     return [name for name in varied(rows, columns) if name not in shown]
 
@@ -286,7 +286,7 @@ def _words(column: str) -> str:
 
 
 def _short(column: str) -> str:
-    """A path's last steps: enough to know it by."""
+    """Shorten a path to its last steps."""
     return column.removeprefix("hardware.").removeprefix("levels.").removeprefix("accounting.")
 
 

@@ -15,7 +15,7 @@ __all__ = ["best_table"]
 
 
 def best_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> Table:
-    """Rows as they come, columns as asked for; energies of one unit as other tables have them."""
+    """Tabulate rows in their order and columns as asked for; scale energies of one unit."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")

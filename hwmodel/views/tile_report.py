@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -19,12 +19,13 @@ from hwmodel.specs.files import SpecModel, Text, load, validate
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.inputs import read_text
 from hwmodel.tiling.accesses import Mapping, Traffic
+from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.pricing import level_energies, level_energy, memory_energy, rates
-from hwmodel.tiling.tile import Tiling, counts, footprints, touched_elements
-from hwmodel.tiling.tile import tile as tile_of
+from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elements
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.screen_tables import table
 from hwmodel.work.problem import PASSES, Extents, Operand, Problem, Widths
+from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,7 +38,7 @@ _MOST = 2**31
 
 
 def parsed_problem(conv: str, bits: str, phase: str) -> Problem:
-    """The loop nest of one pass of the convolution that a line of text describes.
+    """Parse a line of text into the loop nest of one pass of a convolution.
 
     >>> parsed_problem("N=1,M=4,C=2,H=8,W=8,K=3,pad=1", "32,32,32", "forward").extent
     Extents(N=1, M=4, C=2, HO=8, WO=8, HF=3, WF=3)
@@ -101,19 +102,19 @@ def _widths(bits: str) -> Widths:
     return Widths(*(int(part) for part in parts))
 
 
-def chosen(name: str, *, search: str, counting: str, stationary: str) -> Accounting:
-    """An accounting with the choices made on the command line. Raises: SpecError."""
+def chosen(name: str, *, search: str, counting: str, stationary: str) -> SearchOptions:
+    """The options of an accounting with the choices made on the command line. Raises: SpecError."""
     preset = load(Accounting, name)
-    own: dict[str, Any] = {"counting": counting, "search": search, "stationary": stationary}
-    own = {field: value for field, value in own.items() if value}
-    values = preset.model_dump() | own
+    own = {"counting": counting, "search": search, "stationary": stationary}
+    values = preset.counting.model_dump() | {field: value for field, value in own.items() if value}
     if counting == "paper":
         values |= {"rows": "bounding", "padding": "counted"}
         values |= {} if search else {"search": "level-by-level"}
     if values["search"] == "level-by-level":
         values |= {"weight_gradient": "signal-as-filters"}
         values |= {} if stationary else {"stationary": "filter"}
-    return validate(Accounting, values, "options")
+    whole = preset.model_dump() | {"counting": values}
+    return SearchOptions.of(validate(Accounting, whole, "options"), Pass.FORWARD)
 
 
 class _Tile(SpecModel):
@@ -129,13 +130,13 @@ class _Tile(SpecModel):
 
 
 class _Saved(SpecModel):
-    """The part of a saved tiling that is read back."""
+    """A saved tiling, as far as it is read back."""
 
     tiles: Annotated[tuple[_Tile, ...], Field(min_length=1)]
 
 
 def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
-    """A tiling that `tile --save` or `--json` wrote, checked against a problem and a chip.
+    """Read a tiling that `tile --save` or `--json` wrote; check it against a problem and a chip.
 
     Raises: DataError where tiles do not nest, fit or match the chip's levels.
     """
@@ -152,23 +153,23 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
             " with the outermost, which has none"
         )
     above = problem.extent
-    for level, tile in enumerate(tiles, start=1):
-        for loop, outer, inner in zip(Extents._fields, above, tile, strict=True):
+    for level, inside in enumerate(tiles, start=1):
+        for loop, outer, inner in zip(Extents._fields, above, inside, strict=True):
             if inner > outer:
                 raise DataError(
                     f"{path}: tiles {level}: {loop} {inner} is more than the {outer} above it"
                 )
-        above = tile
+        above = inside
     return Mapping(tiles, tuple(t.held for t in saved.tiles))
 
 
 @dataclass(frozen=True)
 class Solved:
-    """A tiling and all that is shown of it."""
+    """A tiling with its traffic, energy and certificate."""
 
     problem: Problem
     hardware: Hardware
-    accounting: Accounting
+    options: SearchOptions
     tiling: Tiling
     traffic: list[Traffic]
     energy: float  # of the memories [chip's unit]
@@ -176,19 +177,19 @@ class Solved:
 
     @property
     def overflows(self) -> list[str]:
-        """Memories that the tiling does not fit, with the bytes that are missing."""
+        """Lines on memories that the tiling does not fit, with the missing bytes."""
         mapping = self.tiling.mapping
         return [
-            f"{name} holds {-(-(used - room) // 8):,} B too few for this tiling"
+            f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
             for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1)
-            for name, used, room in footprints(
-                self.problem, tile, self.hardware, index, self.accounting, held
+            for room in footprints(
+                self.problem, tile, memories(self.hardware), index, self.options, held
             )
-            if room is not None and used > room
+            if room.capacity is not None and room.used > room.capacity
         ]
 
     def json(self) -> str:
-        """One object: energy, unit, lower_bound, gap, proved, tiles, accesses and more."""
+        """Write one object: energy, unit, lower_bound, gap, proved, tiles, accesses and more."""
         proof = self.tiling.certificate
         names = [level.name for level in self.hardware.levels]
         mapping = self.tiling.mapping
@@ -217,9 +218,9 @@ class Solved:
         return json.dumps(fields, indent=2) + "\n"
 
     def pieces(self) -> Iterator[RenderableType | str]:
-        """What `hwmodel tile` prints."""
+        """Yield the tables and lines that `hwmodel tile` prints."""
         mapping = self.tiling.mapping
-        yield loop_nest(self.problem, mapping, self.hardware, self.accounting) + "\n"
+        yield loop_nest(self.problem, mapping, memories(self.hardware), self.options) + "\n"
         yield self._table()
         yield from self._sentences()
 
@@ -230,10 +231,11 @@ class Solved:
             ["level"],
             ["I", "F", "O", "of I", "of F", "of O", "sum"],
         )
+        places = memories(self.hardware)
         for index, (level, asked) in enumerate(
             zip(self.hardware.levels, self.traffic, strict=True)
         ):
-            rate = rates(self.problem, self.hardware, index, self.accounting.partial_sum_bits)
+            rate = rates(self.problem, places, index, self.options.partial_sum_bits)
             energies = level_energies(asked, rate)
             elements = (asked.I_reads, asked.F_reads, _sums(asked))
             listed.add_row(
@@ -280,34 +282,28 @@ def _sums(asked: Traffic) -> int:
 
 
 def solved(
-    problem: Problem, hardware: Hardware, accounting: Accounting, mapping: Mapping | None = None
+    problem: Problem, hardware: Hardware, options: SearchOptions, mapping: Mapping | None = None
 ) -> Solved:
-    """The tiling of a problem, or a given one, with its traffic and energy.
+    """Search the tiling of a problem, or take a given one; count its traffic and energy.
 
     A given one is evaluated as it is; `Solved.overflows` says where it does not fit.
 
     Raises: Infeasible, TooLarge.
     """
-    tiling = Tiling(mapping, None) if mapping else tile_of(problem, hardware, accounting)
-    partial = accounting.partial_sum_bits
-    asked = counts(problem, tiling.mapping, accounting)
-    greedy = _greedy(problem, hardware, accounting)
-    energy = memory_energy(problem, asked, hardware, partial)
-    return Solved(problem, hardware, accounting, tiling, asked, energy, greedy)
+    places = memories(hardware)
+    tiling = Tiling(mapping, None) if mapping else tile(problem, places, options)
+    asked = counts(problem, tiling.mapping, options)
+    greedy = _greedy(problem, places, options)
+    energy = memory_energy(problem, asked, places, options.partial_sum_bits)
+    return Solved(problem, hardware, options, tiling, asked, energy, greedy)
 
 
-def _greedy(problem: Problem, hardware: Hardware, accounting: Accounting) -> float | None:
-    """Energy of the level-by-level tiling; None where the greedy rule finds none."""
-    choices = _greedily(accounting)
+def _greedy(problem: Problem, places: Memories, options: SearchOptions) -> float | None:
+    """Return the energy of the level-by-level tiling; None where the greedy rule finds none."""
+    greedily = replace(options, search="level-by-level", stationary="filter")
     try:
-        mapping = tile_of(problem, hardware, choices).mapping
+        mapping = tile(problem, places, greedily).mapping
     except HwmodelError:
         return None
-    asked = counts(problem, mapping, accounting)
-    return memory_energy(problem, asked, hardware, accounting.partial_sum_bits)
-
-
-def _greedily(accounting: Accounting) -> Accounting:
-    """The same accounting with the level-by-level search."""
-    greedy = {"search": "level-by-level", "stationary": "filter"}
-    return accounting.model_copy(update=greedy | {"weight_gradient": "signal-as-filters"})
+    asked = counts(problem, mapping, options)
+    return memory_energy(problem, asked, places, options.partial_sum_bits)

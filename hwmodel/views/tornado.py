@@ -35,7 +35,7 @@ def draw_tornado(effects: Sequence[Effect], path: Path, stamp: Sequence[str] = (
 
 
 def tornado_figure(effects: Sequence[Effect]) -> Figure:
-    """A panel for each method that anything moves: bars from the unmoved to the moved percentage.
+    """Draw a panel for each method that anything moves: bars from unmoved to moved percentages.
 
     The field of largest effect is on top.
     """
@@ -62,7 +62,7 @@ def tornado_figure(effects: Sequence[Effect]) -> Figure:
 
 
 def _panel(axes: Axes, mine: Sequence[Effect], colour: str) -> None:
-    """The bars of one method. The value moved to stands at the end of each, lines mark others."""
+    """Draw the bars of one method. Each ends in the value moved to; lines mark other values."""
     fields = [field for field, _ in largest(mine)[:BARS]]
     base = next(e.percent_before for e in mine if e.percent_before is not None)
     for row, field in enumerate(fields):
@@ -85,7 +85,7 @@ def _panel(axes: Axes, mine: Sequence[Effect], colour: str) -> None:
 
 
 def _bar(axes: Axes, row: int, base: float, side: Sequence[Effect], colour: str) -> None:
-    """What moves a percentage to one side, the farthest first; its value stands at the end."""
+    """Draw the moves to one side, the farthest first; its value stands at the end."""
     for effect in side:
         change = effect.change_points or 0.0
         axes.barh(row, change, 0.62, left=base, color=colour, alpha=0.9 if change > 0 else 0.5,

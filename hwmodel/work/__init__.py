@@ -1,1 +1,1 @@
-"""The contract between graph and tiling: what is multiplied, moved and operated on."""
+"""The contract between graph and tiling: products, moves and operations over tensors."""

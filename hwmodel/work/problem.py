@@ -1,4 +1,4 @@
-"""A convolution-shaped loop nest, whichever pass of whichever layer it came from.
+"""The loop nest of a convolution, which every product of every layer in every pass is.
 
     O[n, m, ho, wo] += I[n, c, hi(ho, hf), wi(wo, wf)] * F[m, c, hf, wf]
 
@@ -12,7 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-__all__ = ["OPERANDS", "PASSES", "Extents", "LoopNest", "Operand", "Pass", "Problem", "Tensor"]
+__all__ = [
+    "OPERANDS",
+    "PASSES",
+    "Extents",
+    "LoopNest",
+    "Operand",
+    "Problem",
+    "ProductPass",
+    "Tensor",
+]
 __all__ += ["Widths", "Window"]
 
 Operand = Literal["I", "F", "O"]
@@ -40,7 +49,7 @@ class Widths(NamedTuple):
 
 
 class Window(NamedTuple):
-    """How one output axis reads one input axis: row = (out*step + tap*dilation - pad) / spread.
+    """Rows that outputs read through taps: row = (out*step + tap*dilation - pad) / spread.
 
     `pad_end` is the padding after the last row. No row follows from it (the loop lengths say how
     far the window slides); counting rules that charge for padding need it.
@@ -56,7 +65,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """The loop nest of one product, `groups` times over with nothing shared between the groups.
+    """The loop nest of one product; `groups` such nests run and share nothing.
 
     Hashable: equal problems are searched once.
     """
@@ -69,7 +78,7 @@ class Problem:
 
     @property
     def I_elements(self) -> int:
-        """Elements of the input that exist, padding not among them."""
+        """Elements of I without its padding."""
         n = self.extent
         return self.groups * n.N * n.C * self.height.size * self.width.size
 
@@ -86,11 +95,11 @@ class Problem:
         return self.groups * n.N * n.M * n.HO * n.WO
 
 
-Pass = Literal["forward", "backward_input", "backward_weight"]
+ProductPass = Literal["forward", "backward_input", "backward_weight"]
 Tensor = Literal["I", "F", "O", "dI", "dF", "dO"]
 
-# What moves as ifmaps, as filters and as ofmaps in each pass (spec section 2).
-PASSES: dict[Pass, tuple[Tensor, Tensor, Tensor]] = {
+# The tensors at the places I, F and O in each pass (docs/model.md section 1).
+PASSES: dict[ProductPass, tuple[Tensor, Tensor, Tensor]] = {
     "forward": ("I", "F", "O"),
     "backward_input": ("dO", "F", "dI"),
     "backward_weight": ("I", "dO", "dF"),

@@ -6,6 +6,7 @@ import pytest
 
 from hwmodel import evaluate
 from tests.conftest import total
+from tests.rows import merged
 from tests.specs import CHIP, NETWORK, written
 
 TWO_LEVELS = """\
@@ -323,7 +324,7 @@ def test_C25_extreme_energies_behave(tmp_path, energy):
         report = evaluate(
             tmp_path / "net.yaml", tmp_path / "chip.yaml", "bold", accounting=accounting
         )
-        memory = [r for r in report.rows if r.level != "compute"]
+        memory = [r for r in merged(report) if r.level != "compute"]
         assert sum(r.energy for r in memory) == pytest.approx(
             float(energy) * sum(r.bits for r in memory)
         )

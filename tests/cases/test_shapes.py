@@ -90,7 +90,8 @@ def test_A8_operators_without_a_model_are_listed_or_refused(hwmodel, tmp_path, s
         assert "layer s is the operator 'SiluConv', which has no model" in err
     else:
         assert code == 0
-        assert "SiluConv: 1 layer, 144 output elements an image (50.0 % of the network's)" in err
+        assert "SiluConv, an operator without a model: 1 layer" in err
+        assert "144 output elements (50.0 % of all) an image" in err
 
 
 def test_A11_images_multiply_the_work_and_the_batch_is_told(hwmodel, reported, shown):

@@ -83,8 +83,7 @@ def test_E2_a_damaged_part_is_made_anew(hwmodel, tmp_path, begun, damage):
     code, _, err = hwmodel(*SWEPT, "--resume")
     assert (code, (tmp_path / "t.csv").read_bytes()) == (0, whole)
     assert err.splitlines()[0] == (
-        "hwmodel: warning: t.csv.parts: 1 part of 6 (part): damaged, or made by other code; "
-        "made anew"
+        "hwmodel: warning: t.csv.parts: 1 part of 6: damaged, or made by other code; made anew"
     )
 
 
@@ -121,7 +120,7 @@ def test_E1_parts_of_other_code_or_data_are_made_anew(tmp_path, changed):
     run = program(*SWEPT, "--resume", cwd=place, code=code)
     assert run.returncode == 0, run.stderr
     resumed = (place / "t.csv").read_text()
-    assert "6 parts of 6 (part): damaged, or made by other code; made anew" in run.stderr
+    assert "6 parts of 6: damaged, or made by other code; made anew" in run.stderr
     assert program(*SWEPT, cwd=place, code=code).returncode == 0
     assert (place / "t.csv").read_text() == resumed
 
@@ -136,7 +135,7 @@ def test_E1_parts_of_other_code_or_data_are_made_anew(tmp_path, changed):
         ("hardware.levels.L1.capacity: {times: [-1e308]}", "-1e+308: must be at least 0"),
         ("hardware.levels.L1.read_energy: {times: [1e308]}", "an energy must be at most 1e+100"),
         ("hardware.levels.L1.capacity: [1e308 bit]", "a capacity must be at most 1e+30 bit"),
-        ("accounting.preactivation_words: {times: [1e308]}", "must be at most 16"),
+        ("accounting.extras.preactivation_words: {times: [1e308]}", "must be at most 16"),
     ],
 )  # fmt: skip
 def test_E5_a_factor_beyond_all_numbers_is_one_message(refused, tmp_path, axis, said):

@@ -162,7 +162,8 @@ KINDS: dict[str, dict[str, list[Any]]] = {
     "max-pool": {"kernel": SIZES, "stride": SIZES, "padding": [0, *SIZES], "partial": [True, False]},
     "average-pool": {"kernel": SIZES}, "pixel-shuffle": {"factor": SIZES}, "pixel-unshuffle": {"factor": SIZES},
     "upsample": {"factor": SIZES, "size": SIZES}, "slice": {"start": [0, *SIZES], "stop": SIZES},
-    "reshape": {}, "source": {}, "uncounted": {"operator": ["X", "=1+1"]},
+    "reshape": {}, "expand": {}, "source": {"learned": [True, False, "frozen", "biases"]},
+    "uncounted": {"operator": ["X", "=1+1"], "parameters": [0, *SIZES], "known_macs": [0, *SIZES]},
     "attention-scores": {"heads": SIZES}, "attention-context": {"heads": SIZES},
     "embedding": {"vocabulary": SIZES, "features": SIZES},
 }  # fmt: skip
@@ -213,7 +214,11 @@ def _layer(random: Random, name: str, names: list[str]) -> dict[str, Any]:
         ) or (random.random() < 0.3):
             small = choices[:8] if random.random() < 0.8 else choices
             layer[field] = random.choice(small)
-    if kind in ("reshape", "source", "uncounted"):
+    if random.random() < 0.2:
+        layer["learned"] = random.choice([True, False, "frozen", "biases", "yes"])
+    if kind in ("conv", "conv-transpose") and random.random() < 0.1:
+        layer["frames"] = random.choice(SIZES)
+    if kind in ("reshape", "expand", "source", "uncounted"):
         layer["shape"] = [random.choice(SIZES) for _ in range(3)]
     wanted = {
         "add": 2,

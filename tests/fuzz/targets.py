@@ -21,7 +21,6 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import dumps
 from hwmodel.specs.training import Training
-from hwmodel.trainer.specs import MethodSpec, NetworkSpec
 from tests.fuzz.mutations import json_case, network_case, text_case, yaml_case
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
 from tests.test_measured import trace
@@ -61,14 +60,14 @@ axes:
   - hardware.levels.L1.capacity: [256 KiB, 1 MiB]
   - hardware.levels.L2.capacity: {times: [0.25, 1]}
 derived:
-  accounting.boolean_vote_bits: {of: accounting.boolean_signal_bits}
+  accounting.widths.boolean_vote_bits: {of: accounting.widths.boolean_signal_bits}
 constraints:
   - hardware.levels.L1.capacity <= hardware.levels.L2.capacity
 """
 
 
 RANGES = """\
-accounting.flip_rate: [0.001, 0.1]
+accounting.extras.flip_rate: [0.001, 0.1]
 hardware.levels.L1.capacity: [256 KiB, 4 MiB]
 hardware.levels.L3.read_energy: [20 pJ/B, 80 pJ/B]
 """
@@ -171,6 +170,7 @@ TARGETS: dict[str, Target] = {
             ["network", "show", "FILE", "--yaml"],
             _report(network="FILE", accounting="paper"),
             _report(network="FILE", method="fp"),
+            ["train", "--network", "FILE", "--epochs", "1", "--trace", "made.json"],
         ],
         slow=True,
     ),
@@ -231,12 +231,6 @@ TARGETS: dict[str, Target] = {
             ["plot", "FILE", "-o", "made.svg", "--where", "unit == pJ"],
         ],
         slow=True,
-    ),
-    "trainer": Target(
-        ".yaml",
-        lambda: _texts(NetworkSpec) + _texts(MethodSpec),
-        yaml_case,
-        [["train", "--network", "FILE", "--method", "nowhere.yaml"], ["train", "--method", "FILE", "--network", "nowhere.yaml"]],
     ),
     "sweep": Target(
         ".yaml",

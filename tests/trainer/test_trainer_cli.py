@@ -38,7 +38,7 @@ def test_a_run_from_the_command_line(tmp_path):
 @needs_digits
 def test_a_users_network_and_the_control(tmp_path):
     net = tmp_path / "net.yaml"
-    net.write_text(small.BLOCK)
+    net.write_text(small.BLOCK.replace("[1, 6, 6]", "[1, 8, 8]"))
     path = tmp_path / "t.json"
     options = ["--network", str(net), "--epochs", "1", "--freeze-boolean", "--trace", str(path)]
     result = run.invoke(app, options)
@@ -47,17 +47,41 @@ def test_a_users_network_and_the_control(tmp_path):
     assert read_trace(path).epochs[0].layers[1].flip_rate == 0
 
 
+@needs_digits
+def test_one_file_of_each_kind_is_trained_and_priced(hwmodel, tmp_path):
+    """The file that `network show --yaml` writes, a method's own, and how long it is trained."""
+    (tmp_path / "net.yaml").write_text(hwmodel("network", "show", "deep-mlp", "--yaml")[1])
+    (tmp_path / "by.yaml").write_text(hwmodel("method", "show", "bold-bn")[1])
+    (tmp_path / "run.yaml").write_text(
+        hwmodel("training", "show", "digits-30")[1].replace("epochs: 30", "epochs: 2")
+    )
+    files = ("--method", "by.yaml", "--training", "run.yaml", "--trace", "t.json")
+    code, out, err = hwmodel("train", "--network", "net.yaml", *files)
+    assert (code, err) == (0, "")
+    assert "deep-mlp on digits, bold-bn, seed 0: " in out
+    trace = read_trace(tmp_path / "t.json")
+    assert (trace.run.epochs, trace.run.training, trace.run.learning_rate) == (2, "digits-30", 150)
+    code, out, _ = hwmodel("report", "net.yaml", "--hardware", "ascend", *files)
+    assert code == 0
+    assert "90 iterations" in " ".join(out.split())  # 2 epochs of 1,437 images, 32 at a time
+    assert trace.epochs[-1].steps == 90
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--dataset", "digit"], "no data set is called 'digit': did you mean 'digits'?"),
-        (["--network", "conv-smal"], "no trainer network is called 'conv-smal': did you mean 'conv-small'?"),
-        (["--method", "blod"], "no training method is called 'blod': did you mean 'bold'?"),
+        (["--network", "conv-smal"], "no network is called 'conv-smal': did you mean 'conv-small'?"),
+        (["--method", "blod"], "no method is called 'blod': did you mean 'bold'?"),
         (["--network", "none.yaml"], "none.yaml: cannot be read: No such file or directory"),
         (["--learning-rate", "-1"], "--learning-rate -1: is a number above 0"),
         (["--learning-rate", "nan"], "--learning-rate nan: is a number above 0"),
         (["--signal-error", "1"], "--signal-error 1: is a share from 1e-6 to below 1"),
         (["--dataset", "mnist"], "mnist is read from your files"),
+        (["--method", "int8"], "network deep-mlp is not trained by int8: layer fc1 has weights of 8 bit"),
+        (["--network", "vgg-small"], "network vgg-small takes images of 3 x 32 x 32 (C, H, W), digits has 1 x 8 x 8"),
+        (["--training", "digits-31"], "no training is called 'digits-31': did you mean 'digits-30'?"),
+        (["--training", "cifar10-300"], "training cifar10-300 is of 50,000 images, digits has 1,437 to train on"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_message_and_exit_2(tmp_path, options, message):
@@ -72,7 +96,10 @@ def test_a_mistake_is_one_message_and_exit_2(tmp_path, options, message):
 def test_a_network_that_does_not_fit_the_images(tmp_path):
     path = tmp_path / "t.json"
     result = run.invoke(app, ["--network", "conv-mnist", "--trace", str(path)])
-    assert result.exit_code == 2 and "conv-mnist: pool3 pools 2 x 2 pixels" in result.output
+    assert result.exit_code == 2 and (
+        "network conv-mnist takes images of 1 x 28 x 28 (C, H, W), digits has 1 x 8 x 8"
+        in result.output
+    )
 
 
 @needs_digits

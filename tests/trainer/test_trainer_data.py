@@ -100,6 +100,13 @@ def test_damaged_idx_files_are_refused(tmp_path, damage, message):
     assert str(error.value).startswith(str(path))
 
 
+def test_images_of_two_sizes_are_refused(tmp_path):
+    write_mnist(tmp_path)
+    (tmp_path / "t10k-images-idx3-ubyte").write_bytes(idx(np.zeros((10, 20, 20))))
+    with pytest.raises(DataError, match="images of 28 x 28 to train on, of 20 x 20 to test on"):
+        load_dataset("mnist", tmp_path)
+
+
 def test_images_without_their_labels_are_refused(tmp_path):
     write_mnist(tmp_path)
     (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(idx(np.arange(9)))

@@ -28,8 +28,8 @@ def layers():
     norm.real[0].value[:] = [0.5, 1.5, -1]
     return [
         (Linear(7, 3, rng), (4, 7)),
-        (Linear(12, 3, rng), (4, 2, 2, 3)),
-        (Conv(2, 3, Window(3, 2, 1), rng), (2, 5, 6, 2)),
+        (Linear(12, 3, rng, bias=True), (4, 2, 2, 3)),
+        (Conv(2, 3, Window(3, 2, 1), rng, bias=True), (2, 5, 6, 2)),
         (Conv(2, 3, Window(2, 1, 0), rng), (2, 4, 3, 2)),
         (norm, (6, 3)),
         (norm, (2, 3, 3, 3)),

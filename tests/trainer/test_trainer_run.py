@@ -6,18 +6,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import small
 
-from hwmodel.errors import DataError, HwmodelError
+from hwmodel.errors import DataError, HwmodelError, ShapeError, SpecError
+from hwmodel.importers.load import load_network
 from hwmodel.specs.trace import dumps, read_trace
 from hwmodel.trainer.checkpoint import checkpoint_path
 from hwmodel.trainer.data import load_dataset
 from hwmodel.trainer.measure import held_bits, magnitudes, rounded
-from hwmodel.trainer.specs import network_spec
 from hwmodel.trainer.train import Settings, train
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +30,7 @@ needs_digits = pytest.mark.skipif(
 @needs_digits
 def test_boolean_layers_learn_what_frozen_ones_do_not():
     """The smallest network with its control: a dead optimizer scores like the control."""
-    data, network = load_dataset("digits"), network_spec("deep-mlp")
+    data, network = load_dataset("digits"), load_network("deep-mlp")
     trained, frozen = (
         train(Settings(network, small.method(), seed=1, epochs=20, freeze=freeze), data)
         for freeze in (False, True)
@@ -44,7 +45,7 @@ def test_boolean_layers_learn_what_frozen_ones_do_not():
 @needs_digits
 @pytest.mark.parametrize("name", ["bold", "bold-bn", "fp", "binaryconnect", "binarynet"])
 def test_every_method_learns_a_network_with_a_shortcut(name):
-    settings = Settings(small.network(wide=True), small.method(name), epochs=4)
+    settings = Settings(small.network(*small.WIDE), small.method(name), epochs=4, batch=32)
     trace = train(settings, load_dataset("digits"))
     assert trace.epochs[-1].loss < 0.6 * trace.epochs[0].loss
     assert trace.epochs[-1].accuracy > 0.6
@@ -86,6 +87,47 @@ def test_another_run_is_not_resumed(tmp_path):
     other = small.images()._replace(digest="1" * 64)
     with pytest.raises(DataError, match="belongs to a run with data_digest 0000"):
         train(small.settings(), other, path, resume=True)
+    recipe = replace(small.settings(), training=small.training(outside="true"))
+    with pytest.raises(DataError, match="belongs to a run with training_digest"):
+        train(recipe, small.images(), path, resume=True)
+
+
+@needs_digits
+def test_the_usual_training_fits_the_images_and_then_the_network():
+    data = load_dataset("digits")
+    for name, usual in (("deep-mlp", "digits-30"), ("conv-small", "digits-25")):
+        settings = Settings(load_network(name), small.method(), epochs=1, batch=1437)
+        assert train(settings, data).run.training == usual
+    with pytest.raises(SpecError, match="no bundled training is of 70 images, as made has; write"):
+        train(Settings(small.network(), small.method()), small.images())
+
+
+def test_the_rate_is_that_of_what_is_trained():
+    """Flips without batch norm, flips with it, Adam; the option stands for each of them."""
+    training = small.training(1, boolean_rate=2, boolean_rate_with_batch_norm=3, adam_rate=0.5)
+    runs = {
+        name: train(Settings(small.network(), small.method(name), training), small.images()).run
+        for name in ("bold", "bold-bn", "binarynet")
+    }
+    rates = {name: (run.learning_rate, run.adam_rate) for name, run in runs.items()}
+    assert rates == {"bold": (2, 0.5), "bold-bn": (3, 0.5), "binarynet": (0.5, 0.5)}
+    said = {name: (run.reweighting, run.scaling) for name, run in runs.items()}
+    assert said == {"bold": (True, True), "bold-bn": (True, False), "binarynet": (False, False)}
+    other = small.settings("binarynet", learning_rate=0.25, epochs=1)
+    run = train(other, small.images()).run
+    assert (run.learning_rate, run.adam_rate) == (0.25, 0.25)
+
+
+def test_images_are_rows_to_a_network_of_rows():
+    flat = small.network(("[1, 6, 6]", "[36, 1, 1]"))
+    layers = tuple(layer for layer in flat.layers if layer.name in ("fc4", "bn4", "act4", "fc5"))
+    network = flat.model_copy(update={"layers": layers})
+    settings = Settings(network, small.method("fp"), small.training(1))
+    (first, _) = train(settings, small.images()).layers
+    assert (first.C, first.M) == (36, 9)
+    wrong = small.images()._replace(classes=9)
+    with pytest.raises(ShapeError, match="fc5 gives 10 outputs, made has 9 classes"):
+        train(settings, wrong)
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK", b"nothing", None])
@@ -222,7 +264,7 @@ def test_a_killed_run_leaves_a_readable_trace_or_none_and_can_be_resumed(tmp_pat
     process.wait()
     kept = read_trace(path)
     assert 1 <= len(kept.epochs) < 60
-    settings = Settings(network_spec("deep-mlp"), small.method(), epochs=60)
+    settings = Settings(load_network("deep-mlp"), small.method(), epochs=60)
     data = load_dataset("digits")
     ends = len(kept.epochs) + 2
 

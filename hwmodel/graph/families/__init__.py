@@ -14,6 +14,7 @@ from hwmodel.graph.families import (
     birealnet,
     bnext,
     bool_resnet,
+    convnet,
     deeplabv3,
     densenet,
     edsr,
@@ -24,7 +25,6 @@ from hwmodel.graph.families import (
     pokebnn,
     real2binary,
     resnet,
-    trained,
     vgg,
     vgg_small,
 )
@@ -37,6 +37,7 @@ _MODULES = (
     birealnet,
     bnext,
     bool_resnet,
+    convnet,
     deeplabv3,
     densenet,
     edsr,
@@ -47,7 +48,6 @@ _MODULES = (
     pokebnn,
     real2binary,
     resnet,
-    trained,
     vgg,
     vgg_small,
 )

@@ -1,4 +1,4 @@
-"""What families share: layers in order, each added by one call that gives its name back.
+"""Wiring, shared by all families: a call adds one layer and returns its name.
 
 A call names the layer and what it takes; convolutions keep rows and columns at stride 1 unless
 they are told how to pad.
@@ -96,12 +96,19 @@ class Wiring:
         return self.bn(f"{name}.bn", conv)
 
     def linear(
-        self, name: str, x: str, features: int, *, tokens: bool = False, role: str | None = None
+        self,
+        name: str,
+        x: str,
+        features: int,
+        *,
+        tokens: bool = False,
+        bias: bool = True,
+        role: str | None = None,
     ) -> str:
-        """A fully connected layer with biases, over everything or over the channels of a token."""
-        over = "channels" if tokens else "all"
+        """A fully connected layer, over everything or over the channels of a token."""
+        over = "channels" if tokens else None
         fields = {"name": name, "kind": "linear", "inputs": (x,), "role": role, "over": over}
-        return self.put(Linear.model_validate(fields | {"features": features, "bias": True}))
+        return self.put(Linear.model_validate(fields | {"features": features, "bias": bias}))
 
     def add(self, name: str, *xs: str) -> str:
         """A sum of tensors of one shape."""

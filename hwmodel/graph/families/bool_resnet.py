@@ -20,7 +20,7 @@ BLOCKS = (2, 2, 2, 2)
 
 
 class Place(NamedTuple):
-    """What a block is told of its place in the network."""
+    """A block's place in the network: its name, width, stride and dilation."""
 
     name: str
     width: int
@@ -60,7 +60,7 @@ def trunk(
     *,
     dilated: tuple[int, ...] = (),
 ) -> str:
-    """Everything before the last activation; the name of the integer sum that it sees.
+    """Wire everything before the last activation; return the name of the integer sum it sees.
 
     Stages that are `dilated` keep their map, and convolutions from there on are dilated.
     """

@@ -75,7 +75,7 @@ def _aspp(net: Wiring, x: str, size: tuple[int, int]) -> str:
 
 
 def _boolean_aspp(net: Wiring, x: str, size: tuple[int, int], naive: bool) -> str:
-    """The same with an activation before and after each convolution; the sum after the last.
+    """Wire the Boolean head: an activation before and after each convolution, then the sum.
 
     Branches see a Boolean tensor; of the pooling branch, the naive one takes the mean of that, the
     other of the integers before. Chosen: the 1 x 1 projection and the classifier are as they are
@@ -96,6 +96,6 @@ def _boolean_aspp(net: Wiring, x: str, size: tuple[int, int], naive: bool) -> st
 
 
 def _convolutions() -> list[tuple[str, int, int]]:
-    """Name, kernel and dilation of the four branches with convolutions."""
+    """List name, kernel and dilation of the four branches with convolutions."""
     dilated = [(f"aspp.rate{rate}", 3, rate) for rate in RATES]
     return [("aspp.point", 1, 1), *dilated]

@@ -48,7 +48,7 @@ def network(
 
 
 def _start(net: Wiring) -> str:
-    """No pixel is used twice: 4 x 4 places become 32 channels, each of which becomes two."""
+    """Wire the beginning, which uses no pixel twice: 4 x 4 places become 32 channels, then 64."""
     x = net.conv("init1", INPUT, GROUPS, 4, stride=4, padding=0)
     x = net.act("init1.act", net.bn("init1.bn", x), "dprelu")
     x = net.conv_bn("init2", x, 64, groups=GROUPS, role="stem")

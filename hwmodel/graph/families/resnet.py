@@ -32,7 +32,7 @@ def network(
 def trunk(
     net: Wiring, blocks: list[int], bottleneck: bool, *, dilated: tuple[int, ...] = ()
 ) -> list[str]:
-    """Everything before the classifier; the names of the four stages' outputs.
+    """Wire everything before the classifier; return the names of the four stages' outputs.
 
     Stages that are `dilated` keep their map; their convolutions but the first block's, which still
     sees the map as it was, are dilated as much more as the map would have shrunk.

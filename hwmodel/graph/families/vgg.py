@@ -30,7 +30,7 @@ def network(*, image: int = 224, classes: int = 1000) -> dict[str, Any]:
 
 
 def convolutions(net: Wiring, x: str, *, padding: int = 1, partial: bool = False) -> str:
-    """The thirteen convolutions and their pools; `padding` is the first one's."""
+    """Wire the thirteen convolutions and their pools; `padding` is the first one's."""
     for stage, (width, count) in enumerate(STAGES, start=1):
         for index in range(1, count + 1):
             name = f"conv{stage}_{index}"

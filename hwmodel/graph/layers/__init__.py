@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 from pydantic import Field
 
 from hwmodel.errors import nearest
-from hwmodel.graph.layers.base import INPUT, BaseLayer, Cost, Shape
+from hwmodel.graph.layers.base import INPUT, BaseLayer, Shape
 from hwmodel.graph.layers.elementwise import (
     Activation,
     Add,
@@ -29,6 +29,7 @@ from hwmodel.graph.layers.products import (
 from hwmodel.graph.layers.reshaping import (
     AveragePool,
     Concat,
+    Expand,
     GlobalAveragePool,
     MaxPool,
     PixelShuffle,
@@ -53,8 +54,8 @@ __all__ = [
     "Concat",
     "Conv",
     "ConvTranspose",
-    "Cost",
     "Embedding",
+    "Expand",
     "GlobalAveragePool",
     "Layer",
     "LayerNorm",
@@ -76,7 +77,7 @@ __all__ = [
 _Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
 _Elementwise = BatchNorm | LayerNorm | Activation | Add | Multiply | Scale | Embedding
 _Pool = MaxPool | AveragePool | GlobalAveragePool
-_View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape
+_View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Expand
 
 _Other = Source | Uncounted
 
@@ -88,7 +89,7 @@ _WORDS = {"kind": KINDS.values(), "feeds": KINDS.values(), "function": get_args(
 
 
 def no_such_layer(asked: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each word in what a rule asks of a layer that is true of none."""
+    """Yield a sentence for each word of a rule's condition that is true of no layer."""
     for name, known in _WORDS.items():
         for word in asked.get(name) or ():
             if word not in known:

@@ -1,50 +1,39 @@
-"""What every kind of layer states and answers.
+"""The base of all kinds of layers: the fields that each states, the questions it answers.
 
 Shapes are (C, H, W) of one image. A layer is what a network file says of it; everything else
 follows from the shapes it is given. Products are handed on as loop nests. Everything else that a
-layer does is moving elements and small operations on them, which a `Cost` describes.
+layer does is moving tensors and small operations on their elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from hwmodel.errors import ShapeError
-from hwmodel.specs.files import Name, SpecModel
-from hwmodel.work.problem import LoopNest, Pass
+from hwmodel.specs.files import Flag, Name, SpecModel
+from hwmodel.work.problem import LoopNest, ProductPass
+from hwmodel.work.work import Tensors, Works
 
-__all__ = ["INPUT", "MAX_EXTENT", "BaseLayer", "Bits", "Cost", "Pair", "Positive", "Shape", "Sides"]
+__all__ = [
+    "INPUT",
+    "MAX_EXTENT",
+    "BaseLayer",
+    "Bits",
+    "Learned",
+    "Pair",
+    "Positive",
+    "Shape",
+    "Sides",
+]
 __all__ += ["Sliding", "reach"]
 
 Shape = tuple[int, int, int]  # C, H, W of one image [elements]
 INPUT = "input"  # what layers call the network's own input
 MAX_EXTENT = 2**31  # the largest dimension, kernel, stride or padding that a file may state
-
-
-class Cost(NamedTuple):
-    """How a layer that only moves treats its tensors: passes over them, and operations.
-
-    Operations are for each element of the output.
-    """
-
-    reads: int = 1  # passes over every input, forward
-    writes: int = 1  # passes over the output, forward
-    adds: int = 0  # additions and comparisons, forward
-    macs: int = 0  # multiplications with an addition, forward
-    specials: int = 0  # exponentials, divisions, roots, forward
-    signal_reads: int = 1  # passes over dO, backward
-    signal_writes: int = 1  # passes over every dI, backward
-    saved_input: int = 0  # passes over the inputs kept from the forward pass
-    saved_output: int = 0  # passes over the output kept from the forward pass
-    signal_adds: int = 0  # the same operations, backward
-    signal_macs: int = 0
-    table_reads: int = 0  # passes over the output's worth of a table's rows (embedding)
-    gradient_adds: int = 0  # additions to the gradient of a table or a constant, backward
-    inference_reads: int | None = None  # where inference needs fewer passes than training
 
 
 def _axes(value: Any, lengths: tuple[int, ...], least: int) -> tuple[int, ...]:
@@ -79,11 +68,12 @@ def _numbers(longest: int, least: int) -> WithJsonSchema:
 Pair = Annotated[tuple[int, int], BeforeValidator(_pair), _numbers(2, 1)]
 Sides = Annotated[tuple[int, int, int, int], BeforeValidator(_sides), _numbers(4, 0)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_EXTENT)]
+Learned = Flag | Literal["biases", "frozen"]
 Bits = Annotated[int, Field(strict=True, ge=1, le=64)]
 
 
 class BaseLayer(SpecModel):
-    """What every kind of layer states; `inputs` defaults to the layer before."""
+    """The fields of every kind of layer; `inputs` defaults to the layer before."""
 
     name: Name
     inputs: tuple[Name, ...] | None = Field(default=None, min_length=1)
@@ -94,6 +84,16 @@ class BaseLayer(SpecModel):
     shares: Name | None = Field(
         default=None, description="an earlier layer whose weights it uses, stored once"
     )
+    learned: Learned = Field(
+        default=True,
+        description="false: frozen, its weights and other parameters are used and not trained; "
+        "biases: its weights are frozen, its biases are trained",
+    )
+
+    @property
+    def frozen(self) -> bool:
+        """Whether no gradient of its weights and other parameters is wanted."""
+        return self.learned in (False, "frozen")
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """Shape of the output. Raises: ShapeError."""
@@ -104,7 +104,7 @@ class BaseLayer(SpecModel):
         return 0
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """Elements of what else is learned: biases, scales, shifts and tables."""
+        """Elements of what else can be learned: biases, scales, shifts and tables."""
         return 0
 
     def macs(self, inputs: Sequence[Shape]) -> int:
@@ -115,20 +115,24 @@ class BaseLayer(SpecModel):
         """Terms of +-1 that an element of the output can be the sum of, given the inputs'."""
         return max(before, default=1)
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
         """The products of a training iteration, by pass; empty for a layer that only moves."""
         return {}
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost | None:
-        """How a layer that only moves does so; None for a product, or where nothing moves."""
-        return None
+    def work(self, t: Tensors) -> Works:
+        """What a layer that is no product does with the tensors around it, forward and back."""
+        return iter(())
+
+    def inference(self, t: Tensors) -> Works:
+        """The same where nothing is learned: all that is not forward is left out later."""
+        return self.work(t)
 
     def one(self, inputs: Sequence[Shape]) -> Shape:
-        """The only input. Raises: ShapeError where there are more."""
+        """Return the only input. Raises: ShapeError where there are more."""
         return inputs[0] if len(inputs) == 1 else self.exactly(1, inputs)[0]
 
     def exactly(self, number: int, inputs: Sequence[Shape]) -> Sequence[Shape]:
-        """The inputs. Raises: ShapeError where they are not `number`."""
+        """Return the inputs. Raises: ShapeError where they are not `number`."""
         if len(inputs) != number:
             raise ShapeError(
                 f"layer {self.name}: takes {number} input{'s' * (number > 1)}, "
@@ -137,7 +141,7 @@ class BaseLayer(SpecModel):
         return inputs
 
     def alike(self, inputs: Sequence[Shape]) -> Shape:
-        """The shape that all inputs have. Raises: ShapeError where they differ."""
+        """Return the shape that all inputs have. Raises: ShapeError where they differ."""
         for shape in inputs[1:]:
             if shape != inputs[0]:
                 raise ShapeError(
@@ -146,7 +150,7 @@ class BaseLayer(SpecModel):
         return inputs[0]
 
     def broadcast(self, inputs: Sequence[Shape]) -> Shape:
-        """The shape that inputs have together, of which some may be 1 long along some axes.
+        """Return the shape to which the inputs spread along axes on which some are 1 long.
 
         Raises: ShapeError where two differ and neither is 1.
         """
@@ -158,7 +162,7 @@ class BaseLayer(SpecModel):
 
 
 def reach(kernel: int, dilation: int) -> int:
-    """Rows from the first to the last tap."""
+    """Count the rows from the first to the last tap."""
     return dilation * (kernel - 1) + 1
 
 
@@ -176,7 +180,7 @@ class Sliding(BaseLayer):
         *,
         partial: bool = False,
     ) -> tuple[int, int]:
-        """Positions of the window along rows and columns.
+        """Count the positions of the window along rows and columns.
 
         A last partial step is dropped, or taken where `partial`. Raises: ShapeError.
         """

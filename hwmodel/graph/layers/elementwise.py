@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Cost, Positive, Shape
+from hwmodel.graph.layers.base import BaseLayer, Learned, Positive, Shape
 from hwmodel.specs.files import Flag
+from hwmodel.work.tensor import Pass, Role
+from hwmodel.work.work import Kind, Operate, Tensors, Works, read, saved, write
 
 __all__ = ["Activation", "Add", "BatchNorm", "Embedding", "LayerNorm", "Multiply", "Scale"]
+
+FORWARD, BACK, WEIGHT, _ = Pass
 
 
 class BatchNorm(BaseLayer):
@@ -28,12 +32,27 @@ class BatchNorm(BaseLayer):
         """A scale and a shift for each channel."""
         return 2 * self.one(inputs)[0] * self.affine
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """Sum and sum of squares, then one multiply-add; back, two sums, then two multiply-adds."""
-        return Cost(
-            reads=2, adds=1, macs=2, signal_reads=2, saved_input=2, signal_adds=1, signal_macs=3,
-            inference_reads=1,
-        )  # fmt: skip
+    def work(self, t: Tensors) -> Works:
+        """Sum and sum of squares, then a multiply-add; back, two sums, then two multiply-adds.
+
+        Source: Ioffe and Szegedy, Batch Normalization, 2015, algorithm 1 and the gradients below
+            it; operation by operation in docs/model.md section 6.
+
+        Frozen, it has constants for statistics in training, too: back, a factor.
+        """
+        if self.frozen:
+            yield from self.inference(t)
+            yield from read(BACK, t.dO)
+            yield t.operate(BACK, "mac", why="the scale, statistics folded in")
+            yield from write(BACK, t.dI)
+        else:
+            yield from _norm(t, forward=2, back=3, sums=1)
+
+    def inference(self, t: Tensors) -> Works:
+        """One multiply-add with two constants of the channel."""
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "mac", why="scale and shift, statistics folded in")
+        yield from write(FORWARD, t.O)
 
 
 class LayerNorm(BaseLayer):
@@ -46,11 +65,13 @@ class LayerNorm(BaseLayer):
         """A scale and a shift for each channel."""
         return 2 * self.one(inputs)[0] * self.affine
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """As batch norm; its statistics are those of the place, in inference too."""
-        return Cost(
-            reads=2, adds=1, macs=2, signal_reads=2, saved_input=2, signal_adds=1, signal_macs=3
-        )
+    def work(self, t: Tensors) -> Works:
+        """Statistics of the place, in inference too, then scale and shift of the channel.
+
+        Source: Ba et al., Layer Normalization, 2016, eq. 4; operation by operation in
+            docs/model.md section 6.
+        """
+        yield from _norm(t, forward=3, back=6, sums=2)
 
 
 Function = Literal[
@@ -58,29 +79,43 @@ Function = Literal[
     "softmax", "sign", "threshold", "rsign", "rprelu", "dprelu", "leaky-relu", "elu", "hardswish",
 ]  # fmt: skip
 
-# What each function costs an element; comparisons count as additions. Those that the output
-# alone inverts read it back, the others their input.
-_FUNCTIONS: dict[str, Cost] = {
-    "method": Cost(adds=1, saved_output=1, signal_adds=1),
-    "relu": Cost(adds=1, saved_output=1, signal_adds=1),
-    "prelu": Cost(adds=1, macs=1, saved_input=1, signal_adds=1, signal_macs=2),
-    "hardtanh": Cost(adds=2, saved_input=1, signal_adds=2),
-    "hardsigmoid": Cost(adds=2, macs=1, saved_input=1, signal_adds=2, signal_macs=1),
-    "sigmoid": Cost(adds=1, specials=2, saved_output=1, signal_macs=2),
-    "tanh": Cost(adds=2, specials=2, saved_output=1, signal_macs=2),
-    "swish": Cost(adds=1, macs=1, specials=2, saved_input=1, signal_macs=4),
-    "gelu": Cost(macs=2, specials=1, saved_input=1, signal_macs=4),
-    "softmax": Cost(reads=2, adds=3, specials=2, saved_output=1, signal_macs=2),
-    "sign": Cost(adds=1, saved_input=1, signal_adds=2),
-    "threshold": Cost(adds=1, saved_input=1, signal_adds=1, signal_macs=1),
-    "rsign": Cost(adds=2, saved_input=1, signal_adds=3),
-    "rprelu": Cost(adds=3, macs=1, saved_input=1, signal_adds=3, signal_macs=2),
-    "dprelu": Cost(adds=3, macs=1, saved_input=1, signal_adds=3, signal_macs=2),
-    "leaky-relu": Cost(adds=1, macs=1, saved_output=1, signal_adds=1, signal_macs=1),
-    "elu": Cost(adds=1, macs=1, specials=1, saved_output=1, signal_adds=1, signal_macs=1),
-    "hardswish": Cost(adds=2, macs=2, saved_input=1, signal_adds=2, signal_macs=2),
+
+class _Function(NamedTuple):
+    """An activation's operations for each element, and the tensor that its way back reads."""
+
+    forward: dict[Kind, int]
+    keeps: Literal["I", "O"]  # O where the output alone gives the derivative
+    backward: dict[Kind, int]
+    passes: int = 1  # over the input
+
+
+# Comparisons count as additions; exponentials, divisions and roots as special functions.
+_FUNCTIONS: dict[str, _Function] = {
+    "method": _Function({"add": 1}, "O", {"add": 1}),
+    "relu": _Function({"add": 1}, "O", {"add": 1}),
+    "sign": _Function({"add": 1}, "I", {"add": 2}),
+    "threshold": _Function({"add": 1}, "I", {"add": 1, "mac": 1}),
+    "hardtanh": _Function({"add": 2}, "I", {"add": 2}),
+    "hardsigmoid": _Function({"add": 2, "mac": 1}, "I", {"add": 2, "mac": 1}),
+    "hardswish": _Function({"add": 2, "mac": 2}, "I", {"add": 2, "mac": 2}),
+    "prelu": _Function({"add": 1, "mac": 1}, "I", {"add": 1, "mac": 2}),
+    "leaky-relu": _Function({"add": 1, "mac": 1}, "O", {"add": 1, "mac": 1}),
+    "elu": _Function({"add": 1, "mac": 1, "special": 1}, "O", {"add": 1, "mac": 1}),
+    "rsign": _Function({"add": 2}, "I", {"add": 3}),
+    "rprelu": _Function({"add": 3, "mac": 1}, "I", {"add": 3, "mac": 2}),
+    "dprelu": _Function({"add": 3, "mac": 1}, "I", {"add": 3, "mac": 2}),
+    "tanh": _Function({"add": 2, "special": 2}, "O", {"mac": 2}),
+    "sigmoid": _Function({"add": 1, "special": 2}, "O", {"mac": 2}),
+    "swish": _Function({"add": 1, "mac": 1, "special": 2}, "I", {"mac": 4}),
+    "gelu": _Function({"mac": 2, "special": 1}, "I", {"mac": 4}),
+    "softmax": _Function({"add": 3, "special": 2}, "O", {"mac": 2}, passes=2),
 }
 _LEARNED = {"prelu": 1, "rsign": 1, "rprelu": 3, "dprelu": 4}  # parameters of one channel
+# What of their way back only the gradients of these parameters need.
+_FOR_GRADIENTS: dict[str, dict[Kind, int]] = {
+    "prelu": {"mac": 1}, "rsign": {"add": 1},
+    "rprelu": {"add": 2, "mac": 1}, "dprelu": {"add": 2, "mac": 1},
+}  # fmt: skip
 
 
 class Activation(BaseLayer):
@@ -97,12 +132,24 @@ class Activation(BaseLayer):
         return _LEARNED.get(self.function, 0) * (self.one(inputs)[0] if self.per_channel else 1)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
-        """One: what comes out is no sum."""
+        """One: the output is no sum."""
         return 1
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """That of the function; the method's own counts as one comparison."""
-        return _FUNCTIONS[self.function]
+    def work(self, t: Tensors) -> Works:
+        """State the work of the function; the method's own counts as one comparison."""
+        function = _FUNCTIONS[self.function]
+        name = "the method's threshold or ReLU" if self.function == "method" else self.function
+        kept = t.I if function.keeps == "I" else t.O
+        yield from read(FORWARD, t.I, times=function.passes)
+        for kind, times in function.forward.items():
+            yield t.operate(FORWARD, kind, times, f"of {name}")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO, saved(kept))
+        own = _FOR_GRADIENTS.get(self.function, {}) if self.frozen else {}
+        for kind, times in function.backward.items():
+            times -= own.get(kind, 0)
+            yield t.operate(BACK, kind, times, f"of the derivative of {name}")
+        yield from write(BACK, t.dI)
 
 
 class Add(BaseLayer):
@@ -115,20 +162,22 @@ class Add(BaseLayer):
     inputs: tuple[str, ...] = Field(min_length=2, max_length=64)
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """That of the inputs together. Raises: ShapeError."""
+        """The shape of the inputs together. Raises: ShapeError."""
         return self.broadcast(inputs)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
-        """Those of all inputs."""
+        """The terms of all inputs."""
         return sum(before)
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """One addition for each input beyond the first.
 
-        What comes back to an input that is 1 long along an axis is a sum, which
-        `workload.py` adds: it depends on which of the inputs want their signals.
+        The signal of an input that is 1 long along an axis is a sum, which `model/workload.py`
+        adds: it depends on which of the inputs want their signals.
         """
-        return Cost(adds=len(self.inputs) - 1, signal_reads=0, signal_writes=0)
+        yield from read(FORWARD, *t.ins)
+        yield t.operate(FORWARD, "add", len(t.ins) - 1, f"to add up {len(t.ins)} tensors")
+        yield from write(FORWARD, t.O)
 
 
 class Multiply(BaseLayer):
@@ -141,24 +190,38 @@ class Multiply(BaseLayer):
         """That of the inputs together. Raises: ShapeError."""
         return self.broadcast(self.exactly(2, inputs))
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """One multiplication; backward, each operand's signal needs the other operand."""
-        return Cost(macs=1, saved_input=1, signal_macs=2)
+    def work(self, t: Tensors) -> Works:
+        """One multiplication; backward, the signal of each operand needs the other operand."""
+        yield from _product(t)
 
 
 class Scale(BaseLayer):
     """A factor for each channel (the scaling of binary weights or of a branch)."""
 
     kind: Literal["scale"]
-    learned: Flag = Field(default=True, description="false: a constant of the architecture")
+    learned: Learned = Field(
+        default=True,
+        description="false: a constant of the architecture; frozen: parameters, not trained",
+    )
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """A factor for each channel, if learned."""
-        return self.one(inputs)[0] * self.learned
+        """A factor for each channel, if it is no constant of the architecture."""
+        return self.one(inputs)[0] * bool(self.learned)
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """One multiplication forward; backward, one for the signal and one for the factor."""
-        return Cost(macs=1, saved_input=1, signal_macs=2)
+    def work(self, t: Tensors) -> Works:
+        """One multiplication; backward, one for the signal and one for the factor.
+
+        The gradient of the factor, and it alone, needs the input again.
+        """
+        if not self.frozen:
+            yield from _product(t)
+            return
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "mac")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "mac")
+        yield from write(BACK, t.dI)
 
 
 class Embedding(BaseLayer):
@@ -179,9 +242,46 @@ class Embedding(BaseLayer):
         """The table."""
         return self.vocabulary * self.features
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """A row is read and written on; backward, its signal is added to the row of dF.
 
-        Token numbers have no signal.
+        Token numbers have no signal. The gradient is dense: written as a whole (zero), then row
+        by row.
         """
-        return Cost(table_reads=1, signal_reads=0, signal_writes=0, gradient_adds=1)
+        rows = t.O.as_(Role.LOOKED_UP, t.F.bits, name="F")
+        gradients = t.O.as_(Role.LOOKED_UP, t.dF.bits, name="dF")
+        yield from read(FORWARD, t.I, rows)
+        yield from write(FORWARD, t.O)
+        if self.frozen:
+            return
+        yield from write(WEIGHT, t.dF, why="zeros: gradients are dense")
+        yield from read(WEIGHT, t.dO, gradients)
+        yield from write(WEIGHT, gradients)
+        yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why="to a row of dF")
+
+
+def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
+    """Two passes over the input, for the statistics and for the result; so back.
+
+    Args:
+        forward, back: multiply-adds for each element.
+        sums: additions for each element on the way back.
+    """
+    yield from read(FORWARD, t.I, times=2, why="for the statistics, and for the result")
+    yield t.operate(FORWARD, "add", why="into the sum")
+    yield t.operate(FORWARD, "mac", forward, "into the sum of squares, and to the result")
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO, saved(t.I), times=2, why="for the sums, and for the result")
+    yield t.operate(BACK, "add", sums, "into sums of signals")
+    yield t.operate(BACK, "mac", back, "into sums of products, and to the result")
+    yield from write(BACK, t.dI)
+
+
+def _product(t: Tensors) -> Works:
+    """O = I1 I2, or a factor for each channel; dI1 = dO I2 needs the other operand again."""
+    yield from read(FORWARD, *t.ins)
+    yield t.operate(FORWARD, "mac", why="the product")
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO, *map(saved, t.ins))
+    yield t.operate(BACK, "mac", 2, "the signal or gradient of each operand")
+    yield from write(BACK, *t.signals)

@@ -12,18 +12,22 @@ from pydantic import Field
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers.base import BaseLayer, Bits, Pair, Positive, Shape, Sides, Sliding, reach
 from hwmodel.specs.files import Flag
-from hwmodel.work.problem import PASSES, Extents, LoopNest, Pass, Tensor, Window
+from hwmodel.work.problem import PASSES, Extents, LoopNest, ProductPass, Tensor, Window
 
 __all__ = ["AttentionContext", "AttentionScores", "Conv", "ConvTranspose", "Linear"]
 
 
 class _Channelled(Sliding):
-    """What a convolution and its transpose have in common."""
+    """Fields and answers that a convolution and its transpose share."""
 
     channels: Positive
     stride: Pair = (1, 1)
     dilation: Pair = (1, 1)
     groups: Positive = 1
+    frames: Positive = Field(
+        default=1,
+        description="images one after the other in the channels, under the same filters",
+    )
     bias: Flag = False
     weight_bits: Bits | None = Field(
         default=None, description="width of a weight that the network itself states [bit]"
@@ -31,7 +35,7 @@ class _Channelled(Sliding):
 
     def weights(self, inputs: Sequence[Shape]) -> int:
         """M * C/g * HF * WF."""
-        return self.channels * (self.one(inputs)[0] // self.groups) * self.window
+        return self.channels * (self._frame(inputs)[0] // self.groups) * self.window
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
         """M biases, if any."""
@@ -40,6 +44,16 @@ class _Channelled(Sliding):
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
         """C/g * HF * WF, each a product of operands taken as +-1."""
         return self.weights(inputs) // self.channels
+
+    def _frame(self, inputs: Sequence[Shape]) -> Shape:
+        """The input of one frame. Raises: ShapeError where frames do not divide the channels."""
+        C, H, W = self.one(inputs)
+        if C % self.frames:
+            raise ShapeError(
+                f"layer {self.name}: {self.frames} frames do not divide the {C} channels of its "
+                f"input {(C, H, W)}"
+            )
+        return C // self.frames, H, W
 
     def _check_groups(self, shape: Shape) -> None:
         if self.groups == 1:
@@ -51,8 +65,8 @@ class _Channelled(Sliding):
                     f"{word} channels (input {shape}, channels {self.channels})"
                 )
 
-    def _windows(self, axis: int, size: int, out: int) -> dict[Pass, Window]:
-        """The windows of the convolution from `size` to `out` rows."""
+    def _windows(self, axis: int, size: int, out: int) -> dict[ProductPass, Window]:
+        """Return the windows of the convolution from `size` to `out` rows, by pass."""
         step, dilation = self.stride[axis], self.dilation[axis]
         before, after = self.padding[axis], self.padding[axis + 2]
         span = reach(self.kernel[axis], dilation) - 1
@@ -70,16 +84,17 @@ class Conv(_Channelled):
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """(M, HO, WO): HO = floor((H + p1 + p2 - d (K - 1) - 1) / s) + 1. Raises: ShapeError."""
-        shape = self.one(inputs)
+        shape = self._frame(inputs)
         self._check_groups(shape)
-        return self.channels, *self.slide(shape, self.stride, self.dilation)
+        rows, columns = self.slide(shape, self.stride, self.dilation)
+        return self.frames * self.channels, rows, columns
 
     def macs(self, inputs: Sequence[Shape]) -> int:
-        """M * C/g * HF * WF * HO * WO."""
-        return self.weights(inputs) * prod(self.output_shape(inputs)[1:])
+        """M * C/g * HF * WF * HO * WO, for each frame."""
+        return self.weights(inputs) * prod(self.output_shape(inputs)[1:]) * self.frames
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
-        """The three convolutions of a training iteration (spec section 2).
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
+        """Return the three convolutions of a training iteration (docs/model.md section 1).
 
         forward: O[n,m] = sum over c, taps of I[n,c] F[m,c].
         backward_input: dI[n,c] = sum over m, taps of dO[n,m] F[m,c], the kernel turned round; of
@@ -87,9 +102,9 @@ class Conv(_Channelled):
         backward_weight: dF[m,c] = sum over n, positions of I[n,c] dO[n,m]: C images of N channels
             under M filters as large as dO, stride and dilation changing places.
         """
-        (C, H, W), (M, HO, WO), g = self.one(inputs), self.output_shape(inputs), self.groups
-        (HF, WF), N = self.kernel, batch
-        C, M = C // g, M // g
+        (C, H, W), (_, HO, WO), g = self._frame(inputs), self.output_shape(inputs), self.groups
+        (HF, WF), N = self.kernel, batch * self.frames
+        C, M = C // g, self.channels // g
         height, width = self._windows(0, H, HO), self._windows(1, W, WO)
         extents = {
             "forward": Extents(N, M, C, HO, WO, HF, WF),
@@ -109,7 +124,7 @@ class ConvTranspose(_Channelled):
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """(M, HO, WO): HO = (H - 1) s - p1 - p2 + d (K - 1) + 1 + extra. Raises: ShapeError."""
-        shape = self.one(inputs)
+        shape = self._frame(inputs)
         self._check_groups(shape)
         sizes = [
             (size - 1) * self.stride[axis]
@@ -124,22 +139,22 @@ class ConvTranspose(_Channelled):
                 f"layer {self.name}: its input {shape} with padding {list(self.padding)} "
                 f"leaves an output of {sizes[0]} x {sizes[1]}"
             )
-        return self.channels, sizes[0], sizes[1]
+        return self.frames * self.channels, sizes[0], sizes[1]
 
     def macs(self, inputs: Sequence[Shape]) -> int:
-        """M * C/g * HF * WF * H * W: those of the convolution it transposes."""
-        return self.weights(inputs) * prod(self.one(inputs)[1:])
+        """M * C/g * HF * WF * H * W for each frame: those of the convolution it transposes."""
+        return self.weights(inputs) * prod(self.one(inputs)[1:]) * self.frames
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
-        """The passes of the transposed convolution, forward and backward_input exchanged.
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
+        """Return the three passes, forward and backward_input of the convolution exchanged.
 
         That convolution takes M channels of O to C channels of I; its filters are F.
         """
-        (C, H, W), (M, HO, WO), g = self.one(inputs), self.output_shape(inputs), self.groups
-        (HF, WF), N = self.kernel, batch
-        C, M = C // g, M // g
+        (C, H, W), (_, HO, WO), g = self._frame(inputs), self.output_shape(inputs), self.groups
+        (HF, WF), N = self.kernel, batch * self.frames
+        C, M = C // g, self.channels // g
         height, width = self._windows(0, HO, H), self._windows(1, WO, W)
-        nests: dict[Pass, tuple[Pass, Extents, tuple[Tensor, Tensor, Tensor]]] = {
+        nests: dict[ProductPass, tuple[ProductPass, Extents, tuple[Tensor, Tensor, Tensor]]] = {
             "forward": ("backward_input", Extents(N, M, C, HO, WO, HF, WF), PASSES["forward"]),
             "backward_input": ("forward", Extents(N, C, M, H, W, HF, WF), PASSES["backward_input"]),
             # dO is what the filter slides over here, and I what slides.
@@ -155,12 +170,13 @@ class ConvTranspose(_Channelled):
 class Linear(BaseLayer):
     """A fully connected layer over all elements of its input, or over the channels of each place.
 
-    Sequences have the shape (features, tokens, 1) and use `over: channels`.
+    Left out, `over` is all, but for a sequence (features, tokens, 1), which is not flattened
+    unless that is said.
     """
 
     kind: Literal["linear"]
     features: Positive
-    over: Literal["all", "channels"] = "all"
+    over: Literal["all", "channels"] | None = None
     bias: Flag = False
     weight_bits: Bits | None = Field(
         default=None, description="width of a weight that the network itself states [bit]"
@@ -187,14 +203,19 @@ class Linear(BaseLayer):
         """M * C at each place."""
         return self.weights(inputs) * prod(self._seen(inputs)[1:])
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
-        """A convolution on one pixel with a kernel of one tap; places are further images."""
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
+        """Return a convolution on one pixel with one tap; places are further images."""
         C, H, W = self._seen(inputs)
         pixel = Conv(name=self.name, kind="conv", channels=self.features, kernel=(1, 1))
         return pixel.loops([(C, 1, 1)], batch * H * W)
 
     def _seen(self, inputs: Sequence[Shape]) -> Shape:
         shape = self.one(inputs)
+        if self.over is None and min(shape[:2]) > 1 and shape[2] == 1:
+            raise ShapeError(
+                f"layer {self.name}: its input {shape} may be a sequence of {shape[1]:,} tokens; "
+                "say over: channels for a product at each, or over: all for one of all together"
+            )
         return shape if self.over == "channels" else (prod(shape), 1, 1)
 
 
@@ -215,10 +236,10 @@ class _Attention(BaseLayer):
         n = self._head(inputs)
         return self.heads * n.N * n.M * n.C
 
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[Pass, LoopNest]:
-        """The product, and its derivatives by the first and the second operand."""
+    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
+        """Return the product, and its derivatives by the first and the second operand."""
         n, one = self._head(inputs), Window(1)
-        extents: dict[Pass, Extents] = {
+        extents: dict[ProductPass, Extents] = {
             "forward": n,
             "backward_input": n._replace(M=n.C, C=n.M),
             "backward_weight": n._replace(N=n.C, C=n.N),

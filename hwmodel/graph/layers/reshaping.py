@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Literal
 
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Cost, Pair, Positive, Shape, Sliding
+from hwmodel.graph.layers.base import MAX_EXTENT, BaseLayer, Learned, Pair, Positive, Shape, Sliding
 from hwmodel.specs.files import Flag, Text, Whole
+from hwmodel.work.tensor import Pass, Role
+from hwmodel.work.work import Operate, Tensors, Works, read, write
 
-__all__ = ["AveragePool", "Concat", "GlobalAveragePool", "MaxPool", "PixelShuffle", "Reshape"]
-__all__ += ["Slice", "Source", "Uncounted", "Upsample"]
+__all__ = ["AveragePool", "Concat", "Expand", "GlobalAveragePool", "MaxPool", "PixelShuffle"]
+__all__ += ["PixelUnshuffle", "Reshape", "Slice", "Source", "Uncounted", "Upsample"]
+
+MAX_ELEMENTS = MAX_EXTENT**3
+
+FORWARD, BACK, WEIGHT, _ = Pass
 
 
 class _Pool(Sliding):
@@ -33,9 +40,16 @@ class MaxPool(_Pool):
 
     kind: Literal["max-pool"]
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """Comparisons within the window; backward needs which element it was (the output)."""
-        return Cost(adds=self.window - 1, saved_output=1)
+    def work(self, t: Tensors) -> Works:
+        """Comparisons within the window; back, the index of the largest, kept since."""
+        bits = (self.window - 1).bit_length()
+        index = [replace(t.O, name="index", bits=bits, role=Role.SAVED)] if bits else []
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "add", self.window - 1, f"comparisons of {self.window}")
+        yield from write(FORWARD, t.O)
+        yield from write(FORWARD, *index, why=f"which of {self.window} was the largest")
+        yield from read(BACK, t.dO, *index)
+        yield from write(BACK, t.dI)
 
 
 class AveragePool(_Pool):
@@ -43,9 +57,9 @@ class AveragePool(_Pool):
 
     kind: Literal["average-pool"]
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Additions within the window and a factor; backward, the factor."""
-        return Cost(adds=self.window - 1, macs=1, signal_macs=1)
+        yield from _mean(t, self.window)
 
 
 class GlobalAveragePool(BaseLayer):
@@ -57,9 +71,9 @@ class GlobalAveragePool(BaseLayer):
         """(C, 1, 1)."""
         return self.one(inputs)[0], 1, 1
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Additions over the channel and a factor; backward, the factor."""
-        return Cost(adds=prod(self.one(inputs)[1:]) - 1, macs=1, signal_macs=1)
+        yield from _mean(t, t.I.elements // t.O.elements)
 
 
 class PixelShuffle(BaseLayer):
@@ -77,9 +91,9 @@ class PixelShuffle(BaseLayer):
             )
         return C // f**2, f * H, f * W
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Every word is read and written; nothing is fused."""
-        return Cost()
+        yield from _rearranged(t)
 
 
 class PixelUnshuffle(BaseLayer):
@@ -97,9 +111,9 @@ class PixelUnshuffle(BaseLayer):
             )
         return C * f**2, H // f, W // f
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Every word is read and written; nothing is fused."""
-        return Cost()
+        yield from _rearranged(t)
 
 
 class Upsample(BaseLayer):
@@ -118,10 +132,16 @@ class Upsample(BaseLayer):
         rows, columns = self.size or (H * (self.factor or 1), W * (self.factor or 1))
         return C, rows, columns
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
-        """Bilinear: a weighted sum of four neighbours."""
-        macs = 4 if self.interpolation == "bilinear" else 0
-        return Cost(macs=macs, signal_macs=macs, signal_adds=1)
+    def work(self, t: Tensors) -> Works:
+        """Each place repeated, or a weighted sum of four neighbours; the way back sums them up."""
+        weights = 4 if self.interpolation == "bilinear" else 0
+        yield from read(FORWARD, t.I)
+        yield t.operate(FORWARD, "mac", weights, "weighted neighbours")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "add", why="signals of the copies added up")
+        yield t.operate(BACK, "mac", weights, "weighted neighbours")
+        yield from write(BACK, t.dI)
 
 
 class Concat(BaseLayer):
@@ -144,9 +164,9 @@ class Concat(BaseLayer):
             sizes[along] += shape[along]
         return sizes[0], sizes[1], sizes[2]
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost:
+    def work(self, t: Tensors) -> Works:
         """Every word is read and written; nothing is fused."""
-        return Cost()
+        yield from _rearranged(t)
 
 
 class Slice(BaseLayer):
@@ -185,12 +205,41 @@ class Reshape(BaseLayer):
         return self.shape
 
 
+class Expand(BaseLayer):
+    """Elements repeated along axes that are 1 long, or in whole groups; a view, nothing moves.
+
+    Who takes it reads the elements as often as they are repeated.
+    """
+
+    kind: Literal["expand"]
+    shape: tuple[Positive, Positive, Positive]
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """`shape`. Raises: ShapeError where it has not a whole number of its input's elements."""
+        given = self.one(inputs)
+        if prod(self.shape) % prod(given):
+            raise ShapeError(
+                f"layer {self.name}: {self.shape} has {prod(self.shape):,} elements, which are no "
+                f"multiple of the {prod(given):,} of {given}"
+            )
+        return self.shape
+
+    def work(self, t: Tensors) -> Works:
+        """Nothing forward; backward, the signals of what is one element are added up."""
+        yield from read(BACK, t.dO)
+        yield t.operate(BACK, "add")
+        yield from write(BACK, t.dI)
+
+
 class Source(BaseLayer):
     """A tensor that no layer computes: a further input of the network, or a learned constant."""
 
     kind: Literal["source"]
     shape: tuple[Positive, Positive, Positive]
-    learned: Flag = Field(default=False, description="position embeddings, a class token")
+    learned: Learned = Field(
+        default=False,
+        description="position embeddings, a class token; frozen: parameters, not trained",
+    )
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """`shape`. Raises: ShapeError where it is given inputs."""
@@ -198,14 +247,16 @@ class Source(BaseLayer):
         return self.shape
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """All of its elements, if learned."""
-        return prod(self.shape) * self.learned
+        """All of its elements, unless it is a further input."""
+        return prod(self.shape) * bool(self.learned)
 
-    def cost(self, inputs: Sequence[Shape]) -> Cost | None:
+    def work(self, t: Tensors) -> Works:
         """Nothing forward: who takes it reads it. If learned, its signals summed over images."""
-        if not self.learned:
-            return None
-        return Cost(reads=0, writes=0, signal_reads=0, signal_writes=0, gradient_adds=1)
+        if not self.frozen:
+            yield from write(WEIGHT, t.dF)
+            yield from read(WEIGHT, t.dO)
+            why = "signals of the images added up"
+            yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why=why)
 
 
 class Uncounted(BaseLayer):
@@ -216,7 +267,35 @@ class Uncounted(BaseLayer):
     shape: tuple[Positive, Positive, Positive] | None = Field(
         default=None, description="of its output; left out, that of its first input"
     )
+    parameters: Whole = Field(default=0, ge=0, le=MAX_ELEMENTS, description="that are its own")
+    known_macs: Whole | None = Field(
+        default=None, ge=0, le=MAX_ELEMENTS,
+        description="multiply-accumulates of one pass over one image, where they are known",
+    )  # fmt: skip
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """As stated, or as the first input's."""
+        """The shape that is stated, or that of the first input."""
         return self.shape or inputs[0]
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """As stated."""
+        return self.parameters
+
+
+def _mean(t: Tensors, window: int) -> Works:
+    """The mean of `window` elements: additions and a factor; back, the factor."""
+    yield from read(FORWARD, t.I)
+    yield t.operate(FORWARD, "add", window - 1, f"additions of {window:,} elements")
+    yield t.operate(FORWARD, "mac", why="times 1 over their number")
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO)
+    yield t.operate(BACK, "mac", why="times 1 over their number")
+    yield from write(BACK, t.dI)
+
+
+def _rearranged(t: Tensors) -> Works:
+    """Every word is read and written, forward and back."""
+    yield from read(FORWARD, *t.ins)
+    yield from write(FORWARD, t.O)
+    yield from read(BACK, t.dO)
+    yield from write(BACK, *t.signals)

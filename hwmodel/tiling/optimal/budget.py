@@ -1,4 +1,4 @@
-"""What a search may spend. It is counted, not timed, so that reruns end in the same place."""
+"""The budget of a search, counted and not timed, so that reruns end in the same place."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ class TooMany(Exception):
 
 
 class Budget:
-    """What is left of a search's budget [tilings that are looked at, a few microseconds each]."""
+    """A search's budget, as it is spent [tilings looked at, a few microseconds each]."""
 
     def __init__(self, tilings: int) -> None:
+        self.whole = tilings
         self.left = float(tilings)
 
+    def renew(self) -> None:
+        """Give back all that was spent, for a search that goes on from another's answer."""
+        self.left = float(self.whole)
+
     def spend(self, tilings: float) -> None:
-        """Work as long as looking at so many tilings, be it done or given up."""
+        """Take the work of looking at so many tilings, be it done or given up."""
         self.left -= tilings
 
     @property

@@ -42,10 +42,10 @@ def chain_rows(rule: RowRule, window: Window, outs: int, taps: int, out: Ints, t
 def pair_cost(
     rule: RowRule, window: Window, outs: int, taps: int, anew: Ints | None = None
 ) -> float:
-    """What the rows of a pair of chains take, of looking at a tiling (measured; see `Budget`).
+    """Return the work of counting a pair's rows, in tilings looked at (measured; see `Budget`).
 
     Args:
-        anew: what cuts of the loop that is cut alone add, where it is known.
+        anew: rows that cuts add where their loop alone is cut, if known.
     """
     if anew is not None and anew.ndim == 1:
         return (1 + np.count_nonzero(anew != _usual(anew)) / 10) / ENTRIES
@@ -80,7 +80,7 @@ def summed_rows(axis: Axis, anew: Ints, chains: Ints, cut: Ints) -> Ints:
 
 
 def _usual(anew: Ints) -> int:
-    """What most cuts add."""
+    """Return the rows that most cuts add."""
     return int(np.median(anew)) if len(anew) else 0
 
 
@@ -93,7 +93,7 @@ def _after_each_other(axis: Axis, anew: Ints, chains: Ints) -> Ints:
 
 
 def _cuts(extent: int, chains: Ints) -> Iterator[tuple[slice, int, Ints, Ints, Ints]]:
-    """All cuts that chains of a loop make, some chains at a time, level by level.
+    """Yield the cuts that chains of a loop make, some chains at a time, level by level.
 
     Each with its chain, counted from the first of these, and the cut (or beginning) before it.
     """
@@ -139,6 +139,6 @@ def _piece_by_piece(
 
 @lru_cache(maxsize=64)
 def _of_piece(window: Window, rule: RowRule, outs: int, tap: int, end: int) -> tuple[int, Ints]:
-    """Rows that all outputs load through taps tap ... end - 1, and what cuts add (`reloads`)."""
+    """Return the rows that all outputs load through taps tap ... end - 1, and `reloads`."""
     own = window._replace(pad=window.pad - tap * window.dilation)
     return int(block_rows(own, rule, 0, outs, 0, end - tap)), reloads(own, rule, outs, end - tap)

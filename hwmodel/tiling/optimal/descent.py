@@ -1,4 +1,4 @@
-"""A tiling made better tile by tile, for searches that end before they have an optimum."""
+"""Improves a tiling tile by tile, for searches that end before they have an optimum."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.level_by_level import candidates
-from hwmodel.tiling.optimal.bounds import Space
+from hwmodel.tiling.optimal.bounds import Level, Space
 from hwmodel.tiling.optimal.chains import energies_of, energy_of
+from hwmodel.tiling.optimal.classes import cheapest
+from hwmodel.tiling.optimal.nests import smallest_tiles
 from hwmodel.work.problem import Extents, Operand
 
-__all__ = ["descended", "first_guesses"]
+__all__ = ["descended", "dived", "first_guesses"]
 
+DIVED = 6  # classes of the first level that tilings are begun with
 ROUNDS = 6  # through all levels
 TRIED = 16  # lengths of one tile, and as many multiples of the tile below
 LOOPS = ("N", "M", "C")
@@ -36,8 +39,33 @@ def first_guesses(space: Space, held: tuple[Operand, ...]) -> Iterator[Mapping]:
         yield best[1]
 
 
+def dived(
+    space: Space,
+    levels: tuple[Level, ...],
+    held: tuple[Operand, ...],
+    known: dict[Level, NDArray[np.int64]],
+) -> Iterator[Mapping]:
+    """Yield tilings that are cheap level by level.
+
+    Below each of the cheapest classes of the first level lies the cheapest one of the next that is
+    nested in it, and so on.
+
+    Args:
+        known: the cheapest classes of first levels, for orders that have one in common.
+    """
+    outermost, *others = levels
+    if outermost not in known:
+        known[outermost] = cheapest(outermost, number=DIVED)[1]
+    for chosen in known[outermost]:
+        nest = [chosen]
+        for level in others:
+            nest += list(cheapest(level, nest[-1])[1])
+        if len(nest) == len(levels):
+            yield smallest_tiles(space, held, np.stack(nest))
+
+
 def descended(space: Space, mapping: Mapping) -> tuple[float, Mapping]:
-    """The energy and the tiling that changes of tiles lead to, each the best of its kind.
+    """Change tiles, each time to the best of its kind; return the energy and the tiling reached.
 
     At every level in turn, N, M and C change together, and then each of the other loops by itself.
     It ends where no change helps, or after some rounds; nothing says that it ends at the least.
@@ -55,7 +83,7 @@ def descended(space: Space, mapping: Mapping) -> tuple[float, Mapping]:
 
 
 def _without_halo(space: Space, best: tuple[float, Mapping], level: int) -> tuple[float, Mapping]:
-    """`best`, or a better tiling with other N, M and C at one level."""
+    """Return `best`, or a better tiling with other N, M and C at one level."""
     energy, mapping = best
     lengths = [_lengths(space, mapping, level, loop) for loop in LOOPS]
     grid = [one.ravel() for one in np.meshgrid(*lengths, indexing="ij")]
@@ -78,7 +106,7 @@ def _without_halo(space: Space, best: tuple[float, Mapping], level: int) -> tupl
 def _along(
     space: Space, best: tuple[float, Mapping], level: int, loop: str
 ) -> tuple[float, Mapping]:
-    """`best`, or a better tiling with another tile of one loop at one level."""
+    """Return `best`, or a better tiling with another tile of one loop at one level."""
     for changed in _changes(space, best[1], level, loop):
         energy = energy_of(space, changed)
         if energy < best[0]:

@@ -1,39 +1,31 @@
-"""Percent of the baseline of every method at one point, with all that is equal found once.
+"""Percent of the baseline of every method at one point; equal parts are computed once.
 
-Reuse is exact, and a test compares it with `evaluate`:
-- what there is to do (`workload`) asks neither the chip nor a price of the accounting;
-- a tiling asks of chip and accounting only what `tiling.tile.tiling_inputs` names.
+What there is to do asks neither the chip nor a price of the accounting; a tiling asks for its
+arguments alone. A test moves every field and compares with `evaluate`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
-from hwmodel.model.energy import Product, Stream
-from hwmodel.model.evaluate import Found, Tiler, priced, workload
-from hwmodel.model.workload import Job, Mode
-from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.hardware import Hardware
+from hwmodel.model.evaluate import all_tasks
+from hwmodel.model.workload import Job, Mode, Task
 from hwmodel.specs.method import Method
-from hwmodel.tiling.tile import tiling_inputs
+from hwmodel.vary.counted import Counted
 from hwmodel.vary.paths import Inputs, Scalar, changed
 
 __all__ = ["Costs", "Outcome", "Study", "overtaken", "ranks"]
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-PRICES = {"sources", "relative_prices", "logic_price_macs", "special_function_macs"}
-MOST_KEPT = 16  # sets of tilings, and workloads of a method
+MOST_KEPT = 16  # workloads of a method
 
 
 @dataclass(frozen=True)
 class Study:
-    """What stays as it is while chips and accounting move."""
+    """The inputs of a study that stay while chips and accounting move, and the unmoved points."""
 
     network: Network
     methods: tuple[Method, ...]
@@ -43,22 +35,22 @@ class Study:
 
 
 class Outcome(NamedTuple):
-    """What each method costs at a point, in the order of the study's methods."""
+    """The percentage of each method at a point, in the order of the study's methods."""
 
     percents: tuple[float | None, ...]  # of the baseline
     reasons: tuple[str, ...]  # why there is no percentage; "" where there is one
 
 
 class Costs:
-    """Outcomes of one study."""
+    """Outcomes of one study; the parts that they have in common are computed once."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self._found: dict[Hashable, Found] = {}
-        self._work: dict[Hashable, list[Product | Stream]] = {}
+        self._counted = Counted()
+        self._tasks: dict[Hashable, tuple[Task, ...]] = {}
 
     def at(self, index: int, changes: Mapping[str, Scalar]) -> Outcome:
-        """The outcome where the inputs of chip number `index` are changed.
+        """Compute the outcome with the inputs of chip number `index` changed.
 
         Raises: SpecError for changes that the specs' rules refuse.
         """
@@ -80,34 +72,21 @@ class Costs:
         return Outcome(tuple(percents), tuple(reasons))
 
     def _energy(self, method: Method, inputs: Inputs) -> float:
-        """As `evaluate(...).energy` [the chip's unit]."""
-        accounting = inputs.accounting
-        job = Job(method, accounting, inputs.batch, self.study.mode)
-        tiler = Tiler(inputs.hardware, accounting, self._tilings(inputs.hardware, accounting))
-        rows, _ = priced(self._works(job), job, tiler)
-        return fsum(row.energy for row in rows)
-
-    def _works(self, job: Job) -> list[Product | Stream]:
-        asked = (value for name, value in job.accounting if name not in PRICES)
+        """As `evaluate(...).energy` [the chip's unit]. Raises: HwmodelError."""
+        job = Job(method, inputs.accounting, inputs.batch, self.study.mode)
+        asked = job.accounting
         # The baseline may be called as one of the methods is, and yet have other rules.
-        key = job.method == self.study.baseline, job.method.name, *asked
-        if key not in self._work:
-            work, _ = workload(self.study.network, job)
-            _keep(self._work, key, work, MOST_KEPT * (1 + len(self.study.methods)))
-        return self._work[key]
-
-    def _tilings(self, hardware: Hardware, accounting: Accounting) -> Found:
-        key = tiling_inputs(hardware, accounting)
-        found = self._found.pop(key, {})
-        _keep(self._found, key, found, MOST_KEPT)  # the latest to be asked for is last
-        return found
-
-
-def _keep(kept: dict[Key, Value], key: Key, value: Value, most: int) -> None:
-    """Put a value into a bounded memory; the one that came first goes."""
-    kept[key] = value
-    if len(kept) > most:
-        del kept[next(iter(kept))]
+        own = method == self.study.baseline, method.name
+        key = (*own, asked.counting, asked.widths, asked.extras, inputs.batch)
+        if key not in self._tasks:
+            self._tasks[key] = all_tasks(self.study.network, job)
+            if len(self._tasks) > MOST_KEPT * (1 + len(self.study.methods)):
+                del self._tasks[next(iter(self._tasks))]
+        tasks = self._tasks[key]
+        (cost,) = self._counted.costs(key, tasks, asked, [inputs.hardware])
+        if cost.energy is None:
+            raise HwmodelError(cost.reason)
+        return cost.energy
 
 
 def ranks(percents: Sequence[float | None]) -> list[int | None]:

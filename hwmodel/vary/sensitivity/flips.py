@@ -1,4 +1,4 @@
-"""Where between its value and a moved one a number reverses the ranking of two methods."""
+"""Finds the value of a number at which the ranking of two methods reverses."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ PRECISION = 1.01  # ratio of the values between which the ranking flips
 
 
 class Flip(NamedTuple):
-    """The nearest value found at which the ranking is another, and what it reverses."""
+    """The nearest value found at which the ranking is another, and the pair that it reverses."""
 
     value: Number
     pairs: tuple[tuple[int, int], ...]  # (cheaper before, cheaper there), numbers of methods
 
 
 def flip(costs: Costs, index: int, move: Move) -> Flip:
-    """By bisection, for a move of a number on chip number `index` that reverses some pair.
+    """Bisect a move of a number, on chip number `index`, that reverses some pair of methods.
 
-    The value found is within 1 % beyond one at which the ranking still holds (or the next whole
-    number to it). Where the ranking flips more than once on the way, it is one of the flips.
+    The value found lies at most 1 %, or one whole number, beyond a value at which the ranking
+    holds. Where the ranking flips more than once on the way, one of the flips is found.
     """
     before = costs.at(index, {}).percents
     holds, flips = move.leaf.value, move.value

@@ -20,7 +20,7 @@ PERCENTILES = (5, 50, 95)
 
 
 class Range(NamedTuple):
-    """Where a number is drawn from, evenly on a logarithmic scale."""
+    """A range from which a number is drawn, evenly on a logarithmic scale."""
 
     leaf: Leaf
     low: float
@@ -40,7 +40,7 @@ class Spread(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """What the samples of one chip say."""
+    """Spread of each method over the samples of one chip, and how often the ranking holds."""
 
     hardware: str
     drawn: int  # constants
@@ -53,7 +53,7 @@ class Sampled(NamedTuple):
 
 
 def default_ranges(inputs: Inputs) -> list[Range]:
-    """Half to double of every energy, price and capacity of chip and accounting.
+    """Return ranges from half to double for every energy, price and capacity.
 
     An energy that the chip's file states for reading and writing alike is drawn once.
     """
@@ -68,7 +68,7 @@ def default_ranges(inputs: Inputs) -> list[Range]:
 
 
 def read_ranges(path: Path, points: Sequence[Inputs]) -> list[list[Range]]:
-    """The ranges of a file, for each chip: lines `hardware.levels.L1.capacity: [32 KiB, 1 MiB]`.
+    """Read a file's ranges, for each chip: lines `hardware.levels.L1.capacity: [32 KiB, 1 MiB]`.
 
     A bound is a number in the unit of the field, or text with a unit as in a chip's file. A path
     need not hold for every chip, but for one.
@@ -99,7 +99,7 @@ def read_ranges(path: Path, points: Sequence[Inputs]) -> list[list[Range]]:
 
 
 def _bound(inputs: Inputs, leaf: Leaf, bound: Any, where: str) -> float:
-    """A bound in the unit of its field, seen to be allowed there."""
+    """Return a bound in the unit of its field, if the field allows it."""
     try:
         there = changed(inputs, {leaf.path: bound})
     except SpecError as error:
@@ -111,7 +111,7 @@ def _bound(inputs: Inputs, leaf: Leaf, bound: Any, where: str) -> float:
 
 
 def draws(ranges: Sequence[Range], samples: int, seed: int) -> list[dict[str, Scalar]]:
-    """So many points, each a value for every range; the same for the same seed everywhere."""
+    """Draw so many points, each a value for every range; equal seeds give equal points."""
     import numpy as np
 
     shares = np.random.default_rng(seed).random((samples, len(ranges))).tolist()
@@ -129,7 +129,7 @@ def _value(x: Range, share: float) -> int | float:
 def sampled(
     inputs: Inputs, names: Sequence[str], before: Outcome, outcomes: Sequence[Outcome]
 ) -> tuple[tuple[Spread, ...], int, int, int]:
-    """Percentiles of each method; samples, complete ones, those of them that keep the ranking."""
+    """Return percentiles of each method, and numbers of samples: all, complete, same ranking."""
     import numpy as np
 
     spreads = []

@@ -33,7 +33,7 @@ class Move(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The path that moves; those that move along after a plus."""
+        """The path that moves, and after a plus the paths that move along."""
         return " + ".join(self.changes)
 
     @property
@@ -48,7 +48,7 @@ def is_number(value: Scalar) -> TypeGuard[Number]:
 
 
 def fields(inputs: Inputs) -> tuple[Leaf, ...]:
-    """Every leaf of the accounting and of the chip, with its path into the inputs."""
+    """List every leaf of the accounting and of the chip, with its path into the inputs."""
     return tuple(
         leaf._replace(path=f"{root}.{leaf.path}", part_of=leaf.part_of and f"{root}.{leaf.part_of}")
         for root, spec in (("accounting", inputs.accounting), ("hardware", inputs.hardware))
@@ -57,13 +57,13 @@ def fields(inputs: Inputs) -> tuple[Leaf, ...]:
 
 
 def moves(inputs: Inputs) -> list[Move]:
-    """Every move of every leaf, in their order. What the rules refuse is there with the reason."""
+    """List every move of every leaf, in their order; moves that rules refuse have the reason."""
     everything = fields(inputs)
     return [move for leaf in everything for move in _moves(inputs, leaf, everything)]
 
 
 def _scaled(leaf: Leaf, factor: float) -> Number:
-    """A leaf's number times a factor; a whole one is rounded down."""
+    """Multiply a leaf's number; a whole one is rounded down."""
     assert is_number(leaf.value)
     return int(leaf.value * factor) if leaf.whole else leaf.value * factor
 
@@ -87,7 +87,7 @@ def _moves(inputs: Inputs, leaf: Leaf, everything: Sequence[Leaf]) -> Iterator[M
 
 
 def _refusal(inputs: Inputs, move: Move) -> str:
-    """Why the rules of the specs refuse a move; "" if they do not."""
+    """Return the reason why the specs' rules refuse a move; "" if they do not."""
     try:
         changed(inputs, move.changes)
     except SpecError as error:
@@ -96,7 +96,7 @@ def _refusal(inputs: Inputs, move: Move) -> str:
 
 
 def _accompanied(inputs: Inputs, move: Move, everything: Sequence[Leaf]) -> Iterator[Move]:
-    """The move with the fewest other choices of the same spec that make it allowed, if any do."""
+    """Yield the move with the fewest other choices that make it allowed, if any do."""
     root = move.leaf.path.partition(".")[0]
     spec = getattr(inputs, root)
     others = [

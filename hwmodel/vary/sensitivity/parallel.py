@@ -1,4 +1,4 @@
-"""The same function at many points, in several processes; the order is that of the points."""
+"""Calls a function at many points in several processes; results come in the points' order."""
 
 from __future__ import annotations
 

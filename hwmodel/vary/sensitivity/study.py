@@ -74,7 +74,7 @@ class Reversal(NamedTuple):
 
 
 class Sensitivity(NamedTuple):
-    """All that a study finds, chip by chip."""
+    """The results of a study, chip by chip."""
 
     effects: tuple[Effect, ...]
     reversals: tuple[Reversal, ...]
@@ -133,7 +133,7 @@ def sensitivity(
 
 
 class _Draw(NamedTuple):
-    """What is drawn."""
+    """The samples to be drawn: how many, with which seed, from which ranges."""
 
     samples: int
     seed: int
@@ -142,7 +142,7 @@ class _Draw(NamedTuple):
 
 
 class _Done(NamedTuple):
-    """A move, and all that was found of it."""
+    """A move with its outcomes and its flip."""
 
     study: Study
     chip: int  # its number
@@ -153,9 +153,9 @@ class _Done(NamedTuple):
 
     @property
     def values(self) -> tuple[Scalar, Scalar]:
-        """From what to what, in the words of a file; of choices that move together, both.
+        """The values moved from and to, in the words of a file; of choices moved together, both.
 
-        To "" where no factor leads anywhere.
+        The second is "" where no factor leads to another value.
         """
         leaf, value, along, _ = self.move
         nowhere = value is None and (leaf.value is None or None not in leaf.choices)
@@ -170,12 +170,12 @@ class _Done(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """Of both values."""
+        """The unit of both values."""
         return "" if self.move.along else self.move.leaf.unit
 
     @property
     def flips_at(self) -> float | None:
-        """Value from which on the ranking is another."""
+        """The value beyond which the ranking is another."""
         return None if self.flip is None else float(self.flip.value)
 
 
@@ -187,7 +187,7 @@ def _study(
     batch: int,
     mode: Mode,
 ) -> Study:
-    """Everything loaded, and told apart by name. Raises: HwmodelError."""
+    """Load all inputs, and see that their names differ. Raises: HwmodelError."""
     rule = "a list of names, paths or specs"
     chips = [load(Hardware, chip) for chip in several("hardware", hardware, rule)]
     rules = [load(Method, method) for method in several("methods", methods, rule)]
@@ -209,7 +209,7 @@ Planned = list[tuple[int, Move]]  # number of the chip, move
 
 
 def _unmoved(mapped: Mapped, study: Study) -> list[Outcome]:
-    """The outcome of each chip as it is. Raises: HwmodelError where no method has one."""
+    """Compute the outcome of each chip unmoved. Raises: HwmodelError where no method has one."""
     before: list[Outcome] = list(mapped(Costs.at, [(i, {}) for i in range(len(study.points))]))
     for outcome in before:
         if all(percent is None for percent in outcome.percents):
@@ -220,7 +220,7 @@ def _unmoved(mapped: Mapped, study: Study) -> list[Outcome]:
 def _moved(
     mapped: Mapped, planned: Planned, before: Sequence[Outcome], watch: Watch
 ) -> list[Outcome]:
-    """The outcome of every move; of one that the rules refuse, their reason."""
+    """Compute the outcome of every move, or give the reason why rules refuse it."""
     tasks = [(i, move.changes) for i, move in planned if not move.refused]
     found = iter(watch(mapped(Costs.at, tasks), len(tasks), "moving"))
     return [
@@ -238,7 +238,7 @@ def _flips(
     after: Sequence[Outcome],
     watch: Watch,
 ) -> list[Flip | None]:
-    """Where moves of numbers reverse the ranking; None where they do not."""
+    """Find where moves of numbers reverse the ranking; None where they do not."""
     reverse = [
         move.of_number and bool(overtaken(before[i].percents, outcome.percents))
         for (i, move), outcome in zip(planned, after, strict=True)
@@ -256,7 +256,7 @@ def _worded(value: Scalar, unstated: str) -> Scalar:
 def _sampled(
     mapped: Mapped, study: Study, before: Sequence[Outcome], draw: _Draw, watch: Watch
 ) -> tuple[Sampled, ...]:
-    """What the samples of each chip say."""
+    """Compute the samples of each chip, and their spread."""
     tasks = [
         (i, point)
         for i, ranges in enumerate(draw.ranges)
@@ -272,7 +272,7 @@ def _sampled(
 
 
 def _effects(done: _Done) -> Iterator[Effect]:
-    """A row for every method."""
+    """Yield a row of a move for every method."""
     inputs = done.study.points[done.chip]
     olds, news = done.before.percents, done.after.percents
     reasons = zip(done.before.reasons, done.after.reasons, strict=True)
@@ -301,7 +301,7 @@ def _effects(done: _Done) -> Iterator[Effect]:
 
 
 def _reversal(done: _Done) -> Iterator[Reversal]:
-    """The reversal that a move is, if it is one."""
+    """Yield a move's reversal, if it reverses the ranking."""
     methods = done.study.methods
     pairs = overtaken(done.before.percents, done.after.percents)
     first = done.flip.pairs if done.flip else pairs

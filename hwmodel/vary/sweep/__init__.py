@@ -1,1 +1,1 @@
-"""Sweeps: many points of a design space, each the energy that `evaluate` gives, to the bit."""
+"""Sweeps: many points of a design space, each the energy that `evaluate` gives, to 1e-12."""

@@ -1,4 +1,4 @@
-"""The axes of a sweep: what every option sets on every spec, tried before anything runs."""
+"""The axes of a sweep: the settings of every option on every spec, tried before anything runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Axis(NamedTuple):
 
 
 def fields_of(root: str, spec: Any) -> dict[str, Any]:
-    """Values of a spec by path, and the arguments of a bundled network's family."""
+    """Return the values of a spec by path, and the arguments of a bundled network's family."""
     found: dict[str, Any] = {f"{root}.{leaf.path}": leaf.value for leaf in leaves(spec)}
     if root == "network" and spec.name in zoo():
         found |= {f"{root}.{name}": value for name, value in family_arguments(spec.name).items()}
@@ -46,7 +46,7 @@ def fields_of(root: str, spec: Any) -> dict[str, Any]:
 
 
 def axis_of(number: int, axis: Mapping[str, Any], specs: Specs) -> Axis:
-    """An axis of the file, every option tried on every spec. Raises: SpecError."""
+    """Make an axis of the file; try every option on every spec. Raises: SpecError."""
     listed = {path: v.times if isinstance(v, Times) else v for path, v in axis.items()}
     length = len(next(iter(listed.values())))
     found: dict[tuple[str, int], tuple[tuple[Setting, ...], ...]] = {}
@@ -90,7 +90,7 @@ def _as_in_a_file(value: Any) -> Any:
 
 
 def with_derived(path: str, derived: Derived, varied: list[Axis], specs: Specs) -> list[Axis]:
-    """The axes, with a field that follows another one. Raises: SpecError."""
+    """Add to the axes a field that follows another one. Raises: SpecError."""
     _refuse_unknown(path, specs)
     _refuse_unknown(derived.of, specs)
     root = path.partition(".")[0]
@@ -123,7 +123,7 @@ def _sets(axis: Axis, path: str) -> bool:
 
 
 def _bases(root: str, specs: Specs) -> tuple[Any, ...]:
-    """The specs that paths of a root lead into; of the batch, nothing."""
+    """Return the specs that paths of a root lead into; for the batch, (None,)."""
     return specs[root] if root in SPECS else (None,)
 
 
@@ -142,13 +142,13 @@ def _refuse_unknown(path: str, specs: Specs) -> None:
 
 
 def _inputs(root: str, spec: Any, specs: Specs) -> Inputs:
-    """One evaluation's inputs, with a spec in its place."""
+    """Return the inputs of one evaluation, with a spec in its place."""
     first = {name: specs[name][0] for name in SPECS}
     return Inputs(**(first | ({root: spec} if root in SPECS else {})))
 
 
 def _stated(path: str, spec: Any) -> tuple[Any, bool]:
-    """What a spec states at a path, and whether only whole numbers may stand there."""
+    """Return the value of a spec at a path, and whether it must be a whole number."""
     root, _, rest = path.partition(".")
     leaf = next((leaf for leaf in leaves(spec) if leaf.path == rest), None)
     if leaf is not None:
@@ -158,7 +158,7 @@ def _stated(path: str, spec: Any) -> tuple[Any, bool]:
 
 
 def _multiple(path: str, stated: tuple[Any, bool], factor: float) -> Any:
-    """A multiple of a number. Raises: SpecError where there is none, or it would not be whole."""
+    """Multiply a stated number. Raises: SpecError where there is none, or it would not be whole."""
     value, whole = stated
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise SpecError(f"{path}: {value!r} is no number that could be taken {factor:g} times")
@@ -176,7 +176,7 @@ def _multiple(path: str, stated: tuple[Any, bool], factor: float) -> Any:
 def _tried(
     where: str, root: str, spec: Any, raw: Mapping[str, Any], specs: Specs
 ) -> tuple[Setting, ...]:
-    """Settings of one option, put into the spec to see that they can stand. Raises: SpecError."""
+    """Put the settings of one option into the spec. Raises: SpecError where they are wrong."""
     try:
         inputs = changed(_inputs(root, spec, specs), raw)
         check_run(inputs.batch, "training")

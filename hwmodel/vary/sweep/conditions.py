@@ -1,4 +1,4 @@
-"""Comparisons joined by `and`: the constraints of a sweep, and what `best` and `plot` look at.
+"""Comparisons joined by `and`: constraints of a sweep, conditions of `best` and `plot`.
 
 Nothing is evaluated but this: a name, a relation, a name or a value. A value is a number, a size
 with its unit ("256 KiB", taken in bit), true or false, or a word.
@@ -39,7 +39,7 @@ class Condition(NamedTuple):
 
 
 def conditions(text: str, known: Collection[str]) -> list[Condition]:
-    """The comparisons of a text; "" has none.
+    """Parse the comparisons of a text; "" has none.
 
     Args:
         known: names that may stand in them.
@@ -67,7 +67,7 @@ def _condition(text: str, known: Collection[str]) -> Condition:
 
 
 def _value(word: str, text: str, known: Collection[str]) -> Any:
-    """A number, a size in bits, true or false, or a word."""
+    """Parse a number, a size in bits, true or false, or a word."""
     if word in ("true", "false"):
         return word == "true"
     try:
@@ -87,10 +87,10 @@ def _value(word: str, text: str, known: Collection[str]) -> Any:
 
 
 def holds(wanted: Sequence[Condition], values: Mapping[str, Any], *, absent: bool) -> bool:
-    """Whether all comparisons hold for some values.
+    """Say whether all comparisons hold for some values.
 
     Args:
-        absent: what a comparison gives where a value is not there.
+        absent: the result of a comparison with a value that is not there.
 
     Raises: HwmodelError where a number would be compared with a word.
     """

@@ -1,4 +1,4 @@
-"""Which points keep the constraints of a sweep: every comparison is made once for equal values.
+"""Finds the points that keep the constraints; equal values are compared once.
 
 What a name stands for at a point is decided by a few of the axes. So a grid of millions of points
 has few different values, and few pairs of them to be compared.
@@ -26,7 +26,7 @@ Whole = NDArray[np.int64]
 
 
 class _Column(NamedTuple):
-    """A name's values: which axes decide them, what each spec states by itself."""
+    """A name's values: the axes on which they depend, and the values that each spec states."""
 
     name: str
     deciding: tuple[int, ...]  # numbers of axes
@@ -36,7 +36,7 @@ class _Column(NamedTuple):
 def kept(
     axes: Sequence[Axis], specs: Specs, drawn: Sequence[int], wanted: Sequence[Condition]
 ) -> Sequence[int]:
-    """Those of the points that keep every comparison; what a spec lacks breaks none."""
+    """Return the points that keep every comparison; a value that a spec lacks breaks none."""
     names = dict.fromkeys(name for c in wanted for name in (c.name, c.other) if name)
     columns = {name: _column(name, axes, specs) for name in names}
     found = array("q")
@@ -66,7 +66,7 @@ def _column(name: str, axes: Sequence[Axis], specs: Specs) -> _Column:
 def _holding(
     condition: Condition, columns: dict[str, _Column], axes: Sequence[Axis], points: Whole
 ) -> NDArray[np.bool_]:
-    """For each point whether a comparison holds. Raises: HwmodelError, as `holds`."""
+    """Say for each point whether a comparison holds. Raises: HwmodelError, as `holds`."""
     names = [name for name in (condition.name, condition.other) if name]
     values, places = zip(*(_values(columns[name], axes, points) for name in names), strict=True)
     keys = places[0] if len(names) == 1 else places[0] * len(values[1]) + places[1]
@@ -81,7 +81,7 @@ def _holding(
 
 
 def _values(column: _Column, axes: Sequence[Axis], points: Whole) -> tuple[list[Any], Whole]:
-    """The different values of a name, and the place of each point's among them."""
+    """Return the different values of a name, and the index of each point's value among them."""
     keys = np.zeros_like(points)
     for number in column.deciding:
         below = prod(axis.length for axis in axes[number + 1 :])
@@ -93,7 +93,7 @@ def _values(column: _Column, axes: Sequence[Axis], points: Whole) -> tuple[list[
 
 
 def _value(column: _Column, axes: Sequence[Axis], digits: tuple[int, ...]) -> Any:
-    """What a name stands for where the axes that decide it have some digits."""
+    """Return the value of a name for some digits of the axes on which it depends."""
     root = column.name.partition(".")[0]
     chosen = dict(zip(column.deciding, digits, strict=True))
     which = next(digit for number, digit in chosen.items() if axes[number].name == root)

@@ -1,4 +1,4 @@
-"""A sweep file: what is varied over which values, and which points are left out."""
+"""A sweep file: the fields that are varied, their values, and the constraints."""
 
 from __future__ import annotations
 

@@ -8,26 +8,37 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, repeat
+from math import fsum
 from typing import Any, NamedTuple
 
 from hwmodel.errors import HwmodelError
-from hwmodel.model.energy import Product, Stream
-from hwmodel.model.evaluate import teacher_works, workload
-from hwmodel.model.workload import Job
+from hwmodel.model.evaluate import all_tasks
+from hwmodel.model.ledger import Component
+from hwmodel.model.workload import Job, Task
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.published import accuracy_percent
+from hwmodel.tiling.options import Memories, SearchOptions, memories
+from hwmodel.vary.counted import Cost, Counted
 from hwmodel.vary.paths import Inputs, changed, replaced_all
-from hwmodel.vary.sweep.block import PARTS, Chip, Energies, energies
-from hwmodel.vary.sweep.chips import memories_of
 from hwmodel.vary.sweep.plan import NAMES, Digits, Plan
-from hwmodel.vary.sweep.tilings import Found, Key, Tilings
+from hwmodel.work.problem import PASSES
+from hwmodel.work.tensor import Direction, Pass
+from hwmodel.work.work import Multiply
 
-__all__ = ["Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "work_at"]
+__all__ = ["ENERGIES", "Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "searches"]
+__all__ += ["work_at"]
 
-_TILINGS = Tilings()  # of this process
+# The columns of energies, each the sum of the groups of `counted.GROUPS` that agree with it.
+ENERGIES: dict[str, tuple[tuple[int, str], ...]] = {
+    **{pass_.value: ((0, pass_),) for pass_ in Pass},
+    **{f"{pass_}_{part}": ((0, pass_), (1, part)) for pass_ in PASSES for part in Component},
+    "compute": ((2, Direction.OPERATE),),
+}
+_COUNTED = Counted()  # of this process
 WORKLOADS = 64  # workloads that a process remembers
 CHIPS = 4096  # chips that a process remembers; some ten kilobytes each
 
@@ -36,14 +47,14 @@ class Workload(NamedTuple):
     """What is done at a point, whatever the chip; or why it cannot be done."""
 
     job: Job | None = None
-    works: tuple[Product | Stream, ...] = ()
+    tasks: tuple[Task, ...] = ()
     reason: str = ""
 
 
 def columns(plan: Plan) -> dict[str, type]:
     """The columns of the results, and what stands in them."""
     percent = {"percent_of_baseline": float} if plan.baseline else {}
-    energies = dict.fromkeys((*PARTS, "compute", "memory"), float)
+    energies = dict.fromkeys((*ENERGIES, "memory"), float)
     fields = {path: _type(plan.values(path)) for path in plan.paths}
     ends = {"capacity_bits": int, "published_accuracy_percent": float, "unproved_tilings": int}
     return {
@@ -103,69 +114,93 @@ def work_at(memo: Memo, outer: Digits, as_baseline: bool = False) -> Workload:
         inputs = changed(Inputs(hardware=plan.specs["hardware"][0], **chosen), fields)
         method = plan.baseline if as_baseline and plan.baseline else inputs.method
         job = Job(method, inputs.accounting, inputs.batch, mode)
-        works = (*workload(inputs.network, job)[0], *teacher_works(job))
+        return Workload(job, all_tasks(inputs.network, job))
     except HwmodelError as error:
         return Workload(reason=str(error))
-    return Workload(job, works)
 
 
 @lru_cache(maxsize=CHIPS)
-def _chip(memo: Memo, which: int, settings: tuple[tuple[str, Any], ...]) -> Chip | str:
+def _chip(memo: Memo, which: int, settings: tuple[tuple[str, Any], ...]) -> Hardware | str:
     """A chip with some fields set; or why there is none."""
     fields = {path.partition(".")[2]: value for path, value in settings}
     base: Hardware = memo.plan.specs["hardware"][which]
     try:
-        chip = replaced_all(base, fields) if fields else base
+        return replaced_all(base, fields) if fields else base
     except HwmodelError as error:
         return str(error)
-    return Chip(chip, memories_of(chip))
 
 
-def chip_at(memo: Memo, digits: Digits) -> Chip | str:
+def chip_at(memo: Memo, digits: Digits) -> Hardware | str:
     """The chip of a point; or why there is none."""
     settings = memo.plan.settings("hardware", digits)
     which = memo.plan.which("hardware", digits)
     return _chip(memo, which, tuple((s.path, s.value) for s in settings))
 
 
-def run_part(plan: Plan, points: Sequence[int], found: dict[Key, Found]) -> str:
-    """The lines of some points: CSV without a header.
+def searches(plan: Plan, points: Sequence[int]) -> int:
+    """How many tilings the points need, none of them counted twice."""
+    memo = Memo(plan)
+    problems: list[frozenset[Hashable]] = []  # of each block
+    stands: dict[Memories, set[int]] = {}  # the blocks in which a chip's memories stand
+    for outer, several in blocks(plan, points):
+        works = [work_at(memo, outer)]
+        works += [work_at(memo, outer, as_baseline=True)] if plan.baseline else []
+        problems.append(frozenset(one for work in works for one in _problems(work)))
+        for _, digits in several:
+            chip = chip_at(memo, digits)
+            if isinstance(chip, Hardware):
+                stands.setdefault(memories(chip), set()).add(len(problems) - 1)
+    alike = Counter(frozenset(those) for those in stands.values())
+    return sum(
+        number * len(frozenset().union(*(problems[i] for i in those)))
+        for those, number in alike.items()
+    )
 
-    Args:
-        found: tilings that are known already; others are searched here.
-    """
-    _TILINGS.add(found)
+
+def _problems(work: Workload) -> Iterator[Hashable]:
+    if work.job is not None:
+        for _, one in work.tasks:
+            if isinstance(one, Multiply):
+                yield one.problem, SearchOptions.of(work.job.accounting, one.pass_)
+
+
+def run_part(plan: Plan, points: Sequence[int]) -> str:
+    """The lines of some points: CSV without a header."""
     memo, stream = Memo(plan), io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     for outer, several in blocks(plan, points):
         chips = [chip_at(memo, digits) for _, digits in several]
-        ours = _energies(work_at(memo, outer), chips)
-        whole: list[Energies] | list[None] = [None] * len(ours)
+        ours = _costs(memo, outer, chips)
+        whole: list[Cost] | list[None] = [None] * len(ours)
         if plan.baseline:
-            whole = _energies(work_at(memo, outer, as_baseline=True), chips)
+            whole = _costs(memo, outer, chips, as_baseline=True)
         for (point, digits), chip, got, base in zip(several, chips, ours, whole, strict=True):
             writer.writerow(_line(plan, point, digits, chip, got, base))
     return stream.getvalue()
 
 
-def _energies(work: Workload, chips: Sequence[Chip | str]) -> list[Energies]:
+def _costs(
+    memo: Memo, outer: Digits, chips: Sequence[Hardware | str], *, as_baseline: bool = False
+) -> list[Cost]:
     """What a workload costs on each chip, or why it has no cost."""
-    good = [chip for chip in chips if isinstance(chip, Chip)]
-    priced: Iterator[Energies] = repeat(Energies(reason=work.reason))
+    work = work_at(memo, outer, as_baseline)
+    good = [chip for chip in chips if isinstance(chip, Hardware)]
+    found: Iterator[Cost] = repeat(Cost(reason=work.reason))
     if work.job is not None:
-        priced = iter(energies(work.works, good, work.job.accounting, _TILINGS))
-    return [next(priced) if isinstance(chip, Chip) else Energies(reason=chip) for chip in chips]
+        key = memo, outer, as_baseline
+        found = iter(_COUNTED.costs(key, work.tasks, work.job.accounting, good))
+    return [next(found) if isinstance(chip, Hardware) else Cost(reason=chip) for chip in chips]
 
 
 def _line(
-    plan: Plan, point: int, digits: Digits, chip: Chip | str, got: Energies, base: Energies | None
+    plan: Plan, point: int, digits: Digits, chip: Hardware | str, got: Cost, base: Cost | None
 ) -> list[object]:
     """One line, in the order of `columns`."""
     shown = plan.shown(digits)
     hardware: Hardware = plan.specs["hardware"][plan.which("hardware", digits)]
     capacity = None
-    if isinstance(chip, Chip):
-        hardware = chip.hardware
+    if isinstance(chip, Hardware):
+        hardware = chip
         sizes = [b.capacity_bits for level in hardware.levels for b in level.buffers]
         capacity = sum(size for size in sizes if size is not None)
     of_base: list[float | None] = [] if base is None else [None]
@@ -178,15 +213,26 @@ def _line(
         hardware.energy_unit,
         None if got.energy is None else got.energy / shown["batch"],
         *of_base,
-        *(got.parts or (None,) * len(PARTS)),
-        got.compute,
-        got.memory,
+        *_energies(got),
         capacity,
         _accuracy(plan, digits),
         None if got.reason else got.unproved,
         got.reason or None,
     ]
     return [_cell(cell) for cell in cells]
+
+
+def _energies(cost: Cost) -> list[float | None]:
+    """The columns `ENERGIES`, and memory: reads and writes."""
+    if cost.groups is None:
+        return [None] * (len(ENERGIES) + 1)
+    groups = cost.groups.items()
+    found: list[float | None] = [
+        fsum(energy for group, energy in groups if all(group[i] == word for i, word in wanted))
+        for wanted in ENERGIES.values()
+    ]
+    moved = fsum(energy for group, energy in groups if group[2] != Direction.OPERATE)
+    return [*found, moved]
 
 
 def _accuracy(plan: Plan, digits: Digits) -> float | None:

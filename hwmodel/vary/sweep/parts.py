@@ -1,4 +1,4 @@
-"""Results on their way: a folder of whole parts beside the table that they become.
+"""Parts of a table: a folder beside the table, in which each part is written whole.
 
 A part is written beside its place and renamed, so that it is there whole or not at all, and bears
 a seal: one that is damaged, or that other code has made, is made anew. The manifest holds the hash
@@ -35,7 +35,7 @@ MANIFEST = "manifest.json"
 
 
 class Summary(NamedTuple):
-    """What came of a sweep, or of a part of it."""
+    """Counts of a sweep or of a part of it: points, failed points, tilings that are not proved."""
 
     points: int
     failed: int
@@ -50,42 +50,42 @@ class Folder(NamedTuple):
     out: Path
     digest: str  # of the sweep
 
-    def part(self, kind: str, number: int) -> Path:
-        """Where a part is, once it is there."""
-        return self.path / f"{kind}-{number:06d}.txt"
+    def part(self, number: int) -> Path:
+        """Return the path of a part."""
+        return self.path / f"part-{number:06d}.txt"
 
-    def missing(self, kind: str, parts: int) -> list[int]:
-        """Numbers of the parts that are to be computed.
+    def missing(self, parts: int) -> list[int]:
+        """Return the numbers of the parts that are to be computed.
 
         Warns: SpecWarning of those that are there and yet not what this code has made.
         """
-        absent = [number for number in range(parts) if self._intact(kind, number) is None]
-        bad = sum(os.path.lexists(self.part(kind, number)) for number in absent)
+        absent = [number for number in range(parts) if self._intact(number) is None]
+        bad = sum(os.path.lexists(self.part(number)) for number in absent)
         if bad:
             warnings.warn(
-                f"{self.path}: {many(bad, 'part')} of {parts:,} ({kind}): damaged, or made by "
-                "other code; made anew",
+                f"{self.path}: {many(bad, 'part')} of {parts:,}: damaged, or made by other code; "
+                "made anew",
                 SpecWarning,
                 stacklevel=2,
             )
         return absent
 
-    def store(self, kind: str, number: int, text: str) -> None:
+    def store(self, number: int, text: str) -> None:
         """Write a part. Raises: HwmodelError."""
-        path = self.part(kind, number)
+        path = self.part(number)
         with whole_file(path, "wb") as stream:
             stream.write(b"%b\n%b" % (self._seal(path, text.encode()), text.encode()))
 
-    def read(self, kind: str, number: int) -> str:
-        """A part's text. Raises: DataError where it is not as it was stored."""
-        text = self._intact(kind, number)
+    def read(self, number: int) -> str:
+        """Read a part's text. Raises: DataError where it is not as it was stored."""
+        text = self._intact(number)
         if text is None:
-            raise DataError(f"{self.part(kind, number)}: was damaged; go on with --resume")
+            raise DataError(f"{self.part(number)}: was damaged; go on with --resume")
         return text
 
-    def _intact(self, kind: str, number: int) -> str | None:
-        """A part's text; None where it is not there as this sweep and this code made it."""
-        path = self.part(kind, number)
+    def _intact(self, number: int) -> str | None:
+        """Read a part's text; None where it is not there as this sweep and this code made it."""
+        path = self.part(number)
         try:
             seal, _, text = path.read_bytes().partition(b"\n") if path.is_file() else (b"",) * 3
         except OSError:
@@ -106,7 +106,7 @@ class Folder(NamedTuple):
 
         def lines() -> Iterator[list[list[str]]]:
             for number in range(parts):
-                text = io.StringIO(self.read("part", number), newline="")
+                text = io.StringIO(self.read(number), newline="")
                 some = list(csv.reader(text))
                 seen.append(_summary(columns, some))
                 yield [[*line, *made.cells] for line in some]
@@ -124,7 +124,7 @@ class Folder(NamedTuple):
 
 
 def ending_of(out: Path) -> str:
-    """The format of a table, by its name. Raises: HwmodelError."""
+    """Return the format of a table, by its name. Raises: HwmodelError."""
     if out.suffix not in ENDINGS:
         raise HwmodelError(f"{out}: a table of results ends in {' or '.join(ENDINGS)}")
     if out.suffix == ".parquet":
@@ -134,7 +134,7 @@ def ending_of(out: Path) -> str:
 
 @contextmanager
 def opened(out: Path, digest: str, *, resume: bool) -> Iterator[Folder]:
-    """The folder of a table's parts, new or as it was left, which nobody else has meanwhile.
+    """Open the folder of a table's parts, new or as it was left; nobody else has it meanwhile.
 
     Args:
         digest: of the sweep.
@@ -187,7 +187,7 @@ def _inside(folder: Path) -> set[str]:
 
 
 def _summary(columns: Mapping[str, type], lines: Sequence[Sequence[str]]) -> Summary:
-    """What came of the points of a part."""
+    """Count the points of a part with and without energies."""
     places = {name: place for place, name in enumerate(columns)}
     reasons = [line[places["reason"]] for line in lines if line[places["reason"]]]
     unproved = sum(int(line[places["unproved_tilings"]] or 0) for line in lines)
@@ -198,7 +198,7 @@ Lines = Iterator[list[list[str]]]  # part by part
 
 
 def _write_csv(out: Path, columns: Mapping[str, type], parts: Lines) -> None:
-    """The parts' lines under a header."""
+    """Write the parts' lines under a header."""
     with whole_file(out) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(columns)
@@ -207,7 +207,7 @@ def _write_csv(out: Path, columns: Mapping[str, type], parts: Lines) -> None:
 
 
 def _write_parquet(out: Path, columns: Mapping[str, type], parts: Lines) -> None:
-    """The same with a type for each column; a part is a group of rows."""
+    """Write the parts' lines with a type for each column; a part is a group of rows."""
     arrow, parquet = _arrow(out)
     kinds = {int: arrow.int64(), float: arrow.float64(), str: arrow.string(), bool: arrow.bool_()}
     read: dict[type, Callable[[str], object]]

@@ -1,8 +1,8 @@
-"""A sweep file -> the points of its grid, in one order, with everything refused that is wrong.
+"""The plan of a sweep file: the points of its grid, in one order; mistakes are refused.
 
-A point is a number whose digits say which option each axis takes. Axes that decide what there is
-to do (network, accounting, method, batch) come first and those of the chip last, so that points
-that share work stand beside each other. Every option is tried on every spec before anything runs.
+A point is a number whose digits say which option each axis takes. Axes on which the work depends
+(network, accounting, method, batch) come first and those of the chip last, so that points that
+share work stand beside each other. Every option is tried on every spec before anything runs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Digits = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is varied, and of what; equal plans have equal results."""
+    """The specs of a sweep and its axes; equal plans have equal results."""
 
     file: SweepFile
     specs: Specs  # by root: the specs, or the plain values
@@ -55,7 +55,7 @@ class Plan:
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """Everything that the results depend on, each once."""
+        """The inputs on which the results depend, each once."""
         found = [input_of(self.file)]
         found += [input_of(spec) for root in SPECS if root != "method" for spec in self.specs[root]]
         methods = (*self.specs["method"], *([self.baseline] if self.baseline else []))
@@ -80,12 +80,12 @@ class Plan:
         return tuple(path for path in stated if path != "batch")
 
     def values(self, path: str) -> list[Any]:
-        """All that a field is set to."""
+        """List the values that a field is set to."""
         options = (o for axis in self.axes for several in axis.settings.values() for o in several)
         return [s.shown for option in options for s in option if s.path == path]
 
     def digits(self, point: int) -> Digits:
-        """The option of every axis at a point."""
+        """Return the option of every axis at a point."""
         found = []
         for axis in reversed(self.axes):
             point, digit = divmod(point, axis.length)
@@ -93,17 +93,17 @@ class Plan:
         return tuple(reversed(found))
 
     def which(self, root: str, digits: Digits) -> int:
-        """Which of the specs (or modes, or batches) of a root a point has.
+        """Return the index of a point's spec (or mode, or batch) of a root.
 
         Args:
-            digits: all, or the first; of the first, those of axes that follow do not matter.
+            digits: of all axes, or of the first ones up to the root's.
         """
         return next(
             digit for axis, digit in zip(self.axes, digits, strict=False) if axis.name == root
         )
 
     def settings(self, root: str, digits: Digits) -> tuple[Setting, ...]:
-        """The fields of a root's spec that a point sets."""
+        """Return the fields of a root's spec that a point sets."""
         key = root, 0 if root == "batch" else self.which(root, digits)
         return tuple(
             setting
@@ -113,7 +113,7 @@ class Plan:
         )
 
     def shown(self, digits: Digits) -> dict[str, Any]:
-        """Names and values of a point, by column."""
+        """Return the names and values of a point, by column."""
         values: dict[str, Any] = {}
         for root in NAMES:
             spec = self.specs[root][self.which(root, digits)]
@@ -123,7 +123,7 @@ class Plan:
         return values
 
     def points(self) -> Sequence[int]:
-        """The points in order: all, or those drawn, without those that break a constraint.
+        """List the points in order: all, or a sample, without those that break a constraint.
 
         Raises: HwmodelError for a grid too large to be looked at, or if no point is left.
         """
@@ -144,7 +144,7 @@ class Plan:
         return left
 
     def conditions(self) -> list[Condition]:
-        """The constraints. Raises: HwmodelError for a name that is none, or no comparison."""
+        """Parse the constraints. Raises: HwmodelError for an unknown name, or no comparison."""
         if not self.file.constraints:
             return []
         stated = (fields_of(root, spec) for root in SPECS for spec in self.specs[root])
@@ -157,7 +157,7 @@ class Plan:
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan of a sweep's file. Raises: HwmodelError, as `plan`, with file and line."""
+    """Read a sweep's file into a plan. Raises: HwmodelError, as `plan`, with file and line."""
     file = load(SweepFile, path)
     try:
         return plan(file)
@@ -197,7 +197,7 @@ def plan(file: SweepFile) -> Plan:
 
 @contextmanager
 def _at(*way: str | int) -> Iterator[None]:
-    """Note in an error which field of the file it is of."""
+    """Note in an error the field of the file that is wrong."""
     try:
         yield
     except HwmodelError as error:
@@ -206,7 +206,7 @@ def _at(*way: str | int) -> Iterator[None]:
 
 
 def _specs(file: SweepFile) -> dict[str, tuple[Any, ...]]:
-    """Everything that the file names, loaded."""
+    """Load everything that the file names."""
     specs: dict[str, tuple[Any, ...]] = {
         "network": _loaded("network", load_network, file.network),
         "hardware": _loaded("hardware", partial(load, Hardware), file.hardware),

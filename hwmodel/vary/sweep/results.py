@@ -1,4 +1,4 @@
-"""A table of results, read back: its rows that keep some conditions, the best, the front."""
+"""A sweep's table, read back: rows that keep conditions, the best rows, the Pareto front."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError, nearest
-from hwmodel.specs.csv_files import ALIKE, CONTROL, Row, read_table, records, rows_of
+from hwmodel.specs.csv_files import ALIKE, CONTROL, Check, Row, begun, read_table, rows_of
 from hwmodel.specs.inputs import note_input
+from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.quantity import ENERGY_UNITS
-from hwmodel.vary.sweep.block import PARTS
+from hwmodel.vary.sweep import part
 from hwmodel.vary.sweep.conditions import conditions, holds
 from hwmodel.vary.sweep.plan import NAMES
 
@@ -22,13 +23,8 @@ __all__ += ["read_results", "varied"]
 MAX_HELD = 800 * 2**20  # bytes of cells
 MAX_CELLS = 30_000_000  # of a Parquet file
 _FIRST_COLUMN = re.compile(rb'(\xef\xbb\xbf)?"?point"?[,;\t|]')  # as spreadsheets write it, too
-ENERGIES = (
-    "energy",
-    "energy_per_image",
-    *PARTS,
-    "compute",
-    "memory",
-)  # columns in the unit of their row
+# Columns in the unit of their row.
+ENERGIES = ("energy", "energy_per_image", *part.ENERGIES, "memory")
 _OURS = ("point", *NAMES, "energy", "unit", "reason")  # columns that every such table has
 
 
@@ -40,7 +36,7 @@ class Results(NamedTuple):
 
 
 def is_results(path: Path) -> bool:
-    """Whether a file looks like a table of a sweep: by its ending, or its first column.
+    """Say whether a file looks like a sweep's table, by its ending or its first column.
 
     Raises: DataError where it cannot be read.
     """
@@ -55,16 +51,17 @@ def is_results(path: Path) -> bool:
 
 
 def read_results(path: Path) -> Results:
-    """The table of a file. Raises: DataError."""
+    """Read the table of a file. Raises: DataError."""
 
-    def check(header: Sequence[str]) -> None:
-        missing = [name for name in _OURS if name not in header]
+    def check(first: Mapping[str, Any]) -> None:
+        refuse_old(path, first, str(first.get("command", "")))
+        missing = [name for name in _OURS if name not in first]
         if missing:
             raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a sweep")
 
     if path.suffix == ".parquet":
         columns = read_parquet(path)
-        check([*columns])
+        check({name: next(iter(column), "") for name, column in columns.items()})
     else:
         columns = read_table(path, check, _kinds(path, check), MAX_HELD)
     found = Results(tuple(columns), rows_of(columns))
@@ -126,13 +123,11 @@ def _cells(path: Path, name: str, column: Any) -> list[Any]:
     return [of[i] for of, at in zip(texts, places, strict=True) for i in at.to_pylist()]
 
 
-def _kinds(path: Path, check: Callable[[Sequence[str]], None]) -> list[Callable[[str], Any]]:
+def _kinds(path: Path, check: Check) -> list[Callable[[str], Any]]:
     """How each column of a CSV is read: the first of `_READS` that takes all of its cells."""
-    lines = records(path)
-    _, header = next(lines)
-    check(header)
+    header, lines = begun(path, check)
     places, known = [0] * len(header), [set[str]() for _ in header]
-    for _, line in lines:
+    for line in lines:
         for i, cell in enumerate(line):
             if cell and cell not in known[i]:
                 places[i] = _place(cell, places[i], first=not known[i])
@@ -142,7 +137,7 @@ def _kinds(path: Path, check: Callable[[Sequence[str]], None]) -> list[Callable[
 
 
 def _place(cell: str, place: int, *, first: bool) -> int:
-    """The place in `_READS` of what takes a cell, and takes those before it, unless it is first."""
+    """Find the place in `_READS` of what takes a cell, and took those before a cell not first."""
     while True:
         try:
             _READS[place](cell)
@@ -160,7 +155,7 @@ _READS += [_or_none(str)]
 
 
 def kept(results: Results, where: str) -> list[Row]:
-    """The rows that have an energy and keep the conditions; what is not there keeps none.
+    """Return the rows with an energy that keep the conditions; a missing value keeps none.
 
     Raises: HwmodelError if no row is left.
     """
@@ -176,7 +171,7 @@ def kept(results: Results, where: str) -> list[Row]:
 
 
 def numbers(rows: Sequence[Row], column: str, known: Sequence[str]) -> list[float]:
-    """A column's values, which must be numbers. Raises: HwmodelError."""
+    """Return a column's values, which must be numbers. Raises: HwmodelError."""
     if column not in known:
         raise HwmodelError(f"the table has no column {column!r}: {nearest(column, known)}")
     values = [row[column] for row in rows]
@@ -197,13 +192,13 @@ def numbers(rows: Sequence[Row], column: str, known: Sequence[str]) -> list[floa
 
 
 def lowest(rows: Sequence[Row], values: Sequence[float], number: int) -> list[Row]:
-    """The rows of the lowest values, the lowest first; of equal ones the first point."""
+    """Return the rows of the lowest values, the lowest first; of equal ones the first point."""
     order = sorted(range(len(rows)), key=lambda i: (values[i], rows[i]["point"]))
     return [rows[i] for i in order[:number]]
 
 
 def front(x: Sequence[float], y: Sequence[float]) -> list[int]:
-    """The Pareto front: places than which no other has less of one and not more of the other.
+    """Find the Pareto front: no other place has less of one value and not more of the other.
 
     Returns: places in order of x.
     """
@@ -215,6 +210,6 @@ def front(x: Sequence[float], y: Sequence[float]) -> list[int]:
 
 
 def varied(rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
-    """Of the names and fields of points those that are not the same in all rows."""
+    """List the names and fields of points whose values differ between rows."""
     of_points = [*NAMES, *(name for name in columns if "." in name)]
     return [name for name in of_points if len({row[name] for row in rows}) > 1]

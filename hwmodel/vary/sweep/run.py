@@ -1,4 +1,4 @@
-"""A sweep from its plan to the table: tilings that are dear first, then part by part."""
+"""A sweep from its plan to the table, part by part."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ from typing import SupportsIndex
 
 from hwmodel.specs.arguments import expect, path_of, whole
 from hwmodel.specs.inputs import refuse_input
-from hwmodel.specs.provenance import Command, Provenance
+from hwmodel.specs.provenance import Provenance
 from hwmodel.vary.sweep.part import columns, run_part
-from hwmodel.vary.sweep.parts import Folder, Summary, ending_of, opened
+from hwmodel.vary.sweep.parts import Summary, ending_of, opened
 from hwmodel.vary.sweep.plan import Plan
-from hwmodel.vary.sweep.searches import keys_of, listed, needed
-from hwmodel.vary.sweep.tilings import Found, Key, dumps, loads, solve
-from hwmodel.vary.workers import MAX_JOBS, Lost, Task, Workers, completed, workers
+from hwmodel.vary.workers import MAX_JOBS, Lost, Task, completed, workers
 
 __all__ = ["Progress", "cut", "run"]
 
 LONGEST = 1000  # points of a part
 FEWEST = 64  # parts, where there are so many points: two workers end at about the same time
-SEARCHES = 16  # of a task
 
 Progress = Callable[[str, int, int], None]  # what is done, how many, of how many
 
@@ -29,7 +26,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how many, of how man
 def run(
     plan: Plan,
     out: str | Path,
-    command: Command,
+    command: str,
     *,
     jobs: SupportsIndex,
     scheduler: str | None = None,
@@ -56,61 +53,23 @@ def run(
     try:
         with (
             workers(processes, scheduler) as there,
-            opened(out, plan.digest, resume=resume) as into,
+            opened(out, plan.digest, resume=resume) as folder,
         ):
-            _compute(plan, points, parts, into, there, progress)
-            return into.finish(columns(plan), len(parts), Provenance(command, plan.inputs))
+            missing = folder.missing(len(parts))
+            done = len(points) - sum(len(parts[n]) for n in missing)
+            progress("points", done, len(points))
+            tasks = (Task(n, (plan, parts[n])) for n in missing)
+            with closing(completed(there, run_part, tasks)) as results:
+                for number, text in results:
+                    folder.store(number, text)
+                    done += len(parts[number])
+                    progress("points", done, len(points))
+            return folder.finish(columns(plan), len(parts), Provenance(command, plan.inputs))
     except Lost as error:
         raise Lost(f"{error}; what is done is kept: go on with --resume") from None
 
 
-def _compute(
-    plan: Plan,
-    points: Sequence[int],
-    parts: Sequence[Sequence[int]],
-    folder: Folder,
-    there: Workers | None,
-    progress: Progress,
-) -> None:
-    """See that all parts are there."""
-    missing = folder.missing("part", len(parts))
-    found = _tilings(plan, points, folder, there, progress) if missing else {}
-    done = len(points) - sum(len(parts[n]) for n in missing)
-    progress("points", done, len(points))
-    tasks = (Task(n, (plan, parts[n], keys_of(plan, parts[n], found))) for n in missing)
-    with closing(completed(there, run_part, tasks)) as results:
-        for number, text in results:
-            folder.store("part", number, text)
-            done += len(parts[number])
-            progress("points", done, len(points))
-
-
 def cut(points: Sequence[int]) -> list[Sequence[int]]:
-    """The points of each part: cut by their number alone, whoever computes them."""
+    """Cut the points into parts by their number alone, whoever computes them."""
     size = max(1, min(LONGEST, -(-len(points) // FEWEST)))
     return [points[i : i + size] for i in range(0, len(points), size)]
-
-
-def _tilings(
-    plan: Plan, points: Sequence[int], folder: Folder, there: Workers | None, progress: Progress
-) -> dict[Key, Found]:
-    """The tilings that are dear, each found once, kept in parts of their own."""
-    choices = [accounting.search for accounting in plan.specs["accounting"]]
-    if "optimal" not in choices and "accounting.search" not in plan.paths:
-        return {}
-    wanted = listed(needed(plan, points))
-    chunks = [wanted[i : i + SEARCHES] for i in range(0, len(wanted), SEARCHES)]
-    missing = folder.missing("tilings", len(chunks))
-    done = len(wanted) - sum(len(chunks[n]) for n in missing)
-    progress("tilings", done, len(wanted))
-    tasks = (Task(n, ([search for _, search in chunks[n]],)) for n in missing)
-    with closing(completed(there, solve, tasks)) as results:
-        for number, found in results:
-            folder.store("tilings", number, dumps(found))
-            done += len(chunks[number])
-            progress("tilings", done, len(wanted))
-    known: dict[Key, Found] = {}
-    for number, chunk in enumerate(chunks):
-        texts = loads(folder.read("tilings", number))
-        known |= {key: one for (key, _), one in zip(chunk, texts, strict=True)}
-    return known

@@ -1,1 +1,1 @@
-"""One layer's energy, formula by formula with its numbers, down to the report's rows."""
+"""One layer's energy, entry by entry with its factors and their reasons: printed, not computed."""

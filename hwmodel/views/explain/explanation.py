@@ -1,65 +1,95 @@
-"""One layer's energy, formula by formula, with the numbers put in.
+"""One layer's energy, entry by entry: every factor of its counts and prices, and where it is from.
 
-The explanation is made of the same loop nests and streams that the report was made of, and of the
-report's rows; each number that it prints is compared with the report's, and a difference is an
-error. Nothing is counted or priced here.
+Nothing is counted or priced here. What is printed is multiplied and added up once more as it is
+printed, and compared with the report; a difference is an error.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from math import fsum
+from math import fsum, isclose
+from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
-from hwmodel.graph.node import Node
-from hwmodel.model.energy import COMPUTE, Product, Row, Stream, product_rows, stream_rows
-from hwmodel.model.evaluate import Report
-from hwmodel.model.workload import works
+from hwmodel.model.evaluate import Report, prepared, teacher_layer, teacher_run
+from hwmodel.model.ledger import Component, Entry
+from hwmodel.model.prices import value
 from hwmodel.rerun.tables import NATURE, what
-from hwmodel.tiling.tile import Tiling
-from hwmodel.views.explain.layer import layer_section
-from hwmodel.views.explain.prices import memories, operation_prices
-from hwmodel.views.explain.products import NumberedRow, product_sections
-from hwmodel.views.explain.steps import Explanation, Section, Step, Table, added, energy
-from hwmodel.views.explain.streams import stream_sections
+from hwmodel.specs.hardware import Buffer
+from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.views.explain.layer import Place, layer_lines
+from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
+from hwmodel.views.explain.tiled import product_lines
+from hwmodel.work.tensor import Direction, Factor, Pass, titled
+from hwmodel.work.work import Multiply
 
-__all__ = ["explanation", "explanation_markdown"]
+__all__ = ["explanation"]
 
-Work = tuple[Product | Stream, Sequence[NumberedRow]]
+_OPERATORS = {
+    Pass.FORWARD: "Operators, forward",
+    Pass.BACKWARD_INPUT: "Operators, on the way back",
+    Pass.BACKWARD_WEIGHT: "Gradients that no product sums up",
+    Pass.UPDATE: "Weight update",
+}
+_HOW = (
+    "The energy of a row is elements times bits times the energy of a bit, or operations times "
+    "the energy of one. Before it stand the factors of the elements; what is 1 is left out. Their "
+    "formulas are in docs/model.md: of products in sections 1 to 3, of operations in 5, of all "
+    "else in 6."
+)
+_DONE = {Direction.READ: "read from", Direction.WRITE: "written to"}
 
 
-def explanation(report: Report, layer: str, phase: str | None = None) -> Explanation:
-    """The whole derivation of the energy of one layer, or of one of its passes.
+class _Row(NamedTuple):
+    """An entry of the ledger, its number among those explained, and what it is worth."""
+
+    number: int
+    entry: Entry
+    price: float  # [chip's unit per bit, or per operation]
+    energy: float  # [chip's unit]
+
+
+def explanation(report: Report, layer: str, pass_: str | None = None) -> str:
+    """Derive the energy of one layer, or of one of its passes, in Markdown.
 
     Args:
-        phase: forward, backward_input, backward_weight or update; None is all of them.
+        layer: of the network, or of a distilling method's teacher as the report names it.
+        pass_: forward, backward_input, backward_weight or update; None is all of them.
 
     Raises: HwmodelError where the report has no such layer, or the layer no such pass.
     """
-    node = _node(report, layer)
-    done = [] if node is None else _numbered(node, report, phase)
-    rows = [numbered for _, rows in done for numbered in rows]
-    _compare(report, layer, phase, [row for _, row in rows])
-    if phase is not None and not rows:
-        known = dict.fromkeys(row.phase for row in report.rows if row.layer == layer)
+    place = _place(report, layer)
+    rows = _rows(report, layer, pass_)
+    if pass_ is not None and not rows:
+        known = dict.fromkeys(one.pass_ for one in report.ledger.entries if one.layer == layer)
         raise HwmodelError(
-            f"{layer} has no work in pass {phase}, only in {', '.join(known) or 'none'}"
+            f"{layer} has no work in pass {pass_}, only in {', '.join(known) or 'none'}"
         )
-    total = fsum(row.energy for _, row in rows)
-    sections = [*_sections(node, done, report)] if node else []
-    sections += _sum(rows, total, report) if rows else [_nothing(layer, report)]
     title = (
-        f"{layer} of {report.network.name} on {report.hardware.name} under {report.method.name}, "
-        f"accounting {report.accounting.name}: one {what(report.mode, report.batch)}"
+        f"# {layer} of {report.network.name} on {report.hardware.name} under "
+        f"{report.method.name}, accounting {report.accounting.name}: one "
+        f"{what(report.mode, report.batch)}"
     )
-    return Explanation(layer, title, tuple(sections), total, report.unit)
+    lines = [title, "", *(layer_lines(place) if place else ())]
+    if place and rows:
+        lines += _derived(report, layer, rows)
+    else:
+        lines += _nothing(report, layer, place)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
-def _node(report: Report, layer: str) -> Node | None:
-    """The layer at its place; None if the method omits it. Raises: HwmodelError."""
+def _place(report: Report, layer: str) -> Place | None:
+    """Find the layer at its place; None if the method omits it. Raises: HwmodelError."""
     for node in report.nodes:
         if node.layer.name == layer:
-            return node
+            return Place(report.job, report.edges, report.nodes, node)
+    if teacher := teacher_run(report.job):
+        network, job = teacher
+        nodes, edges = prepared(network, job)
+        for node in nodes:
+            if teacher_layer(network, node.layer.name) == layer:
+                return Place(job, edges, nodes, node)
     names = [known.name for known in report.network.layers]
     if layer in names:
         return None
@@ -69,132 +99,146 @@ def _node(report: Report, layer: str) -> Node | None:
     raise HwmodelError(f"{report.network.name} has no layer {layer!r}: {hint}")
 
 
-def _numbered(node: Node, report: Report, phase: str | None) -> list[Work]:
-    """Every piece of a layer's work with the rows it makes, which are numbered through."""
-    done: list[Work] = []
-    number = 1
-    for work in works(node, report.edges, report.job):
-        if phase in (None, work.phase):
-            rows = _rows(work, report)
-            done.append((work, list(enumerate(rows, number))))
-            number += len(rows)
-    return done
+def _rows(report: Report, layer: str, pass_: str | None) -> list[_Row]:
+    """List the entries of a layer, or of one of its passes, in the order of the report's table."""
+    entries = [
+        one for one in report.ledger.entries if one.layer == layer and pass_ in (None, one.pass_)
+    ]
+    prices = [report.prices.value(one.key) for one in entries]
+    numbered = enumerate(zip(entries, prices, strict=True), 1)
+    return [_Row(number, one, price, one.count * price) for number, (one, price) in numbered]
 
 
-def _rows(work: Product | Stream, report: Report) -> list[Row]:
-    if isinstance(work, Stream):
-        return stream_rows(work, report.hardware, report.accounting)
-    mapping = _tiling(work, report).mapping
-    return product_rows(work, mapping, report.hardware, report.accounting)
+def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
+    """Print prices, then every entry, products pass by pass, then operators; then their sum."""
+    yield f"{_HOW}\n"
+    yield from _memories(report)
+    yield from _operations(report, rows)
+    chip = memories(report.hardware)
+    tilings = {task.work.pass_: (task.work, tiling) for task, tiling in report.tilings
+               if task.layer == layer and isinstance(task.work, Multiply)}  # fmt: skip
+    for component in Component:
+        for pass_ in Pass:
+            here = [r for r in rows if (r.entry.component, r.entry.pass_) == (component, pass_)]
+            if not here:
+                continue
+            if component == Component.PRODUCT:
+                options = SearchOptions.of(report.accounting, pass_)
+                yield from product_lines(*tilings[pass_], chip, options, report.unit)
+                yield f"### {pass_}: reads, writes and operations\n"
+            else:
+                yield f"## {_OPERATORS[pass_]}\n"
+            yield from _entries(here, report)
+    yield from _sum(report, layer, rows)
+    yield from _sources(report)
 
 
-def _tiling(work: Product, report: Report) -> Tiling:
-    return next(tiling for known, tiling in report.tilings if known == work)
+def _memories(report: Report) -> Iterator[str]:
+    """List every memory, its capacity, and what a bit costs there."""
+    unit = report.unit
+    yield "## What memories cost\n"
+    header = (
+        "level", "memory", "holds", "capacity [bit]", f"e_read [{unit}/bit]",
+        f"e_write [{unit}/bit]", "which is", "source",
+    )  # fmt: skip
+    yield from table(
+        header,
+        [
+            (
+                str(level.level), memory.name, ", ".join(memory.holds),
+                "unlimited" if memory.capacity_bits is None else f"{memory.capacity_bits:,}",
+                exact(memory.read_energy_per_bit), exact(memory.write_energy_per_bit),
+                _stated(memory, unit), memory.source,
+            )
+            for level in report.hardware.levels
+            for memory in level.buffers
+        ],
+    )  # fmt: skip
+    yield ""
 
 
-def _compare(report: Report, layer: str, phase: str | None, rows: list[Row]) -> None:
-    """See that the rows explained are the report's, to the last bit. Raises: AssertionError."""
-    reported = [row for row in report.rows if row.layer == layer and phase in (None, row.phase)]
-    if rows != reported:
-        raise AssertionError(f"{layer}: the rows explained are not those of the report")
+def _stated(memory: Buffer, unit: str) -> str:
+    """Write the energy in the units that files use: of a read, where a write costs another."""
+    read = memory.read_energy_per_bit
+    if memory.efficiency is not None:
+        return f"1 / (8 {TIMES} {exact(1 / read / 8)} GB/s/mW)"
+    return f"{exact(8 * read)} {unit}/B, {exact(32 * read)} {unit}/32bit"
 
 
-def _sections(node: Node, done: Sequence[Work], report: Report) -> Iterator[Section]:
-    """The layer, the constants, then pass by pass, then what is merely moved."""
-    products = [(work, rows) for work, rows in done if isinstance(work, Product)]
-    streams = [(work, rows) for work, rows in done if isinstance(work, Stream)]
-    yield layer_section(node, [work for work, _ in products], report)
-    if not any(rows for _, rows in done):
-        return
-    yield memories(report.hardware)
-    needed = [(op.kind, op.bits) for work, _ in done for op in work.operations if op.times]
-    if needed:
-        yield operation_prices(needed, report.hardware, report.accounting)
-    for product, rows in products:
-        yield from product_sections(product, _tiling(product, report), node, report, rows)
-    yield from stream_sections(streams, node, report)
+def _operations(report: Report, rows: Sequence[_Row]) -> Iterator[str]:
+    """List the price of each kind of operation, and how it comes about."""
+    keys = dict.fromkeys(row.entry.key for row in rows if row.entry.operation)
+    if keys:
+        yield "## What operations cost\n"
+        for key in keys:
+            price = report.prices.of(key)
+            come = computed([price], value(price), exact)
+            yield f"- one {key}: {come} {report.unit}{reasons(price, set())}"
+        yield ""
 
 
-def _nothing(layer: str, report: Report) -> Section:
-    """Why a layer has no rows, as far as it is known."""
-    (kind,) = (known.kind for known in report.network.layers if known.name == layer)
-    if all(node.layer.name != layer for node in report.nodes):
-        text = f"Method {report.method.name} does without layers of kind {kind}."
+def _entries(rows: Sequence[_Row], report: Report) -> Iterator[str]:
+    """Print each entry: its factors, then elements times bits, or operations, times price."""
+    told: set[str] = set()
+    for number, entry, price, paid in rows:
+        tensor = titled(entry.tensor, entry.role)
+        if entry.operation:
+            name, bits = f"{entry.key} for {tensor}", []
+        else:
+            name, bits = f"{tensor} {_DONE[entry.direction]} {entry.memory}", [entry.bits]
+        counted = computed([entry.factors], entry.elements)
+        terms = [Factor("", number) for number in (entry.elements, *bits, price)]
+        worth = computed([terms], paid, energy)
+        why = reasons(entry.factors, told)
+        yield f"- **row {number}** {name}: {counted}; energy {worth} {report.unit}{why}"
+    yield ""
+
+
+def _sum(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
+    """Add the rows up, pass by pass; it must be the report's energy. Raises: AssertionError."""
+    yield "## Sum\n"
+    reported = report.energies("layer", "pass")
+    passes = [pass_ for pass_ in Pass if any(row.entry.pass_ == pass_ for row in rows)]
+    for pass_ in passes:
+        parts = [row.energy for row in rows if row.entry.pass_ == pass_]
+        yield f"- energy of {pass_}: {_added(parts, reported[layer, pass_])} {report.unit}"
+    sums = [reported[layer, pass_] for pass_ in passes]
+    yield f"- energy of the layer: {_added(sums, fsum(sums))} {report.unit}\n"
+
+
+def _added(parts: Sequence[float], reported: float) -> str:
+    """Write a sum of energies, each to six digits, so that the last digit may differ."""
+    if not isclose(fsum(parts), reported, rel_tol=1e-12):
+        raise AssertionError(f"the entries come to {fsum(parts)!r}, the report has {reported!r}")
+    text, result = " + ".join(map(energy, parts)), energy(reported)
+    return f"`{text} = {result}`" if text != result else f"`{result}`"
+
+
+def _nothing(report: Report, layer: str, place: Place | None) -> Iterator[str]:
+    """Say why a layer has no rows, as far as it is known."""
+    yield "## Sum\n"
+    if place is None:
+        (kind,) = (known.kind for known in report.network.layers if known.name == layer)
+        yield f"Method {report.method.name} does without layers of kind {kind}.\n"
     else:
         text = (
             f"Nothing is counted of this layer under method {report.method.name} and accounting "
             f"{report.accounting.name}: it has no rows in the report."
         )
-        if report.accounting.elementwise == "preactivation-words":
+        if report.accounting.extras.elementwise == "preactivation-words":
             text += " Words for batch norm and scaling stand with the layer whose sums they take."
-    return Section("Sum", text=text, steps=(Step("energy", result="0", unit=report.unit),))
+        yield f"{text}\n"
+    yield f"- energy of the layer: `0` {report.unit}"
 
 
-def _sum(rows: Sequence[NumberedRow], total: float, report: Report) -> Iterator[Section]:
-    """The report's rows, their sum pass by pass, and what the sources are called in full."""
-    header = ("row", "pass", "component", "tensor", "level", "accesses or operations",
-              f"energy [{report.unit}]")  # fmt: skip
-    cells = tuple(
-        (
-            str(number), row.phase, row.component, row.tensor, row.level,
-            f"{row.operations if row.level == COMPUTE else row.accesses:,}", energy(row.energy),
-        )
-        for number, row in rows
-    )  # fmt: skip
-    phases = {
-        phase: fsum(row.energy for _, row in rows if row.phase == phase)
-        for phase in dict.fromkeys(row.phase for _, row in rows)
-    }
-    steps = tuple(
-        added(f"energy of {phase}", [row.energy for _, row in rows if row.phase == phase],
-              subtotal, report.unit)
-        for phase, subtotal in phases.items()
-    )  # fmt: skip
-    steps += (added("energy of the layer", phases.values(), total, report.unit),)
-    yield Section("Sum", text="The rows of the report.", table=Table(header, cells), steps=steps)
-    yield _publications(report)
-
-
-def _publications(report: Report) -> Section:
-    """What the short names of sources stand for."""
-    rows = [
-        (spec.KIND, spec.name, key, text)
-        for spec in (report.hardware, report.method, report.accounting)
-        for key, text in spec.sources.items()
-    ]
-    text = f"All figures are {NATURE}."
-    return Section("Sources", text=text, table=Table(("file", "name", "key", "is"), tuple(rows)))
-
-
-def explanation_markdown(explanation: Explanation) -> str:
-    """An explanation as Markdown; each computation is a code span `numbers = result`."""
-    parts = [f"# {explanation.title}"]
-    for section in explanation.sections:
-        parts.append(f"{'#' * section.depth} {section.title}")
-        parts += [section.text] if section.text else []
-        parts += [f"```\n{section.code}\n```"] if section.code else []
-        parts += ["\n".join(_table(section.table))] if section.table else []
-        parts += ["\n".join(map(_step, section.steps))] if section.steps else []
-    return "\n\n".join(parts) + "\n"
-
-
-def _table(table: Table) -> Iterator[str]:
-    yield _cells(table.header)
-    yield _cells(("---",) * len(table.header))
-    yield from map(_cells, table.rows)
-
-
-def _cells(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _step(step: Step) -> str:
-    """A line of a list; the row of the table that it explains stands in front."""
-    line = f"- **row {step.row}** {step.text}" if step.row else f"- {step.text}"
-    line += f": {step.formula}" if step.formula else ""
-    if step.result:
-        done = step.result  # a number alone is no computation
-        if step.numbers not in ("", done):
-            done = f"{step.numbers} = {done}"
-        line += f": `{done}` {step.unit}".rstrip()
-    return line + (f" [{step.source}]" if step.source else "")
+def _sources(report: Report) -> Iterator[str]:
+    """List what the short names of sources stand for."""
+    yield f"## Sources\n\nAll figures are {NATURE}.\n"
+    yield from table(
+        ("file", "name", "key", "is"),
+        [
+            (spec.KIND, spec.name, key, text)
+            for spec in (report.hardware, report.method, report.accounting)
+            for key, text in spec.sources.items()
+        ],
+    )

@@ -1,14 +1,13 @@
-"""Bars: methods in percent of the baseline, and one run by pass, by level, by layer."""
+"""Bars: methods in percent of the baseline, and one run by pass, by memory, by layer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.errors import DataError
-from hwmodel.model.energy import COMPUTE
-from hwmodel.rerun.tables import scale
+from hwmodel.rerun.tables import OPERATIONS, scale
 from hwmodel.views.colours import Look, depth_looks, look, part_looks
 from hwmodel.views.figures.canvas import (
     GREY,
@@ -24,7 +23,8 @@ from hwmodel.views.figures.canvas import (
     panels,
     surface,
 )
-from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums, unique
+from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums
+from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,12 +49,12 @@ class Stack(NamedTuple):
 
     @property
     def totals(self) -> list[float]:
-        """Of each place, over all parts."""
+        """The sum of all parts at each place."""
         return [fsum(column) for column in zip(*self.heights.values(), strict=True)]
 
 
 def methods_figure(page: Page) -> Figure:
-    """Percent of the baseline: a panel per chip, a bar per method, published figures as marks."""
+    """Draw percent of the baseline: a panel per chip, a bar per method, marks where published."""
     style, records = page.style, page.records
     names = list(dict.fromkeys(label(record, records) for record in records))
     figure, axes = panels(
@@ -70,7 +70,7 @@ def methods_figure(page: Page) -> Figure:
 
 
 def _method_bar(axes: Axes, y: int, record: Record, page: Page) -> bool:
-    """A bar with its number, and the published figure; whether there is one."""
+    """Draw a bar with its number, and the published figure; return whether there is one."""
     percent, source = record["percent_of_baseline"], float(record["source_percent"] or 0)
     small = page.style.small
     if not percent:
@@ -91,13 +91,13 @@ def _lines(names: Sequence[str], style: Style) -> list[str]:
 
 
 def _height(names: Sequence[str], style: Style) -> float:
-    """Of bars with these names, which may take several lines [inch]."""
+    """Return the height of bars whose names may take several lines [inch]."""
     most = max(len(name.split("\n")) for name in _lines(names, style))
     return len(names) * max(style.bar, most * 1.25 * style.small / 72)
 
 
 def _prepare(axes: Axes, style: Style, names: Sequence[str], title: str, xlabel: str) -> None:
-    """Names on the left, the first on top; a heading; the quantity below."""
+    """Write names on the left, the first on top, a heading, and the quantity below."""
     axes.set_yticks(range(len(names)), _lines(names, style))
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(names) - 0.45, -0.55)
@@ -109,7 +109,7 @@ def _prepare(axes: Axes, style: Style, names: Sequence[str], title: str, xlabel:
 
 
 def method_passes_figure(page: Page) -> Figure:
-    """Percent of the baseline, cut by pass: a panel per chip, a bar per method."""
+    """Draw percent of the baseline, cut by pass: a panel per chip, a bar per method."""
     names = list(dict.fromkeys(label(record, page.records) for record in page.records))
     parts = [part for part in PARTS if any(float(r[part] or 0) for r in page.records)]
     if not parts:
@@ -123,41 +123,43 @@ def method_passes_figure(page: Page) -> Figure:
 
 
 def _percent(record: Record | None, part: str) -> float:
-    """A part of a line, in percent of the baseline."""
+    """Return a part of a line, in percent of the baseline."""
     if record is None or not float(record["energy"] or 0):
         return 0.0
     return float(record["percent_of_baseline"] or 0) * float(record[part]) / float(record["energy"])
 
 
 def passes_figure(page: Page) -> Figure:
-    """Energy of each pass of one run, cut by level."""
-    stacks = [_stack(page, group, "pass", "level") for group in page.groups]
-    levels = dict.fromkeys(level for stack in stacks for level in stack.heights)
-    return _lying(page, stacks, depth_looks(list(levels), COMPUTE))
+    """Energy of each pass of one run, cut by memory."""
+    stacks = [_stack(page, group, "pass", "memory") for group in page.groups]
+    places = dict.fromkeys(place for stack in stacks for place in stack.heights)
+    return _lying(page, stacks, depth_looks(list(places), OPERATIONS))
 
 
 def levels_figure(page: Page) -> Figure:
-    """Energy at each level, cut by tensor; operations by their kind."""
-    return _lying(page, [_stack(page, group, "level", "tensor") for group in page.groups])
+    """Energy at each memory, and of the operations, cut by tensor."""
+    return _lying(page, [_stack(page, group, "memory", "tensor") for group in page.groups])
 
 
 def layers_figure(page: Page) -> Figure:
-    """Energy of each layer, cut by pass; where the names take too long a page, by number."""
+    """Draw the energy of each layer, cut by pass; number the layers if they are too many."""
     stacks = [_stack(page, group, "layer", "pass") for group in page.groups]
     if max(_height(stack.places, page.style) for stack in stacks) <= MOST_INCHES:
         return _lying(page, stacks)
     return _standing(page, stacks)
 
 
-def _in_turn(names: list[str]) -> list[str]:
-    """Passes in the order of an iteration; anything else as it stands in the table."""
-    return sorted(names, key=PARTS.index) if set(names) <= set(PARTS) else names
+def _in_turn(names: Iterable[str]) -> list[str]:
+    """Order passes as in an iteration, anything else as in the table; operations come last."""
+    order = [pass_.value for pass_ in Pass]
+    found = sorted(dict.fromkeys(names), key=lambda name: name == OPERATIONS)
+    return sorted(found, key=order.index) if set(found) <= set(order) else found
 
 
 def _stack(page: Page, group: Sequence[Record], along: str, across: str) -> Stack:
-    """A group's energy in a unit that suits it, summed by two columns of the table."""
-    places, parts = _in_turn(unique(group, along)), _in_turn(unique(group, across))
-    found = sums(group, lambda record: (record[across], record[along]))
+    """Sum a group's energy by two columns of the table, in a unit that suits it."""
+    found = sums(group, across, along)
+    parts, places = (_in_turn(names) for names in zip(*found, strict=True))
     most = len(parts) if len(parts) == MOST_PARTS + 1 else MOST_PARTS  # one is not put together
     kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), most)
     whole = fsum(found.values())
@@ -182,7 +184,7 @@ def _lying(
     *,
     columns: int = 0,
 ) -> Figure:
-    """Horizontal bars, a panel each stack, with every bar's share of the whole at its end.
+    """Draw horizontal bars, a panel each stack, with each bar's share of the whole at its end.
 
     Args:
         columns: panels of the same bars side by side; by default each has its own.
@@ -208,7 +210,7 @@ def _lying(
 
 
 def _numbers(axes: Axes, page: Page, stack: Stack) -> None:
-    """At the end of each bar: its percent of the baseline, or of the whole run."""
+    """Write at the end of each bar its percent of the baseline, or of the whole run."""
     totals = stack.totals
     whole = 100.0 if stack.unit == PERCENT else fsum(totals)
     for y, total in enumerate(totals):
@@ -221,7 +223,7 @@ def _numbers(axes: Axes, page: Page, stack: Stack) -> None:
 
 
 def _standing(page: Page, stacks: list[Stack]) -> Figure:
-    """Layers as a profile from the first to the last; the largest are named."""
+    """Draw layers as a profile from the first to the last, and name the largest."""
     from matplotlib.ticker import MaxNLocator
 
     style = page.style
@@ -247,7 +249,7 @@ def _standing(page: Page, stacks: list[Stack]) -> Figure:
 
 
 def _name_largest(axes: Axes, page: Page, stack: Stack) -> None:
-    """Names on up to three of the highest bars, far enough apart for them."""
+    """Name up to three of the highest bars, far enough apart for their names."""
     totals, count = stack.totals, len(stack.places)
     named: list[int] = []
     for index in sorted(range(count), key=lambda i: -totals[i]):

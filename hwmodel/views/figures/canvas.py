@@ -1,4 +1,4 @@
-"""What all figures share: sizes, type, panels, labels that fit, and a legend below."""
+"""Shared by all figures: sizes, type, panels, labels that fit, and a legend below."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STYLES = {
 
 
 def _library() -> Any:
-    """Matplotlib, whatever screen the environment asks for: none is needed, and none is chosen."""
+    """Import matplotlib without a screen, whatever the environment asks for."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     if "matplotlib" not in sys.modules:
         asked = os.environ.pop("MPLBACKEND", None)  # if there is none such, the import would end
@@ -66,7 +66,7 @@ def _library() -> Any:
 
 
 def settings(style: Style) -> AbstractContextManager[None]:
-    """Matplotlib's settings while a figure is made and written; none of a user's `matplotlibrc`."""
+    """Set matplotlib up while a figure is made and written, without a user's `matplotlibrc`."""
     matplotlib = _library()
     own: dict[Any, Any] = {
         name: of for name, of in matplotlib.rcParamsDefault.items() if name != "backend"
@@ -109,7 +109,7 @@ def settings(style: Style) -> AbstractContextManager[None]:
 def panels(
     style: Style, count: int, height: float, *, columns: int | None = None, share_y: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of `count` panels, row by row, the drawing in each `height` inches high."""
+    """Make a figure of `count` panels, row by row, the drawing in each `height` inches high."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -128,7 +128,7 @@ def panels(
 
 
 def width_of(text: str, size: float) -> float:
-    """Width of the longest line of a text in type of `size` points [inch]."""
+    """Return the width of the longest line of a text in type of `size` points [inch]."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -141,7 +141,7 @@ def width_of(text: str, size: float) -> float:
 
 
 def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> str:
-    """A text in lines no wider than that, cut between words or, if it may, at hyphens."""
+    """Break a text into lines no wider than that, between words or, if it may, at hyphens."""
     characters = len(text)
     lines = text
     while characters > 1 and width_of(lines, size) > inches:
@@ -151,7 +151,7 @@ def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> st
 
 
 def caption(figure: Figure, style: Style, text: str) -> None:
-    """What the figure is of, above it, in a line or several; the figure grows by their height."""
+    """Write the caption above a figure; the figure grows by the height of its lines."""
     width = 0.96 * style.width
     lines = "\n".join(broken(line, width, style.small) for line in text.split("\n"))
     figure.suptitle(lines, x=0.02, ha="left", size=style.small, color=GREY)
@@ -159,7 +159,7 @@ def caption(figure: Figure, style: Style, text: str) -> None:
 
 
 def foot(figure: Figure, version: str, inputs: str, command: str) -> None:
-    """What made the table that a figure shows, in small type below it; the figure grows.
+    """Write below a figure, in small type, what made its table; the figure grows.
 
     The layout must be settled: it would put the foot and a legend into one place.
     """
@@ -192,7 +192,7 @@ def _lift(figure: Figure, inches: float) -> None:
 
 
 def heading(axes: Axes, style: Style, text: str) -> None:
-    """The name of a panel, above it on the left; the figure grows for lines beyond the first."""
+    """Write the name of a panel above it; the figure grows for lines beyond the first."""
     lines = broken(text, 0.58 * style.width / beside(axes), style.size)
     index = axes.figure.axes.index(axes)
     row = axes.figure.axes[index - index % beside(axes) : index]
@@ -202,21 +202,21 @@ def heading(axes: Axes, style: Style, text: str) -> None:
 
 
 def below(axes: Axes, style: Style, text: str, *, once: bool = False) -> None:
-    """What the horizontal axis measures; if `once`, only under the lowest panel of a column."""
+    """Label the horizontal axis; if `once`, only under the lowest panel of a column."""
     shown = [one for one in axes.figure.axes if one.get_visible()]
     if not once or shown.index(axes) + beside(axes) >= len(shown):
         axes.set_xlabel(broken(text, 0.75 * style.width / beside(axes), style.size))
 
 
 def beside(axes: Axes) -> int:
-    """How many panels stand side by side."""
+    """Count the panels that stand side by side."""
     place = axes.get_subplotspec()
     assert place is not None  # `panels` has put it into a grid
     return int(place.get_gridspec().ncols)
 
 
 def _high(text: str, size: float) -> float:
-    """Height of lines in type of `size` points [inch]."""
+    """Return the height of lines in type of `size` points [inch]."""
     return 1.25 * len(text.split("\n")) * size / 72
 
 
@@ -236,12 +236,12 @@ def settle(figure: Figure) -> None:
 def bar(
     axes: Axes, y: float, width: float, look: Look, *, left: float = 0, high: float = 0.78
 ) -> None:
-    """A horizontal bar, or a piece of one, in the look of what it shows."""
+    """Draw a horizontal bar, or a piece of one, in a look."""
     axes.barh(y, width, high, left, **surface(look))
 
 
 def surface(look: Look) -> dict[str, Any]:
-    """How an area is filled; of dots a hatch has fewer, for each is a path of its own."""
+    """Return the filling of an area; a hatch of dots has fewer, for each is a path of its own."""
     return {
         "facecolor": look.colour, "edgecolor": shade_on(look.colour), "linewidth": 0,
         "hatch": (2 if look.hatch in {".", "o"} else 3) * look.hatch,
@@ -249,14 +249,14 @@ def surface(look: Look) -> dict[str, Any]:
 
 
 def _swatch(look: Look, style: Style) -> Artist:
-    """A piece of a bar."""
+    """Make a piece of a bar for the legend."""
     from matplotlib.patches import Patch
 
     return Patch(**surface(look))
 
 
 def marker(look: Look, style: Style) -> dict[str, Any]:
-    """How `plot` draws the points of a method."""
+    """Return the arguments with which `plot` draws the points of a method."""
     return {
         "ls": "", "marker": look.marker, "color": look.colour, "ms": 0.75 * style.size,
         "mec": "k", "mew": 0.05 * style.size,
@@ -264,14 +264,14 @@ def marker(look: Look, style: Style) -> dict[str, Any]:
 
 
 def _mark(look: Look, style: Style) -> Artist:
-    """A point."""
+    """Make a point for the legend."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **marker(look, style))
 
 
 def legend(figure: Figure, style: Style, looks: Mapping[str, Look], *, marks: bool = False) -> None:
-    """Below the figure, in as many columns as go into its width; the figure grows by its height.
+    """Draw the legend below the figure, in as many columns as fit; the figure grows.
 
     Args:
         marks: whether points are explained, not bars.
@@ -291,7 +291,7 @@ def legend(figure: Figure, style: Style, looks: Mapping[str, Look], *, marks: bo
 
 
 def plain_ticks(axis: Axis, subs: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
-    """Numbers on a logarithmic axis as they are: powers would need the mathematics that is off."""
+    """Write plain numbers on a logarithmic axis: powers would need mathematics, which is off."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=subs))
@@ -300,6 +300,6 @@ def plain_ticks(axis: Axis, subs: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
 
 
 def in_order(names: Sequence[str], weight: Callable[[str], float], most: int) -> list[str]:
-    """The `most` weightiest of the names, in the order that they stand in."""
+    """Keep the `most` weightiest of the names, in their order."""
     kept = set(sorted(names, key=weight, reverse=True)[:most])
     return [name for name in names if name in kept]

@@ -21,14 +21,14 @@ __all__ = ["accuracy", "front", "pareto_figure"]
 
 
 def accuracy(record: Record) -> float | None:
-    """Test accuracy of a line [percent]: as traced, else as published; None if neither is known."""
+    """Return a line's test accuracy [percent], as traced or else published; None if unknown."""
     if traced := record.get("trace_accuracy_percent"):
         return float(traced)
     return accuracy_percent(record["network"], record["method"])
 
 
 def pareto_figure(page: Page) -> Figure:
-    """Accuracy against energy, a panel a chip; the line joins what nothing else beats in both.
+    """Draw accuracy against energy, a panel a chip; the line joins points that no other beats.
 
     Raises: DataError where no line has both.
     """
@@ -56,7 +56,7 @@ def pareto_figure(page: Page) -> Figure:
 
 
 def _points(group: Sequence[Record], page: Page, traced: bool) -> tuple[list[Point], str]:
-    """Points of one chip and the unit of their energy."""
+    """Return the points of one chip and the unit of their energy."""
     field = "energy_to_accuracy" if traced else "percent_of_baseline"
     known = [(r, percent) for r in group if r[field] and (percent := accuracy(r)) is not None]
     largest = max((float(r[field]) for r, _ in known), default=1.0)
@@ -70,7 +70,7 @@ def _points(group: Sequence[Record], page: Page, traced: bool) -> tuple[list[Poi
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """Points that are more accurate than any other of at most their energy, by energy.
+    """Return the points more accurate than any other of at most their energy, by energy.
 
     >>> [p.text for p in front([Point(1, 5, "a", ""), Point(2, 4, "b", ""), Point(3, 6, "c", "")])]
     ['a', 'c']
@@ -83,7 +83,7 @@ def front(points: Sequence[Point]) -> list[Point]:
 
 
 def _frame(axes: Axes, points: Sequence[Point], style: Style) -> None:
-    """The front, limits with room for names, few round numbers on the logarithmic axis."""
+    """Draw the front; set limits with room for names, and few round numbers as ticks."""
     axes.set_xscale("log")
     if points:
         low, high = min(p.x for p in points), max(p.x for p in points)

@@ -18,7 +18,7 @@ __all__ = ["Point", "name_points", "scatter"]
 
 
 class Point(NamedTuple):
-    """A place in a figure, with what it is called there and whose look it has."""
+    """A point of a figure: its place, its name, and the method whose look it has."""
 
     x: float
     y: float
@@ -27,7 +27,7 @@ class Point(NamedTuple):
 
 
 def scatter(axes: Axes, points: Sequence[Point], style: Style) -> None:
-    """Every point in the look of its method."""
+    """Draw every point in the look of its method."""
     for method in dict.fromkeys(point.method for point in points):
         mine = [point for point in points if point.method == method]
         axes.plot([p.x for p in mine], [p.y for p in mine], zorder=3, **marker(look(method), style))
@@ -42,7 +42,7 @@ class Box(NamedTuple):
     top: float
 
     def shared(self, other: Box) -> float:
-        """Area that lies in both [pixel²]."""
+        """Return the area that lies in both boxes [pixel²]."""
         across = min(self.right, other.right) - max(self.left, other.left)
         up = min(self.top, other.top) - max(self.bottom, other.bottom)
         return max(0.0, across) * max(0.0, up)
@@ -51,7 +51,7 @@ class Box(NamedTuple):
 def name_points(
     figure: Figure, axes: Sequence[Axes], series: Sequence[Sequence[Point]], style: Style
 ) -> None:
-    """A name beside each point that has one, where it covers least of points, names and lines.
+    """Put each point's name where it covers least of points, names and lines.
 
     The layout is settled first and then stays: places are sought in pixels.
     """
@@ -85,7 +85,7 @@ def name_points(
 
 
 def _lines(axes: Axes, size: float) -> Iterator[Box]:
-    """The lines of a panel, as small boxes along them."""
+    """Yield small boxes along the lines of a panel."""
     half = 0.15 * size
     for line in axes.get_lines():
         if line.get_linestyle() == "None":
@@ -99,14 +99,14 @@ def _lines(axes: Axes, size: float) -> Iterator[Box]:
 
 
 def _leader(box: Box, x: float, y: float, size: float) -> dict[str, Any] | None:
-    """A thin line from a name to its point, where it stands away from it."""
+    """Return the style of a thin line from a name to its point, where they stand apart."""
     near = Box(x - size, y - size, x + size, y + size).shared(box)
     width = size / 100
     return None if near else {"arrowstyle": "-", "color": GREY, "lw": width, "shrinkA": 0}
 
 
 def _around(x: float, y: float, extent: tuple[float, float], size: float, frame: Box) -> list[Box]:
-    """Boxes for a name beside, above and below a point, the best first, all inside the frame."""
+    """List boxes for a name around a point, the best first, all inside the frame."""
     width, height = extent
     boxes = []
     for up in (0, 1, -1, 2, -2, 3, -3):

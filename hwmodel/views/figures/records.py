@@ -1,18 +1,22 @@
-"""CSV that `compare` or `report` wrote -> records, checked, and what figures ask of them."""
+"""Records of a CSV that `compare` or `report` wrote, checked; sums and names of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hwmodel.errors import DataError
 from hwmodel.model.evaluate import COLUMNS
-from hwmodel.rerun.tables import COMPARED, NATURE, read_csv
+from hwmodel.model.ledger import Component
+from hwmodel.rerun.tables import COMPARED, NATURE, OPERATIONS, read_csv
+from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import ENERGY_UNITS
 from hwmodel.views.figures.canvas import Style
+from hwmodel.work.problem import PASSES
+from hwmodel.work.tensor import Pass
 
 __all__ = [
     "PARTS",
@@ -21,6 +25,7 @@ __all__ = [
     "Table",
     "headline",
     "label",
+    "place",
     "read_records",
     "sums",
     "table_of",
@@ -29,12 +34,17 @@ __all__ = [
 
 Record = Mapping[str, str]
 Table = Literal["compare", "report"]
-PARTS = ("forward", "backward_input", "backward_weight", "update", "elementwise")
+# Columns of a comparison that sum to its energy, in the order of an iteration.
+PARTS = (
+    *(f"{pass_}_{component}" for pass_ in PASSES for component in Component),
+    Pass.UPDATE.value,
+)
 _NUMBERS = {
     **dict.fromkeys(("energy", "percent_of_baseline", "source_percent", *PARTS), "energy"),
     "energy_to_accuracy": "energy",
     "trace_accuracy_percent": "accuracy",
     "bits": "number of bits",
+    "count": "count",
 }
 
 LARGEST = 1e100  # number; an axis to it can still be scaled
@@ -43,7 +53,7 @@ LONGEST_COMMAND = 10_000
 
 
 class Page(NamedTuple):
-    """What a figure is made of."""
+    """The records of a figure, its style, and the files that it needs beside them."""
 
     records: Sequence[Record]
     style: Style
@@ -64,12 +74,12 @@ class Page(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """Panels side by side: a row a chip where there are several accountings."""
+        """Count the panels side by side: a row a chip where there are several accountings."""
         accountings = len(unique(self.records, "accounting"))
         return accountings if 1 < accountings <= self.style.columns else self.style.columns
 
     def name(self, group: Sequence[Record]) -> str:
-        """The heading of a panel: what sets it apart from the others."""
+        """Write the heading of a panel, with the values that set it apart from the others."""
         first = group[0]
         of_report = table_of(self.records) == "report"
         chip = f"{first['method']} on {first['hardware']}" if of_report else first["hardware"]
@@ -78,7 +88,7 @@ class Page(NamedTuple):
 
 
 def read_records(*paths: Path) -> Sequence[Record]:
-    """Rows of a CSV that `compare` or `report` wrote, or of several of `report`.
+    """Read the rows of a CSV that `compare` or `report` wrote, or of several of `report`.
 
     Raises: DataError.
     """
@@ -91,8 +101,9 @@ def read_records(*paths: Path) -> Sequence[Record]:
 
 
 def _read(path: Path) -> Sequence[Record]:
-    def check(header: Sequence[str]) -> None:
-        if not any(tuple(header[: len(ours)]) == ours for ours in (COLUMNS, COMPARED)):
+    def check(first: Mapping[str, str]) -> None:
+        refuse_old(path, first, first.get("command", ""))
+        if not any(tuple(first)[: len(ours)] == ours for ours in (COLUMNS, COMPARED)):
             raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
 
     _, records = read_csv(path, check)
@@ -104,7 +115,7 @@ def _read(path: Path) -> Sequence[Record]:
 
 
 def _check(record: Record, where: str) -> None:
-    """The numbers are finite and the unit is known."""
+    """See that numbers are finite, and the unit is known."""
     if record["unit"] not in ENERGY_UNITS:
         raise DataError(f"{where}: unit {record['unit']!r} is none of {', '.join(ENERGY_UNITS)}")
     for field, what in _NUMBERS.items():
@@ -121,7 +132,7 @@ def _check(record: Record, where: str) -> None:
 
 
 def _see_lengths(record: Record, where: str) -> None:
-    """Texts that a figure shows have an end. Raises: DataError."""
+    """See that the texts that a figure shows have an end. Raises: DataError."""
     for field, text in record.items():
         longest = LONGEST_COMMAND if field == "command" else LONGEST_TEXT
         if len(text) > longest:
@@ -129,7 +140,7 @@ def _see_lengths(record: Record, where: str) -> None:
 
 
 def _check_together(records: Sequence[Record], path: Path) -> None:
-    """The rows are of one run: nothing that must not be added up or set side by side."""
+    """See that the rows are of one run, so that they may be added up and set side by side."""
     compared = table_of(records) == "compare"
     alike = ["batch"] if compared else ["batch", "hardware", "method", "accounting", "unit"]
     if not (compared and _of_one_table(records)):
@@ -144,14 +155,14 @@ def _check_together(records: Sequence[Record], path: Path) -> None:
 
 
 def _of_one_table(records: Sequence[Record]) -> bool:
-    """Whether networks differ but have their baseline in common: that of a published table."""
+    """Say whether networks differ but share a baseline, as in a published table."""
     pairs = {(record["network"], record["method"]) for record in records}
     tables = published_tables().values()
     return any(pairs <= {(f.network, f.method) for f in table.figures} for table in tables)
 
 
 def _check_beside(paths: Sequence[Path], tables: Sequence[Sequence[Record]]) -> None:
-    """Several tables are reports of one network and batch, each of another run."""
+    """See that several tables are reports of one network and batch, each of another run."""
     seen: dict[tuple[str, ...], Path] = {}
     for path, records in zip(paths, tables, strict=True):
         first = records[0]
@@ -170,34 +181,41 @@ def _check_beside(paths: Sequence[Path], tables: Sequence[Sequence[Record]]) -> 
 
 
 def table_of(records: Sequence[Record]) -> Table:
-    """The command that wrote the records."""
+    """Return the command that wrote the records."""
     return "compare" if "percent_of_baseline" in records[0] else "report"
 
 
 def unique(records: Sequence[Record], field: str) -> list[str]:
-    """Values of a column in order of appearance."""
+    """List the different values of a column in order of appearance."""
     return list(dict.fromkeys(record[field] for record in records))
 
 
 def label(record: Record, records: Sequence[Record]) -> str:
-    """The method of a line, with the network where the table has the method on several."""
+    """Name a line by its method, with the network where the table has the method on several."""
     networks = {other["network"] for other in records if other["method"] == record["method"]}
     several = len(networks) > 1
     return f"{record['method']} ({record['network']})" if several else record["method"]
 
 
-def sums(
-    records: Sequence[Record], key: Callable[[Record], tuple[str, str]]
-) -> dict[tuple[str, str], float]:
-    """Energy summed over all records of a key [their unit]."""
-    found: dict[tuple[str, str], list[float]] = {}
+def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], float]:
+    """Energy of every group of records that agree in some columns [their unit].
+
+    Where no memory is asked, `OPERATIONS` stands in its place.
+    """
+    found: dict[tuple[str, ...], list[float]] = {}
     for record in records:
-        found.setdefault(key(record), []).append(float(record["energy"] or 0))
-    return {pair: fsum(energies) for pair, energies in found.items()}
+        label = tuple(place(record) if c == "memory" else record[c] for c in columns)
+        found.setdefault(label, []).append(float(record["energy"] or 0))
+    return {label: fsum(energies) for label, energies in found.items()}
+
+
+def place(record: Record) -> str:
+    """Where the energy of a report's record goes: a memory, or operations."""
+    return record["memory"] or OPERATIONS
 
 
 def headline(records: Sequence[Record]) -> str:
-    """What all panels are of, and what kind of figure it is."""
+    """Write the headline: the values that all panels share, and the kind of figure."""
     first = records[0]
     mode = f"{first['mode']}, " if "mode" in first else ""
     networks = unique(records, "network")

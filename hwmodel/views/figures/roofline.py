@@ -1,4 +1,4 @@
-"""An energy roofline: what a MAC costs against how often a byte of the outermost level is used.
+"""An energy roofline: energy per MAC against MACs per byte of the outermost level.
 
 A chip whose MAC costs e_mac and whose outermost level costs e_byte a byte cannot do a MAC for
 less than e_mac + e_byte / intensity, with the intensity in MACs for each byte that crosses that
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hwmodel.errors import DataError
 from hwmodel.graph.network import zoo
 from hwmodel.importers.load import load_network
+from hwmodel.model.ledger import Component
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.views.colours import looks
@@ -29,12 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Roof", "roof", "roofline_figure", "roofline_points"]
 
-PRODUCTS = ("memory", "compute")  # components whose operations are the network's MACs
 NAMED = 6  # points with a name, over all methods of a panel
 
 
 class Roof(NamedTuple):
-    """What a chip takes at least, in its own unit."""
+    """The least energy of a chip's MAC and of a byte at its outermost level, in its own unit."""
 
     mac: float  # energy of a MAC of `bits`
     bits: int
@@ -44,12 +44,12 @@ class Roof(NamedTuple):
     unit: str
 
     def energy(self, intensity: float) -> float:
-        """Least energy of a MAC at so many MACs a byte."""
+        """Return the least energy of a MAC at so many MACs a byte."""
         return self.mac + self.byte / intensity
 
 
 def roof(chip: Hardware) -> Roof:
-    """The roof of a chip, for its widest MAC."""
+    """Return the roof of a chip, for its widest MAC."""
     mac = max((p for p in chip.arithmetic if p.operation == "mac"), key=lambda p: p.bits)
     outermost = chip.levels[0]
     bit = min(
@@ -62,7 +62,7 @@ def roof(chip: Hardware) -> Roof:
 
 
 def roofline_figure(page: Page) -> Figure:
-    """Energy per MAC against MACs per byte: a panel a chip, a point a layer."""
+    """Draw energy per MAC against MACs per byte: a panel a chip, a point a layer."""
     macs = _macs(page)
     groups = _by_chip(page)
     roofs = [roof(_chip(group[0]["hardware"], page)) for group in groups]
@@ -86,7 +86,7 @@ def roofline_figure(page: Page) -> Figure:
 
 
 def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int]) -> list[Point]:
-    """A point for each layer with products, over its passes: MACs per byte, energy per MAC.
+    """Return a point for each layer with products, over its passes: MACs per byte, energy per MAC.
 
     Args:
         macs: of each layer in one pass over the batch.
@@ -95,12 +95,12 @@ def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int])
     """
     layers: dict[tuple[str, str], list[Record]] = {}
     for record in group:
-        if record["component"] in PRODUCTS:
+        if record["component"] == Component.PRODUCT:
             layers.setdefault((record["method"], record["layer"]), []).append(record)
     points = []
     for (method, layer), records in layers.items():
         count = len(unique(records, "pass")) * macs.get(layer, 0)
-        moved = sum(int(r["bits"]) for r in records if r["level"] in top.names) / 8
+        moved = fsum(float(r["count"]) for r in records if r["memory"] in top.names) / 8
         if not count or not moved:
             what = f"moves nothing at {top.level}" if count else "is none of the network's"
             raise DataError(f"layer {layer} of the table {what}: it was made of other files")
@@ -110,7 +110,7 @@ def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int])
 
 
 def _named(points: list[Point]) -> list[Point]:
-    """The points, of which only those keep their name whose MACs are dearest, a few a method."""
+    """Drop the names of all points but a few a method, whose MACs cost most."""
     methods = dict.fromkeys(point.method for point in points)
     each = max(1, NAMED // max(1, len(methods)))
     kept = {
@@ -129,7 +129,7 @@ def _by_chip(page: Page) -> list[list[Record]]:
 
 
 def _chip(name: str, page: Page) -> Hardware:
-    """The chip of a table: one of the files given, else the bundled one. Raises: DataError."""
+    """Return the chip of a table: of a file given, or the bundled one. Raises: DataError."""
     given = [chip for chip in (load(Hardware, file) for file in page.hardware) if chip.name == name]
     if not given and name not in bundled(Hardware):
         raise DataError(f"no hardware is bundled as {name!r}: give its file, --hardware FILE.yaml")
@@ -137,7 +137,7 @@ def _chip(name: str, page: Page) -> Hardware:
 
 
 def _macs(page: Page) -> dict[str, int]:
-    """MACs of each layer in one pass over the batch, layers of a teacher by their long name.
+    """Return the MACs of each layer in one pass over the batch; a teacher's have long names.
 
     Raises: DataError where the network is neither bundled nor given.
     """
@@ -146,15 +146,15 @@ def _macs(page: Page) -> dict[str, int]:
         raise DataError(f"no network is bundled as {name!r}: give its file, --network FILE")
     network = load_network(page.network or name)
     found = {node.layer.name: batch * node.macs for node in network.nodes()}
-    teachers = {layer.split(".")[0] for layer in unique(page.records, "layer")} & set(zoo())
-    for teacher in teachers - {name}:
+    teachers = {layer.split(":")[0] for layer in unique(page.records, "layer") if ":" in layer}
+    for teacher in teachers & set(zoo()):
         for node in load_network(teacher).nodes():
-            found.setdefault(f"{teacher}.{node.layer.name}", batch * node.macs)
+            found[f"{teacher}:{node.layer.name}"] = batch * node.macs
     return found
 
 
 def _lines(axes: Axes, points: Sequence[Point], top: Roof, style: Style) -> list[Point]:
-    """The floor, the slope and their sum; returns what is to be named, and where."""
+    """Draw the floor, the slope and their sum; return the points to be named."""
     low, high = min(p.x for p in points) / 2.5, max(p.x for p in points) * 2.5
     span = [low * (high / low) ** (i / 100) for i in range(101)]
     least = min(*(p.y for p in points), top.mac) / 2

@@ -1,4 +1,4 @@
-"""Bars and shades of the page: lengths in percent of a scale, and what each says when asked."""
+"""Bars and shades of the page: lengths in percent of a scale, and the text of each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Shade(NamedTuple):
 def stacked(
     values: Sequence[float], whole: float, paints: Sequence[str], tips: Sequence[str]
 ) -> list[Segment]:
-    """Segments one behind the other; those of nothing are left out.
+    """Stack segments one behind the other; segments of 0 are left out.
 
     Args:
         values: not negative, in the unit of `whole`.
@@ -48,5 +48,5 @@ def stacked(
 
 
 def shaded(value: float, most: float, tip: str) -> Shade:
-    """A cell shaded by the root of its share of the largest, so that small ones are seen, too."""
+    """Shade a cell by the root of its share of the largest, so that small ones are seen, too."""
     return Shade(value, 100 * sqrt(value / most) if most else 0.0, tip)

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hwmodel.model.evaluate import Report
-from hwmodel.views.explain.explanation import explanation, explanation_markdown
+from hwmodel.views.explain.explanation import explanation
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -19,18 +19,18 @@ DEEPER = 2  # levels by which its headings stand below those of the page
 
 
 def derivation(report: Report, layer: str) -> Markup:
-    """The explanation of a layer; a name in it that looks like HTML stays text."""
+    """Write the explanation of a layer; a name in it that looks like HTML stays text."""
     from markdown_it import MarkdownIt
     from markupsafe import Markup
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = parser.parse(explanation_markdown(explanation(report, layer)))
+    tokens = parser.parse(explanation(report, layer))
     placed = [*_placed(tokens[3:])]  # its title, three tokens, is said by what it is folded into
     return Markup(parser.renderer.render(placed, parser.options, {}))
 
 
 def _placed(tokens: list[Token]) -> Iterator[Token]:
-    """Headings deeper; tables in a container that scrolls, called after their section."""
+    """Move headings deeper; put tables into a container that scrolls, named by its section."""
     from markdown_it.token import Token
 
     section = ""

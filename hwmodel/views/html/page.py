@@ -17,6 +17,7 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.files import NamedSpec
+from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import Provenance
 from hwmodel.views.colours import looks_of, part_looks
 from hwmodel.views.html.parts import (
@@ -30,6 +31,7 @@ from hwmodel.views.html.parts import (
     sentence,
     tiling_lines,
 )
+from hwmodel.work.tensor import Pass
 
 __all__ = ["MAX_BYTES", "page"]
 
@@ -53,7 +55,7 @@ class _Detail(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """One input: what it is, its hash, where its numbers come from, what it holds."""
+    """One input: its kind and name, its hash, its sources, its content."""
 
     kind: str
     name: str
@@ -73,7 +75,7 @@ def page(
     remarks: Sequence[str] = (),
     explained: Explained | None = None,
 ) -> str:
-    """The whole file, of at most `MAX_BYTES`.
+    """Write the whole file, of at most `MAX_BYTES`.
 
     Of a single report that is shown, the layers that cost most are derived, as many as there is
     room for. Where even the details of reports have no room, the page says so.
@@ -87,7 +89,8 @@ def page(
         explained: HTML of the derivation of one layer; None: none is shown.
     """
     details = [_detail(line, line.report, baseline) for line in shown if line.report]
-    with looks_of(str(provenance.command)):
+    specs = [*specs]
+    with looks_of(spec for spec in specs if isinstance(spec, Method)):
         common = _common(lines, shown, provenance, baseline)
     common["inputs"] = _sources(specs, provenance)
     common |= {"remarks": remarks, "details": details, "derived": {}, "fits": True}
@@ -102,7 +105,7 @@ def page(
 
 
 def _derived(detail: _Detail, explained: Explained, room: int) -> dict[str, Any]:
-    """Derivations of the layers that cost most, in the order of the layers.
+    """Return derivations of the layers that cost most, in the order of the layers.
 
     Args:
         room: for them [B].
@@ -122,7 +125,7 @@ def _derived(detail: _Detail, explained: Explained, room: int) -> dict[str, Any]
 def _common(
     lines: Sequence[Comparison], shown: Sequence[Comparison], provenance: Provenance, baseline: str
 ) -> dict[str, Any]:
-    """What stands on the page however much of it is left out."""
+    """Return the values that the page shows however much of it is left out."""
     from markupsafe import Markup
 
     script, style = ((FOLDER / name).read_text(encoding="utf-8") for name in ASSETS)
@@ -134,10 +137,11 @@ def _common(
         "nature": NATURE,
         "summary": _summary(lines, shown, baseline),
         "groups": groups(lines),
-        "parts": {part: own.colour for part, own in part_looks(PARTS).items()},
+        "parts": PARTS,
+        "colours": {part: own.colour for part, own in part_looks((*Pass, *PARTS)).items()},
         "not_counted": {report.accounting.name: report.not_counted for report in reports},
         "provenance": provenance,
-        "command": f"{provenance.command} --html {provenance.command.name}.html",
+        "command": f"{provenance.command} --html {provenance.task}.html",
         "script": Markup(script),
         "style": Markup(style),
         "script_sha256": b64encode(sha256(script.encode()).digest()).decode(),
@@ -158,7 +162,7 @@ def _rendered(values: dict[str, Any]) -> str:
 
 
 def _title(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
-    """What the page is about, in a line."""
+    """Write the page's title."""
     first = lines[0]
     if len(shown) == 1:
         return f"{first.network} on {shown[0].hardware} under {shown[0].method}"
@@ -168,7 +172,7 @@ def _title(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
 
 
 def _subtitle(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
-    """The titles behind the names of a single report; of several, the network's."""
+    """Write the titles of a single report's specs, or the title of several reports' network."""
     report = next(line.report for line in (*shown, *lines) if line.report)
     if len(shown) != 1:
         return report.network.title
@@ -191,7 +195,7 @@ def _sentence(line: Comparison, report: Report, baseline: str) -> str:
 
 
 def _summary(lines: Sequence[Comparison], shown: Sequence[Comparison], baseline: str) -> list[str]:
-    """The sentence of the one report that is shown; of several, the cheapest of each group."""
+    """Write a sentence on the report that is shown, or on the cheapest of each group."""
     if len(shown) == 1:
         return [_sentence(x, x.report, baseline) for x in shown if x.report]
     cheapest: dict[tuple[str, str], Comparison] = {}
@@ -204,7 +208,7 @@ def _summary(lines: Sequence[Comparison], shown: Sequence[Comparison], baseline:
 
 
 def _sources(specs: Iterable[NamedSpec], provenance: Provenance) -> list[_Source]:
-    """Every input with its hash, and what it holds."""
+    """List every input with its hash and its content."""
     named = {(spec.KIND, spec.name): spec for spec in specs}
     found = []
     for given in provenance.inputs:
@@ -215,7 +219,7 @@ def _sources(specs: Iterable[NamedSpec], provenance: Provenance) -> list[_Source
 
 
 def _content(spec: NamedSpec) -> str:
-    """What its hash is of, but for spaces; "" where it is too long to be shown."""
+    """Return the text that is hashed, with spaces; "" where it is too long to be shown."""
     values = spec.model_dump(mode="json", exclude_defaults=True)
     text = json.dumps(values, indent=1, ensure_ascii=False)
     return text if len(text) <= MAX_CONTENT else ""

@@ -1,25 +1,30 @@
-"""Reports -> what the page shows of them: lines of its tables, and its sentences."""
+"""Parts of the page: lines of its tables and its sentences, made from reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from math import fsum
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hwmodel.model.compare import Comparison
-from hwmodel.model.energy import COMPUTE, Product, Row
 from hwmodel.model.evaluate import Report
-from hwmodel.rerun.tables import scale, what
+from hwmodel.model.ledger import Component
+from hwmodel.model.workload import Task
+from hwmodel.rerun.tables import OPERATIONS, layer_sums, scale, what
 from hwmodel.tiling.tile import Tiling
 from hwmodel.views.colours import look
 from hwmodel.views.html.charts import Segment, Shade, shaded, stacked
 from hwmodel.work.problem import PASSES, Extents
+from hwmodel.work.tensor import Pass
+from hwmodel.work.work import Multiply
 
 __all__ = ["PARTS", "Group", "HeatMap", "LayerTable", "Member", "TilingLine", "groups", "heat_map"]
 __all__ += ["layer_table", "sentence", "tiling_lines"]
 
-PARTS = ("forward", "backward_input", "backward_weight", "update", "elementwise")
-OPERATIONS = "operations"  # the heat map's column of what is no access
+# Fields of `Comparison` that sum to its energy, in the order of an iteration.
+PARTS = (
+    *(f"{pass_}_{component}" for pass_ in PASSES for component in Component),
+    Pass.UPDATE.value,
+)
 NAMED = 3  # largest parts that a sentence names
 
 
@@ -65,18 +70,18 @@ class LayerTable(NamedTuple):
 
 
 class HeatMap(NamedTuple):
-    """Energy by level and tensor; None where a tensor does not ask a level."""
+    """Energy by memory and tensor; None where a tensor does not ask a memory."""
 
     tensors: tuple[str, ...]
-    lines: list[tuple[str, list[Shade | None], float]]  # level, cells, sum
+    lines: list[tuple[str, list[Shade | None], float]]  # memory, cells, sum
     sums: list[float]  # of each tensor
 
 
 class TilingLine(NamedTuple):
-    """How one pass of one layer is tiled, and what is known of its distance from the optimum."""
+    """The tiling of one pass of one layer, and its certificate."""
 
     layer: str
-    phase: str
+    pass_: str
     loops: str  # extents of the whole problem
     tiles: tuple[str, ...]  # of every level below the outermost
     held: str  # operand that stays, at each boundary
@@ -85,7 +90,7 @@ class TilingLine(NamedTuple):
 
 
 def groups(lines: Sequence[Comparison]) -> list[Group]:
-    """The lines of a comparison, chip by chip and accounting by accounting."""
+    """Group the lines of a comparison by chip and accounting."""
     found = []
     for hardware, accounting in dict.fromkeys((x.hardware, x.accounting) for x in lines):
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
@@ -99,7 +104,7 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
 
 
 def _member(line: Comparison, most: float, divisor: float, unit: str) -> Member:
-    """Bars of one line; none where nothing could be computed."""
+    """Return a line with its bars; none where nothing could be computed."""
     if line.energy is None:
         return Member(line, [], [])
     percent = line.percent_of_baseline or 0.0
@@ -115,79 +120,75 @@ def _member(line: Comparison, most: float, divisor: float, unit: str) -> Member:
 
 
 def layer_table(report: Report) -> LayerTable:
-    """Energy by layer and pass; every row of the report is in one cell."""
-    cells = _summed(report.rows, lambda row: (row.layer, row.phase))
-    phases = dict.fromkeys((*PASSES, *(row.phase for row in report.rows)))
-    passes = tuple(p for p in phases if any(phase == p for _, phase in cells))
+    """Sum energy by layer and pass; every row of the report is in one cell."""
+    passes, sums = layer_sums(report)
     kinds = {node.layer.name: node.layer.kind for node in report.nodes}
-    totals = _summed(report.rows, lambda row: (row.layer,))
+    totals = report.energies("layer")
     most = max(totals.values(), default=0.0)
     divisor, unit = scale(report.energy, report.unit)
     lines = []
     for (layer,), total in totals.items():
-        energies = tuple(cells.get((layer, phase), 0.0) for phase in passes)
+        energies = tuple(sums[layer])
         tips = [
-            f"{layer}, {phase.replace('_', ' ')}: {energy / divisor:,.2f} {unit}, "
+            f"{layer}, {pass_.replace('_', ' ')}: {energy / divisor:,.2f} {unit}, "
             f"{_percent(energy, report.energy):.2f} % of the whole"
-            for phase, energy in zip(passes, energies, strict=True)
+            for pass_, energy in zip(passes, energies, strict=True)
         ]
         bar = stacked(energies, most, passes, tips)
         share = _percent(total, report.energy)
         lines.append(LayerLine(layer, kinds.get(layer, ""), energies, total, share, bar))
-    by_pass = _summed(report.rows, lambda row: (row.phase,))
-    sums = tuple(by_pass[(phase,)] for phase in passes)
-    return LayerTable(passes, lines, sums, unit, divisor, most)
+    by_pass = report.energies("pass")
+    whole = tuple(by_pass[(pass_,)] for pass_ in passes)
+    return LayerTable(tuple(passes), lines, whole, unit, divisor, most)
 
 
 def heat_map(report: Report) -> HeatMap:
-    """Energy by level, outermost first, and tensor; operations are a column and a row apart."""
-    cells = _summed(report.rows, lambda row: (row.level, _column(row)))
-    tensors = tuple(dict.fromkeys(_column(row) for row in report.rows if row.level != COMPUTE))
-    columns = (*tensors, OPERATIONS) if any(c == OPERATIONS for _, c in cells) else tensors
-    levels = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
+    """Energy by memory, outermost first, and tensor; operations are a row of their own."""
+    cells = report.energies("memory", "tensor")
+    columns = tuple(tensor for (tensor,) in report.energies("tensor"))
+    names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
     most = max(cells.values(), default=0.0)
     divisor, unit = scale(report.energy, report.unit)
 
-    def cell(level: str, column: str) -> Shade | None:
-        if (level, column) not in cells:
+    def cell(memory: str, column: str) -> Shade | None:
+        if (memory, column) not in cells:
             return None
-        energy = cells[level, column]
+        energy = cells[memory, column]
         share = _percent(energy, report.energy)
-        tip = f"{column} at {level}: {energy / divisor:,.4f} {unit}, {share:.2f} % of the whole"
-        return shaded(energy, most, tip)
+        at = f"{column} at {memory}" if memory else f"operations on {column}"
+        return shaded(
+            energy, most, f"{at}: {energy / divisor:,.4f} {unit}, {share:.2f} % of the whole"
+        )
 
-    by_level = _summed(report.rows, lambda row: (row.level,))
-    by_column = _summed(report.rows, lambda row: (_column(row),))
+    by_memory, by_tensor = report.energies("memory"), report.energies("tensor")
     lines = [
-        (level, [cell(level, column) for column in columns], by_level.get((level,), 0.0))
-        for level in (*levels, COMPUTE)
+        (memory or OPERATIONS, [cell(memory, x) for x in columns], by_memory.get((memory,), 0.0))
+        for memory in (*names, "")
     ]
-    return HeatMap(columns, lines, [by_column[(column,)] for column in columns])
-
-
-def _column(row: Row) -> str:
-    return OPERATIONS if row.level == COMPUTE else row.tensor
+    return HeatMap(columns, lines, [by_tensor[(column,)] for column in columns])
 
 
 def tiling_lines(report: Report) -> list[TilingLine]:
-    """The tiling of every product, in the order of the report."""
-    return [_tiling_line(work, tiling) for work, tiling in report.tilings]
+    """List the tiling of every product, in the order of the report."""
+    return [_tiling_line(task, tiling) for task, tiling in report.tilings]
 
 
-def _tiling_line(work: Product, tiling: Tiling) -> TilingLine:
+def _tiling_line(task: Task, tiling: Tiling) -> TilingLine:
+    assert isinstance(task.work, Multiply)
+    problem = task.work.problem
     proof, mapping = tiling.certificate, tiling.mapping
-    tiles, above = [], work.problem.extent
+    tiles, above = [], problem.extent
     for tile in mapping.tiles:
         tiles.append("whole" if tile == above else _extents(tile))
         above = tile
-    groups = f"{work.problem.groups} x " if work.problem.groups > 1 else ""
+    groups = f"{problem.groups} x " if problem.groups > 1 else ""
     found, gap = "none", None
     if proof is not None:
         gap = 100 * proof.gap
         found = "proved" if proof.proved else f"gap {gap:.2f} %"
-    loops = groups + _extents(work.problem.extent)
+    loops = groups + _extents(problem.extent)
     held = " ".join(mapping.held)
-    return TilingLine(work.layer, work.phase, loops, tuple(tiles), held, found, gap)
+    return TilingLine(task.layer, task.work.pass_, loops, tuple(tiles), held, found, gap)
 
 
 def _extents(tile: Extents) -> str:
@@ -195,7 +196,7 @@ def _extents(tile: Extents) -> str:
 
 
 def sentence(report: Report, percent: float | None, baseline: str) -> str:
-    """What the method costs on the chip, and where most of it goes.
+    """Say what the method costs on the chip, and which levels, passes and layers cost most.
 
     Args:
         percent: of the baseline's energy; None where that has none.
@@ -205,9 +206,7 @@ def sentence(report: Report, percent: float | None, baseline: str) -> str:
     energy = f"{report.energy / divisor:,.2f} {unit}"
     cost = energy if percent is None else f"{percent:.2f} % of the baseline {baseline}"
     also = "" if percent is None else f": {energy}"
-    levels = _largest(report, lambda row: (_place(row),))
-    passes = _largest(report, lambda row: (row.phase.replace("_", " "),))
-    layers = _largest(report, lambda row: (row.layer,))
+    levels, passes, layers = (_largest(report, column) for column in ("memory", "pass", "layer"))
     return (
         f"Under {report.method.name}, one {what(report.mode, report.batch)} of "
         f"{report.network.name} costs {cost} on {report.hardware.name}{also}, of which {levels}. "
@@ -215,30 +214,16 @@ def sentence(report: Report, percent: float | None, baseline: str) -> str:
     )
 
 
-def _place(row: Row) -> str:
-    return OPERATIONS if row.level == COMPUTE else row.level
-
-
-def _largest(report: Report, key: Callable[[Row], tuple[str, ...]]) -> str:
-    """The largest shares in words: `L3 takes 64.7 %, operations 27.7 % and L2 4.5 %`."""
-    sums = _summed(report.rows, key)
-    first = sorted(sums.items(), key=lambda item: -item[1])[:NAMED]
+def _largest(report: Report, column: str) -> str:
+    """The largest shares in words: `L3 takes 64.7 %, (operations) 27.7 % and L2 4.5 %`."""
+    first = sorted(report.energies(column).items(), key=lambda item: -item[1])[:NAMED]
     shares = [
-        f"{' '.join(name)}{'' if i else ' takes'} {_percent(energy, report.energy):.1f} %"
-        for i, (name, energy) in enumerate(first)
+        f"{name.replace('_', ' ') if column == 'pass' else name or OPERATIONS}"
+        f"{'' if i else ' takes'} {_percent(energy, report.energy):.1f} %"
+        for i, ((name,), energy) in enumerate(first)
     ]
     return " and ".join(part for part in (", ".join(shares[:-1]), *shares[-1:]) if part)
 
 
 def _percent(part: float, whole: float) -> float:
     return 100 * part / whole if whole else 0.0
-
-
-def _summed(
-    rows: Iterable[Row], key: Callable[[Row], tuple[str, ...]]
-) -> dict[tuple[str, ...], float]:
-    """Energies of the rows by what `key` says of them, in order of appearance."""
-    found: dict[tuple[str, ...], list[float]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row.energy)
-    return {name: fsum(energies) for name, energies in found.items()}

@@ -1,0 +1,73 @@
+"""Makes the entries of a work: one for each memory and direction, and for its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hwmodel.model.ledger import Component, Entry, entry
+from hwmodel.model.prices import Key
+from hwmodel.tiling.accesses import Mapping, asked
+from hwmodel.tiling.options import Memories, SearchOptions
+from hwmodel.work.problem import Operand
+from hwmodel.work.tensor import Direction, Factor, Role
+from hwmodel.work.work import Move, Multiply, Operate
+
+__all__ = ["moved", "multiplied", "operated"]
+
+READ, WRITE, OPERATE = Direction
+
+
+def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
+    """Enter a move: read where ifmaps lie, written where ofmaps lie, level by level."""
+    operand: Operand = "I" if work.direction == READ else "O"
+    tensor, factors = work.tensor, (Factor("times", work.times, work.why), *work.tensor.shape)
+    for level in range(len(chip.levels) if work.through else 1):
+        key = Key(work.direction, chip.holder(level, operand).name)
+        yield entry(
+            layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role, key, tensor.bits,
+            factors,
+        )  # fmt: skip
+
+
+def operated(layer: str, work: Operate, full: int) -> Entry:
+    """Enter operations for each element of a tensor.
+
+    Multiply-adds and special functions are in full precision (`full` bits). Additions are as wide
+    as the widest word; those of integers are Boolean operations, 2b - 1 for b bit.
+
+    Source: docs/model.md section 5.
+    """
+    kind, bits = work.kind, full
+    factors = (Factor("operations for each", work.times, work.why), *work.each.shape)
+    if kind in ("add", "logic"):
+        widest = max(work.operands, key=lambda tensor: (tensor.bits, tensor.floating))
+        bits = widest.bits
+        if kind == "logic" or (bits < full and not widest.floating):
+            why = f"logic operations of an adder of b = {bits} bit, the width of {widest.title}"
+            factors = (*factors, Factor("2b - 1", 2 * bits - 1, why))
+            kind, bits = "logic", 1
+    return entry(
+        layer, work.pass_, Component.ELEMENTWISE, str(work.each), work.each.role,
+        Key(OPERATE, kind, bits), bits, factors,
+    )  # fmt: skip
+
+
+def multiplied(
+    layer: str, work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
+) -> Iterator[Entry]:
+    """Enter a product: the accesses of every level, then its operations.
+
+    A read pays the read energy of its memory, a write the write energy. An unfinished sum is
+    never narrower than a finished one.
+    """
+    levels = asked(work.problem, mapping, options.counting, options.rule)
+    for level, asks in enumerate(levels):
+        for operand, direction, role, factors in asks:
+            tensor = work.operands[operand]
+            unfinished = role == Role.UNFINISHED
+            bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits
+            key = Key(direction, chip.holder(level, operand).name)
+            yield entry(layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors)
+    kind, bits, factors = work.operation
+    key = Key(OPERATE, kind, bits)
+    yield entry(layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND, key, bits, factors)

@@ -1,0 +1,163 @@
+"""What a report leaves out, in shares of the network's parameters, products and elements.
+
+A share of elements alone misleads: an operator without a model can hold most of the weights and
+give the fewest elements. So parameters come first, then multiply-accumulates, then elements.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import prod
+
+from hwmodel.errors import HwmodelError, ShapeError, SpecWarning, many
+from hwmodel.graph.network import Network
+from hwmodel.graph.node import Node
+from hwmodel.model.workload import Mode
+from hwmodel.specs.accounting import Accounting
+from hwmodel.work.tensor import Pass
+
+__all__ = ["not_counted", "refuse_unknown", "see_counted", "tell_unmodelled"]
+
+VIEWS = ("expand", "reshape", "slice", "source")  # nothing moves forward: no cost to leave out
+
+
+def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[str, ...]:
+    """List what the report leaves out: layers without a model, and the accounting's own list.
+
+    Operators that own parameters come first, those with the most before the others.
+    """
+    streamed = accounting.extras.elementwise == "streamed"
+    nodes = network.nodes()
+    left: dict[tuple[bool, str], list[Node]] = {}
+    for node in nodes:
+        layer = node.layer
+        unknown = layer.kind == "uncounted"
+        moves = streamed and not unknown
+        if not (moves or layer.kind in VIEWS or layer.loops(node.input_shapes, 1)):
+            left.setdefault((unknown, _word(node)), []).append(node)
+    ordered = sorted(left.items(), key=lambda item: _rank(item[0][0], item[1]))
+    layers = [_line(word, unknown, found, nodes) for (unknown, word), found in ordered]
+    if mode != "training":
+        return (*layers, *accounting.not_counted)
+    signals = _signals_left_out(nodes, streamed)
+    return (*layers, *signals, *accounting.not_counted, *accounting.not_counted_in_training)
+
+
+def tell_unmodelled(network: Network) -> None:
+    """Warn of operators without a model that own parameters or are known to multiply."""
+    nodes = network.nodes()
+    found = [n for n in nodes if n.layer.kind == "uncounted" and (_own(n) or _products(n))]
+    if found:
+        words = ", ".join(dict.fromkeys(map(_word, found)))
+        shares = f"{_parameters(found, nodes)} and {_macs(found, nodes)}"
+        warnings.warn(
+            f"{network.name}: not counted, for there is no model of {words}: {shares}",
+            SpecWarning, stacklevel=2,
+        )  # fmt: skip
+
+
+def see_counted(network: Network, accounting: Accounting, passes: Iterable[Pass]) -> None:
+    """See that anything of a network's forward pass is counted. Raises: HwmodelError."""
+    if not any(pass_ == Pass.FORWARD for pass_ in passes):
+        raise HwmodelError(
+            f"{network.name}: nothing of its forward pass is counted under accounting "
+            f"{accounting.name}: it has no product, and its other layers have no model or are "
+            "left out"
+        )
+
+
+def refuse_unknown(network: Network) -> None:
+    """See that every operator of the network has a model. Raises: ShapeError."""
+    unknown = [layer for layer in network.layers if layer.kind == "uncounted"]
+    if unknown:
+        first = unknown[0]
+        raise ShapeError(
+            f"{network.name}: layer {first.name} is the operator {first.operator!r}, which has no "
+            f"model ({many(len(unknown), 'such layer')}); without --strict it is listed as not "
+            "counted"
+        )
+
+
+def _word(node: Node) -> str:
+    """Return what a layer is called in the list: its operator, or its kind."""
+    return node.layer.operator if node.layer.kind == "uncounted" else node.layer.kind
+
+
+def _rank(unknown: bool, found: Sequence[Node]) -> tuple[int, int]:
+    """Give the place in the list: operators without a model first, those with weights before."""
+    parameters = sum(_own(node) for node in found)
+    return (0 if parameters else 1, -parameters) if unknown else (2, 0)
+
+
+def _line(word: str, unknown: bool, found: Sequence[Node], nodes: Sequence[Node]) -> str:
+    """Say how much of the network layers of one kind are."""
+    elements = _of("output element", found, nodes, lambda node: prod(node.output_shape))
+    word = f"{word}, an operator without a model" if unknown else word
+    shares = f"{_parameters(found, nodes)}, {_macs(found, nodes)}, {elements} an image"
+    return f"{word}: {many(len(found), 'layer')}, {shares}"
+
+
+def _parameters(found: Sequence[Node], nodes: Sequence[Node]) -> str:
+    return _of("parameter", found, nodes, _own)
+
+
+def _macs(found: Sequence[Node], nodes: Sequence[Node]) -> str:
+    """Say the share of multiply-accumulates, as far as they are known."""
+    unknown = sum(_products(node) is None for node in found)
+    if unknown == len(found):
+        return "unknown multiply-accumulates"
+    known = _of("multiply-accumulate", found, nodes, lambda node: _products(node) or 0)
+    return f"at least {known}" if unknown else known
+
+
+def _own(node: Node) -> int:
+    return node.weights + node.other_parameters
+
+
+def _products(node: Node) -> int | None:
+    """Return the multiply-accumulates of products; None where they are not known."""
+    return node.layer.known_macs if node.layer.kind == "uncounted" else node.macs
+
+
+def _of(
+    what: str, found: Sequence[Node], nodes: Sequence[Node], count: Callable[[Node], int]
+) -> str:
+    """Say a sum over some layers and its share of that over all of them."""
+    some, whole = sum(map(count, found)), sum(map(count, nodes))
+    if not some:
+        return f"no {what}s"
+    return f"{many(some, what)} ({100 * some / whole:.1f} % of all)"
+
+
+def _signals_left_out(nodes: Sequence[Node], streamed: bool) -> Iterator[str]:
+    """Name the signals and gradients between layers that are not counted."""
+    left = {"zeros in the signals of tensors that slices take only a part of": _cut(nodes)}
+    if not streamed:
+        left |= _sums_left_out(nodes)
+    for what, found in left.items():
+        if found:
+            yield f"{what}: {many(len(found), 'tensor')}"
+
+
+def _sums_left_out(nodes: Sequence[Node]) -> dict[str, list[Node]]:
+    """Find signals and gradients that are added up, uncounted where nothing is streamed."""
+    return {
+        "adding up the signals of tensors that several layers take": [
+            n for n in nodes if n.learns and max(n.taken) > 1
+        ],
+        "adding up the signals of tensors that are repeated": [
+            n for n in nodes if n.learns and n.layer.kind == "expand"
+        ],
+        "adding up the gradients of weights that several layers share": [
+            n for n in nodes if n.layer.shares and n.layer.learned is True
+        ],
+        "summing the gradients of learned constants over the images": [
+            n for n in nodes if n.layer.kind == "source" and n.learned_parameters
+        ],
+    }
+
+
+def _cut(nodes: Sequence[Node]) -> list[Node]:
+    """Find layers of whose output slices take only a part."""
+    return [n for n in nodes if n.learns and n.consumers and n.taken[0]]

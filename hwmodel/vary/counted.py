@@ -1,0 +1,125 @@
+"""One workload on many chips: tiled where a tiling can move, counted once for equal tilings.
+
+    memories or search options move     ->  tiled anew (`tile` knows: they are its arguments)
+    a tiling moves                      ->  counted anew
+    only prices move                    ->  counts . matrix of prices [key, chip]
+
+Holds for: every energy equal to that of `evaluate` to 1e-12 (relative).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from math import fsum
+from typing import NamedTuple
+
+import numpy as np
+
+from hwmodel.errors import HwmodelError
+from hwmodel.model.evaluate import entered, tiled
+from hwmodel.model.ledger import Counts
+from hwmodel.model.prices import Prices
+from hwmodel.model.workload import Task
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.hardware import Hardware
+from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.work.work import Multiply
+
+__all__ = ["GROUPS", "Cost", "Counted"]
+
+GROUPS = ("pass", "component", "direction")  # by which a cost is kept apart
+MOST = 64  # counts that are remembered
+
+
+class Cost(NamedTuple):
+    """The energy of a workload on one chip, or the reason why there is none."""
+
+    energy: float | None = None  # [chip's unit]
+    groups: dict[tuple[str, ...], float] | None = None  # by GROUPS; they sum to `energy`
+    unproved: int = 0  # tilings that the optimal search did not prove
+    reason: str = ""
+
+
+class Counted:
+    """Counts, remembered by all that they depend on; the oldest are forgotten first."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Hashable, Counts] = {}
+
+    def costs(
+        self,
+        key: Hashable,
+        tasks: Sequence[Task],
+        accounting: Accounting,
+        chips: Sequence[Hardware],
+    ) -> list[Cost]:
+        """Return the energies of the tasks on each of the chips.
+
+        Args:
+            key: what tells these tasks, and the accounting but for its prices, which move no
+                count, from all others that are asked for here.
+        """
+        costs = [Cost()] * len(chips)
+        products = [
+            (task, SearchOptions.of(accounting, task.work.pass_))
+            for task in tasks
+            if isinstance(task.work, Multiply)
+        ]
+        alike: dict[Hashable, list[int]] = {}
+        for i, chip in enumerate(chips):
+            try:
+                places = memories(chip)
+                tilings = [tiled(task, places, own, chip.name) for task, own in products]
+            except HwmodelError as error:
+                costs[i] = Cost(reason=str(error))
+                continue
+            gaps = sum(bool(t.certificate and t.certificate.gap) for t in tilings)
+            costs[i] = Cost(unproved=gaps)
+            names = tuple((b.name, b.holds) for level in chip.levels for b in level.buffers)
+            mappings = tuple(tiling.mapping for tiling in tilings)
+            alike.setdefault((key, names, mappings), []).append(i)
+        for depends, members in alike.items():
+            counts = self._of(depends, tasks, accounting, chips[members[0]])
+            for i, energies in zip(
+                members, _priced(counts, accounting, [chips[i] for i in members]), strict=True
+            ):
+                costs[i] = energies._replace(unproved=costs[i].unproved)
+        return costs
+
+    def _of(
+        self, key: Hashable, tasks: Sequence[Task], accounting: Accounting, chip: Hardware
+    ) -> Counts:
+        """The counts of the tasks on a chip, made once for each key."""
+        if key not in self._counts:
+            ledger, _ = entered(tasks, chip, accounting)
+            self._counts[key] = ledger.by(*GROUPS)
+            if len(self._counts) > MOST:
+                del self._counts[next(iter(self._counts))]
+        return self._counts[key]
+
+
+def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -> list[Cost]:
+    """The energy of every group on chips on which all is counted alike."""
+    columns: list[list[float] | str] = []
+    for chip in chips:
+        prices = Prices(chip, accounting)
+        try:
+            columns.append([prices.value(key) for key in counts.keys])
+        except HwmodelError as error:  # an operation that this chip does not price
+            columns.append(str(error))
+    good = [column for column in columns if not isinstance(column, str)]
+    # Key by key and not as a product of matrices, whose last bits differ from machine to machine.
+    energies = np.zeros((len(good), len(counts.groups)))
+    for count, paid in zip(counts.matrix.T, zip(*good, strict=True), strict=bool(good)):
+        energies += np.outer(paid, count)
+    found = iter(energies)
+    costs = []
+    for column in columns:
+        if isinstance(column, str):
+            costs.append(Cost(reason=column))
+            continue
+        groups: dict[tuple[str, ...], float] = dict(
+            zip(counts.groups, next(found).tolist(), strict=True)
+        )
+        costs.append(Cost(fsum(groups.values()), groups))
+    return costs

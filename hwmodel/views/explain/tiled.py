@@ -1,0 +1,88 @@
+"""One product as it is tiled: its loops, the nest, the room that tiles take, pieces and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hwmodel.tiling.accesses import all_cuts
+from hwmodel.tiling.derived import derived
+from hwmodel.tiling.options import Memories, SearchOptions
+from hwmodel.tiling.tile import Tiling, footprints
+from hwmodel.views.explain.lines import computed, count, energy, reasons, table
+from hwmodel.views.loop_nest import loop_nest
+from hwmodel.work.problem import Extents, Problem, Window
+from hwmodel.work.work import Multiply
+
+__all__ = ["product_lines"]
+
+
+def product_lines(
+    work: Multiply, tiling: Tiling, memories: Memories, options: SearchOptions, unit: str
+) -> Iterator[str]:
+    """Describe one pass of one layer before its entries: what is multiplied, how it is cut."""
+    problem, mapping = work.problem, tiling.mapping
+    yield f"## Pass {work.pass_}\n"
+    yield f"{_loops(work, problem, options)}\n"
+    yield f"### {work.pass_}: tiling\n"
+    yield f"{_proof(tiling, unit)}\n"
+    yield f"```\n{loop_nest(problem, mapping, memories, options)}\n```\n"
+    for level, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1):
+        for room in footprints(problem, tile, memories, level, options, held):
+            if room.parts:
+                free = "unlimited" if room.capacity is None else f"of {room.capacity:,}"
+                yield f"- {room.memory} is taken up, {computed(room.parts, room.used)} bit, {free}"
+    yield f"\n### {work.pass_}: pieces of the loops\n"
+    numbers = range(len(mapping.tiles) - 1, -1, -1)
+    names = [f"{i} ({x.name})" for i, x in zip(numbers, memories.levels[1:], strict=True)]
+    cuts = all_cuts(problem, mapping.tiles, options.counting, options.rule)[1:]
+    yield from table(
+        ("level", *(f"#{loop}" for loop in Extents._fields), "rows", "columns"),
+        [(name, *map(count, cut)) for name, cut in zip([*names, "MAC"], cuts, strict=True)],
+    )
+    yield ""
+    told: set[str] = set()
+    for name, terms, value in derived(problem, mapping.tiles, options.counting, options.rule):
+        come = computed(terms, value) if terms else f"blocks of many sizes: `{count(value)}`"
+        yield f"- {name}: {come}{reasons((factor for term in terms for factor in term), told)}"
+    yield ""
+
+
+def _loops(work: Multiply, problem: Problem, options: SearchOptions) -> str:
+    """Write the loop nest, and what moves as I, F and O."""
+    roles = ", ".join(
+        f"{tensor} as {operand} ({tensor.bits} bit)" for operand, tensor in work.operands.items()
+    )
+    axes = [
+        ("hi", "ho", "hf", "rows", problem.height),
+        ("wi", "wo", "wf", "columns", problem.width),
+    ]
+    read = "; ".join(
+        f"{at} = {_place(window, out, tap)}, of {window.size:,} {word}"
+        for at, out, tap, word, window in axes
+    )
+    text = f"O[n, m, ho, wo] += I[n, c, hi, wi] F[m, c, hf, wf], with {roles}; {read}."
+    sums = max(options.partial_sum_bits, work.O.bits)
+    text += f" A sum that leaves unfinished has {sums} bit."
+    if problem.groups > 1:
+        text += f" The nest runs {problem.groups:,} times, once a group; groups share nothing."
+    return f"{text} [docs/model.md section 1]"
+
+
+def _place(window: Window, out: str, tap: str) -> str:
+    """Write the row of I that an output reads through a tap."""
+    w = window
+    place = f"{w.step} {out} + {w.dilation} {tap}"
+    place += f" - {w.pad}" if w.pad > 0 else f" + {-w.pad}" if w.pad else ""
+    return f"({place}) / {w.spread} where it is whole" if w.spread > 1 else place
+
+
+def _proof(tiling: Tiling, unit: str) -> str:
+    """Say which search found the tiling, and what is known of it."""
+    proof = tiling.certificate
+    if proof is None:
+        return "Found level by level from the top: greedy, with no claim of an optimum."
+    found = "proved optimal" if proof.proved else f"not proved: gap {100 * proof.gap:.4g} %"
+    return (
+        f"Found by the optimal search, {found}; the memories take at least "
+        f"{energy(proof.lower_bound)} {unit}."
+    )

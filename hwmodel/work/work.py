@@ -1,0 +1,186 @@
+"""The work of a layer in three words; every layer states all of its work, forward and back.
+
+    Multiply    a loop nest over three tensors: the only work that is tiled
+    Move        a tensor read from the outermost memory, or written to it, so many times
+    Operate     so many operations for each element of a tensor
+
+A layer states all of its work. What a run leaves out (the way back of inference, the signal of an
+input that nobody learns from, what an accounting does not count) is left out in
+`model/workload.py`, by the pass, the direction and the role of a work: no layer asks for a mode, a
+method or a choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from hwmodel.work.problem import LoopNest, Operand, Problem, Widths
+from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
+
+__all__ = ["OPTIMIZERS", "Kind", "Move", "Multiply", "Operate", "Operation", "Tensors", "Work"]
+__all__ += ["Works", "boolean_step", "optimizer_step", "read", "saved", "write"]
+
+Kind = Literal["mac", "int-mac", "add", "int-add", "logic", "special"]
+FORWARD, UPDATE = Pass.FORWARD, Pass.UPDATE
+READ, WRITE = Direction.READ, Direction.WRITE
+
+
+class Move(NamedTuple):
+    """A tensor passes `times` times between the outermost memory and the operators."""
+
+    pass_: Pass
+    direction: Direction
+    tensor: Tensor
+    times: int = 1
+    why: str = ""  # why so many times, or what for
+    through: bool = True  # whether every memory on the way is paid for, or the outermost alone
+
+
+class Operate(NamedTuple):
+    """`times` operations for each element of a tensor.
+
+    Of kind "add": additions and comparisons, made of Boolean operations where the words are
+    narrower than full precision and no floating-point ones. Of kind "logic": always made of them.
+    """
+
+    pass_: Pass
+    kind: Kind
+    each: Tensor
+    times: int = 1
+    operands: tuple[Tensor, ...] = ()  # an addition is as wide as the widest of them
+    why: str = ""
+
+
+class Operation(NamedTuple):
+    """Operations of one kind, as a product of factors."""
+
+    kind: Kind
+    bits: int  # of the wider operand
+    factors: tuple[Factor, ...]
+
+
+class Multiply(NamedTuple):
+    """O += I F over a loop nest; the letters say what moves as ifmaps, filters and ofmaps."""
+
+    pass_: Pass
+    nest: LoopNest
+    I: Tensor  # noqa: E741  (the source's letter)
+    F: Tensor
+    O: Tensor  # noqa: E741
+    operation: Operation  # the arithmetic of the method
+
+    @property
+    def operands(self) -> dict[Operand, Tensor]:
+        """The three tensors by the place they take."""
+        return {"I": self.I, "F": self.F, "O": self.O}
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that is tiled: loops, windows and widths, without layer and pass."""
+        n, widths = self.nest, Widths(self.I.bits, self.F.bits, self.O.bits)
+        return Problem(n.extent, n.height, n.width, widths, n.groups)
+
+
+Work = Move | Operate | Multiply
+Works = Iterator[Move | Operate]
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The tensors around a layer: its inputs, its output, their signals, its weights."""
+
+    ins: tuple[Tensor, ...]
+    O: Tensor  # noqa: E741
+    signals: tuple[Tensor, ...]  # dI of each input
+    dO: Tensor
+    F: Tensor
+    dF: Tensor
+
+    @property
+    def I(self) -> Tensor:  # noqa: E743
+        """The first input."""
+        return self.ins[0]
+
+    @property
+    def dI(self) -> Tensor:
+        """The signal to the first input."""
+        return self.signals[0]
+
+    def operate(self, pass_: Pass, kind: Kind, times: int = 1, why: str = "") -> Operate:
+        """Return operations for each element of the output, on the words of that pass."""
+        words = (*self.ins, self.O) if pass_ == FORWARD else (*self.signals, self.dO)
+        return Operate(pass_, kind, self.O, times, words, why)
+
+
+def read(pass_: Pass, *tensors: Tensor, times: int = 1, why: str = "") -> Iterator[Move]:
+    """Read each of the tensors."""
+    return (Move(pass_, READ, tensor, times, why) for tensor in tensors)
+
+
+def write(pass_: Pass, *tensors: Tensor, times: int = 1, why: str = "") -> Iterator[Move]:
+    """Write each of the tensors."""
+    return (Move(pass_, WRITE, tensor, times, why) for tensor in tensors)
+
+
+def saved(tensor: Tensor) -> Tensor:
+    """Return the tensor as the forward pass keeps it for the way back."""
+    return tensor.as_(Role.SAVED)
+
+
+class Optimizer(NamedTuple):
+    """States and operations of one step of an optimizer, for each weight."""
+
+    states: tuple[str, ...]  # remembered beside the weight
+    macs: int
+    specials: int = 0  # roots and divisions
+    adds: int = 0  # in full precision
+
+
+OPTIMIZERS: dict[str, Optimizer] = {
+    "sgd": Optimizer((), 1),
+    "momentum": Optimizer(("momentum",), 2),
+    "adam": Optimizer(("m", "v"), 6, specials=2, adds=1),
+}
+
+
+def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
+    """Step every weight: read and write its states and F, read dF.
+
+    A narrow weight has a full-precision one behind it, and is written anew from that.
+
+    Args:
+        full: bits of a full-precision word.
+    Source: Kingma and Ba, Adam, 2015, algorithm 1: six multiply-adds, the addition of epsilon, a
+        root and a division (docs/model.md section 6).
+    """
+    step = OPTIMIZERS[rule]
+    narrow = F.bits < full
+    moved = [F.as_(Role.LATENT if narrow else Role.OPERAND, full)]
+    moved += [F.as_(Role.MOMENT, full, name=f"{state}({F.name})") for state in step.states]
+    yield from read(UPDATE, dF, *moved)
+    yield Operate(UPDATE, "mac", F, step.macs, why=f"multiply-adds of a step of {rule}")
+    yield Operate(UPDATE, "add", F, step.adds, tuple(moved), f"additions of {rule}")
+    yield Operate(UPDATE, "special", F, step.specials, why=f"roots and divisions of {rule}")
+    yield from write(UPDATE, *moved)
+    yield from write(UPDATE, *([F] if narrow else []), why="the narrow copy, made of the latent")
+
+
+def boolean_step(F: Tensor, dF: Tensor, accumulator_bits: Factor, flips: Factor) -> Works:
+    """Add the vote to the accumulator, compare that, and write the weights that flip.
+
+    Args:
+        accumulator_bits: width of the accumulator [bit], and who states it.
+        flips: share of the weights that flip in an iteration, and who states it.
+    Source: BOLD, algorithm "Boolean optimizer". An addition or a comparison of b bit is 2b - 1
+        Boolean operations (docs/model.md section 5).
+    """
+    accumulator = F.as_(Role.ACCUMULATOR, int(accumulator_bits.value))
+    why = f"{accumulator_bits.name} {accumulator_bits.why}"
+    yield from read(UPDATE, dF.as_(Role.VOTE))
+    yield from read(UPDATE, accumulator, why=why)
+    yield from read(UPDATE, F)
+    yield Operate(UPDATE, "logic", F, 2, (accumulator,), "an addition and a comparison")
+    yield from write(UPDATE, accumulator, why=why)
+    yield from write(UPDATE, replace(F, shape=(flips, *F.shape)), why="the weights that flip")
