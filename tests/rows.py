@@ -14,7 +14,7 @@ from hwmodel.model.prices import Prices
 from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.work.problem import LoopNest
 from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
-from hwmodel.work.work import Multiply, Operation
+from hwmodel.work.work import Multiply, Operate, Operation, Tensors
 
 OPERATIONS = "compute"  # in the place of a memory
 
@@ -43,7 +43,8 @@ def called(entry):
         Role.ACCUMULATOR: "accumulator",
         Role.FORK: "dO",
         Role.BROADCAST: "dO",
-        Role.EXTRA: ("d" if entry.tensor.startswith("dO") else "") + entry.factors[0].why,
+        Role.EXTRA: ("d" if entry.tensor.startswith("dO") else "")
+        + entry.factors[0].why.partition(": preactivation_words")[0],
     }.get(entry.role, entry.tensor)
     return own.replace("P", "F") if entry.tensor in ("P", "dP") else own
 
@@ -94,3 +95,17 @@ def product_rows(problem, mapping, chip, accounting, macs=0):
     options = SearchOptions.of(accounting, Pass.FORWARD)
     entries = multiplied("layer", work, mapping, memories(chip), options)
     return merge(Ledger(tuple(e for e in entries if e.elements)), Prices(chip, accounting))
+
+
+def each(node, kind):
+    """Operations of a kind in a layer's forward pass, for each element of its output."""
+
+    def tensor(name, shape):
+        return Tensor(name, tuple(map(Factor, "CHW", shape)), 32)
+
+    ins = tuple(tensor("I", shape) for shape in node.input_shapes)
+    O, F = tensor("O", node.output_shape), Tensor("F", (), 32)  # noqa: E741
+    found = [work for work in node.layer.work(Tensors(ins, O, ins, O, F, F))
+             if isinstance(work, Operate) and (work.pass_, work.kind) == ("forward", kind)]  # fmt: skip
+    assert all(work.each == O for work in found)
+    return sum(work.times for work in found)
