@@ -14,7 +14,7 @@ from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.graph.layers import Scale
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import evaluate
-from tests.rows import each, merged
+from tests.rows import merged
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper  # noqa: E402
@@ -114,13 +114,9 @@ def test_a_mean_over_all_but_the_channels_is_a_pool(
     assert found.layer.kind == kind
     if adds is not None:
         assert (found.input_shapes, found.output_shape) == ((seen,), out)
-<<<<<<< HEAD
         rows = merged(evaluate(path, "ascend", "fp", accounting="full", mode="inference"))
         (made,) = [r for r in rows if (r.layer, r.tensor) == (found.layer.name, "add")]
         assert made.operations == adds * prod(out)
-=======
-        assert each(found, "add") == adds
->>>>>>> viewtests
 
 
 def test_same_lower_pads_before(tmp_path):
