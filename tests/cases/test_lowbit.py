@@ -117,7 +117,7 @@ def test_D8_the_accumulator_is_paid_for(reported, tmp_path, hwmodel, method, mil
 
 def test_D10_what_costs_nothing_is_told_and_zeros_are_never_discounted(hwmodel, reported):
     asked = ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "fp", "--csv", "-")
-    assert "batch-norm: 6 layers, 286,720 output elements" in hwmodel(*asked)[2]
+    assert "batch-norm: 6 layers, 3,584 parameters" in hwmodel(*asked)[2]
     counted = hwmodel(*asked, "--accounting", "full")
     assert "batch-norm" not in counted[2]
     rows = list(csv.DictReader(io.StringIO(counted[1])))
