@@ -118,9 +118,8 @@ def merge_csv(rows):
             operations += cells.count
         found[key] = accesses, bits, operations, energy + float(row["energy"])
     fields = ["pass" if name == "phase" else name for name in Row._fields]
-    return [
-        dict(zip(fields, map(str, (*key[:-1], *sums)), strict=True)) for key, sums in found.items()
-    ]
+    pairs = ((*key[:-1], *sums) for key, sums in found.items())
+    return [inputs | dict(zip(fields, map(str, pair), strict=True)) for pair in pairs]
 
 
 def row_table(report):
