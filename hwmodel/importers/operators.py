@@ -47,10 +47,29 @@ from hwmodel.importers.graph import (
 from hwmodel.importers.products import matmul
 from hwmodel.importers.samples import BINARY, ROWS, UNARY, recognised
 
-__all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "expanded"]
-__all__ += ["gemm_of_values", "global_pool", "hard_sigmoid", "layer_norm"]
-__all__ += ["layer_norm_of_channels", "may_own", "pool", "prelu", "quantized", "reduced", "same"]
-__all__ += ["sliced", "sum_of", "unary", "upsample"]
+__all__ = [
+    "activation",
+    "batch_norm",
+    "binary",
+    "clipped",
+    "concat",
+    "expanded",
+    "gemm_of_values",
+    "global_pool",
+    "hard_sigmoid",
+    "layer_norm",
+    "layer_norm_of_channels",
+    "may_own",
+    "pool",
+    "prelu",
+    "quantized",
+    "reduced",
+    "same",
+    "sliced",
+    "sum_of",
+    "unary",
+    "upsample",
+]
 
 
 def gemm_of_values(
