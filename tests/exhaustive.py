@@ -86,7 +86,10 @@ def least_energy(problem, hardware, options):
     ]
     nest.append(nest[-1]._replace(rows=used[0], columns=used[1]))
     best = None
-    for held in product("FIO" if options.stationary == "best" else "F", repeat=levels):
+    freedom = {"filter": "F", "either": "FI", "best": "FIO"}[options.stationary]
+    for held in product(freedom, repeat=levels):
+        if options.stationary == "either" and len(set(held)) > 1:
+            continue
         fit = np.logical_and.reduce([room[k, holds == "O"] for k, holds in enumerate(held)])
         if not fit.any():
             continue

@@ -53,23 +53,21 @@ def tile_chains(draw, extent, levels=None):
 def chip(capacities, energies):
     """A chip from the bits and the (read, write) energies of its levels, the outermost first.
 
-    Three capacities in the place of one are those of a level split into I, F and O.
+    Three capacities in the place of one are those of a level split into I, F and O, which have
+    one pair of energies, or three.
     """
     levels = []
-    for i, (bits, (read, write)) in enumerate(
-        zip(("unlimited", *capacities), energies, strict=True)
-    ):
+    for i, (bits, costs) in enumerate(zip(("unlimited", *capacities), energies, strict=True)):
         level = {"level": len(energies) - 1 - i, "name": f"L{i}"}
-        costs = {"read_energy": read, "write_energy": write, "source": "test"}
         if isinstance(bits, tuple):
-            parts = zip("IFO", bits, strict=True)
+            each = costs if isinstance(costs[0], tuple) else [costs] * 3
             level["split"] = [
-                {"name": f"L{i}{x}", "holds": [x], "capacity": f"{n} bit", **costs}
-                for x, n in parts
+                {"name": f"L{i}{x}", "holds": [x], "capacity": f"{n} bit", **priced(*pair)}
+                for x, n, pair in zip("IFO", bits, each, strict=True)
             ]
         else:
             size = bits if bits == "unlimited" else f"{bits} bit"
-            level |= {"capacity": size, "holds": ["I", "F", "O"], **costs}
+            level |= {"capacity": size, "holds": ["I", "F", "O"], **priced(*costs)}
         levels.append(level)
     mac = {"operation": "mac", "bits": 32, "energy": 1.0, "source": "test"}
     return Hardware.model_validate(
@@ -85,15 +83,34 @@ def chip(capacities, energies):
     )
 
 
+prices = st.one_of(st.just(0.0), *[st.floats(-3, 3).map(lambda e: round(10.0**e, 4))] * 7)
+
+
+def priced(read, write):
+    return {"read_energy": read, "write_energy": write, "source": "test"}
+
+
 @st.composite
 def chips(draw, levels):
-    """Small chips whose capacities bind at every level, shared and split, cheaper inwards."""
+    """Small chips whose capacities bind at every level, shared and split.
+
+    Of half of them, inner memories are smaller and cheaper, and a write costs about as much as a
+    read; of the other half, prices have no order and may be zero, and sizes have none at times.
+    """
+    ordered = draw(st.booleans())
+    shuffled_sizes = not ordered and draw(st.booleans())
     capacities, most = [], 2000
     for _ in range(levels - 1):
-        most = draw(st.integers(16, max(40, most)))
+        most = draw(st.integers(16, 2000 if shuffled_sizes else max(40, most)))
         split = draw(st.booleans())
         part = st.integers(max(8, most // 4), most)
         capacities.append((draw(part), draw(part), draw(part)) if split else most)
+    if not ordered:
+        pair = st.tuples(prices, prices)
+        parts = [isinstance(bits, tuple) for bits in ("unlimited", *capacities)]
+        return chip(
+            capacities, [draw(st.tuples(*[pair] * 3) if split else pair) for split in parts]
+        )
     energies, level = [], 200.0
     for _ in range(levels):
         energies.append((level, level * draw(st.sampled_from((1, 1, 1.25, 0.5)))))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hwmodel.tiling.accesses import axis_rows, pieces
 from hwmodel.tiling.optimal.bounds import _axis, _cheapest_partition, reloads
 from hwmodel.tiling.optimal.chain_rows import chain_rows, summed_rows
-from hwmodel.tiling.optimal.nests import stands
+from hwmodel.tiling.optimal.nests import joined, stands
 from hwmodel.tiling.rows import RowRule, block_rows
 from hwmodel.work.problem import Window
 from tests.strategies import row_rules
@@ -90,3 +90,35 @@ def test_rows_of_many_chains_are_those_of_each(window, padding, many, few, turn,
     cut = np.column_stack([np.broadcast_to(n, 2) for n in pieces(outs, list(out.T))[1:]])
     alone = chain_rows(rule, window, outs, taps, out, np.full((1, 3), taps))
     assert (summed_rows(axis, axis.by_out, out, cut) == alone).all()
+
+
+classes = st.lists(
+    st.tuples(st.integers(0, 9), st.tuples(*[st.sampled_from((1, 2, 3, 700, 2**31))] * 7)),
+    max_size=12,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(classes, min_size=1, max_size=3), st.integers(0, 20))
+def test_nests_are_all_combinations_of_classes_that_nest(lists, reach):
+    lists = [sorted(listed, key=lambda one: one[0]) for listed in lists]
+    expected = [
+        (sum(energy for energy, _ in nest), [pieces for _, pieces in nest])
+        for nest in product(*lists)
+        if sum(energy for energy, _ in nest) <= reach
+        and all(
+            upper <= lower
+            for (_, above), (_, below) in pairwise(nest)
+            for upper, lower in zip(above, below, strict=True)
+        )
+    ]
+    given_lists = [
+        (np.array([e for e, _ in x], float), np.array([p for _, p in x], int).reshape(-1, 7))
+        for x in lists
+    ]
+    totals, nests, _ = joined(given_lists, float(reach), 10**6)
+    found = [
+        (total, [tuple(p) for p in nest])
+        for total, nest in zip(totals, nests.tolist(), strict=True)
+    ]
+    assert sorted(found) == sorted(expected)

@@ -146,10 +146,14 @@ def most_rows(window: Window, rule: RowRule, whole: int, outs: Whole, taps: Whol
     wide = rule._replace(padding="counted")
     phase = gcd(window.step, window.dilation, window.spread)
     starts = np.arange(-window.pad % phase, window.spread, phase)
-    rows = [
-        block_rows(window._replace(pad=-int(start)), wide, 0, outs, 0, taps) for start in starts
-    ]
-    return np.minimum(np.maximum.reduce(rows), whole)
+    outs, taps = np.broadcast_arrays(outs, taps)
+    step = max(1, TOGETHER // max(outs.size, 1))
+    most: Any = 0
+    for i in range(0, len(starts), step):
+        some: Any = starts[i : i + step].reshape(-1, *[1] * outs.ndim)
+        rows = block_rows(window._replace(pad=-some), wide, 0, outs, 0, taps)
+        most = np.maximum(most, rows.max(axis=0))
+    return np.minimum(most, whole)
 
 
 def products(window: Window, rule: RowRule, outs: int, taps: int) -> int:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.tiling.accesses import Cut, between
+from hwmodel.tiling.accesses import Cut, Traffic, between
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal.budget import Budget
 from hwmodel.tiling.options import Memories
@@ -34,7 +34,7 @@ __all__ = [
     "all_rooms",
     "level",
 ]
-__all__ += ["reloads", "rooms", "space"]
+__all__ += ["reloads", "rooms", "space", "sum_weights"]
 
 OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
 Floats = NDArray[np.float64]
@@ -75,7 +75,8 @@ class Space:
     rule: RowRule
     rooms: tuple[tuple[Room, ...], ...]  # of every level, none at the top
     ofmap_space: OfmapSpace
-    prices: tuple[Any, ...]  # of every level
+    rates: tuple[Traffic, ...]  # what every level is paid for; see `_rates`
+    least_rates: tuple[Traffic, ...]  # no more, and no less for an arrival of a sum than nothing
     top: Cut
     used: tuple[int, int]  # rows and columns that the MACs read
     height: Axis
@@ -126,12 +127,14 @@ def space(
         int(block_rows(w, rule, 0, outs, 0, taps))
         for w, outs, taps in ((height, n.HO, n.HF), (width, n.WO, n.WF))
     ]
+    paid, least = _rates(problem, hardware, partial_sum_bits)
     return Space(
         problem=problem,
         rule=rule,
         rooms=_rooms(hardware),
         ofmap_space=ofmap_space,
-        prices=_prices(problem, hardware, partial_sum_bits),
+        rates=paid,
+        least_rates=least,
         top=Cut(1, 1, 1, 1, 1, 1, 1, *whole),
         used=(products(height, rule, n.HO, n.HF), products(width, rule, n.WO, n.WF)),
         height=axis_h,
@@ -180,24 +183,48 @@ def _rooms(hardware: Memories) -> tuple[tuple[Room, ...], ...]:
     )
 
 
-def _prices(problem: Problem, hardware: Memories, partial_sum_bits: int) -> tuple[Any, ...]:
-    """Rates of every level with the reads of sums put on the sums' arrival.
+def _rates(
+    problem: Problem, hardware: Memories, partial_sum_bits: int
+) -> tuple[tuple[Traffic, ...], tuple[Traffic, ...]]:
+    """Return the rates of every level, and those of bounds, with reads of sums put on arrivals.
 
     A level reads a sum for every arrival from below less every departure upwards, and departures
     are the arrivals of the level above: so an arrival costs write + read here - read one level
-    below. A read that would make that negative is priced lower, which keeps bounds valid.
+    below. Where that is negative, the bounds take nothing, and the level below so much less: it
+    has as many arrivals or more. Where it is nowhere negative, both are the same energy.
     """
     found = [rates(problem, hardware, k, partial_sum_bits) for k in range(len(hardware.levels))]
     reads = [found[0].O_partial_reads]
     for outer, inner in pairwise(found):
         reads.append(min(inner.O_partial_reads, reads[-1] + outer.O_partial_writes))
+    is_same = all(read == rate.O_partial_reads for read, rate in zip(reads, found, strict=True))
     reads.append(0.0)
-    return tuple(
+    least = tuple(
         rate._replace(
             O_partial_reads=0.0, O_partial_writes=rate.O_partial_writes + reads[k] - reads[k + 1]
         )
         for k, rate in enumerate(found)
     )
+    return (least if is_same else tuple(found)), least
+
+
+def sum_weights(space: Space, held: tuple[Operand, ...]) -> Floats | None:
+    """Return what a piece of the reduction costs at every level below the top, if it pays at one.
+
+    None where it costs something or nothing at every level: then fewer pieces are never dearer.
+    It pays where to write and read a sum again costs less than to read it one level further in.
+    """
+    if space.rates is space.least_rates:
+        return None
+    arrivals = [rate.O_partial_writes + rate.O_partial_reads for rate in space.rates]
+    departures = [rate.O_partial_reads for rate in space.rates[1:]]
+    arriving = np.array(arrivals) - np.array([*departures, 0.0])
+    weights = np.zeros(len(held))
+    for boundary, holds in enumerate((*held, "F")):
+        cut = boundary - 1 if holds == "O" else min(boundary, len(held) - 1)
+        if cut >= 0:
+            weights[cut] += arriving[boundary]
+    return weights if (weights < 0).any() else None
 
 
 def _axis(window: Window, rule: RowRule, outs: int, taps: int) -> Axis:
@@ -332,7 +359,7 @@ def _term(space: Space, index: int, above: Operand, below: Operand, cut: Cut) ->
     held ifmaps, whose rows are the lower cut's and whose visits are the upper one's. Those are
     bounded by the upper cut's own rows: pieces of pieces never load fewer.
     """
-    problem, prices = space.problem, space.prices
+    problem, prices = space.problem, space.least_rates
     upper = space.top if index == 1 else NOTHING
     energy = level_energy(between(problem, upper, cut, above, 0), prices[index - 1])
     if index > 1:

@@ -16,7 +16,12 @@ class Budget:
     """A search's budget, as it is spent [tilings looked at, a few microseconds each]."""
 
     def __init__(self, tilings: int) -> None:
+        self.whole = tilings
         self.left = float(tilings)
+
+    def renew(self) -> None:
+        """Give back all that was spent, for a search that goes on from another's answer."""
+        self.left = float(self.whole)
 
     def spend(self, tilings: float) -> None:
         """Take the work of looking at so many tilings, be it done or given up."""

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.tiling.accesses import Cut, Mapping, Tile, between, exact_cuts, pieces
-from hwmodel.tiling.optimal.bounds import Axis, Room, Space, rooms
+from hwmodel.tiling.accesses import Cut, Mapping, Tile, between, exact_cuts, pieces, sums_moved
+from hwmodel.tiling.optimal.bounds import Axis, Room, Space, rooms, sum_weights
 from hwmodel.tiling.optimal.budget import ENTRIES, Budget, TooMany
 from hwmodel.tiling.optimal.chain_rows import chain_rows, pair_cost, summed_rows
 from hwmodel.tiling.optimal.nests import stands, tile_ranges
@@ -72,23 +72,50 @@ def best_within(space: Space, held: tuple[Operand, ...], classes: Ints, most: In
     ]
     n, m, c, ho, wo, hf, wf = boxes
     problem, top = space.problem, space.top
+    sums = sum_weights(space, held)
     parts: list[_Options] = []
-    for box in (n, m, c):
-        parts.append(_loop(space, box))
+    for box, weights in ((n, None), (m, None), (c, sums)):
+        parts.append(_loop(space, box, weights))
         if not len(parts[-1].tiles[0]):
             return Found(np.inf, None, 1)
-    parts.append(_axis(space, problem.height, space.height, top.rows, ho, hf))
-    parts.append(_axis(space, problem.width, space.width, top.columns, wo, wf))
+    axes = (problem.height, space.height, top.rows), (problem.width, space.width, top.columns)
+    for (window, axis, whole), (outs, taps) in zip(axes, ((ho, hf), (wo, wf)), strict=True):
+        parts.append(_axis(space, window, axis, whole, outs, taps, sums))
+        if not len(parts[-1].tiles[0]):
+            return Found(np.inf, None, 1)
     return _combined(space, held, parts)
 
 
-def _loop(space: Space, box: _Box) -> _Options:
-    """Chains of a loop that loads nothing but itself: the least one if it wastes nothing."""
-    if pieces(box.extent, box.least.tolist())[1:] == box.fewest.tolist():
+def _loop(space: Space, box: _Box, sums: Floats | None) -> _Options:
+    """Chains of a loop that loads nothing but itself: the least one if it wastes nothing.
+
+    Args:
+        sums: what its pieces cost at every level, if they pay at one (`sum_weights`).
+    """
+    if _wastes_nothing(box, sums):
         return _Options((box.least[None],), (box.fewest[None],))
-    chains, cut = _useful_chains(space.budget, box, space.limit)
-    keep = _undominated(space.budget, np.column_stack([chains, cut]))
+    listed = _useful_chains if sums is None else _chains
+    chains, cut = listed(space.budget, box, space.limit)
+    keep = _undominated(space.budget, np.column_stack([chains, _costs(cut, sums)]))
     return _Options((chains[keep],), (cut[keep],))
+
+
+def _wastes_nothing(box: _Box, sums: Floats | None) -> bool:
+    """Whether the smallest tiles make the fewest pieces, and nothing is better than fewest."""
+    is_single = bool((box.least == box.largest).all())
+    if sums is not None and not is_single:
+        return False
+    return bool(pieces(box.extent, box.least.tolist())[1:] == box.fewest.tolist())
+
+
+def _costs(cut: Ints, sums: Floats | None) -> Any:
+    """Columns in which a chain of a loop must match another to be as good: its pieces.
+
+    Where pieces of the reduction pay at some level, it is what they cost from each level inwards,
+    sum_(j >= k) w_j P_j. The other reduction loops multiply w_k P_k by m_k, with m_1 <= m_2 ...;
+    by Abel's summation the difference of two chains is sum_k (m_k - m_(k-1)) times that of these.
+    """
+    return cut if sums is None else (cut * sums)[:, ::-1].cumsum(axis=1)[:, ::-1]
 
 
 def _useful_chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
@@ -124,7 +151,7 @@ def _cutting_chains(
     for least, largest in tiles[1:]:
         below = _longer(limit, below, np.arange(least, largest + 1))
     first = np.full(len(below), low)
-    found = []
+    found = [np.zeros((0, len(tiles)), np.int64)]
     while len(first):
         found.append(np.column_stack([first, below]))
         if sum(map(len, found)) > limit:
@@ -173,7 +200,7 @@ def _chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     return chains, cut
 
 
-def _undominated(budget: Budget, costs: Ints) -> Any:
+def _undominated(budget: Budget, costs: Any) -> Any:
     """Rows of `costs` that no other row matches or beats in every column; of equals, one."""
     left = np.lexsort((np.arange(len(costs)), costs.sum(axis=1)))  # none beats an earlier one
     kept: list[int] = []
@@ -184,10 +211,21 @@ def _undominated(budget: Budget, costs: Ints) -> Any:
     return np.array([*kept, *left], dtype=np.int64)
 
 
-def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps: _Box) -> _Options:
-    """Chains of outputs and taps of one axis with the rows that they load and store."""
-    fewest = outs.fewest.tolist(), taps.fewest.tolist()
-    if tuple(pieces(box.extent, box.least.tolist())[1:] for box in (outs, taps)) == fewest:
+def _axis(
+    space: Space,
+    window: Window,
+    axis: Axis,
+    whole: int,
+    outs: _Box,
+    taps: _Box,
+    sums: Floats | None,
+) -> _Options:
+    """Chains of outputs and taps of one axis with the rows that they load and store.
+
+    Args:
+        sums: what pieces of the taps cost at every level, if they pay at one (`sum_weights`).
+    """
+    if _wastes_nothing(outs, None) and _wastes_nothing(taps, sums):
         at = stands(axis, outs.fewest, taps.fewest)
         out, tap = outs.least[None], taps.least[None]
         loaded = chain_rows(space.rule, window, outs.extent, taps.extent, out, tap)
@@ -201,12 +239,14 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
     cost = pair_cost(space.rule, window, outs.extent, taps.extent, anew)
     limit = int(space.limit / max(cost / 10, 1))
     (out, out_cut), (tap, tap_cut) = (
-        (_useful_chains if _even(cuts) else _chains)(space.budget, box, limit)
-        for box, cuts in ((outs, by_out), (taps, by_tap))
+        (_useful_chains if is_even else _chains)(space.budget, box, limit)
+        for box, is_even in ((outs, _even(by_out)), (taps, _even(by_tap) and sums is None))
     )
     if len(out) * len(tap) > limit // (30 if together else 100):
         raise TooMany
     i, k = np.indices((len(out), len(tap))).reshape(2, -1)
+    if not len(i):
+        return _Options((out[i], tap[k]), (out_cut[i], tap_cut[k]))
     space.budget.spend(len(i) * cost)
     if by_out is not None:
         loaded = summed_rows(axis, by_out, out, out_cut)
@@ -220,9 +260,8 @@ def _axis(space: Space, window: Window, axis: Axis, whole: int, outs: _Box, taps
         loaded,
         most_rows(window, space.rule, whole, out[i], tap[k]),
     )
-    return _kept(
-        found, _undominated(space.budget, np.column_stack([*found.tiles, *found.pieces, loaded]))
-    )
+    costs = [*found.tiles, found.pieces[0], _costs(found.pieces[1], sums), loaded]
+    return _kept(found, _undominated(space.budget, np.column_stack(costs)))
 
 
 def _even(anew: Ints | None) -> bool:
@@ -309,7 +348,7 @@ def energies_of(space: Space, tiles: Sequence[Tile], held: tuple[Operand, ...]) 
 
 def uncut_energy(space: Space) -> float:
     """Return the energy of everything in one piece at every level, as if it fitted: a bound."""
-    levels = len(space.prices) - 1
+    levels = len(space.rates) - 1
     rows, columns = space.height.rows[0, 0], space.width.rows[0, 0]
     cut = np.array([1, 1, 1, 1, 1, 1, 1, rows, columns], float)
     held: Operand = "F"
@@ -321,8 +360,10 @@ def _energy(space: Space, held: tuple[Operand, ...], cuts: Any) -> Any:
     levels = [space.top, *(Cut(*cuts[..., level]) for level in range(len(held)))]
     levels.append(levels[-1]._replace(rows=space.used[0], columns=space.used[1]))
     energy: Any = 0.0
-    for upper, lower, holds, price in zip(
-        levels[:-1], levels[1:], (*held, "F"), space.prices, strict=True
+    leaving: Any = 1
+    for upper, lower, holds, rate in zip(
+        levels[:-1], levels[1:], (*held, "F"), space.rates, strict=True
     ):
-        energy = energy + level_energy(between(space.problem, upper, lower, holds), price)
+        energy = energy + level_energy(between(space.problem, upper, lower, holds, leaving), rate)
+        leaving = sums_moved(upper, lower, holds)
     return energy

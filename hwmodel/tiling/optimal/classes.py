@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.optimal.bounds import Level, Space
 from hwmodel.tiling.optimal.budget import ENTRIES, TooMany
+from hwmodel.work.problem import Extents
 
-__all__ = ["cheap_classes", "floor", "least_energy"]
+__all__ = ["cheap_classes", "cheapest", "floor", "least_energy"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+ALL = Extents(0, 0, 0, 0, 0, 0, 0)  # places of the first classes
 ROUNDING = 1e-11  # relative; what costs so little more than a bound is still listed
 
 
@@ -127,17 +129,7 @@ def _completed(level: Level, part: _Part, bound: float) -> tuple[Floats, Ints]:
     row = np.repeat(np.arange(len(number)), number)
     M = pieces_M[np.arange(len(row)) - np.repeat(np.cumsum(number) - number - first, number)]
     energy = (rest + 0 * eA)[row] + eA[row] * M
-    assert part.HO is not None and part.WO is not None and part.N is not None
-    columns = (
-        -(-n.N // space.N[part.N])[row],
-        M,
-        -(-n.C // space.C[part.C])[row],
-        space.height.out_pieces[part.HO][row],
-        space.width.out_pieces[part.WO][row],
-        space.height.tap_pieces[part.HF][row],
-        space.width.tap_pieces[part.WF][row],
-    )
-    return energy, np.stack(columns, axis=1)
+    return energy, _classes(space, _kept(part, row), M)
 
 
 def _check(number: int, limit: int) -> None:
@@ -145,11 +137,13 @@ def _check(number: int, limit: int) -> None:
         raise TooMany
 
 
-def _start(space: Space) -> _Part:
-    """All classes of the reduction."""
-    sizes = (len(space.C), len(space.height.taps), len(space.width.taps))
+def _start(space: Space, first: Extents = ALL) -> _Part:
+    """All classes of the reduction from the `first` ones on."""
+    ends = (len(space.C), len(space.height.taps), len(space.width.taps))
+    sizes = [end - begin for end, begin in zip(ends, (first.C, first.HF, first.WF), strict=True)]
     _check(sizes[0] * sizes[1] * sizes[2], space.limit)
-    return _Part(*(index.ravel() for index in np.indices(sizes)))
+    C, HF, WF = (index.ravel() for index in np.indices(sizes))
+    return _Part(C + first.C, HF + first.HF, WF + first.WF)
 
 
 def _stages(space: Space) -> tuple[tuple[str, int], ...]:
@@ -157,12 +151,12 @@ def _stages(space: Space) -> tuple[tuple[str, int], ...]:
     return ("HO", len(space.height.outs)), ("WO", len(space.width.outs)), ("N", len(space.N))
 
 
-def _with(part: _Part, loop: str, classes: int, limit: int) -> _Part:
+def _with(part: _Part, loop: str, first: int, end: int, limit: int) -> _Part:
     """Every entry of a part with every class of a further loop."""
-    rows = len(part.C)
+    rows, classes = len(part.C), end - first
     _check(rows * classes, limit)
     longer = _kept(part, np.repeat(np.arange(rows), classes))
-    return longer._replace(**{loop: np.tile(np.arange(classes), rows)})
+    return longer._replace(**{loop: np.tile(np.arange(first, end), rows)})
 
 
 def _kept(part: _Part, keep: Any) -> _Part:
@@ -177,33 +171,73 @@ def floor(level: Level) -> float:
 
 def least_energy(level: Level) -> float:
     """The least energy of all classes of a level that fit."""
-    part = _start(level.space)
+    return float(cheapest(level)[0].min(initial=np.inf))
+
+
+def cheapest(level: Level, above: Ints | None = None, number: int = 1) -> tuple[Floats, Ints]:
+    """The cheapest classes of a level that fit, each with as many filters as fit.
+
+    Args:
+        above: pieces [7] of which a class must have as many or more: those of a level above.
+        number: how many, if there are so many.
+    Returns: their energies [entries] and the pieces of each loop [entries, 7].
+    """
+    first = ALL if above is None else _first(level.space, above)
+    part = _start(level.space, first)
     floor = _floor(level, part)
     order = np.argsort(floor, kind="stable")
-    least, begin, size = np.inf, 0, 4
-    while begin < len(order) and floor[order[begin]] < least:
+    energies, classes = np.full(number, np.inf), np.zeros((number, 7), np.int64)
+    begin, size = 0, 4
+    while begin < len(order) and floor[order[begin]] < energies[-1]:
         chosen = order[begin : begin + size]
-        full = _expanded(level, _kept(part, chosen), least)
-        least = min(least, _with_most_filters(level, full).min(initial=np.inf))
+        full = _expanded(level, _kept(part, chosen), float(energies[-1]), first)
+        more = _with_most_filters(level, full, first)
+        energies, classes = (
+            np.concatenate(both) for both in zip((energies, classes), more, strict=True)
+        )
+        kept = np.argsort(energies, kind="stable")[:number]
+        energies, classes = energies[kept], classes[kept]
         begin, size = begin + size, 4 * size
-    return float(least)
+    fit = energies < np.inf
+    return energies[fit], classes[fit]
 
 
-def _with_most_filters(level: Level, part: _Part) -> Floats:
-    """The energy of complete parts with as many filters as fit; infinite where none does."""
+def _all_pieces(space: Space) -> list[Ints]:
+    """The pieces of all classes of each loop."""
+    n, height, width = space.problem.extent, space.height, space.width
+    of_tiles = [-(-n.N // space.N), -(-n.M // space.M), -(-n.C // space.C)]
+    return [*of_tiles, height.out_pieces, width.out_pieces, height.tap_pieces, width.tap_pieces]
+
+
+def _classes(space: Space, part: _Part, M: Ints) -> Ints:
+    """The pieces [entries, 7] of complete parts and of `M`."""
+    n, _, c, ho, wo, hf, wf = _all_pieces(space)
+    assert part.HO is not None and part.WO is not None and part.N is not None
+    columns = n[part.N], M, c[part.C], ho[part.HO], wo[part.WO], hf[part.HF], wf[part.WF]
+    return np.stack(columns, axis=1)
+
+
+def _first(space: Space, above: Ints) -> Extents:
+    """The first class of each loop that has as many pieces as those `above`, or more."""
+    places = zip(_all_pieces(space), above, strict=True)
+    return Extents(*(int(np.searchsorted(pieces, least)) for pieces, least in places))
+
+
+def _with_most_filters(level: Level, part: _Part, first: Extents) -> tuple[Floats, Ints]:
+    """Energies and classes of complete parts with as many filters as fit; infinite where none."""
     w, size = level.weights, _sizes(level.space, part)
     M = level.space.problem.extent.M
-    filters = _filters(level, part, size)
+    filters = np.minimum(_filters(level, part, size), level.space.M[first.M])
     A = -(-M // np.maximum(filters, 1))
     energy = w.constant + w.S * size.S + w.B * size.B + (w.A + w.RA * size.R) * A + w.R * size.R
-    return np.where(filters > 0, energy, np.inf)
+    return np.where(filters > 0, energy, np.inf), _classes(level.space, part, A)
 
 
-def _expanded(level: Level, part: _Part, bound: float) -> _Part:
+def _expanded(level: Level, part: _Part, bound: float, first: Extents = ALL) -> _Part:
     """All completions of a part, but for those that cannot cost as little as `bound`."""
     space = level.space
-    for loop, classes in _stages(space):
-        part = _with(part, loop, classes, space.limit)
+    for loop, end in _stages(space):
+        part = _with(part, loop, getattr(first, loop), end, space.limit)
         part = _kept(part, _floor(level, part) <= bound)
     return part
 

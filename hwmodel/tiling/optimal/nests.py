@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.bounds import Axis, Level, Space, all_rooms
 from hwmodel.tiling.optimal.budget import TooMany
 from hwmodel.tiling.pricing import added
-from hwmodel.work.problem import Operand
+from hwmodel.work.problem import Extents, Operand
 
-__all__ = ["joined", "most_pieces", "stands", "tile_ranges", "wasted"]
+__all__ = ["joined", "most_pieces", "smallest_tiles", "stands", "tile_ranges", "wasted"]
 
 Ints = NDArray[np.int64]
+TOGETHER = 2**17  # pairs of classes that are compared together, to save memory
 
 
 def joined(lists: list[tuple[Any, Ints]], reach: float, limit: int) -> tuple[Any, Ints, int]:
     """All nests of listed classes up to `reach`: bounds, classes [nests, levels, 7], how many."""
-    rest = [added(float(energies[0]) for energies, _ in lists[k + 1 :]) for k in range(len(lists))]
+    least = [float(energies.min(initial=np.inf)) for energies, _ in lists]
+    rest = [added(least[k + 1 :]) for k in range(len(lists))]
     totals = lists[0][0][lists[0][0] + rest[0] <= reach]
     chosen = [np.arange(len(totals))]  # which class of each list
     examined = sum(len(energies) for energies, _ in lists)
@@ -41,20 +45,64 @@ def _pairs(
         last: the class of each nest in the list `above`.
     """
     energies, classes = below
-    order = np.argsort(last, kind="stable")
-    starts = np.flatnonzero(np.diff(last[order], prepend=-1))
+    which, member = np.unique(last, return_inverse=True)
+    cheapest = np.full(len(which), np.inf)
+    np.minimum.at(cheapest, member, totals)
+    near = np.searchsorted(energies, reach - cheapest, side="right")
+    # Nests of one class in a row, the cheapest first: of each, how many a lower class may follow.
+    place = np.empty(len(totals), np.int64)
+    by_total = np.argsort(totals, kind="stable")
+    place[by_total] = np.arange(len(totals))
+    keys = member * (len(totals) + 1) + place
+    order = np.argsort(keys)
+    places = np.searchsorted(totals[by_total], reach - energies, side="right")
     uppers, lowers, number = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
-    for nests in np.split(order, starts[1:]) if len(order) else ():
-        near = np.searchsorted(energies, reach - totals[nests].min(), side="right")
-        within = np.flatnonzero((classes[:near] >= above[last[nests[0]]]).all(axis=1))
-        counts = np.searchsorted(energies[within], reach - totals[nests], side="right")
+    for one, lower in _nested(above[which], classes, near):
+        ends = np.searchsorted(keys[order], one * (len(totals) + 1) + places[lower])
+        begins = np.searchsorted(member[order], one)
+        counts = np.maximum(ends - begins, 0)
         number += int(counts.sum())
         if number > limit:
             raise TooMany
-        uppers.append(np.repeat(nests, counts))
-        firsts = np.repeat(np.cumsum(counts) - counts, counts)
-        lowers.append(within[np.arange(len(firsts)) - firsts])
-    return np.concatenate(uppers), np.concatenate(lowers)
+        lowers.append(np.repeat(lower, counts))
+        firsts = np.repeat(np.cumsum(counts) - counts - begins, counts)
+        uppers.append(order[np.arange(len(firsts)) - firsts])
+    upper, lower = np.concatenate(uppers), np.concatenate(lowers)
+    listed = np.lexsort((lower, upper, last[upper]))
+    return upper[listed], lower[listed]
+
+
+def _nested(above: Ints, below: Ints, near: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the classes `below` that are nested in those `above`, of the first `near` of each.
+
+    All loops are compared at once: their pieces, ranked and each with a bit above it, stand side
+    by side in a word; where none is less, no subtraction borrows such a bit.
+    """
+    words: list[tuple[Ints, Ints, int]] = []
+    free = 0  # bits of the last word
+    for upper, lower in zip(above.T, below.T, strict=True):
+        values = np.unique(np.concatenate([upper, lower]))
+        width = len(values).bit_length() + 1
+        if width > free:
+            words.append((np.zeros(len(above), np.int64), np.zeros(len(below), np.int64), 0))
+            free = 63
+        free -= width
+        bit = 1 << free + width - 1
+        whole, parts, borrowed = words[-1]
+        whole = whole | np.searchsorted(values, upper) << free
+        parts = parts | np.searchsorted(values, lower) << free | bit
+        words[-1] = whole, parts, borrowed | bit
+    order = np.argsort(-near, kind="stable")
+    begin = 0
+    while begin < len(order) and near[order[begin]]:
+        most = int(near[order[begin]])
+        some = order[begin : begin + max(1, TOGETHER // most)]
+        fits = np.arange(most) < near[some, None]
+        for whole, parts, bits in words:
+            fits &= ((parts[:most] - whole[some, None]) & bits) == bits
+        at, lower = np.divmod(np.flatnonzero(fits), most)
+        yield some[at], lower
+        begin += len(some)
 
 
 def most_pieces(levels: tuple[Level, ...], classes: Ints, slack: float) -> Ints:
@@ -105,6 +153,12 @@ def tile_ranges(space: Space, held: tuple[Operand, ...], nests: Ints) -> tuple[I
                 most = np.minimum(least[:, i, d] * (free / share), extents[d]).astype(np.int64)
                 largest[:, i, d] = np.minimum(largest[:, i, d], least[:, i, d] + most)
     return least, largest
+
+
+def smallest_tiles(space: Space, held: tuple[Operand, ...], nest: Ints) -> Mapping:
+    """The smallest tiles of the classes of a nest [levels, 7]: they fit, and may waste pieces."""
+    tiles = -(-np.array(space.problem.extent) // nest)
+    return Mapping(tuple(Extents(*tile) for tile in tiles.tolist()), held)
 
 
 def wasted(space: Space, held: tuple[Operand, ...], levels: tuple[Level, ...], nests: Ints) -> Any:

@@ -8,28 +8,29 @@ tiling at hand. Only such classes are listed, joined level by level to nests, an
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise, product
-from math import comb, inf, prod
+from math import comb, inf
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.errors import Infeasible
+from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.tiling.accesses import Mapping, traffic
-from hwmodel.tiling.level_by_level import candidates, level_by_level
+from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.bounds import Level, OfmapSpace, Space, level, rooms, space
 from hwmodel.tiling.optimal.budget import NEST, Budget, TooMany
 from hwmodel.tiling.optimal.chains import best_within, energy_of, uncut_energy
 from hwmodel.tiling.optimal.classes import cheap_classes, floor, least_energy
-from hwmodel.tiling.optimal.descent import descended, first_guesses
-from hwmodel.tiling.optimal.nests import joined, most_pieces, wasted
+from hwmodel.tiling.optimal.descent import descended, dived, first_guesses
+from hwmodel.tiling.optimal.nests import joined, most_pieces, smallest_tiles, wasted
 from hwmodel.tiling.options import Memories, Stationary
 from hwmodel.tiling.pricing import added, memory_energy
 from hwmodel.tiling.rows import TOUCHED, RowRule
-from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
+from hwmodel.work.problem import OPERANDS, Operand, Problem
 
 __all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
@@ -87,24 +88,29 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     """The tiling of least memory energy, exact counting, over all integer tile chains.
 
     Of tilings of equal energy the one met first is kept: an order without chance, so that equal
-    problems always get equal tilings.
+    problems always get equal tilings. What more freedom finds is never worse: where boundaries may
+    hold more, the search goes on from the answer of those that may hold less, and the first one
+    ends no worse than the level-by-level search.
 
     Raises: Infeasible.
-    Holds for: every problem; equal to the exhaustive search of the tests. Where a list would
-        exceed `options.limit`, or `options.budget` is spent, the best tiling so far is returned
-        with its gap.
+    Holds for: every problem and all prices; equal to the exhaustive search of the tests. Where a
+        list would exceed `options.limit`, or `options.budget` is spent, the best tiling so far is
+        returned with its gap.
     """
     sums, room = options.partial_sum_bits, options.ofmap_space
     share = 1 if _tight(problem) else LOOSE
     budget = Budget(options.budget // share)
     prepared = space(problem, hardware, sums, options.rule, room, options.limit, budget)
     _check_feasible(prepared, hardware)
-    try:
-        best, bound = _best_first(prepared, _orders(prepared, options.stationary))
-    except TooMany:  # not even the classes of the reduction could be listed
-        best, bound = _Best(inf, None), uncut_energy(prepared)
-    if best.mapping is None or best.energy > bound * (1 + ROUNDING):
-        best = _fallback(prepared, hardware, best, bound)
+    best, orders, known = _Best(inf, None), list[_Order](), dict[Level, float]()
+    for more in _phases(options.stationary, len(hardware.levels) - 1):
+        budget.renew()
+        orders += _orders(prepared, more)
+        found, orders = _best_first(prepared, orders, best._replace(near=()), known)
+        bound = min(found.energy, *(order.settled for order in orders))
+        if found.mapping is None or found.energy > bound * (1 + ROUNDING):
+            found = _fallback(prepared, hardware, best, found, orders)
+        best = found
     return _certified(problem, hardware, options, best, bound)
 
 
@@ -122,49 +128,70 @@ def _tight(problem: Problem) -> bool:
     )
 
 
-def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, float]:
-    """Search the best tiling under any of `orders`; return it with a lower bound of all energies.
+def _best_first(
+    space: Space, orders: list[_Order], best: _Best, known: dict[Level, float]
+) -> tuple[_Best, list[_Order]]:
+    """Return `best`, or a better tiling under any of `orders`, and the orders as they are left.
 
     The order with the lowest bound goes on, by one step of slack; so a good tiling is found early,
-    and most orders are never looked into. With the budget spent, the lowest bound stands.
+    and most orders are never looked into.
     """
-    best, stuck = _Best(inf, None), inf
-    known: dict[Level, float] = {}
-    queue = [(order.settled, i, order) for i, order in enumerate(orders)]
+    orders = list(orders)
+    queue = [(order.settled, i) for i, order in enumerate(orders) if order.open]
     heapify(queue)
-    while queue and queue[0][0] < best.energy * (1 - ROUNDING):
-        if space.budget.is_spent:
-            return best, min(stuck, queue[0][0])
-        _, i, order = heappop(queue)
-        before = order.settled
+    while queue and queue[0][0] < best.energy * (1 - ROUNDING) and not space.budget.is_spent:
+        before, i = heappop(queue)
         try:
-            best, order = _deepened(space, order, best, known)
+            best, order = _deepened(space, orders[i], best, known)
         except TooMany:
-            order = order._replace(open=False)
+            order = orders[i]._replace(open=False)
+        orders[i] = order._replace(settled=max(before, order.settled))
         if order.open:
-            heappush(queue, (order.settled, i, order))
-        else:
-            stuck = min(stuck, max(before, order.settled))
-    return best, min(stuck, best.energy)
+            heappush(queue, (orders[i].settled, i))
+    return best, orders
 
 
-def _fallback(space: Space, hardware: Memories, best: _Best, bound: float) -> _Best:
-    """Return `best`, or a better tiling that is known without a search, improved tile by tile."""
-    problem, number = space.problem, len(hardware.levels) - 1
-    single: Operand = "F"
-    choices = dict.fromkeys(((single,) * number, *(mapping.held for mapping in best.near[-1:])))
-    starts = [guess for held in choices for guess in first_guesses(space, held)]
-    starts += best.near
-    if prod(candidates(extent).size for extent in problem.extent[:5]) <= space.limit:
-        starts.append(level_by_level(problem, hardware))
-    for mapping in starts:
-        energy = energy_of(space, mapping)
-        if energy < best.energy:
-            best = best._replace(energy=energy, mapping=mapping)
-    if best.mapping is None or best.energy * (1 - ENOUGH) <= bound:
+def _fallback(
+    space: Space, hardware: Memories, before: _Best, best: _Best, orders: list[_Order]
+) -> _Best:
+    """Return `best`, or a better tiling that is known without a search, improved tile by tile.
+
+    Args:
+        before: what was known before orders were looked at; it need not be made better again.
+    """
+    starts = [*best.near]
+    choices = [mapping.held for mapping in best.near[-1:]]
+    if before.mapping is None:
+        choices = [*_phases("filter", len(hardware.levels) - 1)[0], *choices]
+        with suppress(Infeasible, TooLarge):  # then there is none to compare with
+            starts.append(level_by_level(space.problem, hardware))
+    starts += [guess for held in dict.fromkeys(choices) for guess in first_guesses(space, held)]
+    starts += _dives(space, orders, best.energy)
+    if best.mapping is not None and best.mapping is not before.mapping:
+        starts.append(best.mapping)
+    energies = [energy_of(space, mapping) for mapping in starts]
+    if not energies or min(energies) == inf:
         return best
-    energy, mapping = descended(space, best.mapping)
-    return best._replace(energy=energy, mapping=mapping)
+    energy, mapping = min(energies), starts[int(np.argmin(energies))]
+    if energy * (1 - ENOUGH) > min(order.settled for order in orders):
+        energy, mapping = descended(space, mapping)
+    return best._replace(energy=energy, mapping=mapping) if energy < best.energy else best
+
+
+def _dives(space: Space, orders: list[_Order], energy: float) -> list[Mapping]:
+    """List tilings that are cheap level by level, under orders that may hold one below `energy`.
+
+    They have a budget of their own, as most is spent when they are asked for.
+    """
+    found: list[Mapping] = []
+    known: dict[Level, Ints] = {}
+    space.budget.renew()
+    for order in sorted(orders, key=lambda order: order.settled):
+        if not order.levels or order.settled >= energy or space.budget.is_spent:
+            break
+        with suppress(TooMany):
+            found += dived(space, order.levels, order.held, known)
+    return found
 
 
 def _certified(
@@ -175,7 +202,7 @@ def _certified(
     energy = memory_energy(problem, counts, hardware, options.partial_sum_bits)
     proved = bound >= best.energy * (1 - ROUNDING)
     levels = len(hardware.levels) - 1
-    size = len(_held(options.stationary, levels))
+    size = sum(map(len, _phases(options.stationary, levels)))
     for extent in problem.extent:
         size *= comb(extent + levels - 1, levels)  # falling chains of tiles
     lower = energy if proved else bound
@@ -195,25 +222,32 @@ class _Order(NamedTuple):
     open: bool = True  # False: a limit was reached
 
 
-def _held(stationary: Stationary, boundaries: int) -> list[tuple[Operand, ...]]:
-    """List all choices of the operands held at the boundaries."""
+def _phases(stationary: Stationary, boundaries: int) -> list[list[tuple[Operand, ...]]]:
+    """List all choices of the operands held: those of less freedom first, then the others."""
+    every = list(product(OPERANDS, repeat=boundaries))
+    alike = [held for operand in "FI" for held in every if set(held) == {operand}]
+    if stationary == "filter":
+        return [alike[:1]]
+    phases = [alike[:1], alike[1:]]
     if stationary == "best":
-        return list(product(OPERANDS, repeat=boundaries))
-    same: tuple[Operand, ...] = ("F", "I") if stationary == "either" else ("F",)
-    return [(operand,) * boundaries for operand in same]
+        phases.append([held for held in every if held not in alike])
+    return phases
 
 
-def _orders(space: Space, stationary: Stationary) -> list[_Order]:
-    """List all choices of the operands held, each with a rough lower bound."""
+def _orders(space: Space, choices: list[tuple[Operand, ...]]) -> list[_Order]:
+    """Give each choice of the operands held a rough lower bound."""
     known: dict[tuple[int, tuple[Operand, Operand]], tuple[Level, float]] = {}
     orders = []
-    for held in _held(stationary, len(space.prices) - 1):
+    for held in choices:
         around: tuple[Operand, ...] = (*held, "F")
         keys = list(enumerate(pairwise(around), start=1))
-        for key in keys:
-            if key not in known:
-                one = level(space, key[0], *key[1])
-                known[key] = one, floor(one)
+        try:
+            for key in keys:
+                if key not in known:
+                    one = level(space, key[0], *key[1])
+                    known[key] = one, floor(one)
+        except TooMany:  # not even the classes of the reduction can be listed
+            return [_Order(held, (), uncut_energy(space), open=False) for held in choices]
         levels, bounds = zip(*(known[key] for key in keys), strict=True)
         orders.append(_Order(held, levels, added(bounds)))
     return orders
@@ -276,7 +310,7 @@ def _met(
     ]
     raised = totals + np.concatenate([np.zeros(0), *waste])
     if len(nests):
-        near = _smallest(space, order.held, nests[np.argmin(raised)])
+        near = smallest_tiles(space, order.held, nests[np.argmin(raised)])
         best = best._replace(near=(*best.near[1 - NEAR :], near))
     for i in np.argsort(raised, kind="stable").tolist():
         total, reach = float(raised[i]), min(reach, best.energy)
@@ -300,12 +334,6 @@ def _met(
         if found.energy < best.energy * (1 - ROUNDING):
             best = best._replace(energy=found.energy, mapping=found.mapping)
     return best, settled
-
-
-def _smallest(space: Space, held: tuple[Operand, ...], nest: Ints) -> Mapping:
-    """The smallest tiles of a nest's classes: they fit, though they may waste pieces."""
-    tiles = -(-np.array(space.problem.extent) // nest)
-    return Mapping(tuple(Extents(*tile) for tile in tiles.tolist()), held)
 
 
 def _check_feasible(space: Space, hardware: Memories) -> None:
