@@ -251,7 +251,7 @@ class _Walk:
             raise ShapeError(f"{self.name}: {ran.name}: {error}") from None
 
     def _folded(self, node: Any, value: Any, operands: Sequence[Any]) -> Any:
-        """Return the constant that a node makes of constants; one parameter stays that parameter."""
+        """Return the constant that a node makes of constants; one parameter stays that one."""
         if isinstance(value, (tuple, list)):
             return [
                 Constant(tuple(getattr(v, "shape", ())), f"{node.name}.{i}")

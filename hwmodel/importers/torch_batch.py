@@ -144,7 +144,7 @@ def _over(node: Any) -> Iterator[int]:
 
 
 def _along(node: Any) -> Iterator[int]:
-    """Yield the lengths that a product sums over, that a window slides along or that an operator reduces.
+    """Yield the lengths that a product sums, a window slides or an operator reduces along.
 
     Reductions over several axes are left out: statistics of a batch are no sign of sequences.
     """
