@@ -229,8 +229,9 @@ def reduced(
         return None
     if tuple(axes) == tuple(range(2, rank)):
         return global_pool(graph, name, x, dims, largest=largest)
-    if tuple(axes) == tuple(range(1, rank - 1)) and x.known[0] == 1:
-        return _pooled(graph, name, x, (x.known[-1], *x.known[1:-1]), dims, largest=largest)
+    places = [length for axis, length in enumerate(x.known[:-1]) if axis in axes]
+    if rank - 1 not in axes and prod(places) == prod(x.known[:-1]):  # the others are 1 long
+        return _pooled(graph, name, x, (x.known[-1], *places), dims, largest=largest)
     return None
 
 

@@ -10,13 +10,22 @@ import subprocess
 import sys
 from math import fsum
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from hwmodel.errors import DataError
+from hwmodel.model.compare import Reached
+from hwmodel.model.evaluate import COLUMNS
+from hwmodel.model.ledger import Component
+from hwmodel.rerun.tables import COMPARED
 from hwmodel.rerun.verify import stated
+from hwmodel.specs.provenance import COLUMNS as PROVENANCE
+from hwmodel.specs.provenance import FORMAT
 from hwmodel.vary.sweep.results import read_results
 from hwmodel.views.plot import read_records
+from hwmodel.work.tensor import Direction, Pass, Role
+from hwmodel.work.work import Kind
 from tests.page import number, parsed, rows
 
 DATA = Path(__file__).parent.parent / "data" / "turn2"
@@ -215,3 +224,16 @@ def test_a_csv_for_a_pipe_needs_neither_pandas_nor_matplotlib(tmp_path, words):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert len(table(done.stdout)) > 1
+
+
+# What is said of tables
+
+
+def test_the_page_of_tables_has_every_column_role_and_the_format():
+    text = (DATA.parent.parent.parent / "docs" / "tables.md").read_text(encoding="utf-8")
+    assert f"**format {FORMAT}**" in text
+    passes = [c for c in COMPARED if c.endswith(("_product", "_elementwise"))]
+    assert len(passes) == 6  # told by the first two
+    told = {*COLUMNS, *COMPARED, *Reached._fields, *PROVENANCE} - {*passes[2:]}
+    for word in (*told, *Role, *Pass, *Component, *Direction, *get_args(Kind)):
+        assert f"`{word}`" in text, word
