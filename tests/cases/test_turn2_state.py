@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -544,6 +545,25 @@ def test_E10_a_folder_that_is_gone_is_one_message(tmp_path, words):
     assert run.returncode == 2
     assert run.stderr.splitlines()[-1].startswith("hwmodel: ") and "Traceback" not in run.stderr
     assert "No such file or directory" in run.stderr and "standard output" not in run.stderr
+
+
+@pytest.mark.parametrize("method", ["bold", "int8", "luq"])
+def test_prices_are_looked_for_before_anything_is_searched(tmp_path, monkeypatch, method):
+    """The chip prices its 32-bit MAC alone; the last product of the last layer is another."""
+    import hwmodel.model.evaluate as evaluation
+    from hwmodel.errors import SpecError
+
+    def search(*arguments):
+        raise AssertionError("searched")
+
+    monkeypatch.setattr(evaluation, "tile", search)
+    written(tmp_path, CHIP, name="chip.yaml")
+    accounting = (Path(package.__file__).parent / "accountings" / "full.yaml").read_text()
+    head, rest = accounting.split("  relative_prices:", 1)
+    _, *after = re.split(r"\n(?=  \w)", rest)
+    (tmp_path / "bare.yaml").write_text("\n".join([f"{head}  relative_prices: []", *after]))
+    with pytest.raises(SpecError, match=r"states no price|prices no logic"):
+        package.evaluate(NET, tmp_path / "chip.yaml", method, accounting=tmp_path / "bare.yaml")
 
 
 def test_all_mistakes_of_a_file_are_told_at_once(refused, tmp_path):
