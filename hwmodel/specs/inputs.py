@@ -1,4 +1,4 @@
-"""Keeps a command from writing over the files that it has read."""
+"""Reads files, and keeps a command from writing over those that it has read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from hwmodel.errors import DataError, HwmodelError
 
-__all__ = ["MAX_JSON", "inputs_kept", "note_input", "read_text", "refuse_input"]
+__all__ = ["MAX_JSON", "inputs_kept", "note_input", "read_text", "refuse_endless"]
+__all__ += ["refuse_input"]
 
 MAX_JSON = 24 * 2**20  # bytes of a JSON file, whose values may take 38 times as much
 
@@ -27,13 +28,15 @@ def inputs_kept() -> Iterator[None]:
         _read = before
 
 
-def note_input(path: Path) -> None:
-    """Say that a file is being read.
-
-    Raises: DataError for a device or a pipe: reading it might not end, or not begin.
-    """
+def refuse_endless(path: Path) -> None:
+    """Refuse a device or a pipe: reading it might not end, or not begin. Raises: DataError."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise DataError(f"{path}: is no file, but a device or a pipe")
+
+
+def note_input(path: Path) -> None:
+    """Say that a file is being read. Raises: DataError, as `refuse_endless`."""
+    refuse_endless(path)
     if _read is not None:
         _read.add(os.path.realpath(path))
 

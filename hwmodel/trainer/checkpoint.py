@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import DataError
-from hwmodel.specs.files import whole_file
+from hwmodel.specs.files import write
+from hwmodel.specs.inputs import refuse_endless
+from hwmodel.specs.provenance import code_digest
 from hwmodel.specs.trace import Run, Trace, dumps, loads
 from hwmodel.trainer.nets import Net
 from hwmodel.trainer.real import BatchNorm
@@ -20,6 +23,7 @@ __all__ = ["checkpoint_path", "restore", "save"]
 
 Arrays = dict[str, NDArray[Any]]
 
+SEAL = 32  # bytes
 KEPT = {
     "boolean": ("bits", "accumulator", "ratio"),
     "real": ("value", "mean", "square", "steps"),
@@ -35,14 +39,17 @@ def save(path: Path, net: Net, trace: Trace) -> None:
     """Write weights, optimizer states and the trace so far, whole or not at all."""
     arrays = {name: np.asarray(getattr(owner, field)) for name, owner, field in _fields(net)}
     arrays["trace"] = np.frombuffer(dumps(trace).encode(), np.uint8)
-    with whole_file(path, "wb") as stream:
-        np.savez(stream, allow_pickle=False, **arrays)
+    packed = io.BytesIO()
+    np.savez(packed, allow_pickle=False, **arrays)
+    content = packed.getvalue()
+    write(path, content + _seal(content))
 
 
 def restore(path: Path, net: Net, run: Run) -> Trace:
     """Put a checkpoint's weights and states into `net`; return the trace up to there.
 
-    Raises: DataError where there is no checkpoint, it is damaged, or it belongs to another run.
+    Raises: DataError where there is no checkpoint, it is damaged, or it belongs to another run or
+        to other code.
     """
     arrays = _load(path)
     trace = loads(arrays["trace"].tobytes().decode("utf-8", "replace"), path)
@@ -78,8 +85,18 @@ def _put(value: NDArray[Any] | None, owner: Any, field: str, where: str) -> None
 
 
 def _load(path: Path) -> Arrays:
+    refuse_endless(path)
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+        whole = path.read_bytes()
+        content, seal = whole[:-SEAL], whole[-SEAL:]
+        if seal != _seal(content):
+            raise DataError(
+                f"{path}: is no checkpoint, a damaged one, or one of other code; leave out "
+                "--resume to begin anew"
+            )
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            if any(member.compress_type for member in file.zip.infolist()):  # none of ours is
+                raise ValueError("a member may be of any size")
             arrays = {name: file[name] for name in file.files}
         arrays["trace"]
     except FileNotFoundError:
@@ -89,3 +106,8 @@ def _load(path: Path) -> Arrays:
     except (ValueError, LookupError, EOFError, TypeError, zipfile.BadZipFile, MemoryError):
         raise DataError(f"{path}: is no checkpoint, or a damaged one") from None
     return arrays
+
+
+def _seal(content: bytes) -> bytes:
+    """Return a hash of a checkpoint and of the code that wrote it; it stands at the file's end."""
+    return sha256(code_digest().encode() + content).digest()

@@ -1,6 +1,7 @@
 """Whole runs: what they reach, that they repeat, and what is left when they are killed."""
 
 import importlib.util
+import io
 import os
 import signal
 import subprocess
@@ -137,8 +138,42 @@ def test_a_damaged_checkpoint_is_one_message(tmp_path, damage):
     checkpoint = checkpoint_path(path)
     raw = checkpoint.read_bytes()
     checkpoint.write_bytes(raw[: len(raw) // 2] if damage is None else damage)
-    with pytest.raises(DataError, match="is no checkpoint, or a damaged one"):
+    with pytest.raises(DataError, match="is no checkpoint, a damaged one, or one of other code"):
         train(small.settings(), small.images(), path, resume=True)
+
+
+def test_a_checkpoint_of_other_code_or_of_other_weights_is_refused(tmp_path, monkeypatch):
+    import hwmodel.trainer.checkpoint as module
+
+    path = tmp_path / "t.json"
+    train(small.settings(), small.images(), path, stop=lambda: True)
+    checkpoint = checkpoint_path(path)
+    raw = bytearray(checkpoint.read_bytes())
+    with np.load(checkpoint) as file:
+        assert "trace" in file.files
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "code_digest", lambda: "other")
+        with pytest.raises(DataError, match="or one of other code"):
+            train(small.settings(), small.images(), path, resume=True)
+    raw[200] ^= 1  # within the first weights
+    checkpoint.write_bytes(raw)
+    with pytest.raises(DataError, match="a damaged one"):
+        train(small.settings(), small.images(), path, resume=True)
+
+
+def test_a_checkpoint_that_would_unfold_is_refused(tmp_path):
+    """Of a few kilobytes that stand for gigabytes, though its seal is right."""
+    import hwmodel.trainer.checkpoint as module
+
+    packed = io.BytesIO()
+    np.savez_compressed(packed, zeros=np.zeros(10_000_000, np.uint8), trace=np.zeros(1, np.uint8))
+    content = packed.getvalue()
+    (tmp_path / "c.npz").write_bytes(content + module._seal(content))
+    with pytest.raises(DataError, match="is no checkpoint, or a damaged one"):
+        module._load(tmp_path / "c.npz")
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(DataError, match="is no file, but a device or a pipe"):
+        module._load(tmp_path / "pipe.npz")
 
 
 @pytest.mark.parametrize("name", ["bold", "bold-bn", "fp", "binarynet"])
