@@ -110,19 +110,19 @@ def cases(networks: list[str], batches: list[int]) -> Iterator[tuple[dict[str, A
                 yield label | {"width": width}, problem(conv, batch, phase, bits)
 
 
-def measured(case: Problem, hardware: Hardware, options: Options) -> dict[str, Any]:
+def measured(case: Problem, chip: Hardware, options: Options) -> dict[str, Any]:
     """One search: how long it took, what it proved, and what the greedy search would cost."""
-    places = memories(hardware)
+    hardware = memories(chip)
     begun = time.process_time()
-    found: Optimum = optimal(case, places, options)
+    found: Optimum = optimal(case, hardware, options)
     seconds = time.process_time() - begun
-    greedy = traffic(case, level_by_level(case, places), "exact", options.rule)
-    greedy_energy = memory_energy(case, greedy, places, options.partial_sum_bits)
+    greedy = traffic(case, level_by_level(case, hardware), "exact", options.rule)
+    greedy_energy = memory_energy(case, greedy, hardware, options.partial_sum_bits)
     certificate = found.certificate
     return {
         "milliseconds": round(1000 * seconds, 3),  # of CPU time, one thread
         "energy": certificate.energy,
-        "unit": hardware.energy_unit,
+        "unit": chip.energy_unit,
         "gap": certificate.gap,
         "proved": certificate.proved,
         "examined": certificate.examined,
@@ -162,17 +162,17 @@ def main() -> None:
 def against_exhaustive() -> None:
     """How much faster than trying all integer tile chains in NumPy, where that ends."""
     judge = import_module("tests.exhaustive")  # of the repository, not of the package
-    hardware = load(Hardware, "ascend")
+    hardware = memories(chip := load(Hardware, "ascend"))
     case = Problem(Extents(6, 8, 8, 1, 1, 1, 1), Window(1), Window(1), Widths(2**15, 2**15, 2**15))
     begun = time.process_time()
-    judged = judge.least_energy(case, memories(hardware), Options())
+    judged = judge.least_energy(case, hardware, Options())
     middle = time.process_time()
-    found = optimal(case, memories(hardware)).certificate
+    found = optimal(case, hardware).certificate
     end = time.process_time()
     print(
         f"exhaustive, {found.space} tilings: {1000 * (middle - begun):.0f} ms against "
         f"{1000 * (end - middle):.1f} ms, ratio {(middle - begun) / (end - middle):.0f}; "
-        f"energies {judged[0]:.6g} and {found.energy:.6g} {hardware.energy_unit}"
+        f"energies {judged[0]:.6g} and {found.energy:.6g} {chip.energy_unit}"
     )
 
 

@@ -14,7 +14,7 @@ from hwmodel.model.prices import Prices
 from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.work.problem import LoopNest
 from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
-from hwmodel.work.work import Multiply, Operation
+from hwmodel.work.work import Multiply, Operate, Operation, Tensors
 
 OPERATIONS = "compute"  # in the place of a memory
 
@@ -43,7 +43,8 @@ def called(entry):
         Role.ACCUMULATOR: "accumulator",
         Role.FORK: "dO",
         Role.BROADCAST: "dO",
-        Role.EXTRA: ("d" if entry.tensor.startswith("dO") else "") + entry.factors[0].why,
+        Role.EXTRA: ("d" if entry.tensor.startswith("dO") else "")
+        + entry.factors[0].why.partition(": preactivation_words")[0],
     }.get(entry.role, entry.tensor)
     return own.replace("P", "F") if entry.tensor in ("P", "dP") else own
 
@@ -79,6 +80,48 @@ def merge(ledger, prices):
     return [Row(*key[:-1], *sums) for key, sums in found.items()]
 
 
+class Cells(NamedTuple):
+    """What a row of the tidy CSV says of an entry; of factors it has none."""
+
+    layer: str
+    pass_: str
+    component: str
+    tensor: str
+    role: str
+    memory: str
+    operation: str
+    direction: str
+    bits: int
+    elements: int
+    count: int
+    price: float
+    factors: tuple = (Factor("times", 1, "extra work"),)
+
+
+def merge_csv(rows):
+    """The rows of a report's CSV, added up alike; a dictionary of texts each."""
+    names = [name if name != "pass_" else "pass" for name in Cells._fields[:8]]
+    found, inputs = {}, {}
+    for row in rows:
+        inputs = {name: row[name] for name in ("network", "hardware", "method", "batch", "unit")}
+        numbers = (int(row["bits"]), int(row["elements"]), int(row["count"]), float(row["price"]))
+        cells = Cells(*(row[name] for name in names), *numbers)
+        role = ""
+        if cells.component == Component.ELEMENTWISE and cells.memory:
+            role = f"{cells.role} of {cells.tensor}"
+        where = called(cells), cells.memory or OPERATIONS
+        key = cells.layer, cells.pass_, part(cells), *where, role
+        accesses, bits, operations, energy = found.get(key, (0, 0, 0, 0.0))
+        if cells.memory:
+            accesses, bits = accesses + cells.elements, bits + cells.count
+        else:
+            operations += cells.count
+        found[key] = accesses, bits, operations, energy + float(row["energy"])
+    fields = ["pass" if name == "phase" else name for name in Row._fields]
+    pairs = ((*key[:-1], *sums) for key, sums in found.items())
+    return [inputs | dict(zip(fields, map(str, pair), strict=True)) for pair in pairs]
+
+
 def row_table(report):
     """The rows as a table; the column of the pass is called as in the product's."""
     return pd.DataFrame(merged(report)).rename(columns={"phase": "pass"})
@@ -94,3 +137,17 @@ def product_rows(problem, mapping, chip, accounting, macs=0):
     options = SearchOptions.of(accounting, Pass.FORWARD)
     entries = multiplied("layer", work, mapping, memories(chip), options)
     return merge(Ledger(tuple(e for e in entries if e.elements)), Prices(chip, accounting))
+
+
+def each(node, kind):
+    """Operations of a kind in a layer's forward pass, for each element of its output."""
+
+    def tensor(name, shape):
+        return Tensor(name, tuple(map(Factor, "CHW", shape)), 32)
+
+    ins = tuple(tensor("I", shape) for shape in node.input_shapes)
+    O, F = tensor("O", node.output_shape), Tensor("F", (), 32)  # noqa: E741
+    found = [work for work in node.layer.work(Tensors(ins, O, ins, O, F, F))
+             if isinstance(work, Operate) and (work.pass_, work.kind) == ("forward", kind)]  # fmt: skip
+    assert all(work.each == O for work in found)
+    return sum(work.times for work in found)

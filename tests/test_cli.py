@@ -21,12 +21,14 @@ COMPARE = ("compare", "vgg-small-1fc", "--hardware", "ascend,v100", "--methods",
 REPORT = ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "bold")
 COMPARE_COLUMNS = (
     "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"
-    "backward_input,backward_weight,update,elementwise,compute,memory,source_percent,residual_percent,version,"
+    "backward_input,backward_weight,update,forward_product,forward_elementwise,"
+    "backward_input_product,backward_input_elementwise,backward_weight_product,"
+    "backward_weight_elementwise,compute,memory,source_percent,residual_percent,version,"
     "inputs_sha256,command"
 )
 REPORT_COLUMNS = (
-    "network,hardware,method,accounting,batch,layer,pass,component,tensor,level,accesses,bits,"
-    "operations,energy,unit,version,inputs_sha256,command"
+    "network,hardware,method,accounting,batch,layer,pass,component,tensor,role,memory,operation,"
+    "direction,bits,elements,count,price,energy,unit,version,inputs_sha256,command"
 )
 NATURE = "All figures are analytical, not measured."
 
@@ -114,7 +116,7 @@ def test_a_csv_that_is_named_is_the_only_file(hwmodel, tmp_path):
     assert (tmp_path / "x/mine.csv").read_text() == hwmodel(*COMPARE, "--csv", "-")[1]
 
 
-def test_a_report_is_by_layer_pass_tensor_and_level(hwmodel, tmp_path):
+def test_a_report_is_by_layer_pass_tensor_and_memory(hwmodel, tmp_path):
     code, out, _ = hwmodel(*REPORT, "--out", "o")
     assert code == 0
     assert ending(out)[0] == NATURE
@@ -126,7 +128,10 @@ def test_a_report_is_by_layer_pass_tensor_and_level(hwmodel, tmp_path):
     assert text.splitlines()[0] == REPORT_COLUMNS
     rows, report = table(text), evaluate("vgg-small-1fc", "ascend", "bold")
     assert fsum(float(row["energy"]) for row in rows) == pytest.approx(report.energy, rel=1e-12)
-    assert {row["level"] for row in rows} == {"L3", "L2", "L1", "L0-A", "L0-B", "compute"}
+    assert {row["memory"] for row in rows} == {"L3", "L2", "L1", "L0-A", "L0-B", ""}
+    for row in rows:
+        assert (row["memory"] == "") == (row["direction"] == "operate") == (row["operation"] != "")
+        assert int(row["count"]) * float(row["price"]) == float(row["energy"])
 
 
 def test_batch_mode_and_baseline_are_taken(hwmodel):
@@ -172,7 +177,7 @@ def test_every_kind_of_plot_of_a_report(hwmodel, tmp_path, kind):
     text = (tmp_path / "r.svg").read_text()
     for word in {
         "layers": ("conv1", "fc1", "backward weight"),
-        "levels": ("L0-A", "compute", "dO"),
+        "levels": ("L0-A", "(operations)", "dO"),
     }[kind]:
         assert f">{word}<" in text
 

@@ -29,12 +29,11 @@ ROOT = PACKAGE.parent
 EXAMPLE = ROOT / "reports" / "example" / "compare_vgg-small_paper_training_batch1.csv"
 COMPARED = (
     "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"
-    "backward_input,backward_weight,update,elementwise,compute,memory,source_percent,residual_percent"
+    "backward_input,backward_weight,update,forward_product,forward_elementwise,"
+    "backward_input_product,backward_input_elementwise,backward_weight_product,"
+    "backward_weight_elementwise,compute,memory,source_percent,residual_percent"
 )
-REPORTED = (
-    "network,hardware,method,accounting,batch,layer,pass,component,tensor,level,accesses,bits,"
-    "operations,energy,unit"
-)
+OPERATIONS = "(operations)"  # in the place of a memory
 UNITS = {"µJ": 1e6, "nJ": 1e3, "pJ": 1, "10⁶ MAC": 1e6, "10³ MAC": 1e3, "MAC": 1}
 
 
@@ -45,7 +44,8 @@ def compared(*methods, chips=("ascend", "v100"), unit="pJ", network="vgg-small")
             zip(
                 COMPARED.split(","),
                 f"{network},{method},{chip},paper,training,1,{1e9 - 1e8 * i},{unit},{100 - 10 * i},"
-                f"{5e8 - 1e8 * i},3e8,1e8,1e8,0,4e8,{6e8 - 1e8 * i},{95 - 10 * i},".split(","),
+                f"{5e8 - 1e8 * i},3e8,1e8,1e8,{4e8 - 1e8 * i},1e8,2e8,1e8,1e8,0,"
+                f"4e8,{6e8 - 1e8 * i},{95 - 10 * i},".split(","),
                 strict=True,
             )
         )
@@ -58,19 +58,31 @@ def reported(*layers, method="bold", chip="ascend", unit="pJ", network="vgg-smal
     """Rows of a report whose energies are all different."""
     rows, cells = [], []
     for phase in ("forward", "backward_weight", "backward_input", "update"):
-        cells += [(phase, "memory", t, level) for t in "IFO" for level in ("DRAM", "L1")]
-        cells.append((phase, "compute", "mac", "compute"))
+        cells += [
+            (phase, tensor, memory, "", "write" if tensor == "O" else "read")
+            for tensor in "IFO"
+            for memory in ("DRAM", "L1")
+        ]
+        cells.append((phase, "O", "", "mac", "operate"))
     for i, layer in enumerate(layers):
-        for j, (phase, component, tensor, level) in enumerate(cells):
+        for j, (phase, tensor, memory, operation, direction) in enumerate(cells):
+            energy = 1000 * (i + 1) + 7 * j
             rows.append(
                 {
                     "network": network, "hardware": chip, "method": method, "accounting": "paper",
-                    "batch": "1", "layer": layer, "pass": phase, "component": component,
-                    "tensor": tensor, "level": level, "accesses": "8", "bits": "8",
-                    "operations": "8", "energy": str(1000 * (i + 1) + 7 * j), "unit": unit,
+                    "batch": "1", "layer": layer, "pass": phase,
+                    "component": "elementwise" if phase == "update" else "product",
+                    "tensor": tensor, "role": "operand", "memory": memory, "operation": operation,
+                    "direction": direction, "bits": "8", "elements": "1", "count": "8",
+                    "price": str(energy / 8), "energy": str(energy), "unit": unit,
                 }
             )  # fmt: skip
     return rows
+
+
+def place(record):
+    """Where the energy of a record goes."""
+    return record["memory"] or OPERATIONS
 
 
 def figure_of(records, kind, style="paper"):
@@ -141,7 +153,9 @@ def test_a_method_has_its_colour_and_hatch_in_any_company_and_order():
 
 def test_a_method_without_energy_has_a_word_and_no_bar():
     records = compared("fp", "bold", chips=("ascend",))
-    records[1] |= dict.fromkeys(("energy", "percent_of_baseline", "forward"), "")
+    columns = COMPARED.split(",")
+    made = columns[columns.index("percent_of_baseline") : columns.index("source_percent")]
+    records[1] |= dict.fromkeys(("energy", *made), "")
     (axes,) = shown(figure_of(records, "methods"))
     assert list(bars(axes)) == [0]
     assert " no energy" in [text.get_text() for text in axes.texts]
@@ -154,11 +168,16 @@ def test_passes_of_methods_add_up_to_their_percentages():
     for axes in shown(figure):
         sums = {place: sum(widths) for place, widths in bars(axes).items()}
         assert sums == pytest.approx({0: 100, 1: 90, 2: 80})
-        assert bars(axes)[0] == pytest.approx([50, 30, 10, 10])  # of 1e9: 5e8, 3e8, 1e8, 1e8
+        # of 1e9: products and elementwise work of each pass 4e8 + 1e8, 2e8 + 1e8, 1e8; the step 1e8
+        assert bars(axes)[0] == pytest.approx([40, 10, 20, 10, 10, 10])
+    assert [text.get_text().replace("\n", " ") for text in figure.legends[0].get_texts()] == [
+        "forward product", "forward elementwise", "backward input product",
+        "backward input elementwise", "backward weight product", "update",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("kind", "along"), [("layers", "layer"), ("levels", "level"), ("passes", "pass")]
+    ("kind", "along"), [("layers", "layer"), ("levels", "memory"), ("passes", "pass")]
 )
 @pytest.mark.parametrize("unit", ["pJ", "MAC"])
 def test_stacks_add_up_to_the_energy_of_the_table(kind, along, unit):
@@ -166,10 +185,10 @@ def test_stacks_add_up_to_the_energy_of_the_table(kind, along, unit):
     (axes,) = shown(figure_of(records, kind))
     divisor = UNITS[axes.get_xlabel().removeprefix("energy, ")]
     names = [text.get_text().replace(" ", "_") for text in axes.get_yticklabels()]
-    for place, widths in bars(axes).items():
-        energies = [float(r["energy"]) for r in records if r[along] == names[place]]
+    for y, widths in bars(axes).items():
+        energies = [float(r["energy"]) for r in records if (r[along] or OPERATIONS) == names[y]]
         assert divisor * fsum(widths) == pytest.approx(fsum(energies))
-    assert sorted(names) == sorted({record[along] for record in records})
+    assert sorted(names) == sorted({record[along] or OPERATIONS for record in records})
     percents = [float(text.get_text().removesuffix(" %")) for text in axes.texts]
     assert sum(percents) == pytest.approx(100, abs=0.5)
     whole = fsum(float(record["energy"]) for record in records)
@@ -229,15 +248,27 @@ def test_cells_are_the_shares_of_tensors_at_levels_and_a_pair_without_rows_is_bl
         for text in axes.texts
     }
     wanted = {(t, level): "11.1" for t in "IFO" for level in ("DRAM", "L1")}
-    assert cells == wanted | {("I", "DRAM"): "33.3", ("mac", "compute"): "11.1"}
+    assert cells == wanted | {("I", "DRAM"): "33.3", ("O", OPERATIONS): "11.1"}
 
 
-def test_operations_stand_below_all_tensors():
+def test_operations_stand_behind_all_memories():
     records = reported("conv1")
-    records += [r | {"tensor": "dO"} for r in records if r["tensor"] == "O"]  # after a mac
+    records += [r | {"memory": "L0"} for r in records if r["memory"] == "L1"]  # after a mac
     (axes,) = shown(figure_of(records, "level-tensor"))
-    tensors = [text.get_text() for text in axes.get_yticklabels()]
-    assert tensors == ["I", "F", "O", "dO", "mac"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["DRAM", "L1", "L0", OPERATIONS]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["I", "F", "O"]
+    (axes,) = shown(figure_of(records, "levels"))
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["DRAM", "L1", "L0", OPERATIONS]
+
+
+def test_a_memory_called_as_the_operations_are_in_a_report_is_no_operation():
+    """Words of the tool and names of users stand in columns of their own (case B10)."""
+    records = [r | {"memory": r["memory"] and f"mac {r['memory']}"} for r in reported("conv1")]
+    for record in records:
+        record["memory"] = record["memory"].replace("mac DRAM", "mac").replace("mac L1", "compute")
+    (axes,) = shown(figure_of(records, "levels"))
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names == ["mac", "compute", OPERATIONS]
 
 
 def test_several_reports_stand_side_by_side():
@@ -295,11 +326,11 @@ def test_a_roof_is_made_of_the_chip_s_prices(tmp_path):
 def test_a_layer_s_point_is_its_energy_per_mac_over_its_macs_per_byte(tmp_path):
     top = roof(load(Hardware, written(tmp_path, CHIP)))
     records = [
-        record | {"bits": "800", "energy": "50"}
+        record | {"count": "800", "energy": "50"}
         for record in reported("conv1", method="mine")
         if record["pass"] in ("forward", "backward_input")
     ]
-    records += [r | {"component": "update", "energy": "1e9"} for r in records[:1]]  # no product
+    records += [r | {"component": "elementwise", "energy": "1e9"} for r in records[:1]]
     (point,) = roofline_points(records, top, {"conv1": 1000})
     # each pass: 1000 MACs; I, F and O cross DRAM with 100 bytes each; 7 rows of 50 pJ
     assert point == Point(1000 / 300, 7 * 50 / 1000, "conv1", "mine")
@@ -353,7 +384,7 @@ def test_macs_are_those_of_the_whole_batch(hwmodel, tmp_path):
     layers = dict.fromkeys(record["layer"] for record in records)
     for layer, (_, y) in zip(layers, points, strict=True):
         mine = [record for record in records if record["layer"] == layer]
-        macs = sum(int(record["operations"]) for record in mine)
+        macs = sum(int(record["count"]) for record in mine if record["operation"] == "mac")
         assert y == pytest.approx(fsum(float(record["energy"]) for record in mine) / macs)
 
 
@@ -528,6 +559,9 @@ def test_text_is_text_and_its_fonts_are_in_the_file(tmp_path):
         (("o.csv",), "o.csv: has rows of more than one network: vgg-small, alexnet"),
         (("u.csv", "--kind", "pareto"), "no row has both an energy and an accuracy, traced or published"),
         (("b.csv", "--kind", "roofline"), "b.csv:3: bits '-8' is no number of bits"),
+        (("t.csv", "--kind", "roofline"), "t.csv:3: count 'many' is no count"),
+        (("old.csv",), "old.csv: is a table of format 1, and format 2 is read: make it anew"),
+        (("older.csv",), "older.csv: is a table of format 1, and format 2 is read: make it anew, hwmodel compare x"),
         (("l.csv",), "l.csv:2: energy 1.7e+308 is above 1e+100, the most that is drawn"),
         (("w.csv",), "w.csv:2: method has 501 characters; 500 are drawn"),
         (("r.csv", "--kind", "roofline"), "layer conv0 of the table is none of the network's: it was made of other files"),
@@ -540,7 +574,10 @@ def test_tables_that_do_not_fit_are_one_message(hwmodel, tmp_path, arguments, se
         "o": compared("fp") + compared("fp", network="alexnet"), "b": reported("conv1"),
     }  # fmt: skip
     tables["b"][1]["bits"] = "-8"
-    tables |= {"l": compared("fp"), "w": compared("w" * 501)}
+    tables |= {"l": compared("fp"), "w": compared("w" * 501), "t": reported("conv1")}
+    tables["t"][1]["count"] = "many"
+    tables["old"] = [{"layer": "conv1", "level": "DRAM", "energy": "1", "unit": "pJ"}]
+    tables["older"] = [{"forward": "1", "elementwise": "1", "command": "hwmodel compare x"}]
     tables["l"][0]["energy"] = "1.7e+308"
     for name, records in tables.items():
         with (tmp_path / f"{name}.csv").open("w", newline="") as stream:

@@ -12,13 +12,13 @@ import pytest
 from hwmodel import evaluate
 from hwmodel.graph.network import Network
 from hwmodel.model.compare import compare
+from hwmodel.model.ledger import Ledger
 from hwmodel.specs.provenance import Provenance, input_of
 from hwmodel.views.explain.explanation import explanation
 from hwmodel.views.html import derivation as derivations
 from hwmodel.views.html import page as module
 from hwmodel.views.html.page import page
 from tests.page import number, parsed, rows
-from tests.rows import merged
 from tests.specs import CHIP, METHOD
 from tests.specs import written as file
 
@@ -72,22 +72,16 @@ def test_the_heat_map_sums_to_the_report_and_shows_its_cells(accounting):
     table = next(parsed(text).all("table", **{"class": "heat"}))
     *tensors, last = [th.text for th in table.one("thead").all("th")][1:]
     assert last == "sum"
-    assert {level: cells[-1].text for level, cells in rows(table)} == {
-        level: f"{energy / 1e6:,.2f}"
-        for level, energy in {
-            **{b.name: 0.0 for level in report.hardware.levels for b in level.buffers},
-            **report.by("level"),
-        }.items()
-    }
-    table_of = report.table
-    for level, cells in rows(table):
+    everything = report.table
+    everything["memory"] = everything["memory"].replace("", "(operations)")
+    memories = [b.name for level in report.hardware.levels for b in level.buffers]
+    assert [memory for memory, _ in rows(table)] == [*memories, "(operations)"]
+    for memory, cells in rows(table):
+        here = everything[everything.memory == memory]
+        assert cells[-1].text == f"{fsum(here.energy) / 1e6:,.2f}"
         for tensor, cell in zip(tensors, cells[:-1], strict=True):
-            here = table_of[table_of.level == level]
-            if tensor != "operations":
-                here = here[(here.tensor == tensor) & (here.level != "compute")]
-            elif level != "compute":
-                here = here[:0]
-            assert cell.text == (f"{fsum(here.energy) / 1e6:,.2f}" if len(here) else "")
+            mine = here[here.tensor == tensor]
+            assert cell.text == (f"{fsum(mine.energy) / 1e6:,.2f}" if len(mine) else "")
 
 
 def test_bars_are_as_long_as_what_they_stand_for():
@@ -102,6 +96,14 @@ def test_bars_are_as_long_as_what_they_stand_for():
         assert end == pytest.approx(100 * sums[layer] / sums.max(), abs=0.05)
         energies = report.by("layer", "pass")[layer]
         assert [r["class"] for r in rects] == [p for p in PASSES if energies.get(p)]
+
+
+def test_every_bar_and_every_entry_of_a_legend_has_its_colour():
+    lines = compared(accounting="full")
+    tree = parsed(page(lines, lines, *origin(lines)))
+    stated = set(re.findall(r"^\.(\w+) \{ fill", tree.one("style").text, re.MULTILINE))
+    painted = {r["class"] for r in tree.all("rect")} - {"method"}
+    assert {*PASSES, "forward_product", "backward_input_elementwise"} <= painted <= stated
 
 
 def test_the_comparison_has_percentages_published_figures_and_parts():
@@ -122,6 +124,9 @@ def test_the_comparison_has_percentages_published_figures_and_parts():
             *parts, compute, memory = map(number, cells[1:])
             assert fsum(parts) == pytest.approx(line.energy, rel=1e-7)
             assert compute + memory == pytest.approx(line.energy, rel=1e-7)
+            by = line.report.by("pass", "component")
+            wanted = [by.get((p, c), 0.0) for p in PASSES[:3] for c in ("product", "elementwise")]
+            assert parts == pytest.approx([*wanted, line.update], rel=1e-8)
 
 
 def test_the_sentence_names_share_of_the_baseline_and_the_largest_parts(tmp_path):
@@ -133,7 +138,7 @@ def test_the_sentence_names_share_of_the_baseline_and_the_largest_parts(tmp_path
     # 4 outputs of 8 inputs: 32 MACs of 4.6 pJ
     assert lead.text == (
         "Under fp, one inference of 1 image of one costs 100.00 % of the baseline fp on chip: "
-        "147.20 pJ, of which operations takes 100.0 %, DRAM 0.0 % and SRAM 0.0 %. "
+        "147.20 pJ, of which (operations) takes 100.0 %, DRAM 0.0 % and SRAM 0.0 %. "
         "By pass, forward takes 100.0 %; by layer, fc takes 100.0 %."
     )
 
@@ -161,13 +166,13 @@ def test_tilings_are_those_of_the_report_with_what_is_proved():
     table = parsed(text).one("table", id="d1-tilings")
     found = list(rows(table))
     assert len(found) == len(report.tilings)
-    for (work, tiling), (layer, cells) in zip(report.tilings, found, strict=True):
-        phase, loops, *tiles, held, certificate = (cell.text for cell in cells)
-        assert (layer, phase.replace(" ", "_")) == (work.layer, work.phase)
-        assert loops.split(" x ")[-1] == " ".join(map(str, work.problem.extent))
+    for (task, tiling), (layer, cells) in zip(report.tilings, found, strict=True):
+        pass_, loops, *tiles, held, certificate = (cell.text for cell in cells)
+        assert (layer, pass_.replace(" ", "_")) == (task.layer, task.work.pass_)
+        assert loops.split(" x ")[-1] == " ".join(map(str, task.work.problem.extent))
         assert certificate == ("proved" if tiling.certificate.proved else certificate)
         assert held.split() == list(tiling.mapping.held)
-        above = work.problem.extent
+        above = task.work.problem.extent
         for shown, tile in zip(tiles, tiling.mapping.tiles, strict=True):
             assert shown == ("whole" if tile == above else " ".join(map(str, tile)))
             above = tile
@@ -263,10 +268,15 @@ def test_the_page_can_be_read_without_seeing_it():
 def hostile(line):
     """A line whose layers, titles and sources are called what no file may call them."""
     report = line.report
-    rows_ = tuple(row._replace(layer=HOSTILE, tensor=HOSTILE) for row in merged(report))
-    tilings = tuple((replace(work, layer=HOSTILE), tiling) for work, tiling in report.tilings)
+    entries = tuple(replace(e, layer=HOSTILE, tensor=HOSTILE) for e in report.ledger.entries)
+    tilings = tuple((task._replace(layer=HOSTILE), tiling) for task, tiling in report.tilings)
     network = report.network.model_copy(update={"title": HOSTILE, "sources": {"x": HOSTILE}})
-    changes = {"rows": rows_, "tilings": tilings, "network": network, "not_counted": (HOSTILE,)}
+    changes = {
+        "ledger": Ledger(entries),
+        "tilings": tilings,
+        "network": network,
+        "not_counted": (HOSTILE,),
+    }
     return line._replace(method=HOSTILE, reason=HOSTILE, report=replace(report, **changes))
 
 

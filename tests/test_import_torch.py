@@ -256,10 +256,12 @@ def test_a_mean_over_tokens_is_a_pool():
             return self.out(self.fc(x).mean(1, **self.options))
 
     for options in ({}, {"keepdim": True}):
-        _, pool, out = nodes(Mean(**options), torch.zeros(2, 5, 8))
+        network = from_torch(Mean(**options), torch.zeros(2, 5, 8))
+        _, pool, out = network.nodes()
         assert (pool.layer.kind, pool.output_shape) == ("global-average-pool", (16, 1, 1))
-        cost = pool.layer.cost(pool.input_shapes)
-        assert (cost.adds, cost.macs, out.macs) == (4, 1, 64)
+        rows = merged(evaluate(network, "ascend", "fp", accounting="full", mode="inference"))
+        made = {r.tensor: r.operations for r in rows if r.layer == pool.layer.name and r.operations}
+        assert (made, out.macs) == ({"add": 4 * 16, "mac": 16}, 64)
 
 
 def test_what_torch_says_of_a_failed_export_is_the_message_alone(tmp_path):
@@ -567,3 +569,41 @@ def test_B14_what_does_nothing_is_a_view():
     kinds = [n.layer.kind for n in nodes(Nothing(), torch.zeros(2, 4, 5))]
     assert not {"uncounted", "embedding"} & set(kinds)
     assert "expand" in kinds
+
+
+class Spiking(nn.Module):
+    """Steps first; the convolution sees all of them as a batch, the neurons one after the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(2, 8, 3, padding=1), nn.Linear(8 * 16, 10)
+
+    def forward(self, x):
+        T, B = x.shape[:2]
+        currents = self.conv(x.flatten(0, 1)).view(T, B, 8, 8, 8)
+        potential, spikes = torch.zeros_like(currents[0]), []
+        for step in range(4):
+            potential = potential + (currents[step] - potential) / 2.0
+            spikes.append(torch.sigmoid(potential))
+        pooled = F.avg_pool2d(torch.stack(spikes).flatten(0, 1), 2).flatten(1)
+        return self.head(pooled).view(T, B, -1).mean(0)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 4])
+def test_C14_a_spiking_network_with_its_steps_first(batch):
+    module = Spiking()
+    found = nodes(module, torch.zeros(4, batch, 2, 8, 8))
+    assert macs_of(found) == counted(module, torch.zeros(4, 1, 2, 8, 8))
+    assert found[0].layer.frames == 4
+    own = sum(n.weights + n.other_parameters for n in found)
+    assert own == sum(p.numel() for p in module.parameters())
+    assert "uncounted" not in {n.layer.kind for n in found}
+
+
+@pytest.mark.parametrize("shape", [(1, 32, 128), (3, 32, 128), (32, 1, 128), (32, 3, 128)])
+def test_B13_recurrent_layers_are_listed_with_their_parameters_and_products(shape):
+    """GRU: 3 x 128 x (128 + 128) a step, and two biases; sequences after the batch, or first."""
+    module = nn.GRU(128, 128, batch_first=shape[1] == 32)
+    found, last = nodes(module, torch.zeros(shape))
+    assert (found.layer.known_macs, last.layer.known_macs) == (3_145_728, 0)
+    assert found.other_parameters == sum(p.numel() for p in module.parameters())

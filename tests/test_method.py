@@ -1,16 +1,16 @@
 """Methods: which rule holds for which layer, and what a method's file may not say."""
 
 import pytest
-from hwmodel.model.energy import Product
 
 from hwmodel import NameUnknown, SpecError, evaluate
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
-from hwmodel.model.workload import Job, works
+from hwmodel.model.workload import Job, workload
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method
 from hwmodel.views.catalogue import checked
+from hwmodel.work.work import Multiply
 from tests.rows import merged
 from tests.specs import ACCOUNTING, METHOD, NETWORK, written
 
@@ -33,9 +33,9 @@ def treatments(method, accounting=PAPER, network="vgg-small"):
     edges = widths.edges(method, nodes, accounting)
     for node in nodes:
         bits = {}
-        for work in works(node, edges, Job(method, accounting, 1, "training")):
-            if isinstance(work, Product):
-                bits |= dict(zip(work.tensors, work.problem.bits, strict=True))
+        for _, work in workload((node,), edges, Job(method, accounting, 1, "training")):
+            if isinstance(work, Multiply):
+                bits |= dict(zip(work.nest.tensors, work.problem.bits, strict=True))
         if bits:
             arithmetic = widths.treatment(method, node, accounting).arithmetic
             passes = ("forward", "backward_input", "backward_weight")

@@ -109,7 +109,7 @@ def test_more_than_64_bits_are_written_to_the_csv_to_the_last_digit(hwmodel, tmp
     code, out, err = hwmodel("report", "net.yaml", *asked, "--mode", "inference", "--csv", "-")
     assert code == 0, err
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert {int(row["operations"]) for row in rows if row["component"] == "compute"} == {2**91}
+    assert {int(row["count"]) for row in rows if row["direction"] == "operate"} == {2**91}
     energy = rows_of("matrices", "full").energy
     assert fsum(float(row["energy"]) for row in rows) == pytest.approx(energy, rel=1e-12)
 

@@ -12,6 +12,7 @@ import pytest
 from hwmodel import compare, evaluate
 from hwmodel.graph.layers import Conv, Linear
 from hwmodel.importers.load import load_network
+from tests.rows import row_table
 
 SHAPES = Path(__file__).parent / "data"
 METHODS = ("fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn")
@@ -116,7 +117,7 @@ def test_vgg_small_has_616_966_144_macs_a_pass_and_14_022_016_weights():
     nodes = load_network("vgg-small").nodes()
     assert sum(node.layer.macs(node.input_shapes) for node in nodes) == 616_966_144
     assert sum(node.layer.weights(node.input_shapes) for node in nodes) == 14_022_016
-    table = evaluate("vgg-small", "v100", "fp").table
+    table = row_table(evaluate("vgg-small", "v100", "fp"))
     operations = table[table.component == "compute"].groupby("pass").operations.sum()
     assert operations["forward"] == operations["backward_weight"] == 616_966_144
     assert operations["backward_input"] == 616_966_144 - 3_538_944  # not of the first layer

@@ -1,15 +1,21 @@
 """Tilings on disk: found once, never taken for others, and harmless where the file is broken."""
 
 import sqlite3
+import time
 
 import pytest
 
+from hwmodel import compare, evaluate
+from hwmodel.graph.network import Network
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
 from hwmodel.tiling import cache
 from hwmodel.tiling import tile as tiling
 from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.vary.paths import Inputs, replaced_all
+from hwmodel.vary.sensitivity.costs import Costs, Study
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from hwmodel.work.tensor import Pass
 
@@ -30,14 +36,14 @@ def there(tmp_path, monkeypatch):
 
     monkeypatch.setattr(tiling, "optimal", counted)
     yield tmp_path / "tilings.sqlite", searches
-    cache._connected.cache_clear()
+    cache._files.clear()
     tiling.tile.cache_clear()
 
 
 def found(nest=NEST, places=PLACES, options=OPTIONS):
     """The tiling as a new process finds it."""
     tiling.tile.cache_clear()
-    cache._connected.cache_clear()
+    cache._files.clear()
     return tiling.tile(nest, places, options)
 
 
@@ -45,7 +51,7 @@ def test_a_tiling_is_searched_once_and_is_the_same(there):
     path, searches = there
     first, second = found(), found()
     assert first == second and len(searches) == 1 and path.is_file()
-    assert type(second.certificate.energy) is float and second.certificate.proved
+    assert repr(first) == repr(second) and second.certificate.proved
 
 
 @pytest.mark.parametrize("moved", ["problem", "memory", "options", "code"])
@@ -85,6 +91,33 @@ def test_a_damaged_file_is_made_anew(there, damage):
     assert len(searches) == 2
 
 
+def test_a_file_that_is_damaged_while_it_is_open_is_made_anew(there):
+    path, searches = there
+    other = Problem(NEST.extent, NEST.height, NEST.width, Widths(4, 8, 8))
+    first = found()
+    path.write_bytes(b"not a database at all, but long enough" * 100)
+    tiling.tile.cache_clear()
+    assert tiling.tile(other, PLACES, OPTIONS) == found(other)
+    assert found() == first
+    assert len(searches) == 3
+
+
+def test_a_file_that_another_process_holds_is_not_waited_for_twice(there, monkeypatch):
+    path, searches = there
+    monkeypatch.setattr(cache, "WAIT", 0.2)
+    first = found()
+    with sqlite3.connect(path) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        began = time.monotonic()
+        assert found() == first
+        for bits in range(1, 8):
+            nest = Problem(NEST.extent, NEST.height, NEST.width, Widths(bits, 8, 8))
+            tiling.tile(nest, PLACES, OPTIONS)
+        assert len(searches) == 9
+        assert time.monotonic() - began < 2
+    assert found() == first and len(searches) == 9
+
+
 def test_it_can_be_switched_off_and_a_folder_that_cannot_be_made_is_none(there, monkeypatch):
     path, searches = there
     monkeypatch.setenv("HWMODEL_CACHE", "off")
@@ -101,3 +134,38 @@ def test_it_is_bounded(there, monkeypatch):
         found(nest=Problem(NEST.extent, NEST.height, NEST.width, Widths(bits, 8, 8)))
     with sqlite3.connect(path) as file:
         assert file.execute("SELECT count(*) FROM tilings").fetchone() == (3,)
+
+
+# Within a process
+
+
+LAYERS = {
+    "version": 1, "name": "two", "title": "Two layers", "input": (4, 6, 6),
+    "layers": [{"name": "conv", "kind": "conv", "channels": 6, "kernel": 3},
+               {"name": "fc", "kind": "linear", "features": 5}],
+}  # fmt: skip
+
+
+def test_what_has_been_asked_for_is_not_searched_again_by_anybody(there, monkeypatch):
+    """Reports, comparisons, sweeps and studies share what a process has found."""
+    _, searches = there
+    monkeypatch.setenv("HWMODEL_CACHE", "off")
+    network = Network.model_validate(LAYERS)
+    tiling.tile.cache_clear()
+    first = evaluate(network, "ascend", "fp", accounting="full")
+    several = len(searches)
+    assert several == 5  # no gradient of the image
+    assert evaluate(network, "ascend", "fp", accounting="full") == first
+    chip, accounting, fp = load(Hardware, "ascend"), load(Accounting, "full"), load(Method, "fp")
+    dearer = replaced_all(chip, {"arithmetic.mac.32": 3.0}).model_copy(update={"name": "dearer"})
+    list(compare(network, [chip, dearer], ["fp"], accounting="full"))
+    costs = Costs(Study(network, (fp,), fp, (Inputs(network, chip, fp, accounting),), "training"))
+    costs.at(0, {"accounting.extras.flip_rate": 0.5})
+    costs.at(0, {"hardware.arithmetic.mac.32": 0.5})
+    assert len(searches) == several
+    costs.at(0, {"hardware.levels.L2.write_energy": 0.5})
+    assert len(searches) == 2 * several
+
+
+def test_what_a_process_remembers_is_bounded():
+    assert tiling.tile.cache_info().maxsize == 2**16

@@ -351,10 +351,10 @@ def test_int8_costs_less_at_the_same_counts():
 def test_narrow_words_are_added_as_what_they_are(method, kind, each):
     """131,072 additions in bn1's statistics: 0.4 pJ of 4.6 (Horowitz, fp16); or 2 x 8 - 1 of the 63
     logic operations in an int32 addition of 0.1 pJ of 4.6."""
-    report = evaluate_any("vgg-small", "ascend", method, accounting="full", mode="inference")
+    report = evaluate_any("vgg-small", "ascend", method, accounting="full")
     (row,) = [
         r for r in merged(report)
-        if (r.layer, r.component, r.level) == ("bn1", "elementwise", "compute") and r.tensor in ("add", "logic")
+        if (r.layer, r.phase, r.level) == ("bn1", "forward", "compute") and r.tensor in ("add", "logic")
     ]  # fmt: skip
     assert row.tensor == kind
     assert row.energy == pytest.approx(128 * 32 * 32 * each * 2 / 1.7, rel=1e-4)

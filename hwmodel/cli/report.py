@@ -29,7 +29,7 @@ def report(
     ] = False,
     strict: Strict = False,
 ) -> None:
-    """One network on one chip under one method: by layer, pass, tensor and level."""
+    """One network on one chip under one method: by layer, pass, tensor and memory."""
     from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
     from hwmodel.rerun.tables import report_table

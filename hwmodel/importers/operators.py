@@ -47,17 +47,29 @@ from hwmodel.importers.graph import (
 from hwmodel.importers.products import matmul
 from hwmodel.importers.samples import BINARY, ROWS, UNARY, recognised
 
-__all__ = ["activation", "batch_norm", "binary", "clipped", "concat", "gemm_of_values"]
-__all__ += [
+__all__ = [
+    "activation",
+    "batch_norm",
+    "binary",
+    "clipped",
+    "concat",
     "expanded",
+    "gemm_of_values",
     "global_pool",
     "hard_sigmoid",
     "layer_norm",
     "layer_norm_of_channels",
     "may_own",
+    "pool",
+    "prelu",
+    "quantized",
+    "reduced",
+    "same",
+    "sliced",
+    "sum_of",
+    "unary",
+    "upsample",
 ]
-__all__ += ["pool", "prelu", "quantized", "reduced", "same", "sliced", "sum_of", "unary"]
-__all__ += ["upsample"]
 
 
 def gemm_of_values(
@@ -217,8 +229,9 @@ def reduced(
         return None
     if tuple(axes) == tuple(range(2, rank)):
         return global_pool(graph, name, x, dims, largest=largest)
-    if tuple(axes) == tuple(range(1, rank - 1)) and x.known[0] == 1:
-        return _pooled(graph, name, x, (x.known[-1], *x.known[1:-1]), dims, largest=largest)
+    places = [length for axis, length in enumerate(x.known[:-1]) if axis in axes]
+    if rank - 1 not in axes and prod(places) == prod(x.known[:-1]):  # the others are 1 long
+        return _pooled(graph, name, x, (x.known[-1], *places), dims, largest=largest)
     return None
 
 

@@ -133,7 +133,7 @@ class _Walk:
             self._operator(node)
 
     def _part(self, node: Any) -> None:
-        """One of several tensors that an operator gives."""
+        """Take one of several tensors that an operator gives."""
         whole, index = self.found.get(node.args[0]), node.args[1]
         one = whole[index] if isinstance(whole, list) and index < len(whole) else whole
         self.found[node] = one
@@ -141,7 +141,7 @@ class _Walk:
             one.readers = max(one.readers, len(node.users))
 
     def _region(self, node: Any) -> None:
-        """The operators of a region within the module: under autocast, under no_grad.
+        """Take in the operators of a region within the module: under autocast, under no_grad.
 
         Raises: ShapeError where the operator around it is another, which may choose or repeat.
         """
@@ -198,7 +198,7 @@ class _Walk:
         return self.graph.put(Source, node.name, [], dims, shape=shape)
 
     def _trained(self, parameter: str) -> bool:
-        """Whether a gradient of a parameter is asked for."""
+        """Say whether a gradient of a parameter is asked for."""
         return bool(self.run.program.state_dict[parameter].requires_grad)
 
     def _dims(self, value: Any, name: str) -> Dims | None:
@@ -242,7 +242,7 @@ class _Walk:
             self.found[node.args[0]] = self.found[node]
 
     def _converted(self, ran: Ran) -> list[Operand]:
-        """What an operator gives. Raises: ShapeError; it names the operator."""
+        """Convert an operator. Raises: ShapeError; it names the operator."""
         try:
             return convert(ran)
         except ShapeError as error:
@@ -251,7 +251,7 @@ class _Walk:
             raise ShapeError(f"{self.name}: {ran.name}: {error}") from None
 
     def _folded(self, node: Any, value: Any, operands: Sequence[Any]) -> Any:
-        """What is made of constants alone is constant; made of one parameter, it is that one."""
+        """Return the constant that a node makes of constants; one parameter stays that one."""
         if isinstance(value, (tuple, list)):
             return [
                 Constant(tuple(getattr(v, "shape", ())), f"{node.name}.{i}")
@@ -275,13 +275,13 @@ _REGIONS = frozenset(
 
 
 def _holds_graph(node: Any) -> bool:
-    """Whether a node stands for a module within, and for no tensor."""
+    """Say whether a node stands for a module within, and for no tensor."""
     held = getattr(node.graph.owning_module, str(node.target), None)
     return node.op == "get_attr" and hasattr(held, "graph")
 
 
 def _stays(operator: str, operands: Sequence[Any]) -> bool:
-    """Whether a layer is one although what it is given is constant: it learns, as others do."""
+    """Say whether a layer is one although what it is given is constant: it learns, as others do."""
     learned = any(isinstance(o, Constant) and o.learned for o in operands[1:])
     return operator in LAYERS and learned
 

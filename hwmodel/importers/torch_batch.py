@@ -29,7 +29,7 @@ class Batched(NamedTuple):
 
 
 def batched(export: Export, inputs: tuple[Any, ...], name: str) -> Batched:
-    """A run of a module of which the images are known. Raises: ShapeError, HwmodelError."""
+    """Run a module so that the images in it are known. Raises: ShapeError, HwmodelError."""
     program = export(inputs)
     given = input_nodes(program)
     if not given:
@@ -39,18 +39,26 @@ def batched(export: Export, inputs: tuple[Any, ...], name: str) -> Batched:
         return Batched(program, 1, marked=False)
     prime = _apart(program)
     first = _exported_with(export, inputs, 0, prime)
-    if first is not None and not _mixes(first, prime):
+    if _keeps_apart(first, prime):
         return Batched(first, prime, marked=True)
     numbers = not given[0].meta["val"].is_floating_point()
-    if first is None and not (_may_be_sequence(dims, numbers) and images in _attended(program)):
-        return Batched(program, images, marked=False)  # the module is made for so many
-    if len(dims) > 1 and dims[1] == 1:
+    attended = len(dims) == (2 if numbers else 3) and images in _attended(program)
+    no_batch = first is not None or attended
+    if no_batch and dims[1] == 1:
         return Batched(program, 1, marked=False)
-    second = _exported_with(export, inputs, 1, prime) if len(dims) > 1 else None
-    if second is not None and not _mixes(second, prime):
-        return Batched(second, prime, marked=True)
+    if no_batch or len(dims) > 4:  # frames or steps may be first, and of one number only
+        second = _exported_with(export, inputs, 1, prime)
+        if _keeps_apart(second, prime):
+            return Batched(second, prime, marked=True)
+    return Batched(program, _left(name, dims, images, no_batch=no_batch), marked=False)
+
+
+def _left(name: str, dims: Sequence[int], images: int, *, no_batch: bool) -> int:
+    """Return the images of a run that works for its own lengths only. Raises: ShapeError."""
+    if not no_batch:
+        return images
     if len(dims) == 2:  # one sequence
-        return Batched(program, 1, marked=False)
+        return 1
     raise ShapeError(
         f"{name}: computes along dimension 0 of its input {list(dims)}, so that it is no batch, "
         "and dimension 1 is none either; give an example of one image"
@@ -58,7 +66,7 @@ def batched(export: Export, inputs: tuple[Any, ...], name: str) -> Batched:
 
 
 def _images(node: Any) -> int:
-    """Dimension 0 of the first input, if it can be a batch."""
+    """Return dimension 0 of the first input, if it can be a batch."""
     dims = node.meta["val"].shape
     first = next((operator_name(user) for user in node.users), "")
     spatial = {"conv1d": 1, "conv2d": 2, "conv_transpose1d": 1, "conv_transpose2d": 2}.get(first)
@@ -67,13 +75,13 @@ def _images(node: Any) -> int:
 
 
 def _apart(program: Any) -> int:
-    """A prime that divides no length of a run."""
+    """Find a prime that divides no length of a run."""
     lengths = {length for node in _nodes(program) for length in shape_of(node)}
     return next((p for p in _PRIMES if all(length % p for length in lengths)), 101)
 
 
 def _exported_with(export: Export, inputs: tuple[Any, ...], axis: int, length: int) -> Any:
-    """A run with another length along an axis of the first input, and of others as long.
+    """Run a module with another length along an axis of the first input, and of others as long.
 
     None where the module cannot be run so.
     """
@@ -95,19 +103,15 @@ def _exported_with(export: Export, inputs: tuple[Any, ...], axis: int, length: i
     return None
 
 
-def _mixes(program: Any, images: int) -> bool:
-    """Whether anything is computed along an axis that is made of the images."""
-    return any(
-        length % images == 0 for node in _nodes(program) for length in (*_along(node), *_over(node))
+def _keeps_apart(program: Any, images: int) -> bool:
+    """Say whether there is a run, and it computes along no axis that is made of the images."""
+    return program is not None and all(
+        length % images for node in _nodes(program) for length in (*_along(node), *_over(node))
     )
 
 
-def _may_be_sequence(dims: Sequence[int], numbers: bool) -> bool:
-    return len(dims) == (2 if numbers else 3)
-
-
 def _attended(program: Any) -> set[int]:
-    """Lengths that attention and recurrent layers run along."""
+    """Collect the lengths that attention and recurrent layers run along."""
     return {length for node in _nodes(program) for length in _over(node)}
 
 
@@ -129,7 +133,7 @@ _CONVOLUTIONS = frozenset(
 
 
 def _over(node: Any) -> Iterator[int]:
-    """Lengths that an operator normalizes, attends or goes along."""
+    """Yield the lengths that an operator normalizes, attends or goes along."""
     operator = operator_name(node)
     if operator in _SOFTMAX:
         yield shape_of(node.args[0])[_named(node, "dim", -1)]
@@ -140,7 +144,7 @@ def _over(node: Any) -> Iterator[int]:
 
 
 def _along(node: Any) -> Iterator[int]:
-    """Lengths that a product sums over, that a window slides along or that an operator reduces.
+    """Yield the lengths that a product sums, a window slides or an operator reduces along.
 
     Reductions over several axes are left out: statistics of a batch are no sign of sequences.
     """
@@ -160,27 +164,27 @@ def _along(node: Any) -> Iterator[int]:
 
 
 def _named(node: Any, argument: str, default: Any) -> Any:
-    """An argument of an operator by name."""
+    """Return an argument of an operator by name."""
     fields = [field.name for field in node.target._schema.arguments]
     at = fields.index(argument) if argument in fields else len(node.args)
     return node.args[at] if at < len(node.args) else node.kwargs.get(argument, default)
 
 
 def shape_of(node: Any) -> tuple[int, ...]:
-    """Lengths of the tensor that a node gives; 1 where they depend on the data."""
+    """Return the lengths of the tensor that a node gives; 1 where they depend on the data."""
     shape = getattr(node.meta.get("val"), "shape", ())
     return tuple(length if isinstance(length, int) else 1 for length in shape)
 
 
 def input_nodes(program: Any) -> list[Any]:
-    """The tensors that a module is given."""
+    """Return the nodes of the tensors that a module is given."""
     names = set(program.graph_signature.user_inputs)
     nodes = [node for node in program.graph.nodes if node.name in names]
     return [node for node in nodes if hasattr(node.meta.get("val"), "shape")]
 
 
 def _nodes(program: Any) -> Iterator[Any]:
-    """Every node, also of the graphs within operators."""
+    """Yield every node, also of the graphs within operators."""
     graphs = [program.graph]
     while graphs:
         for node in graphs.pop().nodes:
@@ -190,7 +194,7 @@ def _nodes(program: Any) -> Iterator[Any]:
 
 
 def graphs_within(node: Any) -> list[Any]:
-    """The modules that an operator is given, as a region under autocast is."""
+    """Return the modules that an operator is given, as a region under autocast is."""
     if node.op != "call_function":
         return []
     given = [one for one in node.all_input_nodes if one.op == "get_attr"]
@@ -199,7 +203,7 @@ def graphs_within(node: Any) -> list[Any]:
 
 
 def operator_name(node: Any) -> str:
-    """conv2d of "aten.conv2d.default", getitem of the built-in."""
+    """Return an operator's name: conv2d of "aten.conv2d.default", getitem of the built-in."""
     target = node.target
     packet = getattr(target, "overloadpacket", None)
     if packet is None:

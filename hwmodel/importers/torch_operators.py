@@ -126,7 +126,7 @@ def _uncounted(ran: Ran, operands: Sequence[Operand | None]) -> list[Operand]:
     if ran.operator in _RECURRENT:
         matrices = [o for o in operands if isinstance(o, Constant) and len(o.dims) == 2]
         macs = prod(ran.value.known[:-1]) * sum(prod(o.dims) for o in matrices)
-    taken = {user.args[1] for user in ran.node.users} if ran.several else {0}
+    taken = {user.args[1] for user in ran.node.users if user.users} if ran.several else {0}
     made: list[Operand] = []
     for index, dims in enumerate(ran.dims):
         if index and index not in taken:

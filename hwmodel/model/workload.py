@@ -374,10 +374,10 @@ class _Run:
 
     def _boolean_step(self) -> Works:
         """Step Boolean weights, with a trace's accumulator bits and flip rate, if it has them."""
-        extras, layer = self.accounting.extras, self.node.layer
-        stated = f"as accounting {self.accounting.name} states"
-        bits = Factor("accumulator_bits", extras.accumulator_bits, stated)
-        flips = Factor("flip rate", extras.flip_rate, stated)
+        accounting, layer = self.accounting, self.node.layer
+        stated = f"as accounting {accounting.name} states"
+        bits = Factor("accumulator_bits", accounting.extras.accumulator_bits, stated)
+        flips = Factor("flip rate", accounting.extras.flip_rate, stated)
         measured = self.job.measured
         if measured is not None and (found := measured.of(layer.name, layer.kind)):
             if found.accumulator_bits:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError
+from hwmodel.model.ledger import NAME
 from hwmodel.rerun.answers import answer
 from hwmodel.rerun.asked import (
     Asked,
@@ -26,13 +27,13 @@ from hwmodel.rerun.asked import (
     read_command,
 )
 from hwmodel.rerun.tables import read_csv
-from hwmodel.specs.provenance import COLUMNS, Provenance
+from hwmodel.specs.provenance import COLUMNS, Provenance, refuse_old
 
 __all__ = ["Moved", "Verdict", "stated", "verify"]
 
 # Columns that tell the rows of a table apart; all others are compared.
 _KEYS: dict[type[Asked], tuple[str, ...]] = {
-    ReportAsked: ("layer", "pass", "component", "tensor", "level"),
+    ReportAsked: NAME,
     CompareAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
     ReproduceAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
     SensitivityAsked: ("hardware", "field", "value_to", "method"),
@@ -78,9 +79,10 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Asked]:
     Args:
         path: a CSV, JSON or Parquet file of a command that `_KEYS` names.
 
-    Raises: DataError where it is none, or its rows are not of one command.
+    Raises: DataError where it is none, of an old format, or its rows are not of one command.
     """
     records = _records(path)
+    refuse_old(path, records[0], records[0].get("command", ""))
     for column in COLUMNS:
         if column not in records[0]:
             raise DataError(f"{path}: has no column {column}: it does not say what made it")

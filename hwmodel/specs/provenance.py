@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from hwmodel import __version__
-from hwmodel.errors import DataError
+from hwmodel.errors import DataError, printable
 from hwmodel.specs.files import NamedSpec, SpecModel
 
-__all__ = ["COLUMNS", "Input", "Provenance", "digest", "input_of", "input_of_file", "now"]
+__all__ = ["COLUMNS", "FORMAT", "Input", "Provenance", "digest", "input_of", "input_of_file"]
+__all__ += ["now", "refuse_old"]
 
 COLUMNS = ("version", "inputs_sha256", "command")  # at the end of every row of a table
+FORMAT = 2  # of the tables of all commands (docs/tables.md)
+# A column that tables of format 1 had, and one that stands in its place since.
+_SINCE = {"level": "direction", "elementwise": "forward_product"}
 SHORT = 8  # hexadecimal digits of an input's hash in a table: enough to see a change
 
 
@@ -112,3 +117,18 @@ def input_of_file(kind: str, path: Path) -> Input:
 def now() -> str:
     """The time in UTC, to the second, as ISO 8601 writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def refuse_old(path: Path, columns: Collection[str], command: str = "") -> None:
+    """See that a table is of the present format; its columns tell.
+
+    Args:
+        command: that made the table, as it states it; "" if it does not.
+
+    Raises: DataError, which says how to make the table anew.
+    """
+    if any(old in columns and new not in columns for old, new in _SINCE.items()):
+        raise DataError(
+            f"{path}: is a table of format 1, and format {FORMAT} is read: make it anew"
+            + (f", {printable(command)}" if command else "")
+        )

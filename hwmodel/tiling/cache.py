@@ -11,21 +11,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sqlite3
 import sys
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.search import Certificate
 from hwmodel.work.problem import Extents
 
+if TYPE_CHECKING:
+    import sqlite3
+
 __all__ = ["folder", "look_up", "store"]
 
-MOST = 500_000  # tilings; some two hundred bytes each
+MOST = 100_000  # tilings; some five hundred bytes each
+WAIT = 1.0  # for another process that writes [s]
 Found = tuple[Mapping, Certificate]
+_TABLE = "CREATE TABLE IF NOT EXISTS tilings (key BLOB PRIMARY KEY, found TEXT)"
+_OLD = "DELETE FROM tilings WHERE rowid <= (SELECT max(rowid) FROM tilings) - ?"
+# Open files, each of one process: after a fork there is another. None: cannot be used.
+_files: dict[tuple[Path, int], sqlite3.Connection | None] = {}
 
 
 def folder() -> Path | None:
@@ -42,36 +50,29 @@ def folder() -> Path | None:
 
 def look_up(key: object) -> Found | None:
     """Read the tiling of a key, if it is there and whole."""
-    with suppress(sqlite3.Error, ValueError, TypeError, KeyError):
-        there = _opened()
-        if there is not None:
-            row = there.execute("SELECT found FROM tilings WHERE key = ?", (_hash(key),)).fetchone()
-            return _read(row[0], _hash(key)) if row else None
-    return None
+    if folder() is None:
+        return None
+    name = _hash(key)
+    rows = _asked("SELECT found FROM tilings WHERE key = ?", name)
+    return _read(rows[0][0], name) if rows else None
 
 
 def store(key: object, found: Found) -> None:
     """Keep a tiling; drop the oldest where there are too many."""
+    if folder() is None:
+        return
     mapping, proof = found
     text = json.dumps(["".join(mapping.held), mapping.tiles, asdict(proof)], default=int)
     name = _hash(key)
-    with suppress(sqlite3.Error):
-        there = _opened()
-        if there is not None:
-            whole = _check(name, text) + text
-            with there:
-                there.execute("INSERT OR REPLACE INTO tilings VALUES (?, ?)", (name, whole))
-                there.execute(
-                    "DELETE FROM tilings WHERE rowid <= (SELECT max(rowid) FROM tilings) - ?",
-                    (MOST,),
-                )
+    _asked("INSERT OR REPLACE INTO tilings VALUES (?, ?)", name, _check(name, text) + text)
+    _asked(_OLD, MOST)
 
 
-def _read(whole: str, name: bytes) -> Found | None:
+def _read(whole: object, name: bytes) -> Found | None:
     """What was stored under a name; None where a single character is not as it was."""
-    check, text = whole[:16], whole[16:]
-    if check != _check(name, text):
+    if not isinstance(whole, str) or whole[:16] != _check(name, whole[16:]):
         return None
+    text = whole[16:]
     held, tiles, proof = json.loads(text)
     return Mapping(tuple(Extents(*tile) for tile in tiles), tuple(held)), Certificate(**proof)
 
@@ -95,24 +96,41 @@ def _code() -> str:
     return hashlib.sha256(text).hexdigest() + np.__version__
 
 
-@cache
-def _connected(path: Path, process: int) -> sqlite3.Connection | None:
-    """The file, made anew where it is damaged; None where there can be none."""
-    for again in (False, True):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            there = sqlite3.connect(path, timeout=1.0, check_same_thread=False)
-            there.execute("PRAGMA synchronous = OFF")  # what is lost is found again
-            there.execute("CREATE TABLE IF NOT EXISTS tilings (key BLOB PRIMARY KEY, found TEXT)")
-            return there
-        except (sqlite3.Error, OSError):
-            if again:
-                return None
-            with suppress(OSError):
-                path.unlink()
-    return None
+def _asked(statement: str, *values: object) -> list[Any]:
+    """Ask the file; get no rows where it cannot be used, which is tried only once a process.
+
+    A file that is damaged is removed, and made anew when it is asked next.
+    """
+    place = folder()
+    if place is None:
+        return []
+    import sqlite3
+
+    path = place / "tilings.sqlite"
+    process = path, os.getpid()
+    try:
+        if process not in _files:
+            _files[process] = _opened(path)
+        there = _files[process]
+        if there is None:
+            return []
+        with there:
+            return there.execute(statement, values).fetchall()
+    except (sqlite3.OperationalError, OSError):  # a full disk, no right to write, locks that hang
+        _files[process] = None
+    except sqlite3.DatabaseError:
+        _files.pop(process, None)
+        with suppress(OSError):
+            path.unlink()
+    return []
 
 
-def _opened() -> sqlite3.Connection | None:
-    place = folder()  # a connection is of one process: after a fork there is another
-    return None if place is None else _connected(place / "tilings.sqlite", os.getpid())
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open the file. Raises: OSError, sqlite3.Error."""
+    import sqlite3
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    there = sqlite3.connect(path, timeout=WAIT, check_same_thread=False)
+    there.execute("PRAGMA synchronous = OFF")  # what is lost is found again
+    there.execute(_TABLE)
+    return there

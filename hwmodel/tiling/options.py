@@ -74,7 +74,10 @@ class Memories(NamedTuple):
 
     def holder(self, level: int, operand: Operand) -> Memory:
         """Return the memory that holds `operand` at `levels[level]` (0 is the outermost)."""
-        return next(memory for memory in self.levels[level].buffers if operand in memory.holds)
+        for memory in self.levels[level].buffers:
+            if operand in memory.holds:
+                return memory
+        raise LookupError(f"{self.levels[level].name} holds no {operand}")
 
 
 def memories(chip: Hardware) -> Memories:

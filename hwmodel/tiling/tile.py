@@ -72,6 +72,7 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
     return Tiling(*found)
 
 
+@lru_cache(maxsize=2**12)
 def _check_size(problem: Problem, rule: RowRule) -> None:
     """See that counts stay exact and lists short. Raises: TooLarge.
 

@@ -10,6 +10,7 @@ Holds for: every energy equal to that of `evaluate` to 1e-12 (relative).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from hwmodel.model.workload import Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.options import SearchOptions, memories
-from hwmodel.tiling.tile import Tiling
 from hwmodel.work.work import Multiply
 
 __all__ = ["GROUPS", "Cost", "Counted"]
@@ -56,22 +56,28 @@ class Counted:
         """Return the energies of the tasks on each of the chips.
 
         Args:
-            key: what tells these tasks from all others that are asked for here. A price of the
-                accounting moves no count and need not be part of it.
+            key: what tells these tasks, and the accounting but for its prices, which move no
+                count, from all others that are asked for here.
         """
         costs = [Cost()] * len(chips)
+        products = [
+            (task, SearchOptions.of(accounting, task.work.pass_))
+            for task in tasks
+            if isinstance(task.work, Multiply)
+        ]
         alike: dict[Hashable, list[int]] = {}
         for i, chip in enumerate(chips):
             try:
-                tilings = _tilings(tasks, accounting, chip)
+                places = memories(chip)
+                tilings = [tiled(task, places, own, chip.name) for task, own in products]
             except HwmodelError as error:
                 costs[i] = Cost(reason=str(error))
                 continue
             gaps = sum(bool(t.certificate and t.certificate.gap) for t in tilings)
             costs[i] = Cost(unproved=gaps)
             names = tuple((b.name, b.holds) for level in chip.levels for b in level.buffers)
-            same = key, accounting.counting, accounting.widths, names
-            alike.setdefault((*same, *(tiling.mapping for tiling in tilings)), []).append(i)
+            mappings = tuple(tiling.mapping for tiling in tilings)
+            alike.setdefault((key, names, mappings), []).append(i)
         for depends, members in alike.items():
             counts = self._of(depends, tasks, accounting, chips[members[0]])
             for i, energies in zip(
@@ -92,16 +98,6 @@ class Counted:
         return self._counts[key]
 
 
-def _tilings(tasks: Sequence[Task], accounting: Accounting, chip: Hardware) -> list[Tiling]:
-    """Tile every product. Raises: Infeasible, TooLarge."""
-    places = memories(chip)
-    return [
-        tiled(task, places, SearchOptions.of(accounting, task.work.pass_), chip.name)
-        for task in tasks
-        if isinstance(task.work, Multiply)
-    ]
-
-
 def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -> list[Cost]:
     """The energy of every group on chips on which all is counted alike."""
     columns: list[list[float] | str] = []
@@ -112,7 +108,11 @@ def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -
         except HwmodelError as error:  # an operation that this chip does not price
             columns.append(str(error))
     good = [column for column in columns if not isinstance(column, str)]
-    found = iter((counts.matrix @ np.array(good, dtype=np.float64).T).T if good else ())
+    # Key by key and not as a product of matrices, whose last bits differ from machine to machine.
+    energies = np.zeros((len(good), len(counts.groups)))
+    for count, paid in zip(counts.matrix.T, zip(*good, strict=True), strict=bool(good)):
+        energies += np.outer(paid, count)
+    found = iter(energies)
     costs = []
     for column in columns:
         if isinstance(column, str):
@@ -121,5 +121,5 @@ def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -
         groups: dict[tuple[str, ...], float] = dict(
             zip(counts.groups, next(found).tolist(), strict=True)
         )
-        costs.append(Cost(sum(groups.values()), groups))
+        costs.append(Cost(fsum(groups.values()), groups))
     return costs

@@ -23,9 +23,9 @@ def test_E1_exponents_without_a_point_are_numbers(hwmodel, reported, tmp_path):
         chip(tmp_path, ("access_energy: 5 pJ/B", f"access_energy: {number}"))
         assert hwmodel("hardware", "check", "chip.yaml")[0] == 0
         net(tmp_path)
-        asked = {"layer": "conv1", "pass_": "forward", "tensor": "F", "level": "SRAM"}
+        asked = {"layer": "conv1", "pass_": "forward", "tensor": "F", "memory": "SRAM"}
         rows = reported("net.yaml", hardware="chip.yaml")
-        bits, energy = (total(rows, column, **asked) for column in ("bits", "energy"))
+        bits, energy = (total(rows, column, **asked) for column in ("count", "energy"))
         assert energy == pytest.approx(bits * 1e-3, rel=1e-12)
 
 
@@ -154,7 +154,7 @@ def test_E11_every_energy_has_its_unit(hwmodel, reported, tmp_path):
     for stated in ("4.6 pJ", "0.0046 nJ", "4600 fJ"):
         chip(tmp_path, ("4.6 pJ", stated))
         rows = reported("net.yaml", "--mode", "inference", hardware="chip.yaml")
-        said.append(total(rows, "energy", layer="conv1", tensor="mac"))
+        said.append(total(rows, "energy", layer="conv1", operation="mac"))
     assert said == pytest.approx([4.6 * 8 * 8 * 8 * 27] * 3)  # C 3, M 8, 8 x 8, 3 x 3
 
 

@@ -47,12 +47,8 @@ def test_C1_no_operand_goes_past_the_outermost_level_and_no_count_is_below_zero(
         "chip.yaml:7: levels.DRAM: holds F, I; each of I, F, O exactly once"
     )
     for row in reported("vgg-small-1fc", "--accounting", "full"):
-        assert (
-            min(
-                int(row["accesses"]), int(row["bits"]), int(row["operations"]), float(row["energy"])
-            )
-            >= 0
-        )
+        numbers = (int(row[column]) for column in ("bits", "elements", "count"))
+        assert min(*numbers, float(row["price"]), float(row["energy"])) >= 0
 
 
 def test_C2_sums_that_leave_n_times_come_back_n_minus_1_times_at_both_levels(hwmodel, tmp_path):
@@ -85,7 +81,7 @@ def test_C4_reads_and_writes_have_their_own_price(reported, tmp_path):
         f"version: 1\nname: n\ntitle: t\ninput: [3, 1, 1]\nlayers: {layers}\n"
     )
     rows = reported("net.yaml", "--mode", "inference", hardware="two.yaml")
-    found = {(r["tensor"], r["level"]): float(r["energy"]) for r in rows}
+    found = {(r["tensor"], r["memory"]): float(r["energy"]) for r in rows}
     assert found["I", "DRAM"] == 3 * 32 * 1.0
     assert found["F", "DRAM"] == 15 * 32 * 1.0
     assert found["O", "DRAM"] == pytest.approx(5 * 32 * 1.2)
@@ -99,10 +95,10 @@ def test_C6_a_price_that_changes_changes_the_result(hwmodel, reported, tmp_path)
     written(tmp_path, CHIP, *big, name="one.yaml")
     written(tmp_path, CHIP, *big, ("50 pJ/B", "500 pJ/B"), name="ten.yaml")
     one, ten = (reported("net.yaml", hardware=name) for name in ("one.yaml", "ten.yaml"))
-    assert total(ten, "energy", level="DRAM") == pytest.approx(
-        10 * total(one, "energy", level="DRAM"), rel=1e-14
+    assert total(ten, "energy", memory="DRAM") == pytest.approx(
+        10 * total(one, "energy", memory="DRAM"), rel=1e-14
     )
-    rest = [[r for r in rows if r["level"] != "DRAM"] for rows in (one, ten)]
+    rest = [[r for r in rows if r["memory"] != "DRAM"] for rows in (one, ten)]
     assert [r["energy"] for r in rest[0]] == [r["energy"] for r in rest[1]]
     assert "500 pJ/B" in hwmodel("hardware", "show", "ten.yaml")[1]
 
@@ -122,12 +118,12 @@ def test_C7_what_has_no_price_is_an_error_and_not_zero(refused, tmp_path):
 def test_C8_ten_pj_are_of_a_64_bit_access(reported, tmp_path):
     """8 KB at 10 pJ per 64 bit: 1.25 pJ/B, so that a MB costs 1.31 uJ; ours by 32-bit words of I at L1."""
     rows = reported("vgg-small-1fc", hardware="horowitz45")
-    (row, *_) = [r for r in rows if r["level"] == "8KB-cache" or r["level"] == rows[2]["level"]]
+    (row, *_) = [r for r in rows if r["memory"] == rows[2]["memory"]]
     inner = [
         r for r in rows if r["tensor"] == "I" and r["pass"] == "forward" and r["layer"] == "conv2"
     ]
     innermost = inner[-1]
-    assert float(innermost["energy"]) == pytest.approx(int(innermost["bits"]) / 8 * 1.25)
+    assert float(innermost["energy"]) == pytest.approx(int(innermost["count"]) / 8 * 1.25)
     assert row["unit"] == "pJ"
 
 
@@ -140,8 +136,8 @@ def test_C10_an_energy_carries_its_unit_and_width(reported, tmp_path, stated, pe
     written(tmp_path, CHIP, ("50 pJ/B", stated), name="chip.yaml")
     rows = reported("net.yaml", hardware="chip.yaml")
     for row in rows:
-        if row["level"] == "DRAM":
-            assert float(row["energy"]) == pytest.approx(int(row["bits"]) * per_bit, rel=1e-12)
+        if row["memory"] == "DRAM":
+            assert float(row["energy"]) == pytest.approx(int(row["count"]) * per_bit, rel=1e-12)
 
 
 def test_C11_taps_that_are_cut_to_one_are_still_all_computed(hwmodel, tmp_path):
@@ -235,8 +231,8 @@ def test_C20_every_layer_starts_and_ends_in_the_outermost_memory(reported):
     """The assumption (docs/limits.md): what conv1 writes to DRAM, its norm reads from there."""
     rows = reported("resnet18", "--accounting", "full", "--mode", "inference")
     outputs = 64 * 112 * 112
-    assert total(rows, "accesses", layer="conv1", tensor="O", level="L3") == outputs
-    assert total(rows, "accesses", layer="conv1.bn", tensor="I", level="L3") == outputs
+    assert total(rows, "elements", layer="conv1", tensor="O", memory="L3") == outputs
+    assert total(rows, "elements", layer="conv1.bn", tensor="I", memory="L3") == outputs
 
 
 def test_C21_the_energy_of_computing_is_macs_times_price_whatever_the_memories(reported, tmp_path):
@@ -245,7 +241,7 @@ def test_C21_the_energy_of_computing_is_macs_times_price_whatever_the_memories(r
     written(tmp_path, CHIP, ("64 KiB", "1 MiB"), ("1 KiB", "64 KiB"), name="large.yaml")
     for name in ("small.yaml", "large.yaml"):
         rows = reported("net.yaml", "--mode", "inference", hardware=name)
-        assert total(rows, "energy", layer="conv1", level="compute") == pytest.approx(
+        assert total(rows, "energy", layer="conv1", direction="operate") == pytest.approx(
             4.6 * 8 * 8 * 8 * 27
         )
 
@@ -256,7 +252,7 @@ def test_C22_every_number_has_a_source_and_capacities_bind(refused, reported, tm
     written(tmp_path, CHIP, ("1 KiB", "16 B"), name="small.yaml")
     written(tmp_path, CHIP, ("1 KiB", "32 KiB"), name="large.yaml")
     small, large = (
-        total(reported("vgg-small-1fc", hardware=name), "accesses", level="SRAM")
+        total(reported("vgg-small-1fc", hardware=name), "elements", memory="SRAM")
         for name in ("small.yaml", "large.yaml")
     )
     assert small > 5 * large
@@ -269,14 +265,14 @@ def test_C23_the_first_layer_alone_costs_more_than_was_claimed(reported, tmp_pat
         f"version: 1\nname: n\ntitle: t\ninput: [4, 240, 304]\nlayers: {layers}\n"
     )
     rows = reported("net.yaml", "--batch", "5", "--mode", "inference", hardware="horowitz45")
-    assert total(rows, "operations", level="compute") == 5 * 228_802_560
-    assert total(rows, "energy", level="compute") == pytest.approx(5.262e9, rel=1e-4)
+    assert total(rows, "count", direction="operate") == 5 * 228_802_560
+    assert total(rows, "energy", direction="operate") == pytest.approx(5.262e9, rel=1e-4)
 
 
 def test_C24_the_macs_of_resnet_18_cost_8_millijoule(reported):
     rows = reported("resnet18", "--mode", "inference", hardware="horowitz45")
-    assert total(rows, "operations", level="compute") == 1_814_073_344
-    assert total(rows, "energy", level="compute") == pytest.approx(8.345e9, rel=1e-4)
+    assert total(rows, "count", direction="operate") == 1_814_073_344
+    assert total(rows, "energy", direction="operate") == pytest.approx(8.345e9, rel=1e-4)
 
 
 @pytest.mark.parametrize(

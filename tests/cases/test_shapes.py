@@ -70,10 +70,10 @@ def test_A6_and_B5_a_depthwise_layer_sums_over_no_channel_in_any_pass(reported, 
     assert int(row["C"]) * int(row["H"]) * int(row["W"]) == 401_408
     rows = reported("net.yaml")
     for phase in ("forward", "backward_input", "backward_weight"):
-        asked = {"layer": "c", "level": "compute", "pass_": phase}
-        assert total(rows, "operations", **asked) == 3_612_672
-    outputs = {"layer": "c", "tensor": "O", "level": "L3"}
-    assert total(rows, "accesses", **outputs) == 401_408  # each written once: no partial sums
+        asked = {"layer": "c", "direction": "operate", "pass_": phase}
+        assert total(rows, "count", **asked) == 3_612_672
+    outputs = {"layer": "c", "tensor": "O", "memory": "L3"}
+    assert total(rows, "elements", **outputs) == 401_408  # each written once: no partial sums
     assert not [r for r in rows if (r["layer"], r["pass"]) == ("first", "backward_input")]
 
 
@@ -97,7 +97,7 @@ def test_A8_operators_without_a_model_are_listed_or_refused(hwmodel, tmp_path, s
 def test_A11_images_multiply_the_work_and_the_batch_is_told(hwmodel, reported, shown):
     shown([conv(64, 7, stride=2, padding=3)])
     rows = reported("net.yaml", "--batch", "10", "--mode", "inference")
-    assert total(rows, "operations", level="compute") == 1_180_139_520  # 10 x 118,013,952
+    assert total(rows, "count", direction="operate") == 1_180_139_520  # 10 x 118,013,952
     assert {row["batch"] for row in rows} == {"10"}
     out = hwmodel(
         "report",
@@ -154,8 +154,8 @@ def test_A22_a_pixel_shuffle_computes_nothing_and_moves_every_word(reported, sho
     assert (row["C"], row["H"], row["W"], row["macs"]) == ("64", "720", "1280", "0")
     rows = reported("net.yaml", "--accounting", "full", "--mode", "inference")
     for tensor in "IO":
-        assert total(rows, "accesses", tensor=tensor, level="L3") == 58_982_400
-    assert not [row for row in rows if row["level"] == "compute"]
+        assert total(rows, "elements", tensor=tensor, memory="L3") == 58_982_400
+    assert not [row for row in rows if row["operation"]]
 
 
 def test_A24_bert_has_its_feed_forward_layers_in_all_blocks(shown):
@@ -204,9 +204,9 @@ def test_B12_zero_padding_is_fetched_only_where_the_accounting_says_so(
     """A 4 x 4 image in a same convolution of 2 x 2 taps: 16 elements exist, 25 with the padding."""
     shown([conv(2, 2, padding=[0, 0, 1, 1])], (1, 4, 4))
     rows = reported("net.yaml", "--accounting", accounting, "--mode", "inference")
-    assert total(rows, "accesses", tensor="I", level="L3") == elements
-    assert total(rows, "operations", level="compute", component="compute") == 128
-    read_by_macs = total(rows, "accesses", tensor="I", level="L0-A")
+    assert total(rows, "elements", tensor="I", memory="L3") == elements
+    assert total(rows, "count", direction="operate", component="product") == 128
+    read_by_macs = total(rows, "elements", tensor="I", memory="L0-A")
     assert (
         read_by_macs == {"full": 49, "paper": 64}[accounting]
     )  # one of 2 filters' worth: 98 / 2 or 128 / 2
@@ -238,7 +238,5 @@ def test_B15_operations_that_are_no_mac_have_rows_of_their_own(reported, shown):
     soft = {"name": "s", "kind": "activation", "function": "softmax"}
     shown([pool, soft], (2, 9, 9))
     rows = reported("net.yaml", "--accounting", "full", "--mode", "inference")
-    counted = {
-        (r["layer"], r["tensor"]): int(r["operations"]) for r in rows if r["level"] == "compute"
-    }
+    counted = {(r["layer"], r["operation"]): int(r["count"]) for r in rows if r["operation"]}
     assert counted == {("p", "add"): 8 * 18, ("s", "add"): 3 * 18, ("s", "special"): 2 * 18}

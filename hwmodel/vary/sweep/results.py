@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.specs.csv_files import CONTROL, csv_file_text
 from hwmodel.specs.inputs import note_input
+from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.quantity import ENERGY_UNITS
 from hwmodel.vary.sweep import part
 from hwmodel.vary.sweep.conditions import conditions, holds
@@ -65,6 +66,8 @@ def read_results(path: Path) -> Results:
 
 def _check(path: Path, found: Results) -> None:
     """See that it is the table of a sweep. Raises: DataError."""
+    command = str(found.rows[0].get("command") or "") if found.rows else ""
+    refuse_old(path, found.columns, command)
     missing = [name for name in _OURS if name not in found.columns]
     if missing:
         raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a sweep")

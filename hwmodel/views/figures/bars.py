@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -149,16 +149,17 @@ def layers_figure(page: Page) -> Figure:
     return _standing(page, stacks)
 
 
-def _in_turn(names: list[str]) -> list[str]:
-    """Order passes as in an iteration, anything else as in the table."""
+def _in_turn(names: Iterable[str]) -> list[str]:
+    """Order passes as in an iteration, anything else as in the table; operations come last."""
     order = [pass_.value for pass_ in Pass]
-    return sorted(names, key=order.index) if set(names) <= set(order) else names
+    found = sorted(dict.fromkeys(names), key=lambda name: name == OPERATIONS)
+    return sorted(found, key=order.index) if set(found) <= set(order) else found
 
 
 def _stack(page: Page, group: Sequence[Record], along: str, across: str) -> Stack:
     """Sum a group's energy by two columns of the table, in a unit that suits it."""
     found = sums(group, across, along)
-    parts, places = (_in_turn(list(dict.fromkeys(names))) for names in zip(*found, strict=True))
+    parts, places = (_in_turn(names) for names in zip(*found, strict=True))
     most = len(parts) if len(parts) == MOST_PARTS + 1 else MOST_PARTS  # one is not put together
     kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), most)
     whole = fsum(found.values())

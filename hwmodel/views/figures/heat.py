@@ -101,7 +101,8 @@ def _cell_colours(
     axes.set_xticks(range(len(memories)), memories)
     room = 0.82 * style.width / beside(axes) / len(memories)
     if width_of("\n".join(memories), style.small) > room:
-        axes.tick_params(axis="x", rotation=40)
+        for name in axes.get_xticklabels():
+            name.set(rotation=40, ha="right", rotation_mode="anchor")
     axes.tick_params(length=0)
     below(axes, style, "memory; energy, % of the whole", once=True)
     for side in axes.spines.values():

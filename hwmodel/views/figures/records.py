@@ -11,6 +11,7 @@ from hwmodel.errors import DataError
 from hwmodel.model.evaluate import COLUMNS
 from hwmodel.model.ledger import Component
 from hwmodel.rerun.tables import COMPARED, NATURE, OPERATIONS, read_csv
+from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import ENERGY_UNITS
 from hwmodel.views.figures.canvas import Style
@@ -43,6 +44,7 @@ _NUMBERS = {
     "energy_to_accuracy": "energy",
     "trace_accuracy_percent": "accuracy",
     "bits": "number of bits",
+    "count": "count",
 }
 
 LARGEST = 1e100  # number; an axis to it can still be scaled
@@ -100,6 +102,7 @@ def read_records(*paths: Path) -> list[Record]:
 
 def _read(path: Path) -> list[Record]:
     header, records = read_csv(path)
+    refuse_old(path, header, (records[0].get("command") or "") if records else "")
     if header[: len(COLUMNS)] != COLUMNS and header[: len(COMPARED)] != COMPARED:
         raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
     if not records:

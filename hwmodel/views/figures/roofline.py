@@ -100,7 +100,7 @@ def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int])
     points = []
     for (method, layer), records in layers.items():
         count = len(unique(records, "pass")) * macs.get(layer, 0)
-        moved = sum(int(r["count"]) for r in records if r["memory"] in top.names) / 8
+        moved = fsum(float(r["count"]) for r in records if r["memory"] in top.names) / 8
         if not count or not moved:
             what = f"moves nothing at {top.level}" if count else "is none of the network's"
             raise DataError(f"layer {layer} of the table {what}: it was made of other files")

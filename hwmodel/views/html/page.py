@@ -30,6 +30,7 @@ from hwmodel.views.html.parts import (
     sentence,
     tiling_lines,
 )
+from hwmodel.work.tensor import Pass
 
 __all__ = ["MAX_BYTES", "page"]
 
@@ -133,7 +134,8 @@ def _common(
         "nature": NATURE,
         "summary": _summary(lines, shown, baseline),
         "groups": groups(lines),
-        "parts": {part: own.colour for part, own in part_looks(PARTS).items()},
+        "parts": PARTS,
+        "colours": {part: own.colour for part, own in part_looks((*Pass, *PARTS)).items()},
         "not_counted": {report.accounting.name: report.not_counted for report in reports},
         "provenance": provenance,
         "command": f"{provenance.command} --html {provenance.task}.html",
