@@ -7,9 +7,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+import warnings
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hwmodel as package
 from tests.specs import CHIP, written
@@ -577,3 +581,25 @@ def test_all_mistakes_of_a_file_are_told_at_once(refused, tmp_path):
         "line 8: levels.SRAM.capacity: 64 has no unit; write a size as in '64 KiB', or 'unlimited'; "
         "line 11: arithmetic.1.bits 0: must be at least 1"
     )
+
+
+@given(st.binary(max_size=60), st.data())
+@settings(max_examples=300, deadline=None)
+def test_E2_no_other_bytes_bear_a_part_s_seal(content, data):
+    """Whatever is cut, put in, doubled or changed; and the right bytes under another number."""
+    from hwmodel.vary.sweep.parts import Folder
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Folder(Path(place), Path(place) / "t.csv", "digest")
+        text = content.decode("latin-1")
+        folder.store(0, text)
+        whole = folder.part(0).read_bytes()
+        assert folder.read(0) == text and folder.missing(1) == []
+        at = data.draw(st.integers(0, len(whole)))
+        to = data.draw(st.integers(at, len(whole)))
+        spoiled = whole[:at] + data.draw(st.binary(max_size=80)) + whole[to:]
+        folder.part(0).write_bytes(spoiled)
+        folder.part(1).write_bytes(whole)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert folder.missing(2) == ([1] if spoiled == whole else [0, 1])
