@@ -11,7 +11,6 @@ import pytest
 from hypothesis import settings
 
 from hwmodel.cli import main
-from tests.rows import merge_csv
 
 os.environ["HWMODEL_CACHE"] = "off"  # what a test finds does not hang on what was found before
 
@@ -72,14 +71,14 @@ def shown(hwmodel, tmp_path):
 
 @pytest.fixture
 def reported(hwmodel):
-    """A function that gives the rows of a `report`, added up as by hand (`tests/rows.py`)."""
+    """A function that gives the rows of a `report`."""
 
     def rows(network, *options, hardware="ascend", method="fp"):
         code, out, err = hwmodel(
             "report", network, "--hardware", hardware, "--method", method, "--csv", "-", *options
         )
         assert code == 0, err
-        return merge_csv(csv.DictReader(io.StringIO(out)))
+        return list(csv.DictReader(io.StringIO(out)))
 
     return rows
 

@@ -80,48 +80,6 @@ def merge(ledger, prices):
     return [Row(*key[:-1], *sums) for key, sums in found.items()]
 
 
-class Cells(NamedTuple):
-    """What a row of the tidy CSV says of an entry; of factors it has none."""
-
-    layer: str
-    pass_: str
-    component: str
-    tensor: str
-    role: str
-    memory: str
-    operation: str
-    direction: str
-    bits: int
-    elements: int
-    count: int
-    price: float
-    factors: tuple = (Factor("times", 1, "extra work"),)
-
-
-def merge_csv(rows):
-    """The rows of a report's CSV, added up alike; a dictionary of texts each."""
-    names = [name if name != "pass_" else "pass" for name in Cells._fields[:8]]
-    found, inputs = {}, {}
-    for row in rows:
-        inputs = {name: row[name] for name in ("network", "hardware", "method", "batch", "unit")}
-        numbers = (int(row["bits"]), int(row["elements"]), int(row["count"]), float(row["price"]))
-        cells = Cells(*(row[name] for name in names), *numbers)
-        role = ""
-        if cells.component == Component.ELEMENTWISE and cells.memory:
-            role = f"{cells.role} of {cells.tensor}"
-        where = called(cells), cells.memory or OPERATIONS
-        key = cells.layer, cells.pass_, part(cells), *where, role
-        accesses, bits, operations, energy = found.get(key, (0, 0, 0, 0.0))
-        if cells.memory:
-            accesses, bits = accesses + cells.elements, bits + cells.count
-        else:
-            operations += cells.count
-        found[key] = accesses, bits, operations, energy + float(row["energy"])
-    fields = ["pass" if name == "phase" else name for name in Row._fields]
-    pairs = ((*key[:-1], *sums) for key, sums in found.items())
-    return [inputs | dict(zip(fields, map(str, pair), strict=True)) for pair in pairs]
-
-
 def row_table(report):
     """The rows as a table; the column of the pass is called as in the product's."""
     return pd.DataFrame(merged(report)).rename(columns={"phase": "pass"})

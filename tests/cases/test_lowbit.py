@@ -6,7 +6,6 @@ import io
 import pytest
 
 from tests.conftest import total
-from tests.rows import merge_csv
 from tests.specs import CHIP, written
 
 BOOLEAN_WEIGHTS = 4_571_136  # of VGG-small with one linear layer: its five inner convolutions
@@ -34,14 +33,14 @@ def test_D1_and_D2_binary_operations_are_told_by_a_command(hwmodel, shown):
 def test_D4_eight_bits_change_the_energy_and_not_the_counts(reported):
     full, eight = (reported("vgg-small-1fc", method=method) for method in ("fp", "int8"))
     counts = [
-        {(r["layer"], r["pass"]): r["operations"] for r in rows if r["component"] == "compute"}
+        {(r["layer"], r["pass"]): r["count"] for r in rows if r["operation"]}
         for rows in (full, eight)
     ]
     assert counts[0] == counts[1]
     assert (
-        total(eight, "energy", component="compute") < total(full, "energy", component="compute") / 4
+        total(eight, "energy", direction="operate") < total(full, "energy", direction="operate") / 4
     )
-    assert {r["tensor"] for r in eight if r["component"] == "compute"} == {"int-mac"}
+    assert {r["operation"] for r in eight if r["operation"]} == {"int-mac"}
 
 
 def test_D5_the_summary_of_a_model_is_a_csv_with_shape_widths_macs_and_memory(hwmodel):
@@ -69,20 +68,24 @@ def test_D6_the_widths_that_are_used_are_told_layer_by_layer(shown):
 @pytest.mark.parametrize(
     ("method", "bits"),
     [
-        ("binarynet", {"latent F": 64, "m": 64, "v": 64, "F": 1}),
-        ("bold", {"accumulator": 32, "F": 1.01}),
+        (
+            "binarynet",
+            {"latent F": 64, "moment m(F)": 64, "moment v(F)": 64, "operand F": 1},
+        ),
+        ("bold", {"accumulator F": 32, "operand F": 1.01}),
     ],
 )
 def test_D7_the_state_of_a_weight_is_what_training_moves(reported, method, bits):
     """Adam's BNN keeps 32 + 32 + 32 + 1 = 97 bits a weight, Boolean training 16 + 1; each but the
     binary copy, which is written (BNN) or read and flipped in one of a hundred (Boolean), goes both ways."""
     rows = reported("vgg-small-1fc", "--accounting", "full", method=method)
-    moved = {
-        r["tensor"]: int(r["bits"]) / 147_456
-        for r in rows
-        if (r["layer"], r["component"], r["level"]) == ("conv2", "update", "L3")
-        and r["tensor"] != "dF"
-    }
+    moved = {}
+    for r in rows:
+        if (r["layer"], r["pass"], r["memory"]) == ("conv2", "update", "L3") and r[
+            "tensor"
+        ] != "dF":
+            name = f"{r['role']} {r['tensor']}"
+            moved[name] = moved.get(name, 0) + int(r["count"]) / 147_456
     assert moved == pytest.approx(bits, abs=1e-4)
 
 
@@ -109,19 +112,23 @@ def test_D8_the_accumulator_is_paid_for(reported, tmp_path, hwmodel, method, mil
     inner = [
         r for r in rows
         if r["layer"] in {f"conv{i}" for i in range(2, 7)}
-        and (r["component"], r["level"]) == ("update", "DRAM") and r["tensor"] != "dF"
+        and (r["pass"], r["memory"]) == ("update", "DRAM") and r["tensor"] != "dF"
     ]  # fmt: skip
     reads = 34 if method == "bold" else 193
-    assert total(inner, "bits") == reads * BOOLEAN_WEIGHTS
+    assert total(inner, "count") == reads * BOOLEAN_WEIGHTS
     assert total(inner, "energy") * 1e-9 == pytest.approx(millijoule, rel=within)
 
 
 def test_D10_what_costs_nothing_is_told_and_zeros_are_never_discounted(hwmodel, reported):
     asked = ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "fp", "--csv", "-")
-    assert "batch-norm: 6 layers, 3,584 parameters" in hwmodel(*asked)[2]
+    said = hwmodel(*asked)[2]
+    # two for each of 2 x (128 + 256 + 512) channels
+    assert (
+        "batch-norm: 6 layers, 3,584 parameters (" in said and "286,720 output elements (" in said
+    )
     counted = hwmodel(*asked, "--accounting", "full")
     assert "batch-norm" not in counted[2]
-    rows = merge_csv(csv.DictReader(io.StringIO(counted[1])))
+    rows = list(csv.DictReader(io.StringIO(counted[1])))
     assert total(rows, "energy", layer="bn1", component="elementwise") > 0
-    macs = total(rows, "operations", component="compute", pass_="forward")
+    macs = total(rows, "count", component="product", direction="operate", pass_="forward")
     assert macs == 607_600_640  # all of them: no share of zeros anywhere
