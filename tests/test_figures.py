@@ -26,7 +26,12 @@ from tests.specs import chip as made_chip
 from tests.test_architecture import PACKAGE
 
 ROOT = PACKAGE.parent
-EXAMPLE = ROOT / "reports" / "example" / "compare_vgg-small_paper_training_batch1.csv"
+EXAMPLE = (
+    ROOT
+    / "reports"
+    / "example"
+    / "compare_vgg-small_ascend+v100_fp+binaryconnect+xnor-net+binarynet+bold+bold-bn_paper_training_batch1.csv"
+)
 COMPARED = (
     "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"
     "backward_input,backward_weight,update,forward_product,forward_elementwise,"

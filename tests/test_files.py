@@ -79,7 +79,7 @@ def test_a_mistake_in_a_file_is_one_sentence_with_its_line(tmp_path, old, new, s
         (b"a: \x00", ": is not YAML that can be read: unacceptable character #x0000: special "
                      "characters are not allowed"),
         (b"a: " + b"[" * 10**6, ":1: is nested more than 20 deep"),
-        (b"x" * (2**20 + 1), ": is longer than 1,048,576 B, the most a spec has"),
+        (b"x" * (2**20 + 1), ": is longer than 1,048,576 B, the most that is read"),
         (b"- " * 10**4, ":1: is nested more than 20 deep"),
         (b"a: [1", ":1: expected ',' or ']', but got '<stream end>'"),
     ],

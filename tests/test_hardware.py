@@ -112,10 +112,13 @@ def test_a_capacity_is_read_in_bits(tmp_path):
         (PRICE, "", ":1: arithmetic is missing"),
         ("levels:\n", "levels: []\nzzz:\n",
          ":7: zzz is not a field; known: arithmetic, energy_unit, levels, name, notes, sources, "
-         "title, version"),
+         "title, version; line 6: levels a list of 0: must have at least 2"),
         (SRAM, "  - 5\n" + SRAM, ":8: levels.2 5: must be 'field: value' lines"),
         ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",
-         ":9: levels.RF.capacity is not a field; known: level, name, split"),
+         ":9: levels.RF.capacity is not a field; known: level, name, split; "
+         "line 9: levels.RF.access_energy is not a field; known: level, name, split; "
+         "line 9: levels.RF.source is not a field; did you mean 'sources'?; "
+         "line 9: levels.RF.split a list of 0: must have at least 2"),
         # capacities
         ("64 KiB", "0", ":8: levels.SRAM.capacity: 0 has no unit; write a size as in '64 KiB', or "
                         "'unlimited'"),

@@ -173,7 +173,7 @@ def test_references_of_bundled_methods_come_to_an_end(name):
         ("position", "positon",
          ":6: layers.1.where.positon is not a field; did you mean 'position'?"),
         ("what: scaling, ", "", ":17: extra_work.1.what is missing"),
-        ("layers:", "colour: red\nlayers:", ":5: colour 'red': must match ^#[0-9a-f]{6}$"),
+        ("layers:", "colour: red\nlayers:", ":5: colour 'red': must match ^#[0-9a-fA-F]{6}$"),
     ],
 )  # fmt: skip
 def test_a_method_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, sentence):

@@ -100,6 +100,8 @@ def test_a_parquet_file_is_held_to_the_same(hwmodel, tmp_path):
 
 
 TEXT = "\n".join([HEAD, *ROWS]) + "\n"
+MADE = ("version,inputs_sha256,command", "9,x,c", "9,x,c")
+STATED = "".join(f"{line},{made}\n" for line, made in zip((HEAD, *ROWS), MADE, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -128,9 +130,15 @@ def test_a_table_that_a_spreadsheet_saved_is_the_same_table(hwmodel, tmp_path, c
         (TEXT.replace(",", "\t").encode("utf-8-sig"), "t.csv:1: is separated by tabs; commas are"),
         (b"sep=;\n" + TEXT.replace(",", ";").encode(), "t.csv:1: is separated by semicolons"),
         (TEXT.encode("utf-16"), "t.csv: is not a CSV file: it is UTF-16; UTF-8 is expected"),
-        (TEXT.replace("0,n", "0,a\x1b[2J").encode(), "t.csv:2: has the control character '\\x1b'"),
-        (TEXT.replace("1,n", "1,\0").encode(), "t.csv:3: has the control character '\\x00'"),
-        (TEXT.replace("1,n", "1,\uffff").encode(), "t.csv:3: has the control character '\\uffff'"),
+        (
+            STATED.replace("0,n", "0,a\x1b[2J").encode(),
+            "t.csv:2: has the control character '\\x1b'",
+        ),
+        (STATED.replace("1,n", "1,\0").encode(), "t.csv:3: has the control character '\\x00'"),
+        (
+            STATED.replace("1,n", "1,\uffff").encode(),
+            "t.csv:3: has the control character '\\uffff'",
+        ),
         (None, "t.csv: cannot be read: No such file or directory"),
     ],
 )

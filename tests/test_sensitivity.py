@@ -20,7 +20,7 @@ from hwmodel.vary.paths import Inputs, changed, replaced_all
 from hwmodel.vary.sensitivity import Effect, sensitivity
 from hwmodel.vary.sensitivity.costs import Costs, Study, overtaken, ranks
 from hwmodel.vary.sensitivity.moves import moves
-from hwmodel.vary.sensitivity.parallel import workers
+from hwmodel.vary.sensitivity.parallel import mapped_by
 from hwmodel.views.sensitivity_tables import largest, sensitivity_tables
 from hwmodel.views.tornado import tornado_figure
 from tests.specs import CHIP, NETWORK, chip, written
@@ -256,8 +256,8 @@ def killed(costs):
 
 def test_a_worker_that_is_killed_ends_the_study_with_a_message():
     study = costs(LAYER, TOY, ["fp"], FREE_LOGIC).study
-    ended = pytest.raises(HwmodelError, match="a worker process ended early")
-    with ended, workers(study, 2) as mapped:
+    ended = pytest.raises(HwmodelError, match="3 workers died one after the other")
+    with ended, mapped_by(study, 2) as mapped:
         list(mapped(killed, [()]))
 
 
@@ -409,8 +409,10 @@ def test_the_command_writes_csvs_and_a_figure_and_reruns_are_the_same(command, t
     assert made.startswith("hwmodel 0.")
     assert made.endswith("--accounting paper --batch 1 --mode training --samples 4 --seed 0")
     ends = (".csv", "_chip_tornado.png", "_chip_tornado.svg", "_samples.csv")
-    names = [f"sensitivity_net_paper_training_batch1{end}" for end in ends]
-    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == names
+    names = sorted(p.name for p in (tmp_path / "a").iterdir())
+    stem = names[0].removesuffix(".csv")
+    assert stem.startswith("sensitivity_net_chip_fp+bold_paper_training_batch1_")
+    assert names == [f"{stem}{end}" for end in ends]
     assert command("--samples", 4, "--out", "b")[:2] == (0, out)
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()

@@ -11,6 +11,7 @@ from hwmodel.specs.trace import read_trace, write_trace
 from tests.specs import CHIP, NETWORK, written
 from tests.test_measured import trace
 
+MADE = "version,inputs_sha256,command"
 SAME = f"made by hwmodel {package.__version__}, as now\ninputs are as they were\n"
 COMPARE = ("compare", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,bold")
 REPORT = ("report", "net.yaml", "--hardware", "chip.yaml", "--method", "bold")
@@ -32,7 +33,7 @@ def table(hwmodel, tmp_path):
 
 def edited(path, change):
     """The table of a CSV after a change to its records."""
-    records = read_csv(path)[1]
+    records = [dict(record) for record in read_csv(path)[1]]
     records = change(records) or records
     with path.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(records[0]))
@@ -109,7 +110,7 @@ def test_both_tables_of_a_study_hold_and_so_do_its_draws(hwmodel, table, tmp_pat
     more = ("--samples", 3, "--seed", 5, "--ranges", "ranges.yaml", "--jobs", 1)
     assert hwmodel(*asked, *more, "--accounting", "full", "--out", "s")[0] == 0
     for name, rows in (("", None), ("_samples", 2)):
-        path = tmp_path / f"s/sensitivity_net_full_training_batch1{name}.csv"
+        (path,) = (tmp_path / "s").glob(f"sensitivity_net_chip_fp+bold_full_*_????????{name}.csv")
         rows = rows or len(read_csv(path)[1])
         assert hwmodel("verify", path)[:2] == (
             0, f"{SAME}{rows} rows equal, 0 moved, 0 missing, 0 extra\n"
@@ -285,9 +286,10 @@ def test_an_input_that_is_gone_is_named(hwmodel, table, tmp_path):
     ("name", "content", "sentence"),
     [
         ("x.csv", "a,b\n1,2\n", "x.csv: has no column version: it does not say what made it"),
-        ("x.csv", "", "x.csv: has no rows"),
-        ("x.csv", "a,b\n1\n", "x.csv: row 1 has not as many cells as the header"),
-        ("x.csv", "a,b\n1,2\n1,2,3\n", "x.csv: row 2 has not as many cells as the header"),
+        ("x.csv", "", "x.csv: has no column version: it does not say what made it"),
+        ("x.csv", f"{MADE}\n", "x.csv: has no rows"),
+        ("x.csv", f"{MADE}\n1\n", "x.csv:2: has not as many cells as the header"),
+        ("x.csv", f"{MADE}\n1,2,3\n1,2,3,4\n", "x.csv:3: has not as many cells as the header"),
         ("x.json", "{", "x.json: is not JSON: "),
         ("x.json", "[1]", "x.json: has no list 'rows' of objects"),
         ("x.json", '{"rows": [1]}', "x.json: has no list 'rows' of objects"),

@@ -8,6 +8,7 @@ import signal
 import sys
 import warnings
 from contextlib import suppress
+from errno import ENOENT
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -89,18 +90,39 @@ app.add_typer(network, name="network")
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one message on standard error and exit code 2."""
+    lost = _opened()
     _prepare()
     try:
         code = _called()
-        if sys.stdout is not None:
-            sys.stdout.flush()  # at the exit itself nothing could be said of a failure any more
+        if lost is not None and lost.tell():
+            code = code or _told("standard output is closed: what was to be printed is lost")
+        sys.stdout.flush()  # at the exit itself nothing could be said of a failure any more
     except BrokenPipeError:
         code = CLOSED_PIPE
-    except OSError as error:  # a disk that is full
-        code = _told(f"{error.filename or 'standard output'}: {error.strerror or error}")
+    except OSError as error:  # a disk that is full, or a present folder that was removed
+        nameless = "the present folder" if error.errno == ENOENT else "standard output"
+        code = _told(f"{error.filename or nameless}: {error.strerror or error}")
     if code in (2, CLOSED_PIPE):
         _let_go()
     sys.exit(code)
+
+
+def _opened() -> io.StringIO | None:
+    """See that there are standard streams; what was printed where standard output is closed.
+
+    The next file that is opened would have the number of a stream that is closed, and get its text.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = lost = io.StringIO()
+        return lost
+    return None
 
 
 def _called() -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from hwmodel.cli.options import Files, Strict, Tables
-from hwmodel.cli.screen import console, deliver, destination, progress, say
+from hwmodel.cli.screen import console, deliver, destination, progress, say, stem_of
 from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import CompareAsked, ReproduceAsked
 
@@ -42,12 +42,14 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     provenance = asked.provenance(where.date)
     paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
     table = comparison_table(lines, asked.training, ends)
-    names = "-".join(preset.name for preset in presets)
-    stem = f"compare_{asked.network.name}_{names}_{asked.mode}_batch{asked.batch}"
+    several = [[one.name for one in of] for of in (asked.hardware, asked.methods, presets)]
+    run = [asked.mode], [f"batch{asked.batch}"]
+    stem = stem_of(asked.asked, [asked.network.name], *several, *run)
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if where.html else ""
     tables = _tables(lines, ends, asked)
-    deliver(tables, notes, result, where, stem=stem, kinds=["methods"], page=page)
+    looks = asked.methods
+    deliver(tables, notes, result, where, stem=stem, kinds=["methods"], page=page, looks=looks)
     _partly(lines)
 
 
@@ -95,8 +97,8 @@ def reproduce(options: ReproduceAsked, to: Tables) -> None:
         lines += mine
         tables += reproduction_tables(published, mine)
     _refuse_if_none(lines)
-    presets = "-".join(preset.name for preset in asked.accountings)
-    stem = f"reproduce_{options.table or 'all'}_{presets}_batch{asked.batch}"
+    presets = [preset.name for preset in asked.accountings]
+    stem = stem_of(asked.asked, [options.table or "all"], presets, [f"batch{asked.batch}"])
     provenance = asked.provenance(where.date)
     paper = comparison_paper(lines, None, asked.baseline_words(), provenance)
     missing = {preset.name: preset.not_counted for preset in asked.accountings}

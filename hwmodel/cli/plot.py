@@ -51,7 +51,7 @@ def plot(
 
     view = View(x, y, z, by, where)
     if len(tables) == 1 and is_results(tables[0]):
-        draw_sweep(read_results(tables[0]), output, kind, view)
+        draw_sweep(read_results(tables[0]), output, kind, view, style)
     elif stated := next(((name, value) for name, value in view._asdict().items() if value), None):
         option, value = stated
         raise HwmodelError(
@@ -66,6 +66,7 @@ def _draw(
     tables: list[Path], output: Path, kind: str, style: str, network: str, hardware: str
 ) -> None:
     """A figure of a trace, or of what `compare` and `report` wrote."""
+    from hwmodel.rerun.asked import split_names
     from hwmodel.views.plot import draw, draw_training, read_records
 
     if tables[0].suffix == ".json":
@@ -73,6 +74,6 @@ def _draw(
             raise HwmodelError(f"{tables[1]}: of traces one is drawn at a time")
         draw_training(tables[0], output, kind, style)
         return
-    chips = [name.strip() for name in hardware.split(",")] if hardware else []
+    chips = split_names(hardware) if hardware else []
     records = read_records(*tables)
     draw(records, output, kind=kind, style=style, network=network, hardware=chips)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.options import Files, Strict
-from hwmodel.cli.screen import deliver, destination
+from hwmodel.cli.screen import deliver, destination, stem_of
 from hwmodel.rerun.asked import ReportAsked
 
 if TYPE_CHECKING:
@@ -42,14 +42,16 @@ def report(
     found = asked.report()
     provenance = asked.provenance(where.date)
     names = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
-    stem = f"report_{'_'.join(names)}_{found.mode}_batch{found.batch}"
+    run = found.mode, f"batch{found.batch}"
+    stem = stem_of(asked.asked, *([name] for name in (*names, *run)))
     missing = {found.accounting.name: found.not_counted}
     result = Result(report_table(found), report_paper(found, provenance), missing, provenance)
     pieces = _pieces(found, asked, tensors)
     page = _page(found, asked, where.date) if where.html else ""
     kinds = ["layers", "levels"]
     notes = partial(_notes, found, asked)
-    deliver(pieces, notes, result, where, stem=stem, kinds=kinds, page=page)
+    looks = asked.methods
+    deliver(pieces, notes, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
 
 
 def _notes(found: Report, asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:

@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from hwmodel.cli.options import Study
+    from hwmodel.rerun.asked import Asked
+    from hwmodel.specs.method import Method
     from hwmodel.views.formats import Result, Target
 
 __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "handed", "progress"]
-__all__ += ["say", "show", "told"]
+__all__ += ["say", "show", "stem_of", "told"]
 
 REPORTS = Path("reports")
+LONGEST_STEM = 120  # characters of a file's name before its ending
+_IN_STEM = {"network", "hardware", "methods", "method", "accounting", "mode", "batch", "table"}
+WIDEST = 10_000  # characters of a line that nobody's screen breaks
 PIECE = 2**20  # characters
 Item = TypeVar("Item")
 
@@ -47,6 +52,35 @@ def destination(to: Study) -> Destination:
     return Destination(one, Path(html) if html else None, to.out, now() if to.date else None)
 
 
+def stem_of(asked: Asked, *words: Sequence[str]) -> str:
+    """Name the files of a question as those of no other are.
+
+    The name is what they hold; where this is long, or files or further options are part of it, the
+    beginning of the command's hash follows.
+
+    Args:
+        words: names of the inputs, alternatives joined by plus signs.
+    """
+    from hashlib import sha256
+
+    from hwmodel.rerun.asked import command_line
+    from hwmodel.specs.files import is_path
+
+    stem = "_".join([asked.NAME, *map("+".join, words)])
+    usual = {name: field.default for name, field in type(asked).model_fields.items()}
+    others = [name for name, value in asked if name not in _IN_STEM and value != usual[name]]
+    values = [value for name, value in asked if name in _IN_STEM]
+    names = [x for value in values for x in (value if isinstance(value, tuple) else [str(value)])]
+    files = [name for name in names if is_path(name) or name.lower().endswith(".onnx")]
+    if len(stem) <= LONGEST_STEM and not others and not files:
+        return stem
+    if len(stem) > LONGEST_STEM:
+        counts = (f"+{len(several) - 1}" if several[1:] else "" for several in words)
+        short = [f"{several[0]}{more}" for several, more in zip(words, counts, strict=True)]
+        stem = "_".join([asked.NAME, *short])[:LONGEST_STEM]
+    return f"{stem}_{sha256(command_line(asked).encode()).hexdigest()[:8]}"
+
+
 def deliver(
     tables: Iterable[RenderableType | str],
     notes: Callable[[Mapping[str, Sequence[str]]], str],
@@ -56,6 +90,7 @@ def deliver(
     stem: str,
     kinds: Sequence[str],
     page: str = "",
+    looks: Sequence[Method] = (),
 ) -> None:
     """Tables to the screen, the result where it is wanted, CSV and figures to a folder.
 
@@ -65,6 +100,7 @@ def deliver(
         stem: name of the files in the folder.
         kinds: figures to draw where no folder is named; in one that is, all that fit are drawn.
         page: what the HTML file is to hold, where one is asked for.
+        looks: methods whose files say how they are drawn.
     """
     from hwmodel.specs.files import write
     from hwmodel.views.formats import LISTING, WRITERS
@@ -79,13 +115,16 @@ def deliver(
         return
     made = folder / f"{stem}.csv"
     write(made, WRITERS["csv"](result))
+    from hwmodel.views.colours import looks_of
     from hwmodel.views.plot import draw, fitting, read_records
 
     records = read_records(made) if kinds else []
     if records and to.out:
         kinds = fitting(records)
     for kind in kinds:
-        draw(records, *(folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")), kind=kind)
+        files = [folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")]
+        with looks_of(looks):
+            draw(records, *files, kind=kind)
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(printable(f"wrote {made}{figures}"))
 
@@ -125,7 +164,20 @@ def show(pieces: Iterable[RenderableType | str]) -> None:
         if isinstance(piece, str):
             typer.echo(piece)
         else:
+            _widen(screen, piece)
             screen.print(piece)
+
+
+def _widen(screen: Console, table: RenderableType) -> None:
+    """See that no number is cut: the lines of a table that is too wide run over the edge."""
+    from rich.table import Table
+
+    if isinstance(table, Table):
+        for column in table.columns:
+            if column.justify == "right":
+                column.min_width = max((len(str(cell)) for cell in column.cells), default=0)
+        least = screen.measure(table, options=screen.options.update(max_width=WIDEST)).minimum
+        screen.width = max(screen.width, least)
 
 
 def console() -> Console:
@@ -134,7 +186,7 @@ def console() -> Console:
 
     screen = Console(highlight=False, markup=False)
     if not screen.is_terminal:
-        screen.width = 200
+        screen.width = WIDEST
     return screen
 
 

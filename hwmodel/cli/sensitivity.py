@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.options import Strict, Study
-from hwmodel.cli.screen import Destination, destination, progress, say, told
+from hwmodel.cli.screen import Destination, destination, progress, say, stem_of, told
 from hwmodel.errors import printable
 from hwmodel.rerun.asked import SensitivityAsked
 
 if TYPE_CHECKING:
-    from hwmodel.specs.provenance import Provenance
+    from hwmodel.rerun.question import Question
     from hwmodel.vary.sensitivity import Sensitivity
 
 __all__ = ["sensitivity"]
@@ -32,32 +32,36 @@ def sensitivity(
     if strict:
         refuse_unknown(asked.network)
     found = asked.study(jobs if jobs is not None else os.cpu_count() or 1, progress)
-    _deliver(found, asked.provenance(where.date), where)
+    _deliver(found, asked, where)
 
 
-def _deliver(found: Sensitivity, provenance: Provenance, to: Destination) -> None:
+def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
     """Tables to the screen; the CSVs, and a figure for each chip, to a folder."""
     from hwmodel.rerun.tables import NATURE, effects_table, spreads_table
     from hwmodel.specs.files import write
+    from hwmodel.views.colours import looks_of
     from hwmodel.views.sensitivity_tables import sensitivity_tables
     from hwmodel.views.tornado import draw_tornado
 
+    provenance = asked.provenance(to.date)
     text = effects_table(found.effects).csv(provenance)
     notes = f"All figures are {NATURE}.\n{provenance}"
     folder = told(sensitivity_tables(found), notes, text, to)
     if folder is None:
         return
-    first = found.effects[0]
-    stem = f"sensitivity_{first.network}_{first.accounting}_{first.mode}_batch{first.batch}"
+    chips, methods = ([one.name for one in of] for of in (asked.hardware, asked.methods))
+    run = [asked.accountings[0].name], [asked.mode], [f"batch{asked.batch}"]
+    stem = stem_of(asked.asked, [asked.network.name], chips, methods, *run)
     write(folder / f"{stem}.csv", text)
     if found.sampled:
         spreads = spreads_table(found.sampled)
         write(folder / f"{stem}_samples.csv", spreads.csv(provenance))
-    for chip in dict.fromkeys(effect.hardware for effect in found.effects):
+    for chip in chips:
         mine = [effect for effect in found.effects if effect.hardware == chip]
         for ending in ("png", "svg"):
             figure = folder / f"{stem}_{chip}_tornado.{ending}"
-            draw_tornado(mine, figure, provenance.cells[:3])
+            with looks_of(asked.methods):
+                draw_tornado(mine, figure, provenance.cells[:3])
     more = ", _samples.csv" if found.sampled else ""
     wrote = (
         f"wrote {folder / stem}.csv{more}, and a tornado of each chip as .png and .svg beside it"

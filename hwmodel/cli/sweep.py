@@ -52,7 +52,10 @@ def sweep(
         _say_what(planned)
         return
     target = out or Path(f"{planned.file.name}.csv")
-    summary = _run(planned, target, command_line(asked), jobs or _cores(), scheduler, resume)
+    command = command_line(asked)
+    if out is None:
+        _refuse_another(target, command)
+    summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
     say(printable(f"wrote {target}"))
     if summary.unproved:
         say(f"hwmodel: {summary.unproved:,} tilings are not proved optimal: unproved_tilings")
@@ -62,6 +65,15 @@ def sweep(
             f"{printable(summary.first_reason)}"
         )
         raise typer.Exit(1)
+
+
+def _refuse_another(target: Path, command: str) -> None:
+    """See that no table of another sweep of the same name is written over. Raises: HwmodelError."""
+    if target.is_file():
+        with target.open(encoding="utf-8", errors="replace") as stream:
+            rows = [stream.readline(2**20).rstrip('"\n') for _ in range(2)]
+        if not rows[1].endswith(command):
+            raise HwmodelError(f"{target}: is no table of {command!r}; name another by --out")
 
 
 def _cores() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from hwmodel.model.entries import moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures, measures
 from hwmodel.model.not_counted import not_counted, see_counted, tell_unmodelled
-from hwmodel.model.prices import Prices
+from hwmodel.model.prices import Key, Prices
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import MODES, Job, Mode, Task, workload
 from hwmodel.specs.accounting import Accounting
@@ -28,7 +28,8 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.work import Move, Multiply
+from hwmodel.work.tensor import Direction
+from hwmodel.work.work import Move, Multiply, Operate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,13 +174,12 @@ def evaluate(
     measured = None if trace is None else measures(_read(trace))
     job = Job(method, choices, images, mode, measured)
     nodes, edges = prepared(network, job)
-    tasks = workload(nodes, edges, job)
-    ledger, tilings = entered((*tasks, *teacher_tasks(job)), chip, choices)
+    tasks = (*workload(nodes, edges, job), *teacher_tasks(job))
+    see_priced(tasks, Prices(chip, choices))
+    ledger, tilings = entered(tasks, chip, choices)
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
     missing = not_counted(network, choices, mode)
-    for key in ledger.keys:  # an operation without a price is refused here, not by a view
-        Prices(chip, choices).of(key)
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured
     )  # fmt: skip
@@ -195,6 +195,18 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
     if job.trains and frozen and not any(node.learns for node in nodes):
         raise HwmodelError(f"{network.name}: nothing in it learns; use --mode inference")
     return nodes, widths.edges(job.method, nodes, job.accounting, job.measured)
+
+
+def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
+    """Refuse an operation that has no price, before anything is searched. Raises: SpecError."""
+    for layer, work in tasks:
+        if isinstance(work, Multiply):
+            kind, bits, _ = work.operation
+            prices.of(Key(Direction.OPERATE, kind, bits))
+        elif isinstance(work, Operate):
+            done = operated(layer, work, prices.accounting.widths.full_precision_bits)
+            if done.elements:
+                prices.of(done.key)
 
 
 def entered(

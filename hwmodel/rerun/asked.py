@@ -6,6 +6,7 @@ table states, and how `verify` reads that line back. Fields stand in the order o
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +26,7 @@ from hwmodel.errors import DataError, HwmodelError, nearest, printable
 
 __all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "Options", "ReportAsked"]
 __all__ += ["ReproduceAsked", "Says", "SensitivityAsked", "SweepAsked", "checked", "command_line"]
-__all__ += ["flag", "read_command", "repeated", "said_of"]
+__all__ += ["flag", "read_command", "repeated", "said_of", "split_names"]
 
 PASSES = ("forward", "backward-input", "backward-weight", "update")
 
@@ -41,9 +42,20 @@ class Says(NamedTuple):
     metavar: str = ""
 
 
+def split_names(listed: str) -> list[str]:
+    """Split names at commas; a file that is there may have commas in its name."""
+    pieces, names = listed.split(","), []
+    while pieces:
+        lengths = range(len(pieces), 1, -1)
+        taken = next((n for n in lengths if os.path.isfile(",".join(pieces[:n]).strip())), 1)
+        names.append(",".join(pieces[:taken]).strip())
+        del pieces[:taken]
+    return names
+
+
 def _listed(value: object) -> object:
     """Split names at commas; each may stand there once."""
-    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    names = split_names(value) if isinstance(value, str) else value
     if isinstance(names, list) and not all(names):
         raise ValueError("names separated by commas, none of them empty")
     twice = [name for name in names if names.count(name) > 1] if isinstance(names, list) else []

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hwmodel.errors import DataError
 from hwmodel.model.compare import Comparison, Reached
 from hwmodel.model.evaluate import COLUMNS, Report
-from hwmodel.specs.csv_files import csv_file_text
+from hwmodel.specs.csv_files import Check, Row, read_table, rows_of
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import PJ_PER_KWH, Training
 from hwmodel.work.tensor import Pass
@@ -25,7 +23,6 @@ __all__ = ["COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv
 __all__ += ["effects_table", "layer_sums", "notes", "read_csv", "report_table", "run_sentence"]
 __all__ += ["scale", "spreads_table", "what", "whole_run"]
 
-MAX_CSV_CHARACTERS = 2**28
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
 OPERATIONS = "(operations)"  # what stands for a memory where none is asked; no name is like it
@@ -154,21 +151,16 @@ def _cell(value: object) -> object:
     return f"'{value}" if formula else value
 
 
-def read_csv(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
-    """Read header and rows of a CSV file. Raises: DataError.
+def read_csv(path: Path, check: Check = lambda first: None) -> tuple[tuple[str, ...], list[Row]]:
+    """Read header and rows of a CSV file, as text.
 
-    A cell that a row lacks is None, cells that it has too many stand under None.
+    Args:
+        check: is given the first row, and raises what is wrong with it.
+
+    Raises: DataError.
     """
-    text = csv_file_text(path, MAX_CSV_CHARACTERS)
-    try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        records, header = list(reader), tuple(reader.fieldnames or ())
-    except csv.Error as error:
-        raise DataError(f"{path}: is not a CSV file: {error}") from None
-    twice = next((name for name, number in Counter(header).items() if number > 1), None)
-    if twice is not None:
-        raise DataError(f"{path}:1: has the column {twice!r} twice")
-    return header, records
+    columns = read_table(path, check)
+    return tuple(columns), rows_of(columns)
 
 
 def notes(not_counted: Mapping[str, Sequence[str]]) -> str:

@@ -27,7 +27,10 @@ from hwmodel.rerun.asked import (
     read_command,
 )
 from hwmodel.rerun.tables import read_csv
+from hwmodel.specs.csv_files import Check, rows_of
+from hwmodel.specs.inputs import MAX_JSON, read_text
 from hwmodel.specs.provenance import COLUMNS, Provenance, refuse_old
+from hwmodel.vary.sweep.results import read_parquet
 
 __all__ = ["Moved", "Verdict", "stated", "verify"]
 
@@ -73,7 +76,7 @@ class Verdict(NamedTuple):
         return not (self.moved or self.missing or self.extra)
 
 
-def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Asked]:
+def stated(path: Path) -> tuple[Sequence[Mapping[str, str]], dict[str, str], Asked]:
     """Read rows of a table as text, its provenance, and what its command is asked.
 
     Args:
@@ -82,10 +85,7 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Asked]:
     Raises: DataError where it is none, of an old format, or its rows are not of one command.
     """
     records = _records(path)
-    refuse_old(path, records[0], records[0].get("command", ""))
     for column in COLUMNS:
-        if column not in records[0]:
-            raise DataError(f"{path}: has no column {column}: it does not say what made it")
         values = list(dict.fromkeys(record[column] for record in records))
         if len(values) > 1:
             raise DataError(f"{path}: has rows of more than one {column}: {values[0]}, {values[1]}")
@@ -96,56 +96,49 @@ def stated(path: Path) -> tuple[list[dict[str, str]], dict[str, str], Asked]:
         raise DataError(f"{path}: {error}") from None
 
 
-def _records(path: Path) -> list[dict[str, str]]:
-    """Read the rows of a table, which all have the columns of the first. Raises: DataError."""
+def _records(path: Path) -> Sequence[Mapping[str, str]]:
+    """Read the rows of a table that says what made it. Raises: DataError."""
+
+    def check(first: Mapping[str, Any]) -> None:
+        refuse_old(path, first, str(first.get("command", "")))
+        for column in COLUMNS:
+            if column not in first:
+                raise DataError(f"{path}: has no column {column}: it does not say what made it")
+
     ending = path.suffix.lower()
     if ending in _FOR_PRINT:
         raise DataError(f"{path}: has rounded numbers; verify the .csv, .json or .parquet file")
-    read = {".json": _json_records, ".parquet": _parquet_records}.get(ending)
-    records = read(path) if read else read_csv(path)[1]
+    if ending == ".json":
+        records: Sequence[Mapping[str, str]] = _json_records(path, check)
+    elif ending == ".parquet":
+        columns = read_parquet(path)
+        check({name: next(iter(column), "") for name, column in columns.items()})
+        records = rows_of({name: [*map(_text, column)] for name, column in columns.items()})
+    else:
+        records = read_csv(path, check)[1]
     if not records:
         raise DataError(f"{path}: has no rows")
-    for number, record in enumerate(records, start=1):
-        if record.keys() != records[0].keys() or None in record.values():
-            raise DataError(f"{path}: row {number} has not as many cells as the header")
     return records
 
 
-def _json_records(path: Path) -> list[dict[str, str]]:
+def _json_records(path: Path, check: Check) -> list[dict[str, str]]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+        document = json.loads(read_text(path, MAX_JSON))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not JSON: {error}") from None
     rows = document.get("rows") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{path}: has no list 'rows' of objects")
-    return [_as_text(row) for row in rows]
+    for number, row in enumerate(rows, start=1):
+        check(row)
+        if row.keys() != rows[0].keys():
+            raise DataError(f"{path}: row {number} has other columns than the first")
+    return [{name: _text(value) for name, value in row.items()} for row in rows]
 
 
-def _parquet_records(path: Path) -> list[dict[str, str]]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        message = "reading Parquet needs the package pyarrow: pip install 'hwmodel[parquet]'"
-        raise HwmodelError(f"{path}: {message}") from None
-    try:
-        rows = parquet.read_table(path).to_pylist()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except pyarrow.ArrowException as error:
-        raise DataError(f"{path}: is not a Parquet file: {error}") from None
-    return [_as_text(row) for row in rows]
-
-
-def _as_text(row: Mapping[str, Any]) -> dict[str, str]:
-    """Write cells as a CSV has them, yes and no as a sweep's CSV has them."""
-    return {
-        name: str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
-        for name, value in row.items()
-    }
+def _text(value: Any) -> str:
+    """Write a cell as a CSV has it, yes and no as a sweep's CSV has them."""
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
 def verify(path: Path, tolerance: float = 0.0) -> Verdict:
@@ -166,7 +159,8 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
         raise DataError(f"{path}: has not the columns that {asked.NAME} writes today")
     keys = tuple(name for name in _KEYS[type(asked)] if name in here)
     old = _by_key(records, keys)
-    new = _by_key((dict(zip(table.header, row, strict=True)) for row in table.rows), keys)
+    computed = zip(*table.rows, strict=True) if table.rows else [()] * len(table.header)
+    new = _by_key(rows_of(dict(zip(table.header, computed, strict=True))), keys)
     moved = {key: _moved(key, old[key], new[key], keys, tolerance) for key in new if key in old}
     return Verdict(
         equal=sum(not cells for cells in moved.values()),

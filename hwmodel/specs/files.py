@@ -32,7 +32,7 @@ from pydantic import (
 
 from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning, nearest
 from hwmodel.specs.arguments import expect
-from hwmodel.specs.inputs import note_input, refuse_input
+from hwmodel.specs.inputs import read_text, refuse_input
 from hwmodel.specs.mistakes import sentence, show
 
 __all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
@@ -55,6 +55,7 @@ Text = Annotated[StrictStr, Field(min_length=1), AfterValidator(_printable)]
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 
 MAX_SPEC_BYTES = 2**20  # of a spec or network file; some ten thousand layers
+MAX_VALUES = 100_000  # of a file, names among them; reading them takes some seconds
 MAX_DEPTH = 20  # of mappings and lists in each other
 MAX_DIGITS = 500  # of a number; Python writes out at most 4300
 
@@ -192,19 +193,10 @@ def read_yaml(path: Path) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     yaml = YAML(typ="rt", pure=True)
-    note_input(path)
+    yaml.Scanner = _scanner()
+    text = read_text(path, MAX_SPEC_BYTES, SpecError)
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_SPEC_BYTES + 1)
-        if len(raw) > MAX_SPEC_BYTES:
-            raise SpecError(f"{path}: is longer than {MAX_SPEC_BYTES:,} B, the most a spec has")
-        text = raw.decode("utf-8")
-        _refuse(text, path)
         return yaml.load(text)
-    except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: is not UTF-8 text (byte {error.start})") from None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
@@ -215,36 +207,52 @@ def read_yaml(path: Path) -> Any:
         raise SpecError(f"{path}: is not YAML that can be read: {first}") from None
 
 
-def _refuse(text: str, path: Path) -> None:
-    """Refuse anchors, aliases, tags, merges (a spec says a value where it stands), and deep nests.
+@cache
+def _scanner() -> Any:
+    """Return the class that gives the YAML reader its tokens, and refuses those that no spec has.
 
-    The parser's time grows with the square of the depth.
+    That is anchors, aliases, tags and merges, as a spec says every value where it stands; deep
+    nests, as the parser's time grows with the square of the depth; and more than it can hold.
     """
-    from ruamel.yaml import YAML, tokens
+    from ruamel.yaml import tokens
+    from ruamel.yaml.error import MarkedYAMLError
+    from ruamel.yaml.scanner import RoundTripScanner
 
     blocks = (tokens.BlockMappingStartToken, tokens.BlockSequenceStartToken)
     starts = (*blocks, tokens.FlowMappingStartToken, tokens.FlowSequenceStartToken)
     ends = (tokens.BlockEndToken, tokens.FlowMappingEndToken, tokens.FlowSequenceEndToken)
     references = (tokens.AliasToken, tokens.AnchorToken, tokens.TagToken)
-    depth = 0
-    for token in YAML(typ="rt", pure=True).scan(text):
-        where = f"{path}:{token.start_mark.line + 1}"
-        depth += isinstance(token, starts) - isinstance(token, ends)
-        if depth > MAX_DEPTH:
-            raise SpecError(f"{where}: is nested more than {MAX_DEPTH} deep")
-        if isinstance(token, references):
-            word = type(token).__name__.removesuffix("Token").lower()
-            raise SpecError(f"{where}: has a YAML {word}; write the value out instead")
-        if isinstance(token, tokens.ScalarToken) and token.plain:
-            _refuse_scalar(token.value, where)
+
+    class Scanner(RoundTripScanner):
+        depth = values = 0
+
+        def get_token(self) -> Any:
+            token = super().get_token()
+            self.depth += isinstance(token, starts) - isinstance(token, ends)
+            self.values += isinstance(token, tokens.ScalarToken)
+            problem = ""
+            if self.depth > MAX_DEPTH:
+                problem = f"is nested more than {MAX_DEPTH} deep"
+            elif self.values > MAX_VALUES:
+                problem = f"has more than {MAX_VALUES:,} names and values"
+            elif isinstance(token, references):
+                word = type(token).__name__.removesuffix("Token").lower()
+                problem = f"has a YAML {word}; write the value out instead"
+            elif isinstance(token, tokens.ScalarToken) and token.plain:
+                problem = _wrong_scalar(token.value)
+            if problem:
+                raise MarkedYAMLError(problem=problem, problem_mark=token.start_mark)
+            return token
+
+    return Scanner
 
 
-def _refuse_scalar(text: str, where: str) -> None:
-    """Refuse merges, and numbers that are too long to be shown again."""
+def _wrong_scalar(text: str) -> str:
+    """Say what is wrong with a scalar without quotes: a merge, or too long a number; else ""."""
     if text == "<<":
-        raise SpecError(f"{where}: has a YAML merge; write the fields out instead")
-    if len(text) > MAX_DIGITS and text.lstrip("+-.")[:1].isdigit() and " " not in text:
-        raise SpecError(f"{where}: has a number of more than {MAX_DIGITS} digits")
+        return "has a YAML merge; write the fields out instead"
+    is_number = text.lstrip("+-.")[:1].isdigit() and " " not in text
+    return f"has a number of more than {MAX_DIGITS} digits" * (is_number and len(text) > MAX_DIGITS)
 
 
 def validate(kind: type[Model], values: Any, path: Path | str) -> Model:

@@ -24,6 +24,7 @@ __all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
 # with room on both sides [pJ].
 PLAUSIBLE_PJ = 1e-4, 1e5
+MOST_BITS = 1e30  # of a memory; all that is stored in the world has some 1e24
 MOST_ENERGY = 1e100  # [chip's unit]; loops of 2^31 take at most some 1e66 bits
 
 
@@ -42,6 +43,8 @@ def _size(value: Any) -> int | None:
     size = quantity.bits(value)
     if size <= 0:
         raise ValueError(f"{value!r}: a capacity must be above 0, or 'unlimited'")
+    if size > MOST_BITS:
+        raise ValueError(f"{value!r}: a capacity must be at most {MOST_BITS:g} bit, or 'unlimited'")
     return size
 
 

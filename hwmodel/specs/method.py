@@ -121,16 +121,19 @@ class SumRule(SpecModel):
 AnyRule = TypeVar("AnyRule", LayerRule, TensorRule)
 
 
+Count = Annotated[Whole, Field(ge=0, le=1000)]
+
+
 class Passes(SpecModel):
     """Work on a tensor: times each element is read and written, operations for each element."""
 
-    reads: Whole = Field(default=0, ge=0)
-    writes: Whole = Field(default=0, ge=0)
-    adds: Whole = Field(default=0, ge=0)
-    macs: Whole = Field(default=0, ge=0)
-    signal_reads: Whole = Field(default=0, ge=0)
-    signal_writes: Whole = Field(default=0, ge=0)
-    signal_macs: Whole = Field(default=0, ge=0)
+    reads: Count = 0
+    writes: Count = 0
+    adds: Count = 0
+    macs: Count = 0
+    signal_reads: Count = 0
+    signal_writes: Count = 0
+    signal_macs: Count = 0
 
 
 class ExtraWork(SpecModel):
@@ -138,9 +141,7 @@ class ExtraWork(SpecModel):
 
     what: Annotated[Text, Field(pattern=r"^[A-Za-z0-9]")]  # a cell of a table, so no formula
     where: Where = Where()
-    words: Whole = Field(
-        default=1, ge=0, description="in units of accounting.extras.preactivation_words"
-    )
+    words: Count = Field(default=1, description="in units of accounting.extras.preactivation_words")
     streamed: Passes | None = Field(
         default=None, description="what it is when operators are streamed; none: the graph shows it"
     )
@@ -162,7 +163,7 @@ class Method(NamedSpec):
     FOLDER: ClassVar[str] = "methods"
 
     colour: str | None = Field(
-        default=None, pattern=r"^#[0-9a-f]{6}$", description="in every figure; the source's"
+        default=None, pattern=r"^#[0-9a-fA-F]{6}$", description="in every figure; the source's"
     )
     marker: Marker | None = Field(default=None, description="in figures of points, as matplotlib's")
     hatch: Hatch | None = Field(default=None, description="of bars, as matplotlib's; none: plain")

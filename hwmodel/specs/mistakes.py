@@ -18,6 +18,7 @@ from hwmodel.errors import near, nearest
 __all__ = ["Contradiction", "alternatives", "line_of", "sentence", "show"]
 
 Location = Sequence[int | str]
+MOST = 10  # mistakes that are told
 LISTED = 8  # words up to which all are told
 
 
@@ -61,10 +62,26 @@ _UNKNOWN = ("extra_forbidden", "invalid_key")
 
 
 def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: Path | str) -> str:
-    """Return `file:line: field: what is wrong, with the value and what is accepted`."""
-    errors = _independent(error.errors(), values)
-    first = min(errors, key=_rank)
-    wrong, location, context = first["type"], first["loc"], first.get("ctx", {})
+    """Return `file:line: field: what is wrong, with the value and what is accepted`, of all."""
+    errors = sorted(_independent(error.errors(), values), key=_rank)
+    if errors[0]["loc"] == ("version",) and errors[0]["type"] != "missing":
+        errors = errors[:1]  # another version explains all the others
+    found: dict[object, tuple[int, str]] = {}
+    for one in errors:
+        line, text = _said(one, errors, kind, values)
+        key = text if one["type"] == "missing" else tuple(_place(one, values))
+        found.setdefault(key, (line, text))  # of a value of none of several shapes, one is enough
+    (line, first), *others = found.values()
+    told = [f"{path}:{line}: {first}" if line else f"{path}: {first}"]
+    told += [f"line {line}: {text}" if line else text for line, text in others[: MOST - 1]]
+    return "; ".join(told) + (f" (and {len(others) - MOST + 1} more)" if others[MOST - 1 :] else "")
+
+
+def _said(
+    mistake: Any, errors: Sequence[Any], kind: type[BaseModel], values: Any
+) -> tuple[int, str]:
+    """Return a mistake's line, and it in words; fields missing beside each other are one."""
+    wrong, location, context = mistake["type"], mistake["loc"], mistake.get("ctx", {})
     if wrong.startswith("union_tag"):  # the field that should tell alternatives apart
         location = (*location, context["discriminator"].strip("'"))
         wrong = "missing" if wrong == "union_tag_not_found" else wrong
@@ -72,21 +89,20 @@ def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: P
     if isinstance(context.get("error"), Contradiction):
         location, named = (*location, *context["error"].at), True
     trail, value, line = _follow(location, values, named=named)
-    where = f"{path}:{line}" if line else f"{path}"
     field = ".".join(trail)
     if wrong in _UNKNOWN:
         hint = _meant(trail[-1], kind, _fields_at(kind, values, location))
-        return f"{where}: {field} is not a field; {hint}"
+        return line, f"{field} is not a field; {hint}"
     if wrong == "missing":
-        more = "; write 'version: 1'" if location == ("version",) else ""
-        missing = [error["loc"] for error in errors if error["type"] == "missing"]
-        beside = [loc for loc in missing if loc[:-1] == location[:-1] and loc != location]
-        listed = ", ".join([field, *(str(loc[-1]) for loc in beside)])
-        return f"{where}: {listed} {'are' if beside else 'is'} missing{more}"
-    problem = _rule(first, value)
+        beside = [e["loc"] for e in errors if e["type"] == "missing"]
+        beside = [loc for loc in beside if loc[:-1] == location[:-1]] or [location]
+        more = "; write 'version: 1'" if ("version",) in beside else ""
+        names = [str(n + 1) if isinstance(n, int) else _word(n) for *_, n in beside]
+        listed = ".".join([*trail[:-1], ", ".join(names)])
+        return line, f"{listed} {'are' if names[1:] else 'is'} missing{more}"
+    problem = _rule(mistake, value)
     shown = field if wrong == "value_error" else f"{field} {show(value)}"  # ours show it
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return ": ".join(part for part in (where, shown, problem) if part) + more
+    return line, ": ".join(part for part in (shown, problem) if part)
 
 
 def _rank(error: Any) -> int:
@@ -118,14 +134,18 @@ def _independent(errors: list[Any], values: Any) -> list[Any]:
 
     A list is too short for pydantic once one of its entries is wrong; and where a value may have
     several shapes (a whole number or a list of them), each shape that it has not is a mistake,
-    though what is within the shape that it has is the one that was made.
+    though what is within the shape that it has is the one that was made. A field that is missing
+    may be there under a name with a mistake in it.
     """
     places = [_place(error, values) for error in errors]
+    unknown = [p for e, p in zip(errors, places, strict=True) if e["type"] in _UNKNOWN]
     return [
         error
         for error, place in zip(errors, places, strict=True)
         if not _is_of_shape(error["type"])
         or not any(len(p) > len(place) and p[: len(place)] == place for p in places)
+        if error["type"] != "missing"
+        or not any(p[:-1] == place[:-1] and near(p[-1], place[-1:]) for p in unknown)
     ]
 
 

@@ -7,24 +7,27 @@ units that mean the same and the file's path do not change it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection
 from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from hwmodel import __version__
 from hwmodel.errors import DataError, printable
-from hwmodel.specs.files import NamedSpec, SpecModel
+from hwmodel.specs.files import NamedSpec, SpecModel, folder
 
-__all__ = ["COLUMNS", "FORMAT", "Input", "Provenance", "digest", "input_of", "input_of_file"]
-__all__ += ["now", "refuse_old"]
+__all__ = ["COLUMNS", "FORMAT", "Input", "Provenance", "code_digest", "digest", "input_of"]
+__all__ += ["input_of_file", "now", "refuse_old"]
 
 COLUMNS = ("version", "inputs_sha256", "command")  # at the end of every row of a table
 FORMAT = 2  # of the tables of all commands (docs/tables.md)
 # A column that tables of format 1 had, and one that stands in its place since.
 _SINCE = {"level": "direction", "elementwise": "forward_product"}
+_SHOWING = {"cli", "rerun", "views", "docs"}  # wings that decide no number
+_DECIDING = {".py", ".yaml"}
 SHORT = 8  # hexadecimal digits of an input's hash in a table: enough to see a change
 
 
@@ -90,6 +93,17 @@ class Provenance(NamedTuple):
         return f"hwmodel {self.version}, inputs {self.inputs_sha256}{date}: {self.command}"
 
 
+@cache
+def code_digest() -> str:
+    """SHA-256 of all in this program that decides numbers: its code and bundled files."""
+    package = Path(__file__).parent.parent
+    places = [place for place in package.iterdir() if place.name not in _SHOWING]
+    found = [p for place in places for p in (place, *place.rglob("*")) if p.suffix in _DECIDING]
+    found += folder("hardware_specs").glob("*.yaml")
+    each = {sha256(path.name.encode() + path.read_bytes()).hexdigest() for path in found}
+    return sha256("".join(sorted(each)).encode()).hexdigest()
+
+
 def digest(spec: SpecModel) -> str:
     """SHA-256 of a validated value, 64 hexadecimal digits.
 
@@ -98,7 +112,7 @@ def digest(spec: SpecModel) -> str:
     """
     values = spec.model_dump(mode="json", exclude_defaults=True)
     text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return sha256(text.encode("ascii")).hexdigest()
 
 
 def input_of(spec: NamedSpec) -> Input:
@@ -109,7 +123,7 @@ def input_of(spec: NamedSpec) -> Input:
 def input_of_file(kind: str, path: Path) -> Input:
     """Return a file that is no spec as an input, by its bytes. Raises: DataError."""
     try:
-        return Input(kind, path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+        return Input(kind, path.name, sha256(path.read_bytes()).hexdigest())
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 

@@ -15,13 +15,12 @@ from pydantic import Field, model_validator
 
 from hwmodel.errors import DataError, SpecError
 from hwmodel.specs.files import Flag, Name, Number, SpecModel, Text, Whole, validate, whole_file
-from hwmodel.specs.inputs import note_input
+from hwmodel.specs.inputs import MAX_JSON, read_text
 
 __all__ = ["Epoch", "LayerEpoch", "LayerShape", "Magnitudes", "Range", "Run", "Trace"]
 __all__ += ["dumps", "loads", "read_trace", "steps_to", "two_complement_bits", "write_trace"]
 
 VERSION = 1
-MAX_CHARACTERS = 2**26  # of a file; an epoch of a layer has some hundreds
 OCTAVES = 16
 
 Count = Annotated[Whole, Field(ge=0)]
@@ -191,19 +190,7 @@ def read_trace(path: Path) -> Trace:
 
     Raises: DataError, naming the file, the field and what is wrong with it.
     """
-    note_input(path)
-    try:
-        with path.open(encoding="utf-8-sig") as stream:
-            text = stream.read(MAX_CHARACTERS + 1)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: is not a trace: not UTF-8 text") from None
-    if len(text) > MAX_CHARACTERS:
-        raise DataError(
-            f"{path}: is longer than {MAX_CHARACTERS:,} characters, the most of a trace"
-        )
-    return loads(text, path)
+    return loads(read_text(path, MAX_JSON), path)
 
 
 def loads(text: str, path: Path) -> Trace:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import DataError, NameUnknown
+from hwmodel.specs.inputs import note_input
 from hwmodel.trainer.pickles import Batch, read_batch
 from hwmodel.trainer.weights import Reals
 
@@ -187,6 +188,7 @@ def _folder(name: str, folder: Path | None, files: str) -> Path:
 
 def _read(path: Path) -> bytes:
     """All bytes of a file, unzipped where its name ends in .gz, up to MAX_BYTES."""
+    note_input(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)

@@ -1,21 +1,35 @@
 """Colours, markers and hatches: a thing looks the same in every figure, whatever is beside it.
 
-Bundled methods state their look in their files. Any other method gets one that follows from its
-name alone, so that it stays the same in other company. Nothing here needs matplotlib.
+Methods state their look in their files. What a file does not say follows from the name alone, so
+that it stays the same in other company. Nothing here needs matplotlib.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import cycle
-from typing import NamedTuple, get_args
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+from warnings import catch_warnings
 from zlib import crc32
 
-from hwmodel.specs.files import bundled, load
+from hwmodel.errors import HwmodelError, SpecWarning
+from hwmodel.rerun.asked import (
+    CompareAsked,
+    ReportAsked,
+    SensitivityAsked,
+    SweepAsked,
+    read_command,
+)
+from hwmodel.specs.files import bundled, is_path, load
 from hwmodel.specs.method import Hatch, Marker, Method
+from hwmodel.vary.sweep.file import SweepFile
 
-__all__ = ["Look", "depth_looks", "ink_on", "lightness", "look", "looks", "part_looks", "shade_on"]
+__all__ = ["Look", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of"]
+__all__ += ["methods_named", "part_looks", "shade_on"]
 
 # For methods whose file states no colour: of middle lightness, apart from those of the main ones.
 _SPARE_COLOURS = ("#4c72b0", "#8a6bbd", "#a0522d", "#d1772e", "#5b8c3e", "#6b7a8f", "#c2528b")
@@ -73,24 +87,69 @@ _DEPTHS = (
 _OPERATIONS = Look("#eab04d", "", "|")
 
 
-@cache
+_stated: dict[str, Look] = {}  # of some methods, while something is drawn
+
+
+@contextmanager
+def looks_of(methods: Iterable[Method]) -> Iterator[None]:
+    """Let some methods look as they say, meanwhile; unless others were set before."""
+    global _stated
+    before = _stated
+    _stated = before or {method.name: _look(method) for method in methods}
+    try:
+        yield
+    finally:
+        _stated = before
+
+
+def methods_named(commands: str) -> Iterator[Method]:
+    """Load the methods whose files some commands name, joined by semicolons.
+
+    A file that is gone, or is none any more, is passed over.
+    """
+    kinds = (CompareAsked, ReportAsked, SensitivityAsked, SweepAsked)
+    for text in re.split("; (?=hwmodel )", commands):
+        with suppress(HwmodelError), catch_warnings(action="ignore", category=SpecWarning):
+            asked: Any = read_command(text, kinds)
+            if isinstance(asked, SweepAsked):
+                asked = load(SweepFile, asked.file)
+            names = asked.methods if hasattr(asked, "methods") else asked.method
+            for name in filter(is_path, [names] if isinstance(names, str) else names):
+                with suppress(HwmodelError):
+                    yield load(Method, Path(name))
+
+
 def look(method: str) -> Look:
-    """Return the look of a method, by its name alone.
+    """Return the look of a method, by its name.
 
     >>> look("mine") == look("mine")
     True
     """
+    return _stated.get(method) or _known(method)
+
+
+@cache
+def _known(method: str) -> Look:
+    """The look of a method of which no file of a user's is known."""
+    return _look(load(Method, method)) if method in bundled(Method) else _spare(method)
+
+
+def _look(method: Method) -> Look:
+    """What a method's file says; where it says nothing at all, what follows from the name."""
+    spare = _spare(method.name)
+    if not (method.colour or method.marker or method.hatch):
+        return spare
+    return Look(method.colour or spare.colour, method.marker or spare.marker, method.hatch or "")
+
+
+def _spare(method: str) -> Look:
     spread = crc32(method.encode())
     markers, hatches = get_args(Marker), get_args(Hatch)
-    spare = Look(
+    return Look(
         _SPARE_COLOURS[spread % len(_SPARE_COLOURS)],
         markers[spread // 8 % len(markers)],
         hatches[spread // 128 % len(hatches)],
     )
-    if method not in bundled(Method):
-        return spare
-    stated = load(Method, method)
-    return Look(stated.colour or spare.colour, stated.marker or spare.marker, stated.hatch or "")
 
 
 def looks(methods: Iterable[str]) -> dict[str, Look]:

@@ -12,6 +12,7 @@ from hwmodel.graph.network import zoo
 from hwmodel.specs.files import bundled, whole_file
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.provenance import COLUMNS as PROVENANCE
+from hwmodel.views.colours import looks_of, methods_named
 from hwmodel.views.figures.bars import (
     layers_figure,
     levels_figure,
@@ -103,7 +104,8 @@ def write_figure(
     """
     endings = [_ending(path) for path in paths]
     of_style = sizes(style)
-    with settings(of_style), warnings.catch_warnings():
+    command = stamp[-1] if stamp else ""
+    with settings(of_style), warnings.catch_warnings(), looks_of(methods_named(command)):
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
         figure = made()
         settle(figure)

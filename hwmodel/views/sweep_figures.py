@@ -7,6 +7,7 @@ can do at best. The figure says which fields these are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,9 +15,9 @@ from hwmodel.errors import HwmodelError, nearest
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.provenance import COLUMNS as PROVENANCE
 from hwmodel.vary.sweep.results import ENERGIES, Results, Row, front, kept, numbers, varied
-from hwmodel.views.colours import ink_on, look, part_looks
-from hwmodel.views.figures.canvas import DRAFT, STYLES, caption, plain_ticks, width_of
-from hwmodel.views.plot import write_figure
+from hwmodel.views.colours import Look, ink_on, look, part_looks
+from hwmodel.views.figures.canvas import DRAFT, STYLES, Style, caption, plain_ticks, width_of
+from hwmodel.views.plot import sizes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,13 +51,14 @@ class Column(NamedTuple):
     label: str
 
 
-def draw_sweep(results: Results, path: Path, kind: str, view: View) -> None:
+def draw_sweep(results: Results, path: Path, kind: str, view: View, style: str = DRAFT) -> None:
     """Write a figure; the ending of `path` says in which format.
 
     Args:
         kind: a name of `SWEEP_PLOTS`; "" is the first.
+        style: a name of `STYLES`.
 
-    Raises: HwmodelError for a kind, a column or a condition that is none.
+    Raises: HwmodelError for a kind, a style, a column or a condition that is none.
     """
     kind = kind or next(iter(SWEEP_PLOTS))
     if kind not in SWEEP_PLOTS:
@@ -69,45 +71,54 @@ def draw_sweep(results: Results, path: Path, kind: str, view: View) -> None:
             raise HwmodelError(f"a plot of {kind} needs --{name}, a column of the table")
     rows = kept(results, whole.where)
     stamp = [str(rows[0].get(name) or "") for name in PROVENANCE]
-    write_figure(lambda: drawn(rows, results.columns, whole), path, stamp=stamp)
+    of_style = sizes(style)
+    made = partial(drawn, rows, results.columns, whole, of_style)
+    write_figure(made, path, stamp=stamp, style=style)
 
 
-def pareto_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> Figure:
+def pareto_figure(
+    rows: Sequence[Row], columns: Sequence[str], view: View, style: Style = STYLES[DRAFT]
+) -> Figure:
     """Draw every point, and for each series a line along the points that no other beats."""
-    figure, axes = _figure()
+    figure, axes = _figure(style)
     x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
-    for name, places, colour in _series(rows, columns, view.by):
+    for name, places, own in _series(rows, columns, view.by):
         mine_x, mine_y = [x.values[i] for i in places], [y.values[i] for i in places]
-        axes.plot(mine_x, mine_y, ".", color=colour, ms=5, alpha=0.6, mew=0, rasterized=True)
+        small: dict[str, Any] = {"ms": 2 / 3 * style.size, "alpha": 0.6, "mew": 0}
+        axes.plot(mine_x, mine_y, ".", color=own.colour, rasterized=True, **small)
         signs = [-1 if _more_is_better(column) else 1 for column in (view.x, view.y)]
         best = front([signs[0] * v for v in mine_x], [signs[1] * v for v in mine_y])
         edge = [mine_x[i] for i in best], [mine_y[i] for i in best]
-        axes.plot(*edge, "o-", color=colour, ms=4, lw=1.2, label=name)
+        axes.plot(*edge, label=name, **_line(own, style))
     _axes(axes, x, y)
     others = _others(rows, columns, view)
     apart = f"\npoints differ in {', '.join(map(_words, others))}" if others else ""
-    _title(figure, rows, columns, view, f"{FRONT}{apart}")
-    figure.legend(loc="outside right center", frameon=False)
+    _title(figure, style, rows, columns, view, f"{FRONT}{apart}")
+    _legend(figure)
     return figure
 
 
-def lines_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> Figure:
+def lines_figure(
+    rows: Sequence[Row], columns: Sequence[str], view: View, style: Style = STYLES[DRAFT]
+) -> Figure:
     """Draw the lowest values of a column over another column, a line for each series."""
-    figure, axes = _figure()
+    figure, axes = _figure(style)
     x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
-    for name, places, colour in _series(rows, columns, view.by):
+    for name, places, own in _series(rows, columns, view.by):
         lowest: dict[float, float] = {}
         for i in places:
             lowest[x.values[i]] = min(y.values[i], lowest.get(x.values[i], y.values[i]))
         line = sorted(lowest.items())
-        axes.plot(*zip(*line, strict=True), "o-", color=colour, ms=4, lw=1.2, label=name)
+        axes.plot(*zip(*line, strict=True), label=name, **_line(own, style))
     _axes(axes, x, y)
-    _title(figure, rows, columns, view, f"lines: {_lowest(rows, columns, view, view.y)}")
-    figure.legend(loc="outside right center", frameon=False)
+    _title(figure, style, rows, columns, view, f"lines: {_lowest(rows, columns, view, view.y)}")
+    _legend(figure)
     return figure
 
 
-def heatmap_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> Figure:
+def heatmap_figure(
+    rows: Sequence[Row], columns: Sequence[str], view: View, style: Style = STYLES[DRAFT]
+) -> Figure:
     """Draw the lowest values of a column as shades over two other columns."""
     from matplotlib import colormaps
     from matplotlib.colors import LogNorm, Normalize, to_hex
@@ -119,9 +130,9 @@ def heatmap_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> F
         lowest[place] = min(value, lowest.get(place, value))
     across, up = sorted({a for a, _ in lowest}), sorted({b for _, b in lowest})
     told = _told(list(lowest.values()))
-    widest = max(width_of(text, STYLES[DRAFT].small) for text in told.values()) + 0.12
+    widest = max(width_of(text, style.small) for text in told.values()) + 0.12
     width, height = max(3.0, widest * len(across)), max(1.8, 0.3 * len(up))
-    figure, axes = _figure(width + 2, height + 1.2)
+    figure, axes = _figure(style, width + 2, height + 1.2)
     least, most = min(lowest.values()), max(lowest.values())
     norm = (LogNorm if 0 < 20 * least < most else Normalize)(least, most)
     shades = colormaps["viridis"]
@@ -131,10 +142,10 @@ def heatmap_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> F
         for (a, b), value in lowest.items():
             ink = ink_on(to_hex(shades(norm(value))))
             at = across.index(a), up.index(b)
-            size = STYLES[DRAFT].small
+            size = style.small
             axes.text(*at, told[value], ha="center", va="center", size=size, color=ink)
     names = [_plain(a, 12) for a in across]
-    narrow = max(width_of(f"{name} ", STYLES[DRAFT].small) for name in names) > width / len(across)
+    narrow = max(width_of(f"{name} ", style.small) for name in names) > width / len(across)
     slant: dict[str, Any] = {"rotation": 40, "ha": "right"} if narrow else {}
     axes.set_xticks(range(len(across)), names, **slant)
     axes.set_yticks(range(len(up)), [_plain(b, 12) for b in up])
@@ -144,7 +155,8 @@ def heatmap_figure(rows: Sequence[Row], columns: Sequence[str], view: View) -> F
     if isinstance(norm, LogNorm):
         plain_ticks(shown.ax.yaxis)
     blank = "; blank: no such point" if len(lowest) < len(across) * len(up) else ""
-    _title(figure, rows, columns, view, f"cells: {_lowest(rows, columns, view, view.z)}{blank}")
+    what = f"cells: {_lowest(rows, columns, view, view.z)}{blank}"
+    _title(figure, style, rows, columns, view, what)
     return figure
 
 
@@ -167,11 +179,29 @@ def _plain(value: float, digits: int) -> str:
     return f"{float(f'{value:.{digits}g}'):.15g}"
 
 
-def _figure(width: float = 6.4, height: float = 3.8) -> tuple[Figure, Axes]:
+def _figure(style: Style, width: float = 0.0, height: float = 0.0) -> tuple[Figure, Axes]:
+    """A figure of a size [inch], or of that of its style; there is room in a draft."""
     from matplotlib.figure import Figure
 
+    usual = (6.4, 3.8) if style.stamped else (style.width, style.height + 6 * style.size / 72)
+    width, height = width or usual[0], height or usual[1]
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()
+
+
+def _line(own: Look, style: Style) -> dict[str, Any]:
+    """How the line of a series is drawn."""
+    size = style.size / 7.5
+    return {"color": own.colour, "marker": own.marker or "o", "ms": 4 * size, "lw": 1.2 * size}
+
+
+def _legend(figure: Figure) -> None:
+    """Beside the drawing, or below it where the figure is a column of a page."""
+    narrow = figure.get_figwidth() < 5
+    where = (
+        {"loc": "outside lower center", "ncols": 2} if narrow else {"loc": "outside right center"}
+    )
+    figure.legend(frameon=False, **where)
 
 
 def _column(rows: Sequence[Row], name: str, columns: Sequence[str]) -> Column:
@@ -194,8 +224,8 @@ def _more_is_better(column: str) -> bool:
 
 def _series(
     rows: Sequence[Row], columns: Sequence[str], by: str
-) -> list[tuple[str, list[int], str]]:
-    """Return name, rows and colour of each series. Raises: HwmodelError."""
+) -> list[tuple[str, list[int], Look]]:
+    """Return name, rows and look of each series. Raises: HwmodelError."""
     if by not in columns:
         raise HwmodelError(f"the table has no column {by!r}: {nearest(by, columns)}")
     places: dict[Any, list[int]] = {}
@@ -208,8 +238,8 @@ def _series(
         )
     names = {v: str(v) if by == "method" else f"{_short(by)} {v}" for v in places}
     spare = part_looks(names.values())
-    colour = {v: look(n).colour if by == "method" else spare[n].colour for v, n in names.items()}
-    return [(names[value], mine, colour[value]) for value, mine in places.items()]
+    own = {v: look(n) if by == "method" else spare[n] for v, n in names.items()}
+    return [(names[value], mine, own[value]) for value, mine in places.items()]
 
 
 def _axes(axes: Axes, x: Column, y: Column) -> None:
@@ -224,7 +254,7 @@ def _axes(axes: Axes, x: Column, y: Column) -> None:
 
 
 def _title(
-    figure: Figure, rows: Sequence[Row], columns: Sequence[str], view: View, what: str
+    figure: Figure, style: Style, rows: Sequence[Row], columns: Sequence[str], view: View, what: str
 ) -> None:
     """Write the title: values that all rows share, conditions, and what is drawn."""
     words = {"accounting": "accounting ", "batch": "batch "}
@@ -234,7 +264,6 @@ def _title(
         if name in columns and len({row[name] for row in rows}) == 1
     ]
     chosen = [f"only points with {view.where}"] if view.where else []
-    style = STYLES[DRAFT]
     style = style._replace(width=figure.get_figwidth(), small=style.size)
     caption(figure, style, "\n".join([f"{', '.join(alike)} ({NATURE})", *chosen, what]))
 
@@ -261,7 +290,7 @@ def _short(column: str) -> str:
     return column.removeprefix("hardware.").removeprefix("levels.").removeprefix("accounting.")
 
 
-Drawn = Callable[[Sequence[Row], Sequence[str], View], "Figure"]
+Drawn = Callable[[Sequence[Row], Sequence[str], View, Style], "Figure"]
 SWEEP_PLOTS: dict[str, tuple[dict[str, str], Drawn]] = {
     "pareto": ({"x": "capacity_bits", "y": "energy", "by": "method"}, pareto_figure),
     "lines": ({"y": "energy", "by": "method"}, lines_figure),

@@ -17,6 +17,7 @@ from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import SpecModel, Text, load, validate
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.inputs import read_text
 from hwmodel.tiling.accesses import Mapping, Traffic
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.pricing import level_energies, level_energy, memory_energy, rates
@@ -140,10 +141,7 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
     Raises: DataError where tiles do not nest, fit or match the chip's levels.
     """
     try:
-        with path.open(encoding="utf-8") as stream:
-            values = json.loads(stream.read(2**20))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+        values = json.loads(read_text(path, 2**20))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not JSON: {error}") from None
     kept = {"tiles": values.get("tiles")} if isinstance(values, dict) else values

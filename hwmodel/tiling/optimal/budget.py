@@ -20,7 +20,7 @@ class Budget:
         self.left = float(tilings)
 
     def renew(self) -> None:
-        """Give back all that was spent, for a search that goes on from another's answer."""
+        """Give back all that was spent, for what is done when a search has ended."""
         self.left = float(self.whole)
 
     def spend(self, tilings: float) -> None:

@@ -143,6 +143,8 @@ def _start(space: Space, first: Extents = ALL) -> _Part:
     sizes = [end - begin for end, begin in zip(ends, (first.C, first.HF, first.WF), strict=True)]
     _check(sizes[0] * sizes[1] * sizes[2], space.limit)
     C, HF, WF = (index.ravel() for index in np.indices(sizes))
+    if first is ALL:
+        return _Part(C, HF, WF)
     return _Part(C + first.C, HF + first.HF, WF + first.WF)
 
 
@@ -191,10 +193,10 @@ def cheapest(level: Level, above: Ints | None = None, number: int = 1) -> tuple[
     while begin < len(order) and floor[order[begin]] < energies[-1]:
         chosen = order[begin : begin + size]
         full = _expanded(level, _kept(part, chosen), float(energies[-1]), first)
-        more = _with_most_filters(level, full, first)
-        energies, classes = (
-            np.concatenate(both) for both in zip((energies, classes), more, strict=True)
-        )
+        more, M = _with_most_filters(level, full, first)
+        best = np.argsort(more, kind="stable")[:number]
+        energies = np.concatenate([energies, more[best]])
+        classes = np.concatenate([classes, _classes(level.space, _kept(full, best), M[best])])
         kept = np.argsort(energies, kind="stable")[:number]
         energies, classes = energies[kept], classes[kept]
         begin, size = begin + size, 4 * size
@@ -224,13 +226,13 @@ def _first(space: Space, above: Ints) -> Extents:
 
 
 def _with_most_filters(level: Level, part: _Part, first: Extents) -> tuple[Floats, Ints]:
-    """Energies and classes of complete parts with as many filters as fit; infinite where none."""
+    """Energies of complete parts with as many filters as fit, infinite where none; pieces of M."""
     w, size = level.weights, _sizes(level.space, part)
     M = level.space.problem.extent.M
     filters = np.minimum(_filters(level, part, size), level.space.M[first.M])
     A = -(-M // np.maximum(filters, 1))
     energy = w.constant + w.S * size.S + w.B * size.B + (w.A + w.RA * size.R) * A + w.R * size.R
-    return np.where(filters > 0, energy, np.inf), _classes(level.space, part, A)
+    return np.where(filters > 0, energy, np.inf), A
 
 
 def _expanded(level: Level, part: _Part, bound: float, first: Extents = ALL) -> _Part:

@@ -45,53 +45,57 @@ def _pairs(
         last: the class of each nest in the list `above`.
     """
     energies, classes = below
-    which, member = np.unique(last, return_inverse=True)
-    cheapest = np.full(len(which), np.inf)
-    np.minimum.at(cheapest, member, totals)
-    near = np.searchsorted(energies, reach - cheapest, side="right")
-    # Nests of one class in a row, the cheapest first: of each, how many a lower class may follow.
-    place = np.empty(len(totals), np.int64)
-    by_total = np.argsort(totals, kind="stable")
-    place[by_total] = np.arange(len(totals))
-    keys = member * (len(totals) + 1) + place
-    order = np.argsort(keys)
-    places = np.searchsorted(totals[by_total], reach - energies, side="right")
+    # Nests of one class stand in a row, the cheapest first.
+    order = np.lexsort((totals, last))
+    starts = np.flatnonzero(np.diff(last[order], prepend=-1))
+    near = np.searchsorted(energies, reach - totals[order[starts]], side="right")
     uppers, lowers, number = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
-    for one, lower in _nested(above[which], classes, near):
-        ends = np.searchsorted(keys[order], one * (len(totals) + 1) + places[lower])
-        begins = np.searchsorted(member[order], one)
-        counts = np.maximum(ends - begins, 0)
+    for row, lower in _nested(above[last[order[starts]]], classes, near):
+        counts = _within(totals[order], starts, row, reach - energies[lower])
         number += int(counts.sum())
         if number > limit:
             raise TooMany
         lowers.append(np.repeat(lower, counts))
-        firsts = np.repeat(np.cumsum(counts) - counts - begins, counts)
+        firsts = np.repeat(np.cumsum(counts) - counts - starts[row], counts)
         uppers.append(order[np.arange(len(firsts)) - firsts])
     upper, lower = np.concatenate(uppers), np.concatenate(lowers)
     listed = np.lexsort((lower, upper, last[upper]))
     return upper[listed], lower[listed]
 
 
+def _within(totals: Any, starts: Ints, row: Ints, reach: Any) -> Any:
+    """Count the entries of a row that are at most `reach`; the first one is, and entries rise."""
+    ends = np.append(starts[1:], len(totals))
+    low, high = starts[row] + 1, ends[row]
+    while (low < high).any():
+        middle = (low + high) // 2
+        below = totals[np.minimum(middle, len(totals) - 1)] <= reach
+        low = np.where((low < high) & below, middle + 1, low)
+        high = np.where((low < high) & ~below, middle, high)
+    return low - starts[row]
+
+
 def _nested(above: Ints, below: Ints, near: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield the classes `below` that are nested in those `above`, of the first `near` of each.
 
-    All loops are compared at once: their pieces, ranked and each with a bit above it, stand side
-    by side in a word; where none is less, no subtraction borrows such a bit.
+    All loops are compared at once: their pieces, each with a bit above it, stand side by side in
+    a word; where none is less, no subtraction borrows such a bit.
     """
     words: list[tuple[Ints, Ints, int]] = []
     free = 0  # bits of the last word
     for upper, lower in zip(above.T, below.T, strict=True):
-        values = np.unique(np.concatenate([upper, lower]))
-        width = len(values).bit_length() + 1
+        longest = int(upper.max(initial=1))
+        if longest == 1:  # every class has one piece or more
+            continue
+        width = longest.bit_length() + 1
         if width > free:
             words.append((np.zeros(len(above), np.int64), np.zeros(len(below), np.int64), 0))
             free = 63
         free -= width
         bit = 1 << free + width - 1
         whole, parts, borrowed = words[-1]
-        whole = whole | np.searchsorted(values, upper) << free
-        parts = parts | np.searchsorted(values, lower) << free | bit
-        words[-1] = whole, parts, borrowed | bit
+        parts = parts | np.minimum(lower, longest) << free | bit
+        words[-1] = whole | upper << free, parts, borrowed | bit
     order = np.argsort(-near, kind="stable")
     begin = 0
     while begin < len(order) and near[order[begin]]:

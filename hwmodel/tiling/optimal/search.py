@@ -9,7 +9,7 @@ tiling at hand. Only such classes are listed, joined level by level to nests, an
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import pairwise, product
 from math import comb, inf
@@ -88,9 +88,8 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     """The tiling of least memory energy, exact counting, over all integer tile chains.
 
     Of tilings of equal energy the one met first is kept: an order without chance, so that equal
-    problems always get equal tilings. What more freedom finds is never worse: where boundaries may
-    hold more, the search goes on from the answer of those that may hold less, and the first one
-    ends no worse than the level-by-level search.
+    problems always get equal tilings. More freedom is never worse: where no tiling is proved to be
+    the best, the answer of the search that may hold less is looked at, too.
 
     Raises: Infeasible.
     Holds for: every problem and all prices; equal to the exhaustive search of the tests. Where a
@@ -102,15 +101,10 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     budget = Budget(options.budget // share)
     prepared = space(problem, hardware, sums, options.rule, room, options.limit, budget)
     _check_feasible(prepared, hardware)
-    best, orders, known = _Best(inf, None), list[_Order](), dict[Level, float]()
-    for more in _phases(options.stationary, len(hardware.levels) - 1):
-        budget.renew()
-        orders += _orders(prepared, more)
-        found, orders = _best_first(prepared, orders, best._replace(near=()), known)
-        bound = min(found.energy, *(order.settled for order in orders))
-        if found.mapping is None or found.energy > bound * (1 + ROUNDING):
-            found = _fallback(prepared, hardware, best, found, orders)
-        best = found
+    best, orders = _best_first(prepared, _orders(prepared, options.stationary))
+    bound = min(best.energy, *(order.settled for order in orders))
+    if best.mapping is None or best.energy > bound * (1 + ROUNDING):
+        best = _fallback(prepared, best, orders, _narrower(problem, hardware, options))
     return _certified(problem, hardware, options, best, bound)
 
 
@@ -128,15 +122,14 @@ def _tight(problem: Problem) -> bool:
     )
 
 
-def _best_first(
-    space: Space, orders: list[_Order], best: _Best, known: dict[Level, float]
-) -> tuple[_Best, list[_Order]]:
-    """Return `best`, or a better tiling under any of `orders`, and the orders as they are left.
+def _best_first(space: Space, orders: list[_Order]) -> tuple[_Best, list[_Order]]:
+    """Search the best tiling under any of `orders`; return it and the orders as they are left.
 
     The order with the lowest bound goes on, by one step of slack; so a good tiling is found early,
     and most orders are never looked into.
     """
-    orders = list(orders)
+    best, orders = _Best(inf, None), list(orders)
+    known: dict[Level, float] = {}
     queue = [(order.settled, i) for i, order in enumerate(orders) if order.open]
     heapify(queue)
     while queue and queue[0][0] < best.energy * (1 - ROUNDING) and not space.budget.is_spent:
@@ -151,28 +144,28 @@ def _best_first(
     return best, orders
 
 
-def _fallback(
-    space: Space, hardware: Memories, before: _Best, best: _Best, orders: list[_Order]
-) -> _Best:
-    """Return `best`, or a better tiling that is known without a search, improved tile by tile.
+def _narrower(problem: Problem, hardware: Memories, options: Options) -> list[Mapping]:
+    """List the answer of the search that may hold less; below filters held, of level by level."""
+    less: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
+    if options.stationary in less:
+        inner = replace(options, stationary=less[options.stationary])
+        return [optimal(problem, hardware, inner).mapping]
+    with suppress(Infeasible, TooLarge):
+        return [level_by_level(problem, hardware)]
+    return []
 
-    Args:
-        before: what was known before orders were looked at; it need not be made better again.
-    """
-    starts = [*best.near]
-    choices = [mapping.held for mapping in best.near[-1:]]
-    if before.mapping is None:
-        choices = [*_phases("filter", len(hardware.levels) - 1)[0], *choices]
-        with suppress(Infeasible, TooLarge):  # then there is none to compare with
-            starts.append(level_by_level(space.problem, hardware))
-    starts += [guess for held in dict.fromkeys(choices) for guess in first_guesses(space, held)]
-    starts += _dives(space, orders, best.energy)
-    if best.mapping is not None and best.mapping is not before.mapping:
-        starts.append(best.mapping)
+
+def _fallback(space: Space, best: _Best, orders: list[_Order], known: list[Mapping]) -> _Best:
+    """Return `best`, or a better tiling of those known or guessed, improved tile by tile."""
+    single: Operand = "F"
+    choices = (single,) * (len(space.rates) - 1), *(near.held for near in best.near[-1:])
+    starts = [guess for held in dict.fromkeys(choices) for guess in first_guesses(space, held)]
+    starts += [*best.near, *known, *_dives(space, orders, best.energy)]
+    starts += [best.mapping] if best.mapping is not None else []
     energies = [energy_of(space, mapping) for mapping in starts]
-    if not energies or min(energies) == inf:
-        return best
-    energy, mapping = min(energies), starts[int(np.argmin(energies))]
+    best = best._replace(examined=best.examined + len(starts))
+    at = int(np.argmin(energies))
+    energy, mapping = energies[at], starts[at]
     if energy * (1 - ENOUGH) > min(order.settled for order in orders):
         energy, mapping = descended(space, mapping)
     return best._replace(energy=energy, mapping=mapping) if energy < best.energy else best
@@ -202,7 +195,7 @@ def _certified(
     energy = memory_energy(problem, counts, hardware, options.partial_sum_bits)
     proved = bound >= best.energy * (1 - ROUNDING)
     levels = len(hardware.levels) - 1
-    size = sum(map(len, _phases(options.stationary, levels)))
+    size = len(_held(options.stationary, levels))
     for extent in problem.extent:
         size *= comb(extent + levels - 1, levels)  # falling chains of tiles
     lower = energy if proved else bound
@@ -222,22 +215,18 @@ class _Order(NamedTuple):
     open: bool = True  # False: a limit was reached
 
 
-def _phases(stationary: Stationary, boundaries: int) -> list[list[tuple[Operand, ...]]]:
-    """List all choices of the operands held: those of less freedom first, then the others."""
-    every = list(product(OPERANDS, repeat=boundaries))
-    alike = [held for operand in "FI" for held in every if set(held) == {operand}]
-    if stationary == "filter":
-        return [alike[:1]]
-    phases = [alike[:1], alike[1:]]
+def _held(stationary: Stationary, boundaries: int) -> list[tuple[Operand, ...]]:
+    """List all choices of the operands held at the boundaries."""
     if stationary == "best":
-        phases.append([held for held in every if held not in alike])
-    return phases
+        return list(product(OPERANDS, repeat=boundaries))
+    same: tuple[Operand, ...] = ("F", "I") if stationary == "either" else ("F",)
+    return [(operand,) * boundaries for operand in same]
 
 
-def _orders(space: Space, choices: list[tuple[Operand, ...]]) -> list[_Order]:
-    """Give each choice of the operands held a rough lower bound."""
+def _orders(space: Space, stationary: Stationary) -> list[_Order]:
+    """List all choices of the operands held, each with a rough lower bound."""
     known: dict[tuple[int, tuple[Operand, Operand]], tuple[Level, float]] = {}
-    orders = []
+    orders, choices = [], _held(stationary, len(space.rates) - 1)
     for held in choices:
         around: tuple[Operand, ...] = (*held, "F")
         keys = list(enumerate(pairwise(around), start=1))

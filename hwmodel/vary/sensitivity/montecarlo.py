@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,8 +90,10 @@ def read_ranges(path: Path, points: Sequence[Inputs]) -> list[list[Range]]:
         for ranges, inputs, leaves in zip(found, points, known, strict=True):
             if name in leaves:
                 low, high = (_bound(inputs, leaves[name], bound, where) for bound in bounds)
-                if not 0 < low <= high:
-                    raise SpecError(f"{where}: [{low:g}, {high:g}]: needs 0 < low <= high")
+                if not (0 < low <= high and high / low < math.inf):
+                    raise SpecError(
+                        f"{where}: [{low:g}, {high:g}]: needs 0 < low <= high <= 1e308 low"
+                    )
                 ranges.append(Range(leaves[name], low, high))
     return found
 

@@ -29,13 +29,13 @@ from hwmodel.vary.sensitivity.montecarlo import (
     sampled,
 )
 from hwmodel.vary.sensitivity.moves import Move, moves
-from hwmodel.vary.sensitivity.parallel import Mapped, workers
+from hwmodel.vary.sensitivity.parallel import Mapped, mapped_by
+from hwmodel.vary.workers import MAX_JOBS
 
 __all__ = ["Effect", "Reversal", "Sensitivity", "sensitivity"]
 
 MAX_SAMPLES = 1_000_000
 MAX_SEED = 2**63 - 1
-MAX_JOBS = 256
 
 
 class Effect(NamedTuple):
@@ -119,7 +119,7 @@ def sensitivity(
     if file is not None:
         draw = _Draw(*drawn, f"in the ranges of {file.name}", read_ranges(file, study.points))
     planned = [(i, move) for i, inputs in enumerate(study.points) for move in moves(inputs)]
-    with workers(study, processes) as mapped:
+    with mapped_by(study, processes) as mapped:
         before = _unmoved(mapped, study)
         after = _moved(mapped, planned, before, watch)
         flips = _flips(mapped, planned, before, after, watch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import product
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from hwmodel.errors import HwmodelError, SpecError
 from hwmodel.graph.network import zoo
 from hwmodel.graph.zoo import family_arguments
 from hwmodel.model.evaluate import check_run
+from hwmodel.specs.mistakes import show
 from hwmodel.vary.paths import Inputs, changed, is_known, leaves
 from hwmodel.vary.sweep.file import Derived, Times
 
@@ -160,7 +162,12 @@ def _multiple(path: str, stated: tuple[Any, bool], factor: float) -> Any:
     value, whole = stated
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise SpecError(f"{path}: {value!r} is no number that could be taken {factor:g} times")
-    product = value * factor
+    try:
+        product = value * factor
+    except OverflowError:
+        product = math.inf
+    if not math.isfinite(product):
+        raise SpecError(f"{path}: {factor:g} times {show(value)} is beyond 1e308")
     if whole and product != round(product):
         raise SpecError(f"{path}: {factor:g} times {value:g} is {product:g}, which is not whole")
     return round(product) if whole else product

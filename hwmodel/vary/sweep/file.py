@@ -38,7 +38,7 @@ class Derived(SpecModel):
 class Sample(SpecModel):
     """Points drawn from the grid, none of them twice."""
 
-    points: Annotated[Whole, Field(ge=1)]
+    points: Annotated[Whole, Field(ge=1, le=1_000_000)]  # which are held in memory
     seed: Annotated[Whole, Field(ge=0)]
 
 

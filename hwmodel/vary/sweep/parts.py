@@ -1,7 +1,8 @@
 """Parts of a table: a folder beside the table, in which each part is written whole.
 
-A part is written beside its place and renamed, so that it is there whole or not at all. The
-manifest holds the hash of the sweep and of all its inputs: parts of another sweep are refused.
+A part is written beside its place and renamed, so that it is there whole or not at all, and bears
+a seal: one that is damaged, or that other code has made, is made anew. The manifest holds the hash
+of the sweep and of all its inputs: parts of another sweep are refused.
 Parts are cut by the sweep alone and put together in order, so that the table is the same however
 many workers there were, and whenever they were stopped.
 """
@@ -9,17 +10,23 @@ many workers there were, and whenever they were stopped.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hwmodel.errors import DataError, HwmodelError
-from hwmodel.specs.files import whole_file
-from hwmodel.specs.provenance import Provenance
+from filelock import FileLock, Timeout
+
+from hwmodel.errors import DataError, HwmodelError, SpecWarning, many
+from hwmodel.specs.files import whole_file, write
+from hwmodel.specs.inputs import read_text
+from hwmodel.specs.provenance import Provenance, code_digest
 
 __all__ = ["ENDINGS", "Folder", "Summary", "ending_of", "opened"]
 
@@ -37,35 +44,59 @@ class Summary(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """The parts of one table."""
+    """The parts of one table, each under a seal: of itself, its place, the sweep and the code."""
 
     path: Path
     out: Path
+    digest: str  # of the sweep
 
-    def part(self, kind: str, number: int) -> Path:
+    def part(self, number: int) -> Path:
         """Return the path of a part."""
-        return self.path / f"{kind}-{number:06d}.txt"
+        return self.path / f"part-{number:06d}.txt"
 
-    def has(self, kind: str, number: int) -> bool:
-        """Say whether a part is there; if it is, it is whole."""
-        return self.part(kind, number).is_file()
+    def missing(self, parts: int) -> list[int]:
+        """Return the numbers of the parts that are to be computed.
 
-    def store(self, kind: str, number: int, text: str) -> None:
+        Warns: SpecWarning of those that are there and yet not what this code has made.
+        """
+        absent = [number for number in range(parts) if self._intact(number) is None]
+        bad = sum(os.path.lexists(self.part(number)) for number in absent)
+        if bad:
+            warnings.warn(
+                f"{self.path}: {many(bad, 'part')} of {parts:,}: damaged, or made by other code; "
+                "made anew",
+                SpecWarning,
+                stacklevel=2,
+            )
+        return absent
+
+    def store(self, number: int, text: str) -> None:
         """Write a part. Raises: HwmodelError."""
-        with whole_file(self.part(kind, number)) as stream:
-            stream.write(text)
+        path = self.part(number)
+        with whole_file(path, "wb") as stream:
+            stream.write(b"%b\n%b" % (self._seal(path, text.encode()), text.encode()))
 
-    def read(self, kind: str, number: int) -> str:
-        """Read a part's text. Raises: DataError."""
-        path = self.part(kind, number)
+    def read(self, number: int) -> str:
+        """Read a part's text. Raises: DataError where it is not as it was stored."""
+        text = self._intact(number)
+        if text is None:
+            raise DataError(f"{self.part(number)}: was damaged; go on with --resume")
+        return text
+
+    def _intact(self, number: int) -> str | None:
+        """Read a part's text; None where it is not there as this sweep and this code made it."""
+        path = self.part(number)
         try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: cannot be read: {error}") from None
+            seal, _, text = path.read_bytes().partition(b"\n") if path.is_file() else (b"",) * 3
+        except OSError:
+            return None
+        return text.decode() if seal == self._seal(path, text) else None
 
-    def finish(
-        self, columns: Mapping[str, type], parts: int, points: int, made: Provenance
-    ) -> Summary:
+    def _seal(self, path: Path, text: bytes) -> bytes:
+        about = f"{self.digest} {code_digest()} {path.name}\n".encode()
+        return hashlib.sha256(about + text).hexdigest().encode()
+
+    def finish(self, columns: Mapping[str, type], parts: int, made: Provenance) -> Summary:
         """Put the parts together as one table, and remove them. Raises: HwmodelError.
 
         Args:
@@ -75,27 +106,21 @@ class Folder(NamedTuple):
 
         def lines() -> Iterator[list[list[str]]]:
             for number in range(parts):
-                some = list(csv.reader(io.StringIO(self.read("part", number))))
+                text = io.StringIO(self.read(number), newline="")
+                some = list(csv.reader(text))
                 seen.append(_summary(columns, some))
                 yield [[*line, *made.cells] for line in some]
-            if sum(part.points for part in seen) != points:
-                raise DataError(f"{self.path}: its parts do not hold {points} points; remove it")
 
         all_columns = {**columns, **dict.fromkeys(made.columns, str)}
         _WRITERS[ending_of(self.out)](self.out, all_columns, lines())
-        self.remove()
+        shutil.rmtree(self.path, ignore_errors=True)
         reasons = [part.first_reason for part in seen if part.first_reason]
         return Summary(
-            points,
+            sum(part.points for part in seen),
             sum(part.failed for part in seen),
             next(iter(reasons), ""),
             sum(part.unproved for part in seen),
         )
-
-    def remove(self) -> None:
-        """Remove the folder and what is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        _release(self.path)
 
 
 def ending_of(out: Path) -> str:
@@ -107,77 +132,58 @@ def ending_of(out: Path) -> str:
     return out.suffix
 
 
-def opened(out: Path, digest: str, *, resume: bool) -> Folder:
-    """Open the folder of a table's parts, new or as it was left.
+@contextmanager
+def opened(out: Path, digest: str, *, resume: bool) -> Iterator[Folder]:
+    """Open the folder of a table's parts, new or as it was left; nobody else has it meanwhile.
+
+    Args:
+        digest: of the sweep.
 
     Raises: HwmodelError if there are parts and `resume` is not asked for, or they are of another
-        sweep, or another process is at work on them.
+        sweep, or another run is at work on them.
     """
-    folder = Folder(out.with_name(f"{out.name}.parts"), out)
-    manifest = folder.path / MANIFEST
-    inside = _inside(folder.path)
+    path = out.with_name(f"{out.name}.parts")
+    inside = _inside(path)
     if inside and MANIFEST not in inside:
-        raise HwmodelError(f"{folder.path}: is in the way: it holds no parts of a sweep")
-    _hold(folder.path)
-    inside = _inside(folder.path)  # which nobody changes any more
-    if inside <= {MANIFEST}:  # nothing is done yet
-        with whole_file(manifest) as stream:
-            stream.write(json.dumps({"inputs_sha256": digest}, indent=1) + "\n")
-        return folder
+        raise HwmodelError(f"{path}: is in the way: it holds no parts of a sweep")
+    lock = FileLock(path / ".lock")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise HwmodelError(f"{path}: another run is at work on it; let it end first") from None
+    except (OSError, NotImplementedError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise HwmodelError(f"{path}: cannot be written: {reason}") from None
+    with lock:
+        _see_manifest(path, digest, resume)
+        yield Folder(path, out, digest)
+
+
+def _see_manifest(folder: Path, digest: str, resume: bool) -> None:
+    """See that the folder is this sweep's, and say so in it. Raises: HwmodelError."""
+    manifest = folder / MANIFEST
+    if _inside(folder) <= {MANIFEST}:  # nothing is done yet
+        write(manifest, json.dumps({"inputs_sha256": digest}, indent=1) + "\n")
+        return
     if not resume:
         raise HwmodelError(
-            f"{folder.path}: holds parts of a run that did not end; go on with --resume, "
+            f"{folder}: holds parts of a run that did not end; go on with --resume, "
             "or remove the folder"
         )
     try:
-        stated = json.loads(manifest.read_text(encoding="utf-8"))["inputs_sha256"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        stated = json.loads(read_text(manifest, 2**10))["inputs_sha256"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{manifest}: cannot be read: {error}") from None
     if stated != digest:
         raise HwmodelError(
-            f"{folder.path}: holds parts of another sweep: the sweep file, something that it "
+            f"{folder}: holds parts of another sweep: the sweep file, something that it "
             "names, or hwmodel has changed; remove the folder to begin anew"
         )
-    return folder
 
 
 def _inside(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("[!.]*")}
-
-
-_held: dict[Path, int] = {}  # open files with a lock, which ends with this process
-
-
-def _hold(folder: Path) -> None:
-    """See that no other process has the folder: two sweeps' parts would become one table.
-
-    Raises: HwmodelError.
-    """
-    try:
-        import fcntl
-    except ImportError:  # where the system has no such locks
-        return
-    _release(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise HwmodelError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    try:
-        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise HwmodelError(f"{folder}: another run is at work on it; let it end first") from None
-    except OSError:  # a file system without locks
-        os.close(lock)
-        return
-    _held[folder] = lock
-
-
-def _release(folder: Path) -> None:
-    held = _held.pop(folder, None)
-    if held is not None:
-        os.close(held)
 
 
 def _summary(columns: Mapping[str, type], lines: Sequence[Sequence[str]]) -> Summary:

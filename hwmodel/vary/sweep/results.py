@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError, nearest
-from hwmodel.specs.csv_files import CONTROL, csv_file_text
+from hwmodel.specs.csv_files import ALIKE, CONTROL, Check, Row, begun, read_table, rows_of
 from hwmodel.specs.inputs import note_input
 from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.quantity import ENERGY_UNITS
@@ -19,11 +17,11 @@ from hwmodel.vary.sweep import part
 from hwmodel.vary.sweep.conditions import conditions, holds
 from hwmodel.vary.sweep.plan import NAMES
 
-__all__ = ["Results", "Row", "front", "is_results", "kept", "lowest", "numbers", "read_results"]
-__all__ += ["varied"]
+__all__ = ["Results", "Row", "front", "is_results", "kept", "lowest", "numbers", "read_parquet"]
+__all__ += ["read_results", "varied"]
 
-Row = dict[str, Any]
-MAX_BYTES = 2**31
+MAX_HELD = 800 * 2**20  # bytes of cells
+MAX_CELLS = 30_000_000  # of a Parquet file
 _FIRST_COLUMN = re.compile(rb'(\xef\xbb\xbf)?"?point"?[,;\t|]')  # as spreadsheets write it, too
 # Columns in the unit of their row.
 ENERGIES = ("energy", "energy_per_image", *part.ENERGIES, "memory")
@@ -44,6 +42,7 @@ def is_results(path: Path) -> bool:
     """
     if path.suffix == ".parquet":
         return True
+    note_input(path)
     try:
         with path.open("rb") as stream:
             return _FIRST_COLUMN.match(stream.read(20)) is not None
@@ -53,97 +52,106 @@ def is_results(path: Path) -> bool:
 
 def read_results(path: Path) -> Results:
     """Read the table of a file. Raises: DataError."""
-    note_input(path)
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DataError(f"{path}: is larger than {MAX_BYTES:,} B")
-        found = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    _check(path, found)
+
+    def check(first: Mapping[str, Any]) -> None:
+        refuse_old(path, first, str(first.get("command", "")))
+        missing = [name for name in _OURS if name not in first]
+        if missing:
+            raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a sweep")
+
+    if path.suffix == ".parquet":
+        columns = read_parquet(path)
+        check({name: next(iter(column), "") for name, column in columns.items()})
+    else:
+        columns = read_table(path, check, _kinds(path, check), MAX_HELD)
+    found = Results(tuple(columns), rows_of(columns))
+    _check(path, columns, found.rows)
     return found
 
 
-def _check(path: Path, found: Results) -> None:
-    """See that it is the table of a sweep. Raises: DataError."""
-    command = str(found.rows[0].get("command") or "") if found.rows else ""
-    refuse_old(path, found.columns, command)
-    missing = [name for name in _OURS if name not in found.columns]
-    if missing:
-        raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a sweep")
-    if len(set(found.columns)) < len(found.columns):
-        raise DataError(f"{path}: has two columns of one name")
-    if not found.rows:
+def _check(path: Path, columns: Mapping[str, Sequence[Any]], rows: Sequence[Row]) -> None:
+    """See that all numbers are some, and that it is known of what. Raises: DataError."""
+    for name, cells in columns.items():
+        if not all(math.isfinite(cell) for cell in cells if isinstance(cell, float)):
+            raise DataError(f"{path}: column {name} holds what is no finite number")
+    if not rows:
         raise DataError(f"{path}: has no rows")
-    if any(type(row["point"]) is not int for row in found.rows):
+    if any(type(point) is not int for point in columns["point"]):
         raise DataError(f"{path}: column point must hold a whole number in every row")
-    for unit in dict.fromkeys(row["unit"] for row in found.rows if row["energy"] is not None):
+    for unit in dict.fromkeys(row["unit"] for row in rows if row["energy"] is not None):
         if unit not in ENERGY_UNITS:
             raise DataError(f"{path}: unit {unit!r} is none of {', '.join(ENERGY_UNITS)}")
 
 
-def _read_parquet(path: Path) -> Results:
+def read_parquet(path: Path) -> dict[str, list[Any]]:
+    """The columns of a Parquet file. Raises: DataError."""
     try:
         import pyarrow
-        import pyarrow.parquet
+        from pyarrow import parquet
     except ImportError:
         raise HwmodelError(f"{path}: needs pyarrow: pip install 'hwmodel[parquet]'") from None
+    note_input(path)
     try:
-        table = pyarrow.parquet.read_table(path)
+        about = parquet.read_metadata(path)
+        groups = (about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+        if about.num_rows * about.num_columns > MAX_CELLS or sum(groups) > MAX_HELD:
+            raise DataError(f"{path}: has more cells than the {MAX_CELLS:,} that are held")
+        names = parquet.read_schema(path).names
+        if len(set(names)) < len(names):
+            raise DataError(f"{path}: has two columns of one name")
+        return {n: _cells(path, n, parquet.read_table(path, columns=[n])[n]) for n in names}
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except pyarrow.ArrowException as error:
-        raise DataError(f"{path}: is no Parquet file: {str(error).splitlines()[0]}") from None
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        _check_column(path, name, column)
-    return Results(tuple(table.column_names), table.to_pylist())
+        raise DataError(f"{path}: is not a Parquet file: {str(error).splitlines()[0]}") from None
 
 
-def _check_column(path: Path, name: str, column: Any) -> None:
-    """See that a column can be drawn and shown. Raises: DataError."""
-    from pyarrow import compute, types
+def _cells(path: Path, name: str, column: Any) -> list[Any]:
+    """The cells of a column, equal texts once. Raises: DataError."""
+    from pyarrow import types
 
-    floats = types.is_floating(column.type)
-    if floats and compute.min_max(compute.is_finite(column)).as_py()["min"] is False:
-        raise DataError(f"{path}: column {name} holds what is no finite number")
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    odd = re.search(CONTROL, name) is not None
-    if types.is_string(column.type) or types.is_large_string(column.type):
-        found = compute.any(compute.match_substring_regex(column, CONTROL))
-        odd = odd or bool(found.as_py())
-    if odd:
+    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+        found: list[Any] = column.to_pylist()
+        return found
+    parts = [part for part in column.dictionary_encode().chunks]
+    texts = [[*part.dictionary.to_pylist(), None] for part in parts]
+    if any(re.search(CONTROL, text) for several in (*texts, [name]) for text in several if text):
         raise DataError(f"{path}: column {name} holds a control character")
+    places = (part.indices.fill_null(len(of) - 1) for part, of in zip(parts, texts, strict=True))
+    return [of[i] for of, at in zip(texts, places, strict=True) for i in at.to_pylist()]
 
 
-def _read_csv(path: Path) -> Results:
-    try:
-        text = csv_file_text(path)
-        header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-    except (csv.Error, ValueError) as error:
-        raise DataError(f"{path}: is no CSV of a sweep: {error}") from None
-    for number, line in enumerate(lines, start=2):
-        if len(line) != len(header):
-            raise DataError(f"{path}:{number}: has not as many cells as the header")
-    columns = [_typed(column) for column in zip(*lines, strict=True)] if lines else []
-    for name, cells in zip(header, columns, strict=bool(lines)):
-        if not all(math.isfinite(cell) for cell in cells if isinstance(cell, float)):
-            raise DataError(f"{path}: column {name} holds what is no finite number")
-    rows = [dict(zip(header, cells, strict=True)) for cells in zip(*columns, strict=True)]
-    return Results(tuple(header), rows)
+def _kinds(path: Path, check: Check) -> list[Callable[[str], Any]]:
+    """How each column of a CSV is read: the first of `_READS` that takes all of its cells."""
+    header, lines = begun(path, check)
+    places, known = [0] * len(header), [set[str]() for _ in header]
+    for line in lines:
+        for i, cell in enumerate(line):
+            if cell and cell not in known[i]:
+                places[i] = _place(cell, places[i], first=not known[i])
+                if len(known[i]) < ALIKE:
+                    known[i].add(cell)
+    return [_READS[place] for place in places]
 
 
-def _typed(cells: Sequence[str]) -> list[Any]:
-    """Read a column's cells as numbers, as yes and no, or as text; an empty one as None."""
-    reads: tuple[Callable[[str], Any], ...] = (
-        int,
-        float,
-        {"true": True, "false": False}.__getitem__,
-    )
-    for read in reads:
+def _place(cell: str, place: int, *, first: bool) -> int:
+    """Find the place in `_READS` of what takes a cell, and took those before a cell not first."""
+    while True:
         try:
-            return [read(cell) if cell else None for cell in cells]
+            _READS[place](cell)
+            return place
         except (ValueError, KeyError):
-            continue
-    return [cell or None for cell in cells]
+            place = place + 1 if first or place == 0 else len(_READS) - 1
+
+
+def _or_none(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda cell: read(cell) if cell else None
+
+
+_READS = [_or_none(int), _or_none(float), _or_none({"true": True, "false": False}.__getitem__)]
+_READS += [_or_none(str)]
 
 
 def kept(results: Results, where: str) -> list[Row]:

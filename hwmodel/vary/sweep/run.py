@@ -13,13 +13,12 @@ from hwmodel.specs.provenance import Provenance
 from hwmodel.vary.sweep.part import columns, run_part
 from hwmodel.vary.sweep.parts import Summary, ending_of, opened
 from hwmodel.vary.sweep.plan import Plan
-from hwmodel.vary.sweep.workers import Task, completed, workers
+from hwmodel.vary.workers import MAX_JOBS, Lost, Task, completed, workers
 
 __all__ = ["Progress", "cut", "run"]
 
 LONGEST = 1000  # points of a part
 FEWEST = 64  # parts, where there are so many points: two workers end at about the same time
-MAX_JOBS = 256
 
 Progress = Callable[[str, int, int], None]  # what is done, how many, of how many
 
@@ -51,19 +50,23 @@ def run(
     refuse_input(out)
     points = plan.points()
     parts = cut(points)
-    with workers(processes, scheduler) as there:
-        folder = opened(out, plan.digest, resume=resume)
-        missing = [n for n in range(len(parts)) if not folder.has("part", n)]
-        done = len(points) - sum(len(parts[n]) for n in missing)
-        progress("points", done, len(points))
-        tasks = (Task(n, (plan, parts[n])) for n in missing)
-        with closing(completed(there, run_part, tasks)) as results:
-            for number, text in results:
-                folder.store("part", number, text)
-                done += len(parts[number])
-                progress("points", done, len(points))
-    made = Provenance(command, plan.inputs)
-    return folder.finish(columns(plan), len(parts), len(points), made)
+    try:
+        with (
+            workers(processes, scheduler) as there,
+            opened(out, plan.digest, resume=resume) as folder,
+        ):
+            missing = folder.missing(len(parts))
+            done = len(points) - sum(len(parts[n]) for n in missing)
+            progress("points", done, len(points))
+            tasks = (Task(n, (plan, parts[n])) for n in missing)
+            with closing(completed(there, run_part, tasks)) as results:
+                for number, text in results:
+                    folder.store(number, text)
+                    done += len(parts[number])
+                    progress("points", done, len(points))
+            return folder.finish(columns(plan), len(parts), Provenance(command, plan.inputs))
+    except Lost as error:
+        raise Lost(f"{error}; what is done is kept: go on with --resume") from None
 
 
 def cut(points: Sequence[int]) -> list[Sequence[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from hwmodel.views.figures.canvas import (
     panels,
     width_of,
 )
-from hwmodel.views.figures.records import Page, headline, sums
+from hwmodel.views.figures.records import Page, Record, headline, sums
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +57,7 @@ def _lines(tensors: list[str], style: Style) -> list[str]:
 Cells = dict[tuple[str, ...], float]  # (tensor, memory) -> percent of the whole
 
 
-def _cells(group: list[dict[str, str]]) -> tuple[list[str], list[str], Cells, float]:
+def _cells(group: Sequence[Record]) -> tuple[list[str], list[str], Cells, float]:
     """Tensors, memories, the share of each pair that has rows [percent], and the whole energy."""
     found = sums(group, "tensor", "memory")
     tensors, memories = ([*dict.fromkeys(names)] for names in zip(*found, strict=True))

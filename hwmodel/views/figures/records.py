@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -32,7 +32,7 @@ __all__ = [
     "unique",
 ]
 
-Record = dict[str, str]
+Record = Mapping[str, str]
 Table = Literal["compare", "report"]
 # Columns of a comparison that sum to its energy, in the order of an iteration.
 PARTS = (
@@ -87,7 +87,7 @@ class Page(NamedTuple):
         return f"{chip}, {first['accounting']}" if several else chip
 
 
-def read_records(*paths: Path) -> list[Record]:
+def read_records(*paths: Path) -> Sequence[Record]:
     """Read the rows of a CSV that `compare` or `report` wrote, or of several of `report`.
 
     Raises: DataError.
@@ -100,11 +100,13 @@ def read_records(*paths: Path) -> list[Record]:
     return [record for records in tables for record in records]
 
 
-def _read(path: Path) -> list[Record]:
-    header, records = read_csv(path)
-    refuse_old(path, header, (records[0].get("command") or "") if records else "")
-    if header[: len(COLUMNS)] != COLUMNS and header[: len(COMPARED)] != COMPARED:
-        raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
+def _read(path: Path) -> Sequence[Record]:
+    def check(first: Mapping[str, str]) -> None:
+        refuse_old(path, first, first.get("command", ""))
+        if not any(tuple(first)[: len(ours)] == ours for ours in (COLUMNS, COMPARED)):
+            raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
+
+    _, records = read_csv(path, check)
     if not records:
         raise DataError(f"{path}: has no rows")
     for line, record in enumerate(records, start=2):
@@ -113,9 +115,7 @@ def _read(path: Path) -> list[Record]:
 
 
 def _check(record: Record, where: str) -> None:
-    """See that every cell is there, numbers are finite, and the unit is known."""
-    if None in record or None in record.values():
-        raise DataError(f"{where}: has not as many cells as the header")
+    """See that numbers are finite, and the unit is known."""
     if record["unit"] not in ENERGY_UNITS:
         raise DataError(f"{where}: unit {record['unit']!r} is none of {', '.join(ENERGY_UNITS)}")
     for field, what in _NUMBERS.items():

@@ -17,8 +17,9 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.files import NamedSpec
+from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import Provenance
-from hwmodel.views.colours import part_looks
+from hwmodel.views.colours import looks_of, part_looks
 from hwmodel.views.html.parts import (
     PARTS,
     HeatMap,
@@ -88,7 +89,9 @@ def page(
         explained: HTML of the derivation of one layer; None: none is shown.
     """
     details = [_detail(line, line.report, baseline) for line in shown if line.report]
-    common = _common(lines, shown, provenance, baseline)
+    specs = [*specs]
+    with looks_of(spec for spec in specs if isinstance(spec, Method)):
+        common = _common(lines, shown, provenance, baseline)
     common["inputs"] = _sources(specs, provenance)
     common |= {"remarks": remarks, "details": details, "derived": {}, "fits": True}
     text = _rendered(common)
