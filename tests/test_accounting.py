@@ -153,7 +153,9 @@ def counts(report):
         ("based_on: full", "based_on: [full]",
          ":4: based_on: a list of 1 is no bundled accounting; did you mean 'full'?"),
         ("based_on: full\n", "",
-         ":1: baseline, counting, prices, extras, not_counted are missing"),
+         ":1: baseline, counting, prices, extras, not_counted are missing; line 4: widths."
+         "full_precision_bits, preactivation_bits, boolean_signal_bits, boolean_vote_bits, "
+         "boolean_sum_bits, border_bits are missing"),
         ("title: Mine\n", "", ":1: title is missing"),
         ("widths:", "wdiths:", ":5: wdiths is not a field; did you mean 'widths'?"),
         ("widths: {partial_sum_bits: 48}", "partial_sum_bits: 48",
@@ -170,7 +172,8 @@ def counts(report):
         ("partial_sum_bits: 48", "partial_sum_bits: 65",
          ":5: widths.partial_sum_bits 65: must be at most 64"),
         ("{partial_sum_bits: 48}", "{partial_sum_bits: 65, border_bits: 0}\nextras: {teacher: 1}",
-         ":5: widths.partial_sum_bits 65: must be at most 64 (and 2 more)"),
+         ":5: widths.partial_sum_bits 65: must be at most 64; line 5: widths.border_bits 0: "
+         "must be at least 1; line 6: extras.teacher 1: must be true or false"),
         # what is stated goes together with what is taken over
         ("widths: {partial_sum_bits: 48}", "counting:\n  counting: paper",
          ":6: counting.counting: optimal needs counting exact: it minimises exact counts "
@@ -236,7 +239,8 @@ def test_a_flat_file_is_still_read_and_told_so(tmp_path):
         ("rows: bounding", "rows: bonding",
          ":9: counting.rows 'bonding': must be 'touched' or 'bounding'"),
         ("flip_rate: 0", "flip_rat: 0",
-         ":31: flip_rat is not a field; did you mean 'extras.flip_rate'?"),
+         ":31: flip_rat is not a field; did you mean 'extras.flip_rate'?; "
+         "line 25: extras.flip_rate is missing"),
         ("padding: counted", "padding: skipped",
          ":8: counting.counting: paper has rows bounding and padding counted, as its source"),
         ("border_bits: 1\n", "", ":12: widths.border_bits is missing"),
@@ -287,3 +291,17 @@ def test_the_page_on_extending_names_them():
     for place in ("specs/accounting.py", "accountings/paper.yaml", "accountings/full.yaml",
                   "the place that reads it", "docs/model.md"):  # fmt: skip
         assert place in line
+
+
+def test_a_list_that_is_taken_over_says_what_is_counted_otherwise(tmp_path):
+    """The list of `full` supposes Adam; without an optimizer it would leave that unsaid."""
+    text = "version: 1\nname: mine\ntitle: t\nbased_on: full\nextras: {optimizer: none}\n"
+    (tmp_path / "mine.yaml").write_text(text)
+    line = (
+        "what mine counts otherwise than full, whose list this is: optimizer none instead of adam"
+    )
+    report = evaluate("conv-small", "ascend", "fp", accounting=tmp_path / "mine.yaml")
+    assert line in report.not_counted
+    (tmp_path / "own.yaml").write_text(text + "not_counted: [everything]\n")
+    own = evaluate("conv-small", "ascend", "fp", accounting=tmp_path / "own.yaml").not_counted
+    assert "everything" in own and line not in own

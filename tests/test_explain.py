@@ -549,3 +549,9 @@ def test_the_excerpt_in_the_documents_is_what_is_printed(hwmodel):
     assert len(excerpt.splitlines()) > 10
     for line in excerpt.splitlines():
         assert line in ("", "...") or line in lines, line  # in this order
+
+
+def test_a_pass_is_called_as_tables_call_it_or_as_options_are_written(hwmodel):
+    asked = ("explain", "conv-small", "--layer", "fc4", "--hardware", "ascend", "--method", "bold")
+    first, second = (hwmodel(*asked, "--pass", p)[:2] for p in ("backward_input", "backward-input"))
+    assert first == second and first[0] == 0

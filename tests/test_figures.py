@@ -624,3 +624,19 @@ def test_nothing_to_draw_is_said():
     records = [record | {"energy": "0"} for record in reported("conv1")]
     with pytest.raises(DataError, match="the table has no energy"):
         figure_of(records, "level-tensor")
+
+
+def test_a_roofline_of_an_edited_chip_is_not_drawn_with_the_bundled_one_of_its_name(
+    hwmodel, tmp_path
+):
+    text = hwmodel("hardware", "show", "ascend")[1].replace("0.02 GB/s/mW", "0.2 GB/s/mW")
+    (tmp_path / "mine.yaml").write_text(text)
+    hwmodel("report", "conv-small", "--hardware", "mine.yaml", "--method", "fp", "--csv", "r.csv")
+    roofline = ("plot", "r.csv", "--kind", "roofline", "-o", "r.svg")
+    code, _, err = hwmodel(*roofline)
+    assert (code, err) == (
+        2,
+        "hwmodel: the table was made of another ascend than the bundled one: give its file, "
+        "--hardware FILE.yaml\n",
+    )
+    assert hwmodel(*roofline, "--hardware", "mine.yaml")[0] == 0

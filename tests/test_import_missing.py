@@ -35,7 +35,7 @@ DATA_SET = "this data set is part of the package"
         (
             "pyarrow",
             ("verify", "t.parquet"),
-            f"t.parquet: reading Parquet needs the package pyarrow: {WITHOUT_PARQUET}",
+            f"t.parquet: needs pyarrow: {WITHOUT_PARQUET}",
         ),
         (
             "pyarrow",

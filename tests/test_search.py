@@ -211,7 +211,7 @@ def test_tiles_fit_however_large_the_problem(tmp_path):
 
 def test_a_memory_of_any_size_can_be_searched():
     nest = problem(Conv(name="x", kind="conv", channels=5, kernel=3), (3, 9, 7), 2, "forward")
-    assert level_by_level(nest, chip((None, 1, 1), (10**40, 1, 1))).tiles == (nest.extent,)
+    assert level_by_level(nest, chip((None, 1, 1), (10**30, 1, 1))).tiles == (nest.extent,)
 
 
 def test_more_tiles_than_can_be_compared_are_refused(tmp_path):

@@ -15,6 +15,7 @@ from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.model.workload import Mode
 from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
 from hwmodel.work.tensor import Pass
 
 __all__ = ["not_counted", "refuse_unknown", "see_counted", "tell_unmodelled"]
@@ -38,10 +39,32 @@ def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[s
             left.setdefault((unknown, _word(node)), []).append(node)
     ordered = sorted(left.items(), key=lambda item: _rank(item[0][0], item[1]))
     layers = [_line(word, unknown, found, nodes) for (unknown, word), found in ordered]
+    stated = (*accounting.not_counted, *_differing(accounting))
     if mode != "training":
-        return (*layers, *accounting.not_counted)
+        return (*layers, *stated)
     signals = _signals_left_out(nodes, streamed)
-    return (*layers, *signals, *accounting.not_counted, *accounting.not_counted_in_training)
+    return (*layers, *signals, *stated, *accounting.not_counted_in_training)
+
+
+def _differing(accounting: Accounting) -> Iterator[str]:
+    """Say in which choices of work an accounting differs from the one whose list it takes over."""
+    if accounting.based_on is None:
+        return
+    base = load(Accounting, accounting.based_on)
+    if (accounting.not_counted, accounting.not_counted_in_training) != (
+        base.not_counted,
+        base.not_counted_in_training,
+    ):
+        return  # it has a list of its own
+    moved = [
+        f"{field} {value} instead of {getattr(base.extras, field)}"
+        for field, value in accounting.extras
+        if value != getattr(base.extras, field)
+    ]
+    if moved:
+        yield f"what {accounting.name} counts otherwise than {base.name}, whose list this is: " + (
+            ", ".join(moved)
+        )
 
 
 def tell_unmodelled(network: Network) -> None:

@@ -167,9 +167,10 @@ class ExplainAsked(Asked):
     @field_validator("pass_")
     @classmethod
     def _known(cls, value: str) -> str:
-        if value and value not in PASSES:
+        found = value.replace("_", "-")  # as tables call them
+        if value and found not in PASSES:
             raise ValueError(nearest(value, PASSES))
-        return value
+        return found
 
 
 class ReproduceAsked(Asked):

@@ -19,7 +19,7 @@ from hwmodel import __version__
 from hwmodel.errors import DataError, printable
 from hwmodel.specs.files import NamedSpec, SpecModel, folder
 
-__all__ = ["COLUMNS", "FORMAT", "Input", "Provenance", "code_digest", "digest", "input_of"]
+__all__ = ["COLUMNS", "FORMAT", "SHORT", "Input", "Provenance", "code_digest", "digest", "input_of"]
 __all__ += ["input_of_file", "now", "refuse_old"]
 
 COLUMNS = ("version", "inputs_sha256", "command")  # at the end of every row of a table

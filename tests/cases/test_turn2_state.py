@@ -183,18 +183,25 @@ SWEPT_COLUMNS = "point,network,accounting,method,mode,batch,hardware,energy,unit
 MADE = "version,inputs_sha256,command"
 
 
+# A process of its own starts the command: what is started counts the memory of who starts it.
+MEASURED = """
+import os, resource, subprocess, sys
+code = subprocess.call([sys.executable, "-m", "hwmodel", *sys.argv[2:]], stderr=subprocess.STDOUT)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as stream:
+    stream.write(f"{code} {1024 * used.ru_maxrss} {used.ru_utime}")
+"""
+
+
 def used(*arguments, cwd):
     """Exit code, what is said, bytes of memory and seconds of the processor of a command."""
     folder = str(Path(package.__file__).parent.parent)
-    with (cwd / "said").open("w+") as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "hwmodel", *arguments], cwd=cwd, stdout=said, stderr=said,
-            env=os.environ | {"PYTHONPATH": folder},
-        )  # fmt: skip
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        return process.returncode, said.read(), 1024 * usage.ru_maxrss, usage.ru_utime
+    said = subprocess.run(
+        [sys.executable, "-c", MEASURED, "measured", *arguments], cwd=cwd, check=True,
+        capture_output=True, text=True, env=os.environ | {"PYTHONPATH": folder},
+    ).stdout  # fmt: skip
+    code, memory, seconds = (cwd / "measured").read_text().split()
+    return int(code), said, int(memory), float(seconds)
 
 
 @pytest.mark.parametrize("command", [("verify",), ("best",), ("plot", "-o", "x.png")])

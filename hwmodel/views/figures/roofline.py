@@ -19,6 +19,7 @@ from hwmodel.importers.load import load_network
 from hwmodel.model.ledger import Component
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.provenance import SHORT, input_of
 from hwmodel.views.colours import looks
 from hwmodel.views.figures.canvas import GREY, Style, caption, heading, legend, panels, plain_ticks
 from hwmodel.views.figures.points import Point, name_points, scatter
@@ -65,7 +66,7 @@ def roofline_figure(page: Page) -> Figure:
     """Draw energy per MAC against MACs per byte: a panel a chip, a point a layer."""
     macs = _macs(page)
     groups = _by_chip(page)
-    roofs = [roof(_chip(group[0]["hardware"], page)) for group in groups]
+    roofs = [roof(_chip(group[0], page)) for group in groups]
     series = [
         _named(roofline_points(group, top, macs)) for group, top in zip(groups, roofs, strict=True)
     ]
@@ -128,12 +129,24 @@ def _by_chip(page: Page) -> list[list[Record]]:
     return list(groups.values())
 
 
-def _chip(name: str, page: Page) -> Hardware:
-    """Return the chip of a table: of a file given, or the bundled one. Raises: DataError."""
+def _chip(record: Record, page: Page) -> Hardware:
+    """Return the chip of a table: of a file given, or the bundled one.
+
+    Raises: DataError where there is none, or the table was made of another one of its name.
+    """
+    name = record["hardware"]
     given = [chip for chip in (load(Hardware, file) for file in page.hardware) if chip.name == name]
     if not given and name not in bundled(Hardware):
         raise DataError(f"no hardware is bundled as {name!r}: give its file, --hardware FILE.yaml")
-    return given[0] if given else load(Hardware, name)
+    chip = given[0] if given else load(Hardware, name)
+    made_of = record.get("inputs_sha256")
+    if made_of and input_of(chip).sha256[:SHORT] not in made_of.split("-"):
+        which = "the file given" if given else "the bundled one"
+        raise DataError(
+            f"the table was made of another {name} than {which}: give its file, "
+            "--hardware FILE.yaml"
+        )
+    return chip
 
 
 def _macs(page: Page) -> dict[str, int]:
