@@ -1,5 +1,7 @@
 """Methods: which rule holds for which layer, and what a method's file may not say."""
 
+from pathlib import Path
+
 import pytest
 
 from hwmodel import NameUnknown, SpecError, evaluate
@@ -205,3 +207,12 @@ def test_a_rule_for_what_no_layer_is_is_told(hwmodel, tmp_path, old, new, doubt)
 
 def test_the_rules_of_bundled_methods_are_for_layers_that_there_are():
     assert not [doubt for name in bundled(Method) for doubt in widths.doubts(load(Method, name))]
+
+
+def test_a_method_that_is_its_own_teacher_s_method_ends(tmp_path, monkeypatch):
+    """The teacher runs forward alone, so that nobody asks for its teacher."""
+    monkeypatch.chdir(tmp_path)
+    teacher = "teacher: {network: mlp-784-512-512-10, method: mine.yaml, source: me}\n"
+    Path("mine.yaml").write_text(METHOD + teacher)
+    report = evaluate("mlp-784-512-512-10", "ascend", "mine.yaml")
+    assert len(list(widths.method_specs(report.method))) >= 3

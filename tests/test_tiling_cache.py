@@ -169,3 +169,13 @@ def test_what_has_been_asked_for_is_not_searched_again_by_anybody(there, monkeyp
 
 def test_what_a_process_remembers_is_bounded():
     assert tiling.tile.cache_info().maxsize == 2**16
+
+
+def test_a_user_without_a_home_has_no_cache(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(cache.Path, "home", homeless)
+    monkeypatch.delenv("HWMODEL_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert cache.folder() is None

@@ -205,11 +205,15 @@ def method_inputs(method: Method) -> Iterator[Input]:
 
 
 def method_specs(method: Method) -> Iterator[NamedSpec]:
-    """Yield a method, the methods its rules name, and its teacher, as specs."""
+    """Yield a method, the methods its rules name, and its teacher, as specs.
+
+    A teacher runs forward alone, and so without a teacher of its own.
+    """
     yield from (method, *method.references())
     if method.teacher is not None:
+        taught_by = load(Method, method.teacher.method)
         yield load_network(method.teacher.network)
-        yield from method_specs(load(Method, method.teacher.method))
+        yield from (taught_by, *taught_by.references())
 
 
 def _sum_bits(

@@ -37,15 +37,19 @@ _files: dict[tuple[Path, int], sqlite3.Connection | None] = {}
 
 
 def folder() -> Path | None:
-    """Return the folder of the cache; None where it is switched off."""
+    """Return the folder of the cache; None where it is switched off, or there is no home."""
     chosen = os.environ.get("HWMODEL_CACHE", "")
     if chosen:
         return None if chosen == "off" else Path(chosen)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "hwmodel"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "hwmodel"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hwmodel"
+    own = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
+    if os.environ.get(own):
+        return Path(os.environ[own]) / "hwmodel"
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user who has none
+        return None
+    usual = {"darwin": ("Library", "Caches"), "win32": ("AppData", "Local")}
+    return home.joinpath(*usual.get(sys.platform, (".cache",)), "hwmodel")
 
 
 def look_up(key: object) -> Found | None:

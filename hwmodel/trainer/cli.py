@@ -18,6 +18,8 @@ __all__ = ["main", "train"]
 
 INTERRUPTED = 130  # the exit code that shells give to a command ended by Ctrl-C
 
+INPUTS = (".yaml", ".yml", ".onnx")  # endings of what a trace must not take the place of
+
 
 DatasetName = Annotated[str, typer.Option(help="digits, mnist-5k; mnist or cifar10 with --data.")]
 NetworkName = Annotated[
@@ -92,6 +94,8 @@ def train(
             freeze=freeze_boolean,
             signal_error=signal_error,
         )
+        if trace.suffix.lower() in INPUTS:
+            raise HwmodelError(f"--trace {trace}: would be written over what looks like an input")
         images = load_dataset(dataset, data)
         with _interruptible() as stop, _bar() as report:
             result = run(settings, images, trace, resume=resume, report=report, stop=stop)

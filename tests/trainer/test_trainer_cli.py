@@ -156,3 +156,10 @@ def test_the_figure_of_a_frozen_run_has_no_flips_to_draw(tmp_path):
     figure = training_figure(trace)
     assert not figure.axes[2].lines
     figure.savefig(tmp_path / "f.png")
+
+
+def test_a_trace_takes_no_input_s_place(hwmodel, tmp_path):
+    (tmp_path / "other.yaml").write_text("name: mine\n")
+    code, _, err = hwmodel("train", "--epochs", "1", "--trace", "other.yaml")
+    assert (code, (tmp_path / "other.yaml").read_text()) == (2, "name: mine\n")
+    assert err == "hwmodel: --trace other.yaml: would be written over what looks like an input\n"
