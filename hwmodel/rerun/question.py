@@ -147,8 +147,7 @@ class Reproduction:
 
 def _table_digest(table: PublishedTable) -> str:
     """SHA-256 of a published table's hash and those of its networks, methods and chips."""
-    pairs = [(table.baseline.network, table.baseline.method)]
-    pairs += [(figure.network, figure.method) for figure in table.figures]
+    pairs = [(table.baseline.network, table.baseline.method), *table.modelled]
     networks, methods = (dict.fromkeys(column) for column in zip(*pairs, strict=True))
     found = [input_of(load(Hardware, chip)) for chip in table.chips]
     found += [input_of(load_network(network)) for network in networks]
