@@ -124,7 +124,7 @@ class Reproduction:
     asked: ReproduceAsked
     tables: tuple[PublishedTable, ...]
     accountings: tuple[Accounting, ...]
-    batch: int
+    batch: int | None  # None: as each accounting has it
 
     def inputs(self) -> tuple[Input, ...]:
         """Each table, with all that its figures are of, and the accountings."""
@@ -159,10 +159,8 @@ def _table_digest(table: PublishedTable) -> str:
 def reproduction(asked: ReproduceAsked) -> Reproduction:
     """The values behind what `reproduce` is asked. Raises: HwmodelError."""
     tables = [published_table(asked.table)] if asked.table else list(published_tables().values())
-    batch = 1 if asked.batch is None else asked.batch
     accountings = tuple(load(Accounting, name) for name in asked.accounting)
-    stated = asked.model_copy(update={"batch": batch})
-    return Reproduction(stated, tuple(tables), accountings, batch)
+    return Reproduction(asked, tuple(tables), accountings, asked.batch)
 
 
 def question(asked: Asked) -> Question:

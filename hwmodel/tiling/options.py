@@ -18,12 +18,14 @@ __all__ = [
     "Memory",
     "MemoryLevel",
     "SearchOptions",
+    "Sizes",
     "Stationary",
     "memories",
 ]
 
 # What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
 Stationary = Literal["filter", "either", "best"]
+Sizes = Literal["quotients", "integers"]  # extents that the level-by-level search tries
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class SearchOptions:
     rows: Literal["touched", "bounding"]
     padding: Literal["skipped", "counted"]
     partial_sum_bits: int
+    sizes: Sizes = "quotients"
 
     @classmethod
     def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:
@@ -51,6 +54,7 @@ class SearchOptions:
             rows=accounting.counting.rows,
             padding=accounting.counting.padding,
             partial_sum_bits=accounting.widths.partial_sum_bits,
+            sizes=accounting.counting.tile_sizes,
         )
 
     @property
