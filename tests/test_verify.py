@@ -279,7 +279,10 @@ def test_an_input_that_is_gone_is_named(hwmodel, table, tmp_path):
     (tmp_path / "chip.yaml").unlink()
     code, out, err = hwmodel("verify", path)
     assert (code, out) == (2, "")
-    assert err.splitlines()[-1] == "hwmodel: chip.yaml: cannot be read: No such file or directory"
+    assert err.splitlines()[-1] == (
+        "hwmodel: chip.yaml: cannot be read: No such file or directory; a table names files from the "
+        "folder that it was made in, and they are looked for from the present one"
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import typer
 
 from hwmodel import __version__
 from hwmodel.cli.best import best
+from hwmodel.cli.bundle import bundle
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare, reproduce
 from hwmodel.cli.doctor import doctor
@@ -74,6 +75,7 @@ for _command in (
     plot,
     schema,
     verify,
+    bundle,
     doctor,
 ):
     app.command(short_help=str(_command.__doc__).splitlines()[0])(command(_command))

@@ -35,8 +35,8 @@ from hwmodel.specs.arguments import expect
 from hwmodel.specs.inputs import read_text, refuse_input
 from hwmodel.specs.mistakes import sentence, show
 
-__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
-__all__ += ["load", "read_yaml", "validate", "whole_file", "write"]
+__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled"]
+__all__ += ["bundled_yaml", "folder", "load", "read_yaml", "validate", "whole_file", "write"]
 
 
 def _printable(text: str) -> str:
@@ -169,7 +169,7 @@ def _bundled(kind: type[NamedSpec], name: str) -> Any:
     known = bundled(kind)
     if name not in known:
         raise NameUnknown(kind.KIND, name, known)
-    return validate(kind, read_yaml(known[name]), known[name])
+    return validate(kind, bundled_yaml(known[name]), known[name])
 
 
 def _named(kind: type[Spec], path: Path) -> Spec:
@@ -189,12 +189,20 @@ def read_yaml(path: Path) -> Any:
 
     Raises: SpecError, with the line where the parser knows it.
     """
+    return _parsed(read_text(path, MAX_SPEC_BYTES, SpecError), path)
+
+
+def bundled_yaml(path: Path) -> Any:
+    """Read a bundled document, which is part of the program and no input of a command."""
+    return _parsed(path.read_text(encoding="utf-8"), path)
+
+
+def _parsed(text: str, path: Path) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     yaml = YAML(typ="rt", pure=True)
     yaml.Scanner = _scanner()
-    text = read_text(path, MAX_SPEC_BYTES, SpecError)
     try:
         return yaml.load(text)
     except MarkedYAMLError as error:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from hwmodel import __version__
 from hwmodel.errors import DataError, printable
 from hwmodel.specs.files import NamedSpec, SpecModel, folder
+from hwmodel.specs.inputs import note_input
 
 __all__ = ["COLUMNS", "FORMAT", "SHORT", "Input", "Provenance", "code_digest", "digest", "input_of"]
 __all__ += ["input_of_file", "now", "refuse_old"]
@@ -123,7 +124,7 @@ def input_of(spec: NamedSpec) -> Input:
 def input_of_file(kind: str, path: Path) -> Input:
     """Return a file that is no spec as an input, by its bytes. Raises: DataError."""
     try:
-        return Input(kind, path.name, sha256(path.read_bytes()).hexdigest())
+        return Input(kind, path.name, sha256(note_input(path).read_bytes()).hexdigest())
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
