@@ -28,7 +28,7 @@ from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
-from hwmodel.cli.usage import UsageError, usage_sentence
+from hwmodel.cli.usage import Plain, UsageError, usage_sentence
 from hwmodel.cli.verify import verify
 from hwmodel.errors import HwmodelError, SpecWarning, one_line
 from hwmodel.specs.inputs import inputs_kept
@@ -78,7 +78,8 @@ for _command in (
     bundle,
     doctor,
 ):
-    app.command(short_help=str(_command.__doc__).splitlines()[0])(command(_command))
+    _short = str(_command.__doc__).splitlines()[0]
+    app.command(short_help=_short, cls=Plain)(command(_command))
 
 for _word, _what in (
     ("hardware", "chips: memories and prices"),

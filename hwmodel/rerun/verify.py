@@ -91,12 +91,19 @@ def stated(path: Path) -> tuple[Sequence[Mapping[str, str]], dict[str, str], Ask
     for column in COLUMNS:
         values = list(dict.fromkeys(record[column] for record in records))
         if len(values) > 1:
+            first, last = values[0], records[-1][column]
+            if values == [first, last] and first.startswith(last):
+                raise DataError(f"{path}: ends in the middle of its last row: it was cut")
             raise DataError(f"{path}: has rows of more than one {column}: {values[0]}, {values[1]}")
     made = {column: records[0][column] for column in COLUMNS}
     try:
-        return records, made, read_command(made["command"], [*_KEYS])
+        asked = read_command(made["command"], [*_KEYS])
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
+    if isinstance(asked, SensitivityAsked):
+        moved = dict.fromkeys(record.get("field", "") for record in records)
+        refuse_old(path, [name for field in moved for name in field.split(" + ")], made["command"])
+    return records, made, asked
 
 
 def _records(path: Path) -> Sequence[Mapping[str, str]]:

@@ -57,6 +57,9 @@ Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_
 MAX_SPEC_BYTES = 2**20  # of a spec or network file; some ten thousand layers
 MAX_VALUES = 100_000  # of a file, names among them; reading them takes some seconds
 MAX_DEPTH = 20  # of mappings and lists in each other
+# Fields by which a file of another kind is known.
+_ONLY_OF = {"levels": "hardware", "tensors": "method", "input": "network", "axes": "sweep"}
+_ONLY_OF |= {"counting": "accounting", "based_on": "accounting", "epochs": "training"}
 MAX_DIGITS = 500  # of a number; Python writes out at most 4300
 
 
@@ -273,6 +276,13 @@ def validate(kind: type[Model], values: Any, path: Path | str) -> Model:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
+        wanted = getattr(kind, "KIND", "")
+        kinds = {_ONLY_OF[field] for field in _ONLY_OF.keys() & values.keys()}
+        if wanted in _ONLY_OF.values() and len(kinds) == 1 and wanted not in kinds:
+            raise SpecError(
+                f"{path}: is a file of kind {kinds.pop()}, by its fields; one of kind {wanted} is "
+                "expected here"
+            ) from None
         raise SpecError(sentence(error, kind, values, path)) from None
 
 

@@ -27,6 +27,8 @@ COLUMNS = ("version", "inputs_sha256", "command")  # at the end of every row of 
 FORMAT = 2  # of the tables of all commands (docs/tables.md)
 # A column that tables of format 1 had, and one that stands in its place since.
 _SINCE = {"level": "direction", "elementwise": "forward_product"}
+# A constant that every study moves, as format 1 called it, and its path since.
+_SINCE |= {"accounting.flip_rate": "accounting.extras.flip_rate"}
 _SHOWING = {"cli", "rerun", "views", "docs"}  # wings that decide no number
 _DECIDING = {".py", ".yaml"}
 SHORT = 8  # hexadecimal digits of an input's hash in a table: enough to see a change
