@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _SIZE_BITS = {"bit": 1, "B": 8, "KiB": 8 * 2**10, "MiB": 8 * 2**20, "GiB": 8 * 2**30}
-_FORMATS = {"mac": "fp", "int-mac": "int"}  # of the operands of a multiply-accumulate
+_NORMALISED = {"mac": "MAC (fp{})", "int-mac": "MAC (int{})"}  # the unit, by its operation
 _REPORTED = re.compile(r"pJ|MAC \((fp|int)[1-9][0-9]{0,2}\)")
 _ENERGY = {
     "fJ": (1e-3, "pJ"),
@@ -139,7 +139,7 @@ def normalised(operation: str, bits: int) -> str:
     >>> normalised("mac", 32), normalised("int-mac", 16)
     ('MAC (fp32)', 'MAC (int16)')
     """
-    return f"MAC ({_FORMATS[operation]}{bits})"
+    return _NORMALISED[operation].format(bits)
 
 
 def refuse_unit(unit: object) -> str:
