@@ -57,11 +57,11 @@ def _tables(
     lines: list[Comparison], ends: list[Reached], asked: Question
 ) -> Iterator[RenderableType]:
     """What is printed of a comparison, made only where it is."""
-    from hwmodel.views.screen_tables import comparison_tables, reached_table
+    from hwmodel.views.screen_tables import comparison_tables, reached_tables
 
     yield from comparison_tables(lines, asked.training, parts=console().width >= 150)
     if ends:
-        yield reached_table(lines, ends)
+        yield from reached_tables(lines, ends)
 
 
 def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> str:
@@ -86,13 +86,13 @@ def reproduce(options: ReproduceAsked, to: Tables) -> None:
     from hwmodel.rerun.tables import NATURE, comparison_table
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
-    from hwmodel.views.screen_tables import reproduction_tables
+    from hwmodel.views.reproduction import reproduction_tables
 
     where, asked = destination(to), reproduction(options)
     lines: list[Comparison] = []
     tables: list[RenderableType] = []
     for published in asked.tables:
-        total = len(published.figures) * len(published.chips) * len(asked.accountings)
+        total = len(published.modelled) * len(published.chips) * len(asked.accountings)
         mine = progress(asked.lines(published), total, published.name)
         lines += mine
         tables += reproduction_tables(published, mine)
