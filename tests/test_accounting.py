@@ -326,8 +326,8 @@ def test_show_resolves_what_a_file_is_based_on(hwmodel, tmp_path):
 def test_show_prints_other_files_as_they_are(hwmodel, tmp_path):
     path = written(tmp_path, ACCOUNTING)
     assert hwmodel("accounting", "show", path.name)[1].rstrip() == path.read_text().rstrip()
-    for name, file in bundled(Accounting).items():
-        assert hwmodel("accounting", "show", name)[1].rstrip() == file.read_text().rstrip()
+    for file in WHOLE:
+        assert hwmodel("accounting", "show", file.stem)[1].rstrip() == file.read_text().rstrip()
 
 
 @pytest.mark.parametrize("word", ["hardware", "method", "accounting", "training", "network"])

@@ -229,16 +229,18 @@ def reproduce(
     choices = _loaded(Accounting, "accounting", accounting)
     distinct(choices)
     runs = [reproduced_run(published, choice, batch) for choice in choices]
-    energies = {f.modelled: f.energy_percent for f in published.figures[::-1] if f.modelled}
+    percents = {f.modelled: f.energy_percent for f in published.figures[::-1] if f.modelled}
     methods = {method: load(Method, method) for _, method in published.modelled}
     reference = load(Method, published.baseline.method)
 
     def cells(chip: str, size: Size) -> list[_Cell]:
         whole = sized(published.baseline.network, size)
-        return [
-            _Cell(sized(network, size), methods[method], whole, reference, energies[network, method].get(chip))
-            for network, method in published.modelled
-        ]  # fmt: skip
+        found = []
+        for network, method in published.modelled:
+            percent = percents[network, method].get(chip)
+            mine = sized(network, size), methods[method]
+            found.append(_Cell(*mine, whole, reference, percent))
+        return found
 
     plans = [
         ([(load(Hardware, chip), choice, cells(chip, size))], images)

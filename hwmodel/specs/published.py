@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -23,8 +24,6 @@ from hwmodel.specs.files import (
 
 __all__ = ["Figure", "PublishedTable", "accuracy_percent", "energy_percent", "published_table"]
 __all__ += ["published_tables"]
-
-CHIPS = ("ascend", "v100")  # that the source has energies for
 
 
 class Figure(SpecModel):
@@ -88,13 +87,19 @@ class PublishedTable(SpecModel):
     @property
     def chips(self) -> tuple[str, ...]:
         """Chips that the table has energies for; without any, those of the tables that have."""
-        found = dict.fromkeys(chip for f in self.figures for chip in f.energy_percent)
-        return tuple(found) or CHIPS
+        own = _chips((self,))
+        return own or _chips(published_tables().values())
 
     @property
     def modelled(self) -> tuple[tuple[str, str], ...]:
         """Networks and methods of its rows that have a model, each pair once."""
         return tuple(dict.fromkeys(f.modelled for f in self.figures if f.modelled))
+
+
+def _chips(tables: Iterable[PublishedTable]) -> tuple[str, ...]:
+    """Chips that some figure of the tables has an energy on."""
+    found = [chip for table in tables for f in table.figures for chip in f.energy_percent]
+    return tuple(dict.fromkeys(found))
 
 
 class _Published(NamedSpec):

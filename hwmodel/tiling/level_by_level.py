@@ -210,7 +210,8 @@ def _most_images(step: Step, whole: Extents, tiles: Tile) -> NDArray[np.float64]
         step.capacity_I,
         step.capacity_F - footprint_bits(step.problem, tiles, "F") if step.shared else inf,
     )
-    return np.minimum(as_many, np.floor(room / of_one))
+    most: NDArray[np.float64] = np.minimum(as_many, np.floor(room / of_one))
+    return most
 
 
 def _infeasible(problem: Problem, hardware: Memories, level: int) -> Infeasible:

@@ -21,7 +21,14 @@ def reproduction_tables(
     published: PublishedTable, lines: Sequence[Comparison]
 ) -> Iterator[RenderableType]:
     """Yield the scores of a published table, then a table of energies for each chip."""
+    from rich.text import Text
+
     yield _scores(published)
+    without = [
+        f"  {' '.join(_names(f)).removesuffix(' -')}: {f.why}." for f in published.figures if f.why
+    ]
+    if without:
+        yield Text("\n".join(["Without a model here:", *without, ""]))
     for chip in published.chips:
         yield _energies(published, chip, [line for line in lines if line.hardware == chip])
 
@@ -67,9 +74,7 @@ def _teacher(figure: Figure) -> str:
     return teacher.network if teacher else ""
 
 
-def _energies(
-    published: PublishedTable, chip: str, lines: Sequence[Comparison]
-) -> RenderableType:
+def _energies(published: PublishedTable, chip: str, lines: Sequence[Comparison]) -> RenderableType:
     """Published and computed percentages on one chip, row by row."""
     presets = list(dict.fromkeys(line.accounting for line in lines))
     of = {preset: [x for x in lines if x.accounting == preset] for preset in presets}
@@ -90,7 +95,6 @@ def _energies(
     )
     for figure in published.figures:
         if figure.modelled is None:
-            listed.add_row(*_names(figure), str(figure.why))
             continue
         same = [found[preset][figure.modelled] for preset in presets]
         cells = [

@@ -74,8 +74,8 @@ class Wiring:
 
     def act(self, name: str, x: str, function: str = "method", *, role: str | None = None) -> str:
         """An activation, the method's own unless the architecture has its own."""
-        fields = {"name": name, "kind": "activation", "inputs": (x,), "function": function}
-        fields |= {"role": role}
+        fields = {"name": name, "kind": "activation", "inputs": (x,), "role": role}
+        fields |= {"function": function}
         return self.put(Activation.model_validate(fields))
 
     def conv_bn(
