@@ -153,7 +153,8 @@ class Prices(NamedTuple):
             raise self._unpriced("int-mac", bits)
         if bits in known:
             unit = self.chip.energy_unit
-            why = f"an int-mac without the int-add in it, which has {value(self._int_add(bits)):g}"
+            part = f"{value(self._int_add(bits)):.6g} {unit}"
+            why = f"an int-mac without the int-add of {part} in it, {self._whose('int-mac')}"
             return Factor(f"{unit} of a {bits} x {bits}-bit multiplication", known[bits], why)
         rule = "a multiplier goes with the square of its width"
         return self._by_width("int-mul", bits, known, 2, rule)
@@ -177,8 +178,18 @@ class Prices(NamedTuple):
             energy = known[below or above] * (bits / (below or above)) ** power
         unit = self.chip.energy_unit
         near = " and ".join(f"{known[w]:.6g} {unit} of {w} bit" for w in (below, above) if w)
-        why = f"by width, from {near}: {rule} (docs/model.md section 5)"
+        whose = self._whose(kind.replace("mul", "mac"))
+        why = f"by width, from {near}, {whose}: {rule} (docs/model.md section 5)"
         return Factor(f"{unit} of a {bits}-bit {kind}", energy, why)
+
+    def _whose(self, kind: str) -> str:
+        """Say who states the prices that a width is priced from."""
+        own = any(price.operation == kind for price in self.chip.arithmetic)
+        return (
+            f"prices of hardware {self.chip.name}"
+            if own
+            else f"relative_prices of accounting {self.accounting.name}"
+        )
 
     def _widths(self, kind: str) -> list[int]:
         """List the widths that have a price: those of the chip, if it has any, else relative."""
