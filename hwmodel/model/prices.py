@@ -72,7 +72,7 @@ class Prices(NamedTuple):
         memory = self.chip.memory(key.name)
         read = key.direction == Direction.READ
         energy = memory.read_energy_per_bit if read else memory.write_energy_per_bit
-        unit = f"{self.chip.energy_unit} a bit"
+        unit = f"{self.chip.unit} a bit"
         return (Factor(unit, energy, f"hardware {self.chip.name}: {memory.source}"),)
 
     def derived(self, keys: Iterable[Key]) -> str:
@@ -152,7 +152,7 @@ class Prices(NamedTuple):
         if not known:
             raise self._unpriced("int-mac", bits)
         if bits in known:
-            unit = self.chip.energy_unit
+            unit = self.chip.unit
             part = f"{value(self._int_add(bits)):.6g} {unit}"
             why = f"an int-mac without the int-add of {part} in it, {self._whose('int-mac')}"
             return Factor(f"{unit} of a {bits} x {bits}-bit multiplication", known[bits], why)
@@ -163,7 +163,7 @@ class Prices(NamedTuple):
         """Price an integer MAC that nobody states as its two parts."""
         parts = self._square(bits).value, value(self._int_add(bits))
         why = f"by width, a multiplication of {parts[0]:.6g} and an addition of {parts[1]:.6g}"
-        return (Factor(f"{self.chip.energy_unit} of a {bits}-bit int-mac", fsum(parts), why),)
+        return (Factor(f"{self.chip.unit} of a {bits}-bit int-mac", fsum(parts), why),)
 
     def _by_width(
         self, kind: str, bits: int, known: dict[int, float], power: int, rule: str
@@ -176,7 +176,7 @@ class Prices(NamedTuple):
             energy = known[below] + share * (known[above] - known[below])
         else:
             energy = known[below or above] * (bits / (below or above)) ** power
-        unit = self.chip.energy_unit
+        unit = self.chip.unit
         near = " and ".join(f"{known[w]:.6g} {unit} of {w} bit" for w in (below, above) if w)
         whose = self._whose(kind.replace("mul", "mac"))
         why = f"by width, from {near}, {whose}: {rule} (docs/model.md section 5)"
@@ -236,7 +236,7 @@ class Prices(NamedTuple):
 
     def _own(self, stated: StatedPrice) -> Price:
         """Return a price of the chip's file: of the whole, or of each of the operations in it."""
-        unit, source = self.chip.energy_unit, f"hardware {self.chip.name}: {stated.source}"
+        unit, source = self.chip.unit, f"hardware {self.chip.name}: {stated.source}"
         energy = stated.stated.value
         if stated.efficiency is None:
             return (Factor(f"{unit} of a {stated.bits}-bit {stated.operation}", energy, source),)
