@@ -53,8 +53,7 @@ def kept(network, method="fp", batch=1, mode="training", **changes):
 def words(found, kinds=tuple(TensorKind)):
     """Words of 32 bit at each step, by the step."""
     return [
-        (str(step), bits // 32)
-        for step, bits in zip(found.steps, found.bits(kinds), strict=True)
+        (str(step), bits // 32) for step, bits in zip(found.steps, found.bits(kinds), strict=True)
     ]
 
 
