@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import NamedTuple
 
-__all__ = ["DataError", "HwmodelError", "Infeasible", "NameUnknown", "ShapeError", "SpecError"]
-__all__ += ["Lack", "NoRoom", "SpecWarning", "TooLarge", "many", "near", "nearest", "one_line"]
+__all__ = ["DataError", "HwmodelError", "Infeasible", "Lack", "NameUnknown", "NoRoom", "ShapeError"]
+__all__ += ["SpecError", "SpecWarning", "TooLarge", "many", "near", "nearest", "one_line"]
 __all__ += ["printable"]
 
 LONGEST = 1000  # characters of a message

@@ -37,8 +37,8 @@ from hwmodel.work.work import Move, Multiply, Operate
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "prepared"]
-__all__ += ["occupied", "run_name", "teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
+__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
+__all__ += ["prepared", "run_name", "teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
 
 MAX_BATCH = 2**31
 COLUMNS = (
@@ -84,8 +84,8 @@ class Report:
 
     @property
     def unit(self) -> str:
-        """Unit of every energy: "pJ", or "MAC" on a chip whose costs are normalised."""
-        return self.hardware.energy_unit
+        """Unit of every energy: "pJ", or as in "MAC (fp32)" where a chip's costs are normalised."""
+        return self.hardware.unit
 
     @property
     def job(self) -> Job:
