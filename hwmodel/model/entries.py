@@ -77,6 +77,7 @@ def multiplied(
             bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits
             key = Key(direction, chip.holder(level, operand).name)
             yield entry(layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors)
-    kind, bits, factors = work.operation
-    key = Key(OPERATE, kind, bits)
-    yield entry(layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND, key, bits, factors)
+    what = str(work.O), Role.OPERAND
+    for kind, bits, factors, narrow in work.operations:
+        key = Key(OPERATE, kind, bits, narrow)
+        yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors)
