@@ -79,7 +79,10 @@ def test_an_argument_of_another_kind_is_one_sentence(function, argument, value, 
 @pytest.mark.parametrize(
     ("asked", "rule"),
     [
-        (lambda: evaluate(NET, "ascend", "bold", trace=5), "trace 5: must be a path or a Trace"),
+        (
+            lambda: evaluate(NET, "ascend", "bold", trace=5),
+            "trace 5: must be a path, a Trace, or a list of them",
+        ),
         (lambda: compared(NET, "ascend", "bold", traces="x"), "traces 'x': must be a list of"),
         (lambda: compared(NET, "ascend", "bold", traces=None), "traces None: must be a list of"),
         (lambda: compared(NET, "ascend", "bold", traces=["x"]), "traces 'x': must be a Trace"),

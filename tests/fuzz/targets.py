@@ -23,7 +23,7 @@ from hwmodel.specs.trace import dumps
 from hwmodel.specs.training import Training
 from tests.fuzz.mutations import json_case, network_case, text_case, yaml_case
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
-from tests.test_measured import trace
+from tests.traces import trace
 
 TINY = """\
 version: 1
