@@ -111,7 +111,7 @@ def test_a_capacity_is_read_in_bits(tmp_path):
          ":6: levels: are numbered [2, 3, 0], outermost first: level 1 is missing"),
         (PRICE, "", ":1: arithmetic is missing"),
         ("levels:\n", "levels: []\nzzz:\n",
-         ":7: zzz is not a field; known: arithmetic, energy_unit, levels, name, notes, sources, "
+         ":7: zzz is not a field; known: arithmetic, energy_unit, levels, name, notes, reference, sources, "
          "title, version; line 6: levels a list of 0: must have at least 2"),
         (SRAM, "  - 5\n" + SRAM, ":8: levels.2 5: must be 'field: value' lines"),
         ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",

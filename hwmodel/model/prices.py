@@ -62,7 +62,7 @@ class Prices(NamedTuple):
         memory = self.chip.memory(key.name)
         read = key.direction == Direction.READ
         energy = memory.read_energy_per_bit if read else memory.write_energy_per_bit
-        unit = f"{self.chip.energy_unit} a bit"
+        unit = f"{self.chip.unit} a bit"
         return (Factor(unit, energy, f"hardware {self.chip.name}: {memory.source}"),)
 
     def _operation(self, kind: str, bits: int) -> Price:
@@ -114,7 +114,7 @@ class Prices(NamedTuple):
 
     def _own(self, stated: StatedPrice) -> Price:
         """Return a price of the chip's file: of the whole, or of each of the operations in it."""
-        unit, source = self.chip.energy_unit, f"hardware {self.chip.name}: {stated.source}"
+        unit, source = self.chip.unit, f"hardware {self.chip.name}: {stated.source}"
         energy = stated.stated.value
         if stated.efficiency is None:
             return (Factor(f"{unit} of a {stated.bits}-bit {stated.operation}", energy, source),)

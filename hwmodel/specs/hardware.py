@@ -1,7 +1,8 @@
 """A chip: memories from the outermost inwards, and prices of operations.
 
 Files state capacities, energies and efficiencies in the units of their source. The properties
-here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples of one MAC.
+here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples of one MAC, whose
+format is part of the unit's name: a 16-bit and a 32-bit MAC are two units.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 from hwmodel.specs import quantity
 from hwmodel.specs.files import Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
+from hwmodel.specs.quantity import normalised
 from hwmodel.work.problem import OPERANDS, Operand
 
-__all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
+__all__ = ["Buffer", "Hardware", "Level", "Price", "Reference", "SplitLevel"]
 
 
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
@@ -198,6 +200,13 @@ class Price(SpecModel):
         return self.stated.value * (1 if self.energy else self.operations)
 
 
+class Reference(SpecModel):
+    """The multiply-accumulate that is 1 MAC on a chip whose costs are normalised."""
+
+    operation: Literal["mac", "int-mac"] = Field(description="floating-point, or of integers")
+    bits: Whole = Field(ge=1, le=128)
+
+
 class Hardware(NamedSpec):
     """Memories, outermost first, and arithmetic. Levels are numbered down to 0 without a gap."""
 
@@ -205,6 +214,10 @@ class Hardware(NamedSpec):
     FOLDER: ClassVar[str] = "hardware_specs"
 
     energy_unit: Literal["pJ", "MAC"]
+    reference: Reference | None = Field(
+        default=None,
+        description="which operation is 1 MAC; by default the first mac or int-mac that costs 1",
+    )
     levels: tuple[Level, ...] = Field(min_length=2, max_length=8)
     arithmetic: tuple[Price, ...] = Field(min_length=1)
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
@@ -213,6 +226,7 @@ class Hardware(NamedSpec):
     def _coherent(self) -> Hardware:
         self._check_levels()
         self._check_units()
+        self._check_reference()
         if not any(price.operation == "mac" for price in self.arithmetic):
             raise Contradiction("has no price for a 'mac'", "arithmetic")
         known: set[tuple[str, int]] = set()
@@ -265,9 +279,61 @@ class Hardware(NamedSpec):
                     f"is in {energy.unit}, but energy_unit is {self.energy_unit}", *at
                 )
 
+    def _check_reference(self) -> None:
+        in_macs = self.energy_unit == "MAC"
+        if self.reference and not in_macs:
+            raise Contradiction("is for energy_unit MAC", "reference")
+        if in_macs and self.reference is None and not self._ones():
+            raise Contradiction(
+                "no mac costs 1 MAC; say which is meant, as in reference: "
+                "{operation: mac, bits: 32}",
+                "arithmetic",
+            )
+
+    def _ones(self) -> list[Reference]:
+        """List the multiply-accumulates that cost 1."""
+        macs = [p for p in self.arithmetic if p.operation in ("mac", "int-mac")]
+        return [
+            Reference.model_validate({"operation": p.operation, "bits": p.bits})
+            for p in macs
+            if p.energy_per_operation == 1
+        ]
+
+    @cached_property
+    def normalised_to(self) -> Reference | None:
+        """The operation that is 1 MAC; None on a chip that states joules."""
+        if self.energy_unit == "pJ":
+            return None
+        return self.reference or self._ones()[0]
+
+    @property
+    def unit(self) -> str:
+        """Unit of the chip's energies: "pJ", or as in "MAC (fp32)", "MAC (int16)"."""
+        one = self.normalised_to
+        return normalised(one.operation, one.bits) if one else self.energy_unit
+
     def doubts(self) -> list[str]:
-        """List unnamed sources, sizes that fall outwards, energies far from any that is known."""
-        return [*super().doubts(), *self._sizes(), *self._energies()]
+        """List what is possible but improbable.
+
+        That is unnamed sources, sizes that fall outwards, energies far from any that is known, and
+        a MAC of which it is not clear which it is.
+        """
+        return [*super().doubts(), *self._sizes(), *self._energies(), *self._references()]
+
+    def _references(self) -> list[str]:
+        """List what is doubtful in what 1 MAC is."""
+        if self.energy_unit == "pJ":
+            return []
+        one, ones = self.normalised_to, self._ones()
+        assert one is not None
+        stated = self.price(one.operation, one.bits)
+        if stated and stated.energy_per_operation != 1:
+            price = f"{stated.energy_per_operation:g} MAC"
+            return [f"reference: 1 MAC is a {one.bits}-bit {one.operation}, whose price is {price}"]
+        if self.reference is None and len(ones) > 1:
+            words = ", ".join(f"{x.bits}-bit {x.operation}" for x in ones)
+            return [f"arithmetic: {words} cost 1 MAC each; {self.unit} is taken: state a reference"]
+        return []
 
     def _sizes(self) -> list[str]:
         """List memories larger than the one above, which no tile can fill."""

@@ -8,10 +8,19 @@ from typing import Literal, NamedTuple
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.rows import RowRule
-from hwmodel.work.problem import Operand
+from hwmodel.work.problem import OPERANDS, Operand, Widths
 from hwmodel.work.tensor import Pass
 
-__all__ = ["Memories", "Memory", "MemoryLevel", "SearchOptions", "Stationary", "memories"]
+__all__ = [
+    "Array",
+    "Bound",
+    "Memories",
+    "Memory",
+    "MemoryLevel",
+    "SearchOptions",
+    "Stationary",
+    "memories",
+]
 
 # What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
 Stationary = Literal["filter", "either", "best"]
@@ -60,17 +69,59 @@ class Memory(NamedTuple):
     write_energy_per_bit: float
 
 
+class Bound(NamedTuple):
+    """So many pieces of some loops together, side by side or in one cycle."""
+
+    loops: tuple[str, ...]
+    most: int
+
+
 class MemoryLevel(NamedTuple):
-    """The memories of one level."""
+    """The memories of one level: of one of its instances, if there are several."""
 
     name: str
     buffers: tuple[Memory, ...]
+    fanout: int = 1  # instances under each one of the level above
+    axes: tuple[Bound, ...] | None = None  # over which loops are spread; None: any loops
+    multicast: bool = True  # one read serves all instances that want an element at a moment
+    reduction: bool = True  # sums of instances that share an output are added on their way up
+    hop_energy_per_bit: float = 0.0  # delivered to an instance, or of a sum that leaves one
+
+    def holds(self, operand: Operand) -> bool:
+        """Whether an operand lies here, or passes this level by."""
+        return any(operand in memory.holds for memory in self.buffers)
+
+
+class Array(NamedTuple):
+    """The MACs under one memory of level 0: what they do in one cycle."""
+
+    axes: tuple[Bound, ...]
+    holds: Operand | Literal["none"] = "none"  # rests in registers of the MACs
+    operand_bits: int | None = None  # of a lane of C, which narrower operands share
+    cycle_energy: float = 0.0  # [chip's unit]
+
+    def lanes(self, bits: Widths) -> int:
+        """Operands that share a lane of C.
+
+        Source: docs/chips.md, packing.
+        """
+        if self.operand_bits is None:
+            return 1
+        return max(1, self.operand_bits // max(bits.I, bits.F))
 
 
 class Memories(NamedTuple):
     """The levels of a chip, outermost first: all that a search asks of hardware."""
 
     levels: tuple[MemoryLevel, ...]
+    array: Array | None = None  # None: level 0 is read as by an unlimited broadcast
+    moment_energy: float = 0.0  # static energy of a cycle of the whole chip [chip's unit]
+
+    @property
+    def spatial(self) -> bool:
+        """Whether any memory is there several times or passed by, or MACs form an array."""
+        whole = all(x.fanout == 1 and all(map(x.holds, OPERANDS)) for x in self.levels)
+        return self.array is not None or not whole
 
     def holder(self, level: int, operand: Operand) -> Memory:
         """Return the memory that holds `operand` at `levels[level]` (0 is the outermost)."""

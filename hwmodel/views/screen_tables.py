@@ -16,6 +16,7 @@ from hwmodel.model.reached import Reached
 from hwmodel.model.widths import treatment
 from hwmodel.rerun.tables import OPERATIONS, layer_sums, scale, what, whole_run
 from hwmodel.specs.published import PublishedTable
+from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["comparison_tables", "moved_tables", "reached_table", "report_tables"]
+__all__ = ["comparison_tables", "moved_tables", "reached_tables", "report_tables"]
 __all__ += ["reproduction_tables", "table", "tensor_table"]
 
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
@@ -91,6 +92,8 @@ def comparison_tables(
             listed.add_row(line.method, *cells)
         yield listed
         yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
+    if mixed := not_to_compare(line.unit for line in lines):
+        yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
 
 
 def reproduction_tables(
@@ -224,42 +227,35 @@ def tensor_table(report: Report) -> Table:
     return listed
 
 
-def reached_table(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Table:
-    """Tabulate each method's accuracy at the end, and its energy to the accuracy asked for.
+def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iterator[Table]:
+    """Tabulate accuracy at the end and energy to the accuracy asked for, a table a unit.
 
     Of fewer than `QUARTILED` runs stand the extremes, of more the median and quartiles.
     """
-    listed = table(
-        "to a stated accuracy, as traced",
-        ["method", "hardware", "accounting"],
-        [
-            "runs",
-            "accuracy at the end, %",
-            "to reach, %",
-            "reached",
-            "steps",
-            "energy to it",
-            "unit",
-        ],
-    )
-    for line, end in zip(lines, ends, strict=True):
-        energies = end.energy_low, end.energy_middle, end.energy_high
-        divisor, unit = scale(_least(energies), line.unit)
-        deviation = end.trace_accuracy_deviation
-        listed.add_row(
-            line.method,
-            line.hardware,
-            line.accounting,
-            str(end.runs),
-            _number(end.trace_accuracy_percent)
-            + ("" if deviation is None else f" ± {deviation:.2f}"),
-            _number(end.target_accuracy_percent),
-            _number(end.runs_reached, "d"),
-            _ranged(end, [end.steps_low, end.steps_middle, end.steps_high], 1, ",d"),
-            _ranged(end, energies, divisor, ",.1f"),
-            unit,
-        )
-    return listed
+    for one in dict.fromkeys(line.unit for line in lines):
+        here = [(x, end) for x, end in zip(lines, ends, strict=True) if x.unit == one]
+        divisor, unit = scale(_least(end.energy_low for _, end in here), one)
+        listed = table(
+            "to a stated accuracy, as traced",
+            ["method", "hardware", "accounting"],
+            ["runs", "accuracy at the end, %", "to reach, %", "reached", "steps",
+             f"energy to it, {unit}"],
+        )  # fmt: skip
+        for line, end in here:
+            deviation = end.trace_accuracy_deviation
+            listed.add_row(
+                line.method,
+                line.hardware,
+                line.accounting,
+                str(end.runs),
+                _number(end.trace_accuracy_percent)
+                + ("" if deviation is None else f" ± {deviation:.2f}"),
+                _number(end.target_accuracy_percent),
+                _number(end.runs_reached, "d"),
+                _ranged(end, [end.steps_low, end.steps_middle, end.steps_high], 1, ",d"),
+                _ranged(end, [end.energy_low, end.energy_middle, end.energy_high], divisor, ",.1f"),
+            )
+        yield listed
 
 
 def _ranged(end: Reached, numbers: Sequence[float | None], divisor: float, form: str) -> str:
