@@ -40,6 +40,7 @@ class Says(NamedTuple):
     short: str = ""  # a second flag, of one letter
     argument: bool = False  # given by its place, without a flag
     metavar: str = ""
+    repeats: bool = False  # whether names may be given one by one, too
 
 
 def split_names(listed: str) -> list[str]:
@@ -92,7 +93,8 @@ TraceFiles = Annotated[
     Names,
     Says(
         "Traces of training runs: measured widths and flip rates in place of assumed ones. "
-        "Separated by commas, or given several times."
+        "Separated by commas, or given several times.",
+        repeats=True,
     ),
 ]
 InputShape = Annotated[
@@ -234,7 +236,9 @@ def checked(kind: type[Model], values: Mapping[str, object]) -> Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         rule = _RULES.get(first["type"]) or first["msg"].removeprefix("Value error, ")
-        raise HwmodelError(f"{flag(str(first['loc'][0]))} {first['input']!r}: {rule}") from None
+        given = first["input"]
+        given = ",".join(map(str, given)) if isinstance(given, list) else given
+        raise HwmodelError(f"{flag(str(first['loc'][0]))} {given!r}: {rule}") from None
 
 
 def flag(field: str) -> str:
@@ -253,7 +257,8 @@ def said_of(field: FieldInfo) -> Says:
 
 def repeated(field: FieldInfo) -> bool:
     """Tell whether an option may be given several times, with a value each."""
-    return get_origin(field.annotation) is tuple
+    several = get_origin(field.annotation) is tuple
+    return several and (LISTED not in field.metadata or said_of(field).repeats)
 
 
 def command_line(asked: Asked) -> str:

@@ -114,7 +114,7 @@ def test_D1_any_extent_that_differs_is_told(place, change, said):
 
 def test_D1_a_layer_more_is_another_network():
     layers = {**CONV_SMALL, "fc6": ("linear", 10, 10, 1, 1, 0, 10)}
-    with pytest.raises(DataError, match=r"; 5 layers compute sums here, 6 there$"):
+    with pytest.raises(DataError, match=r": 5 layers compute sums here, 6 there$"):
         evaluate("conv-small", "ascend", "bold", accounting="full", trace=trace(layers=layers))
 
 
@@ -281,10 +281,10 @@ def test_D5_the_lowest_bit_of_a_sum_is_known_and_not_stored(lowest, highest, bit
     assert sum_bits(lowest, highest) == bits
 
 
-@pytest.mark.parametrize("terms", range(1, 300))
-def test_D5_a_whole_range_takes_what_a_count_takes(terms):
+def test_D5_a_whole_range_takes_what_a_count_takes():
     """As many different sums as counts, and as wide: 0 to m take ceil(log2(m + 1)) bit."""
-    assert sum_bits(-terms, terms) == math.ceil(math.log2(terms + 1))
+    terms = range(1, 300)
+    assert [sum_bits(-m, m) for m in terms] == [math.ceil(math.log2(m + 1)) for m in terms]
 
 
 def test_D5_a_trace_of_version_1_is_read_like_for_like(tmp_path):
