@@ -45,7 +45,6 @@ def moved(network, hardware, method, *, trace=None, **options):
         ("batch", True, "batch True: must be a whole number from 1 to 2147483648"),
         ("batch", 4.0, "batch 4.0: must be a whole number"),
         ("batch", "4", "batch '4': must be a whole number"),
-        ("batch", None, "batch None: must be a whole number"),
         ("batch", np.float64(4), ": must be a whole number"),
         ("batch", np.bool_(True), ": must be a whole number"),
         ("batch", np.int64(0), ": must be a whole number"),
