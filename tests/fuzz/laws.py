@@ -19,6 +19,15 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.vary.paths import replaced_all
 from tests.fuzz.mutations import flow
 
+NET = """\
+version: 1
+name: net
+title: Two products that are searched in a moment
+input: [2, 5, 5]
+layers:
+  - {name: conv1, kind: conv, channels: 4, kernel: 3, stride: 2, padding: 1}
+  - {name: fc1, kind: linear, features: 6}
+"""
 PRICES = ("read_energy", "write_energy", "access_energy", "efficiency")
 # From the freest search to the one with the fewest choices.
 SEARCHES = {
@@ -40,13 +49,19 @@ def price_case(random: Random, samples: list[str]) -> bytes:
             values.reverse()
         for (holder, name), value in zip(several, values, strict=True):
             holder[name] = value
+    limited = [memory for memory in _memories(document) if "B" in str(memory.get("capacity"))]
+    for memory in limited:  # so small that a tiling has to choose
+        memory["capacity"] = f"{random.choice([48, 150, 400, 1000, 4000])} B"
     return flow(document).encode()
+
+
+def _memories(document: Any) -> list[Any]:
+    return [x for level in document["levels"] for x in (level, *level.get("split", ()))]
 
 
 def _prices(document: Any) -> list[list[tuple[Any, str]]]:
     """List where prices stand in a chip's file: those that may change places."""
-    memories = [x for level in document["levels"] for x in (level, *level.get("split", ()))]
-    stated = [(memory, name) for memory in memories for name in PRICES if name in memory]
+    stated = [(memory, name) for memory in _memories(document) for name in PRICES if name in memory]
     return [
         [(memory, name) for memory, name in stated if name != "efficiency"],
         [(memory, name) for memory, name in stated if name == "efficiency"],
@@ -57,10 +72,7 @@ def _prices(document: Any) -> list[list[tuple[Any, str]]]:
 def laws_of_prices(folder: Path) -> list[str]:
     """Check the laws on the chip of a case; nothing is said of one that is refused."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of prices that are improbable: they are
-            chip = load(Hardware, folder / "case.yaml")
-        reports = _reports(chip, folder / "tiny.yaml")
+        reports = reports_of(folder / "case.yaml", folder)
     except HwmodelError:
         return []
     wrong = [problem for name, found in reports.items() for problem in _sums(name, found)]
@@ -68,10 +80,16 @@ def laws_of_prices(folder: Path) -> list[str]:
     return wrong + _in_order(reports)
 
 
-def _reports(chip: Hardware, tiny: Path) -> dict[str, Report]:
-    full, network = load(Accounting, "full"), load_network(tiny)
+def reports_of(chip: Path, folder: Path) -> dict[str, Report]:
+    """Reports of the small network on a chip, by every search. Raises: HwmodelError."""
+    net = folder / "net.yaml"
+    net.write_text(NET)
+    full, network = load(Accounting, "full"), load_network(net)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what is improbable, as it is meant to be
+        priced = load(Hardware, chip)
     return {
-        name: evaluate(network, chip, "fp", accounting=replaced_all(full, changes))
+        name: evaluate(network, priced, "fp", accounting=replaced_all(full, changes))
         for name, changes in SEARCHES.items()
     }
 

@@ -94,6 +94,7 @@ class Target(NamedTuple):
     case: Callable[[Random, list[Any]], bytes]
     commands: list[list[str]]  # FILE stands for the case, TINY for a small network
     slow: bool = False  # a case may rightly take seconds
+    few: bool = False  # every case takes seconds
     place: str = ""  # of the case in the folder
     around: Callable[[], dict[str, bytes]] = dict  # files that stand about it, by name
     law: Callable[[Path], list[str]] | None = None  # what must hold in the folder afterwards
@@ -301,6 +302,7 @@ TARGETS |= {
             ["tile", "--hardware", "FILE", "--conv", CONV, "--bits", "16,16,16", "--json"],
         ],
         slow=True,
+        few=True,
         law=laws_of_prices,
     ),
     "bundle": Target(".zip", lambda: [*bundles(TINY)], zip_case, [["verify", "FILE"]], slow=True),
@@ -337,6 +339,7 @@ TARGETS["streams"] = Target(
     stream_case,
     [],
     slow=True,
+    few=True,
     around=_beside,
     law=laws_of_streams,
 )
