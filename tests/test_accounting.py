@@ -66,6 +66,7 @@ boolean_update: false
 accumulator_bits: 16
 flip_rate: 0
 teacher: false
+accumulation: operand-width
 not_counted: [biases]
 """
 

@@ -142,6 +142,8 @@ def the_row(row, name, elements, paid, prices):
     """One row: the elements, bits and price printed are those of the table and of its price."""
     operated = row["direction"] == "operate"
     what = f"{row['bits']}-bit {row['operation']}" if operated else row["memory"]
+    if row["operation"] == "int-mul":  # the other operand's bits stand before it
+        what = re.fullmatch(rf"(\d+ x {what}) for .*", name)[1]
     tensor = row["tensor"] + ("" if row["role"] == "operand" else f" ({row['role']})")
     done = {"read": f"{tensor} read from {what}", "write": f"{tensor} written to {what}"}
     assert name == done.get(row["direction"], f"{what} for {tensor}")
