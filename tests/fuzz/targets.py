@@ -307,20 +307,34 @@ TARGETS |= {
     ),
     "bundle": Target(".zip", lambda: [*bundles(TINY)], zip_case, [["verify", "FILE"]], slow=True),
     "part": Target(
-        "", lambda: [_stopped()[PART]], bytes_case, [RESUMED], True, PART, _stopped, _swept
+        "",
+        lambda: [_stopped()[PART]],
+        bytes_case,
+        [RESUMED],
+        slow=True,
+        place=PART,
+        around=_stopped,
+        law=_swept,
     ),
     "manifest": Target(
-        "", lambda: [_stopped()[MANIFEST]], bytes_case, [RESUMED], True, MANIFEST, _stopped, _swept
+        "",
+        lambda: [_stopped()[MANIFEST]],
+        bytes_case,
+        [RESUMED],
+        slow=True,
+        place=MANIFEST,
+        around=_stopped,
+        law=_swept,
     ),
     "cache": Target(
         "",
         lambda: [_cached()[TILINGS]],
         bytes_case,
         [[*_report()[:-1], "made.csv"]],
-        True,
-        TILINGS,
-        _cached,
-        _right,
+        slow=True,
+        place=TILINGS,
+        around=_cached,
+        law=_right,
         caches=True,
     ),
 }
@@ -353,9 +367,9 @@ else:
         lambda: [trained()[CHECKPOINT]],
         bytes_case,
         [["train", "--epochs", "1", "--trace", "made.json", "--resume"]],
-        True,
-        CHECKPOINT,
-        trained,
+        slow=True,
+        place=CHECKPOINT,
+        around=trained,
     )
 
 try:
