@@ -108,6 +108,13 @@ def test_inference_keeps_weights_and_what_the_next_layer_reads():
     ]
 
 
+def test_a_network_of_views_keeps_what_it_is_given():
+    view = CHAIN | {"layers": [{"name": "flat", "kind": "reshape", "shape": [32, 1, 1]}]}
+    assert words(kept(view, mode="inference")) == [("forward of flat", 32)]
+    norms = CHAIN | {"layers": [{"name": "bn", "kind": "batch-norm"}]}
+    assert kept(norms, "bold", mode="inference").peak().bits == 0  # which has none
+
+
 @pytest.mark.parametrize(("optimizer", "states"), [("none", 0), ("sgd", 0), ("momentum", 1)])
 def test_states_are_those_of_the_optimizer_counted_or_not(optimizer, states):
     found = kept(CHAIN, optimizer=optimizer, elementwise="preactivation-words")
@@ -249,4 +256,8 @@ def test_the_command_prints_the_peak_by_class_and_by_memory(hwmodel, tmp_path):
     assert cells["sram"][-2:] == [f"{total:,}", "262,144"]
     assert f"Peak: {total:,} B at backward_input of act, step 6 of 9; " in out
     code, out, err = hwmodel("memory", path, "--method", "fp", "--mode", "trainig")
-    assert (code, out, err) == (2, "", "hwmodel: mode 'trainig': must be one of training, inference\n")
+    assert (code, out, err) == (
+        2,
+        "",
+        "hwmodel: mode 'trainig': must be one of training, inference\n",
+    )
