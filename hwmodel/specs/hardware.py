@@ -6,16 +6,25 @@ here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples
 
 from __future__ import annotations
 
-import sys
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
-from hwmodel.specs import quantity
 from hwmodel.specs.files import Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
+from hwmodel.specs.spread import ArraySpec, Spread, check_spread
+from hwmodel.specs.stated import (
+    AccessEfficiency,
+    AccessEnergy,
+    Clock,
+    Energy,
+    OperationEfficiency,
+    OperationEnergy,
+    Size,
+    StaticPower,
+)
 from hwmodel.work.problem import OPERANDS, Operand
 
 __all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
@@ -24,77 +33,11 @@ __all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
 # with room on both sides [pJ].
 PLAUSIBLE_PJ = 1e-4, 1e5
-MOST_BITS = 1e30  # of a memory; all that is stored in the world has some 1e24
-MOST_ENERGY = 1e100  # [chip's unit]; loops of 2^31 take at most some 1e66 bits
 
 
-class Energy(NamedTuple):
-    """An energy per bit or per operation; `unit` is None for a bare number (the chip's unit)."""
-
-    value: float
-    unit: str | None
-
-
-def _size(value: Any) -> int | None:
-    if value == "unlimited":
-        return None
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} has no unit; write a size as in '64 KiB', or 'unlimited'")
-    size = quantity.bits(value)
-    if size <= 0:
-        raise ValueError(f"{value!r}: a capacity must be above 0, or 'unlimited'")
-    if size > MOST_BITS:
-        raise ValueError(f"{value!r}: a capacity must be at most {MOST_BITS:g} bit, or 'unlimited'")
-    return size
-
-
-def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
-    if isinstance(value, Energy):
-        energy = value
-    elif isinstance(value, str):
-        read = quantity.access_energy if kind == "access" else quantity.operation_energy
-        energy = Energy(*read(value))
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        energy = Energy(value, None)
-    else:
-        raise ValueError(f"{value!r} is no energy; write one as in '50 pJ/B' or '0.9 pJ'")
-    return _bounded(energy, value)
-
-
-def _bounded(energy: Energy, stated: Any) -> Energy:
-    """See that an energy stays finite however often it is paid. Raises: ValueError."""
-    if not 0 <= energy.value <= sys.float_info.max:  # also refuses NaN
-        raise ValueError(f"{stated!r}: an energy must be finite and at least 0")
-    if energy.value > MOST_ENERGY:
-        raise ValueError(f"{stated!r}: an energy must be at most {MOST_ENERGY:g}")
-    return Energy(float(energy.value), energy.unit)
-
-
-def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:
-    if isinstance(value, Energy):
-        return value
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'")
-    return _bounded(Energy(quantity.efficiency(value, of=kind), "pJ"), value)
-
-
-def _quantity(read: Any, *args: str) -> tuple[BeforeValidator, WithJsonSchema]:
-    schema = {"type": ["string", "number"], "description": "a number with its unit"}
-    return BeforeValidator(lambda value: read(value, *args)), WithJsonSchema(schema)
-
-
-Size = Annotated[int | None, *_quantity(_size)]
-AccessEnergy = Annotated[Energy, *_quantity(_energy, "access")]
-AccessEfficiency = Annotated[Energy, *_quantity(_efficiency, "access")]
-OperationEnergy = Annotated[Energy, *_quantity(_energy, "operation")]
-OperationEfficiency = Annotated[Energy, *_quantity(_efficiency, "operation")]
-
-
-class Buffer(SpecModel):
+class Buffer(Spread):
     """One memory: a level of its own, or the part of a split level that holds some operands."""
 
-    name: Name
-    level: Whole | None = Field(default=None, ge=0, le=15, description="0 is next to the MACs")
     holds: tuple[Operand, ...] = Field(default=OPERANDS, min_length=1)
     capacity: Size = Field(description="size with its unit, or 'unlimited'")
     access_energy: AccessEnergy | None = None
@@ -143,10 +86,9 @@ class Buffer(SpecModel):
         return self.energies[1].value
 
 
-class SplitLevel(SpecModel):
+class SplitLevel(Spread):
     """A level whose operands lie in memories of their own (Ascend's L0-A, L0-B, L0-C)."""
 
-    name: Name
     level: Whole = Field(ge=0, le=15)
     split: tuple[Buffer, ...] = Field(min_length=2, max_length=3)
 
@@ -206,12 +148,22 @@ class Hardware(NamedSpec):
 
     energy_unit: Literal["pJ", "MAC"]
     levels: tuple[Level, ...] = Field(min_length=2, max_length=8)
+    array: ArraySpec | None = Field(
+        default=None, description="MACs under each memory of level 0; {}: one of them"
+    )
+    clock: Clock | None = None
+    static_power: StaticPower | None = Field(default=None, description="of the whole chip")
+    static_energy_per_cycle: OperationEnergy | None = Field(
+        default=None, description="of the whole chip, in the place of static_power with clock"
+    )
     arithmetic: tuple[Price, ...] = Field(min_length=1)
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
 
     @model_validator(mode="after")
     def _coherent(self) -> Hardware:
         self._check_levels()
+        check_spread(self.levels, self.array)
+        self._check_time()
         self._check_units()
         if not any(price.operation == "mac" for price in self.arithmetic):
             raise Contradiction("has no price for a 'mac'", "arithmetic")
@@ -236,9 +188,10 @@ class Hardware(NamedSpec):
             raise Contradiction(f"are numbered {numbers}, outermost first: {gap}", "levels")
         for place, level in enumerate(self.levels):
             held = sorted(operand for buffer in level.buffers for operand in buffer.holds)
-            if held != sorted(OPERANDS):
+            if held != sorted(OPERANDS) and (not place or len(set(held)) < len(held)):
+                often = "at most once" if place else "exactly once"
                 raise Contradiction(
-                    f"holds {', '.join(held)}; each of I, F, O exactly once", "levels", place
+                    f"holds {', '.join(held)}; each of I, F, O {often}", "levels", place
                 )
         if any(buffer.capacity_bits is not None for buffer in self.levels[0].buffers):
             raise Contradiction("is the outermost; its capacity is 'unlimited'", "levels", 0)
@@ -256,9 +209,48 @@ class Hardware(NamedSpec):
             for k, buffer in enumerate(level.buffers)
         ]
 
+    def _check_time(self) -> None:
+        """See that static energy can be told: by the cycles of an array, in the chip's unit."""
+        stated = [x for x in ("static_power", "static_energy_per_cycle") if getattr(self, x)]
+        if len(stated) > 1:
+            raise Contradiction("is the same as static_energy_per_cycle; give one", "static_power")
+        if stated and self.array is None:
+            rule = "is paid in each cycle of an array; state one ('array: {}' is one MAC)"
+            raise Contradiction(rule, stated[0])
+        if self.static_power and self.energy_unit != "pJ":
+            rule = f"is in W, but energy_unit is {self.energy_unit}; give static_energy_per_cycle"
+            raise Contradiction(rule, "static_power")
+        if self.static_power and self.clock is None:
+            raise Contradiction("is an energy only with a clock, as in '1530 MHz'", "static_power")
+
+    @property
+    def static_energy(self) -> float:
+        """Static energy of a cycle of the whole chip [chip's unit]; 0 where none is stated."""
+        if self.static_power and self.clock:
+            return self.static_power.watts / self.clock.hertz * 1e12
+        return self.static_energy_per_cycle.value if self.static_energy_per_cycle else 0.0
+
+    @property
+    def is_spatial(self) -> bool:
+        """Whether memories lie side by side, operands pass levels by, or MACs form an array."""
+        whole = all(
+            level.instances == 1 and sum(len(b.holds) for b in level.buffers) == len(OPERANDS)
+            for level in self.levels
+        )
+        return self.array is not None or not whole
+
     def _check_units(self) -> None:
         stated = [(energy, at) for buffer, at in self._placed() for energy in buffer.energies]
         stated += [(price.stated, ("arithmetic", i)) for i, price in enumerate(self.arithmetic)]
+        stated += [
+            (level.hop_energy, ("levels", i, "hop_energy"))
+            for i, level in enumerate(self.levels)
+            if level.hop_energy is not None
+        ]
+        if self.array is not None and self.array.cycle_energy is not None:
+            stated.append((self.array.cycle_energy, ("array", "cycle_energy")))
+        if self.static_energy_per_cycle is not None:
+            stated.append((self.static_energy_per_cycle, ("static_energy_per_cycle",)))
         for energy, at in stated:
             if energy.unit not in (None, self.energy_unit):
                 raise Contradiction(
@@ -271,10 +263,11 @@ class Hardware(NamedSpec):
 
     def _sizes(self) -> list[str]:
         """List memories larger than the one above, which no tile can fill."""
+        ways = [[level[x] for level in self.holders if x in level] for x in OPERANDS]
         pairs = {
-            (inner[x].name, outer[x].name): (inner[x].capacity_bits, outer[x].capacity_bits)
-            for outer, inner in pairwise(self.holders)
-            for x in OPERANDS
+            (inner.name, outer.name): (inner.capacity_bits, outer.capacity_bits)
+            for way in ways
+            for outer, inner in pairwise(way)
         }
         return [
             f"{name}: is larger than {above}, the memory above it; no tile in it can be"
@@ -301,7 +294,10 @@ class Hardware(NamedSpec):
         return list(found)
 
     def holder(self, level: int, operand: Operand) -> Buffer:
-        """Return the memory that holds `operand` at `levels[level]` (0 is the outermost)."""
+        """Return the memory that holds `operand` at `levels[level]` (0 is the outermost).
+
+        Raises: KeyError, where the operand passes the level by.
+        """
         return self.holders[level][operand]
 
     def memory(self, name: str) -> Buffer:

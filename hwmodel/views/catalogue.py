@@ -12,6 +12,7 @@ from hwmodel.specs.files import NamedSpec, bundled, is_path, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.training import Training
+from hwmodel.views.chip import drawing
 
 __all__ = ["FILES", "checked", "description", "names", "titles"]
 
@@ -46,7 +47,8 @@ def checked(word: str, what: str) -> NamedSpec:
 
 
 def description(word: str, what: str) -> str:
-    """Return the text of a spec's file. Raises: HwmodelError."""
-    checked(word, what)
+    """Return the text of a spec's file, a chip's drawn below it. Raises: HwmodelError."""
+    spec = checked(word, what)
     path = Path(what) if is_path(what) else bundled(FILES[word])[what]
-    return path.read_text(encoding="utf-8").rstrip()
+    text = path.read_text(encoding="utf-8").rstrip()
+    return f"{text}\n\n{drawing(spec)}" if isinstance(spec, Hardware) else text
