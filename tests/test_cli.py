@@ -215,6 +215,7 @@ def test_the_catalogue_lists_shows_and_checks_what_is_bundled(hwmodel, word):
         assert name in out
 
 
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
 @pytest.mark.parametrize("name", bundled(Hardware))
 def test_what_is_shown_of_a_chip_is_its_file_and_can_be_saved(hwmodel, tmp_path, name):
     """Below it the chip is drawn, in comments."""

@@ -32,7 +32,7 @@ from tests.test_measured import trace
 
 SPAN = re.compile(r"`([^`]+)`")
 ROW = re.compile(
-    r"- \*\*row (\d+)\*\* (.*?): ([^`]*: )?`([^`]+)`; energy `([^`]+)` (\w+)( \[.*\])?"
+    r"- \*\*row (\d+)\*\* (.*?): ([^`]*: )?`([^`]+)`; energy `([^`]+)` (pJ|MAC \(\w+\))( \[.*\])?"
 )
 
 
@@ -459,7 +459,7 @@ def test_layers_of_which_nothing_is_counted_say_so():
     for layer, word in (("maxpool", "kind max-pool"), ("conv1.bn", "Nothing is counted")):
         text = explanation(found, layer)
         assert word in text
-        assert text.endswith("- energy of the layer: `0` MAC\n")
+        assert text.endswith("- energy of the layer: `0` MAC (fp32)\n")
     assert "Words for batch norm and scaling stand with the layer whose sums they take." in text
     bold = report("resnet18", "ascend", "bold", "full")
     assert "does without layers of kind batch-norm" in explanation(bold, "conv1.bn")

@@ -146,7 +146,7 @@ def test_a_cell_that_somebody_changed_is_found_with_the_change(hwmodel, table):
     ("column", "value"),
     [
         ("energy", "nan"), ("energy", "inf"), ("energy", ""), ("energy", "much"),
-        ("elements", "1"), ("bits", "1e999"), ("count", "-1"), ("price", "1"), ("unit", "MAC"),
+        ("elements", "1"), ("bits", "1e999"), ("count", "-1"), ("price", "1"), ("unit", "J"),
         ("hardware", "other"), ("network", "other"), ("batch", "2"), ("accounting", "full"),
     ],
 )  # fmt: skip

@@ -81,8 +81,8 @@ class Report:
 
     @property
     def unit(self) -> str:
-        """Unit of every energy: "pJ", or "MAC" on a chip whose costs are normalised."""
-        return self.hardware.energy_unit
+        """Unit of every energy: "pJ", or as in "MAC (fp32)" where a chip's costs are normalised."""
+        return self.hardware.unit
 
     @property
     def job(self) -> Job:

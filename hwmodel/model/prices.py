@@ -65,7 +65,7 @@ class Prices(NamedTuple):
         memory = self.chip.memory(key.name)
         read = key.direction == Direction.READ
         energy = memory.read_energy_per_bit if read else memory.write_energy_per_bit
-        unit = f"{self.chip.energy_unit} a bit"
+        unit = f"{self.chip.unit} a bit"
         return (Factor(unit, energy, f"hardware {self.chip.name}: {memory.source}"),)
 
     def _hop(self, name: str) -> Price:
@@ -73,13 +73,13 @@ class Prices(NamedTuple):
         level = next(level for level in self.chip.levels if level.name == name)
         energy = level.hop_energy.value if level.hop_energy else 0.0
         where = ", ".join(buffer.source for buffer in level.buffers)
-        unit = f"{self.chip.energy_unit} a bit"
+        unit = f"{self.chip.unit} a bit"
         return (Factor(unit, energy, f"hardware {self.chip.name}, hop_energy: {where}"),)
 
     def _time(self, kind: str) -> Price:
         """Price a cycle: of each array that works in it, or of the whole chip."""
         chip, array = self.chip, self.chip.array
-        unit = f"{chip.energy_unit} a cycle"
+        unit = f"{chip.unit} a cycle"
         if kind == ARRAY_CYCLE:
             energy = array.cycle_energy.value if array and array.cycle_energy else 0.0
             source = array.source if array and array.source else ""
@@ -141,7 +141,7 @@ class Prices(NamedTuple):
 
     def _own(self, stated: StatedPrice) -> Price:
         """Return a price of the chip's file: of the whole, or of each of the operations in it."""
-        unit, source = self.chip.energy_unit, f"hardware {self.chip.name}: {stated.source}"
+        unit, source = self.chip.unit, f"hardware {self.chip.name}: {stated.source}"
         energy = stated.stated.value
         if stated.efficiency is None:
             return (Factor(f"{unit} of a {stated.bits}-bit {stated.operation}", energy, source),)

@@ -30,6 +30,7 @@ from hwmodel.rerun.tables import read_csv
 from hwmodel.specs.csv_files import Check, rows_of
 from hwmodel.specs.inputs import MAX_JSON, read_text
 from hwmodel.specs.provenance import COLUMNS, Provenance, refuse_old
+from hwmodel.specs.quantity import refuse_unit
 from hwmodel.vary.sweep.results import read_parquet
 
 __all__ = ["Moved", "Verdict", "stated", "verify"]
@@ -85,6 +86,9 @@ def stated(path: Path) -> tuple[Sequence[Mapping[str, str]], dict[str, str], Ask
     Raises: DataError where it is none, of an old format, or its rows are not of one command.
     """
     records = _records(path)
+    old = [r["unit"] for r in records if "energy" in r and r.get("unit") == "MAC"]
+    if old:
+        raise DataError(f"{path}: {refuse_unit(old[0])}, {records[0]['command']}")
     for column in COLUMNS:
         values = list(dict.fromkeys(record[column] for record in records))
         if len(values) > 1:

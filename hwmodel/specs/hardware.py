@@ -1,7 +1,8 @@
 """A chip: memories from the outermost inwards, and prices of operations.
 
 Files state capacities, energies and efficiencies in the units of their source. The properties
-here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples of one MAC.
+here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples of one MAC, whose
+format is part of the unit's name: a 16-bit and a 32-bit MAC are two units.
 """
 
 from __future__ import annotations
@@ -12,22 +13,21 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from hwmodel.specs.files import Name, NamedSpec, SpecModel, Text, Whole
+from hwmodel.specs.files import SpecModel, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
-from hwmodel.specs.spread import ArraySpec, Spread, check_spread
+from hwmodel.specs.quantity import normalised
+from hwmodel.specs.spread import Spread, Timed, check_spread
 from hwmodel.specs.stated import (
     AccessEfficiency,
     AccessEnergy,
-    Clock,
     Energy,
     OperationEfficiency,
     OperationEnergy,
     Size,
-    StaticPower,
 )
 from hwmodel.work.problem import OPERANDS, Operand
 
-__all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
+__all__ = ["Buffer", "Hardware", "Level", "Price", "Reference", "SplitLevel"]
 
 
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
@@ -140,22 +140,25 @@ class Price(SpecModel):
         return self.stated.value * (1 if self.energy else self.operations)
 
 
-class Hardware(NamedSpec):
+class Reference(SpecModel):
+    """The multiply-accumulate that is 1 MAC on a chip whose costs are normalised."""
+
+    operation: Literal["mac", "int-mac"] = Field(description="floating-point, or of integers")
+    bits: Whole = Field(ge=1, le=128)
+
+
+class Hardware(Timed):
     """Memories, outermost first, and arithmetic. Levels are numbered down to 0 without a gap."""
 
     KIND: ClassVar[str] = "hardware"
     FOLDER: ClassVar[str] = "hardware_specs"
 
     energy_unit: Literal["pJ", "MAC"]
+    reference: Reference | None = Field(
+        default=None,
+        description="which operation is 1 MAC; by default the first mac or int-mac that costs 1",
+    )
     levels: tuple[Level, ...] = Field(min_length=2, max_length=8)
-    array: ArraySpec | None = Field(
-        default=None, description="MACs under each memory of level 0; {}: one of them"
-    )
-    clock: Clock | None = None
-    static_power: StaticPower | None = Field(default=None, description="of the whole chip")
-    static_energy_per_cycle: OperationEnergy | None = Field(
-        default=None, description="of the whole chip, in the place of static_power with clock"
-    )
     arithmetic: tuple[Price, ...] = Field(min_length=1)
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
 
@@ -163,8 +166,9 @@ class Hardware(NamedSpec):
     def _coherent(self) -> Hardware:
         self._check_levels()
         check_spread(self.levels, self.array)
-        self._check_time()
+        self.check_time()
         self._check_units()
+        self._check_reference()
         if not any(price.operation == "mac" for price in self.arithmetic):
             raise Contradiction("has no price for a 'mac'", "arithmetic")
         known: set[tuple[str, int]] = set()
@@ -209,57 +213,72 @@ class Hardware(NamedSpec):
             for k, buffer in enumerate(level.buffers)
         ]
 
-    def _check_time(self) -> None:
-        """See that static energy can be told: by the cycles of an array, in the chip's unit."""
-        stated = [x for x in ("static_power", "static_energy_per_cycle") if getattr(self, x)]
-        if len(stated) > 1:
-            raise Contradiction("is the same as static_energy_per_cycle; give one", "static_power")
-        if stated and self.array is None:
-            rule = "is paid in each cycle of an array; state one ('array: {}' is one MAC)"
-            raise Contradiction(rule, stated[0])
-        if self.static_power and self.energy_unit != "pJ":
-            rule = f"is in W, but energy_unit is {self.energy_unit}; give static_energy_per_cycle"
-            raise Contradiction(rule, "static_power")
-        if self.static_power and self.clock is None:
-            raise Contradiction("is an energy only with a clock, as in '1530 MHz'", "static_power")
-
-    @property
-    def static_energy(self) -> float:
-        """Static energy of a cycle of the whole chip [chip's unit]; 0 where none is stated."""
-        if self.static_power and self.clock:
-            return self.static_power.watts / self.clock.hertz * 1e12
-        return self.static_energy_per_cycle.value if self.static_energy_per_cycle else 0.0
-
-    @property
-    def is_spatial(self) -> bool:
-        """Whether memories lie side by side, operands pass levels by, or MACs form an array."""
-        whole = all(
-            level.instances == 1 and sum(len(b.holds) for b in level.buffers) == len(OPERANDS)
-            for level in self.levels
-        )
-        return self.array is not None or not whole
-
     def _check_units(self) -> None:
         stated = [(energy, at) for buffer, at in self._placed() for energy in buffer.energies]
         stated += [(price.stated, ("arithmetic", i)) for i, price in enumerate(self.arithmetic)]
-        stated += [
-            (level.hop_energy, ("levels", i, "hop_energy"))
-            for i, level in enumerate(self.levels)
-            if level.hop_energy is not None
-        ]
-        if self.array is not None and self.array.cycle_energy is not None:
-            stated.append((self.array.cycle_energy, ("array", "cycle_energy")))
-        if self.static_energy_per_cycle is not None:
-            stated.append((self.static_energy_per_cycle, ("static_energy_per_cycle",)))
-        for energy, at in stated:
+        hops = [(level.hop_energy, ("levels", i)) for i, level in enumerate(self.levels)]
+        stated += [(energy, (*at, "hop_energy")) for energy, at in hops if energy]
+        for energy, at in (*stated, *self.energies_of_time()):
             if energy.unit not in (None, self.energy_unit):
                 raise Contradiction(
                     f"is in {energy.unit}, but energy_unit is {self.energy_unit}", *at
                 )
 
+    def _check_reference(self) -> None:
+        in_macs = self.energy_unit == "MAC"
+        if self.reference and not in_macs:
+            raise Contradiction("is for energy_unit MAC", "reference")
+        if in_macs and self.reference is None and not self._ones():
+            raise Contradiction(
+                "no mac costs 1 MAC; say which is meant, as in reference: "
+                "{operation: mac, bits: 32}",
+                "arithmetic",
+            )
+
+    def _ones(self) -> list[Reference]:
+        """List the multiply-accumulates that cost 1."""
+        macs = [p for p in self.arithmetic if p.operation in ("mac", "int-mac")]
+        return [
+            Reference.model_validate({"operation": p.operation, "bits": p.bits})
+            for p in macs
+            if p.energy_per_operation == 1
+        ]
+
+    @cached_property
+    def normalised_to(self) -> Reference | None:
+        """The operation that is 1 MAC; None on a chip that states joules."""
+        if self.energy_unit == "pJ":
+            return None
+        return self.reference or self._ones()[0]
+
+    @property
+    def unit(self) -> str:
+        """Unit of the chip's energies: "pJ", or as in "MAC (fp32)", "MAC (int16)"."""
+        one = self.normalised_to
+        return normalised(one.operation, one.bits) if one else self.energy_unit
+
     def doubts(self) -> list[str]:
-        """List unnamed sources, sizes that fall outwards, energies far from any that is known."""
-        return [*super().doubts(), *self._sizes(), *self._energies()]
+        """List what is possible but improbable.
+
+        That is unnamed sources, sizes that fall outwards, energies far from any that is known, and
+        a MAC of which it is not clear which it is.
+        """
+        return [*super().doubts(), *self._sizes(), *self._energies(), *self._references()]
+
+    def _references(self) -> list[str]:
+        """List what is doubtful in what 1 MAC is."""
+        if self.energy_unit == "pJ":
+            return []
+        one, ones = self.normalised_to, self._ones()
+        assert one is not None
+        stated = self.price(one.operation, one.bits)
+        if stated and stated.energy_per_operation != 1:
+            price = f"{stated.energy_per_operation:g} MAC"
+            return [f"reference: 1 MAC is a {one.bits}-bit {one.operation}, whose price is {price}"]
+        if self.reference is None and len(ones) > 1:
+            words = ", ".join(f"{x.bits}-bit {x.operation}" for x in ones)
+            return [f"arithmetic: {words} cost 1 MAC each; {self.unit} is taken: state a reference"]
+        return []
 
     def _sizes(self) -> list[str]:
         """List memories larger than the one above, which no tile can fill."""

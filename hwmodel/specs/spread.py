@@ -5,18 +5,18 @@ Source: docs/chips.md, 'How a chip is described'.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from hwmodel.errors import nearest
-from hwmodel.specs.files import Flag, Name, SpecModel, Text, Whole
+from hwmodel.specs.files import Flag, Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.specs.mistakes import Contradiction, show
-from hwmodel.specs.stated import AccessEnergy, OperationEnergy
+from hwmodel.specs.stated import AccessEnergy, Clock, Energy, OperationEnergy, StaticPower
 from hwmodel.work.problem import Extents
 
-__all__ = ["AXES", "ArraySpec", "Spread", "check_spread"]
+__all__ = ["AXES", "ArraySpec", "Spread", "Timed", "check_spread"]
 
 MOST = 2**31  # memories under one, or MACs along one axis
 # Loops that lie along an axis together.
@@ -149,6 +149,48 @@ class ArraySpec(SpecModel):
         for size in self.axes.values():
             number *= size
         return number
+
+
+class Timed(NamedSpec):
+    """A chip's MACs, and what its time costs."""
+
+    array: ArraySpec | None = Field(
+        default=None, description="MACs under each memory of level 0; {}: one of them"
+    )
+    energy_unit: Literal["pJ", "MAC"]
+    clock: Clock | None = None
+    static_power: StaticPower | None = Field(default=None, description="of the whole chip")
+    static_energy_per_cycle: OperationEnergy | None = Field(
+        default=None, description="of the whole chip, in the place of static_power with clock"
+    )
+
+    def check_time(self) -> None:
+        """See that static energy can be told: by the cycles of an array, in the chip's unit."""
+        stated = [x for x in ("static_power", "static_energy_per_cycle") if getattr(self, x)]
+        if len(stated) > 1:
+            raise Contradiction("is the same as static_energy_per_cycle; give one", "static_power")
+        if stated and self.array is None:
+            rule = "is paid in each cycle of an array; state one ('array: {}' is one MAC)"
+            raise Contradiction(rule, stated[0])
+        if self.static_power and self.energy_unit != "pJ":
+            rule = f"is in W, but energy_unit is {self.energy_unit}; give static_energy_per_cycle"
+            raise Contradiction(rule, "static_power")
+        if self.static_power and self.clock is None:
+            raise Contradiction("is an energy only with a clock, as in '1530 MHz'", "static_power")
+
+    @property
+    def static_energy(self) -> float:
+        """Static energy of a cycle of the whole chip [chip's unit]; 0 where none is stated."""
+        if self.static_power and self.clock:
+            return self.static_power.watts / self.clock.hertz * 1e12
+        return self.static_energy_per_cycle.value if self.static_energy_per_cycle else 0.0
+
+    def energies_of_time(self) -> Iterator[tuple[Energy, tuple[str, ...]]]:
+        """Yield the energies of a cycle that are stated, each with its way in the file."""
+        if self.array is not None and self.array.cycle_energy is not None:
+            yield self.array.cycle_energy, ("array", "cycle_energy")
+        if self.static_energy_per_cycle is not None:
+            yield self.static_energy_per_cycle, ("static_energy_per_cycle",)
 
 
 def check_spread(levels: Sequence[Any], array: ArraySpec | None) -> None:

@@ -30,7 +30,7 @@ def _lines(chip: Hardware) -> Iterator[str]:
         yield f"{indent}+- {_level(level, times)}"
         for memory in level.buffers if level.buffers != (level,) else ():
             yield f"{indent}   |  {memory.name}: {_memory(memory, times)}"
-        for line in _between(level, chip.energy_unit):
+        for line in _between(level, chip.unit):
             yield f"{indent}   |  {line}"
     indent = "   " * len(chip.levels)
     yield f"{indent}|"
@@ -96,9 +96,9 @@ def _array(chip: Hardware, times: int) -> Iterator[str]:
     if array.operand_bits is not None:
         yield f"   narrower operands share lanes of {array.operand_bits} bit along C"
     if array.cycle_energy is not None:
-        yield f"   a cycle of each array: {array.cycle_energy.value:.6g} {chip.energy_unit}"
+        yield f"   a cycle of each array: {array.cycle_energy.value:.6g} {chip.unit}"
     if chip.static_energy:
-        yield f"   static energy: {chip.static_energy:.6g} {chip.energy_unit} a cycle of the chip"
+        yield f"   static energy: {chip.static_energy:.6g} {chip.unit} a cycle of the chip"
 
 
 def _paths(chip: Memories) -> Iterator[str]:

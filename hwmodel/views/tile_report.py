@@ -204,7 +204,7 @@ class Solved:
         ]
         fields = {
             "energy": self.energy,
-            "unit": self.hardware.energy_unit,
+            "unit": self.hardware.unit,
             "lower_bound": proof.lower_bound if proof else None,
             "gap": proof.gap if proof else None,
             "proved": proof.proved if proof else False,
@@ -225,7 +225,7 @@ class Solved:
         yield from self._sentences()
 
     def _table(self) -> RenderableType:
-        divisor, unit = scale(self.energy, self.hardware.energy_unit)
+        divisor, unit = scale(self.energy, self.hardware.unit)
         listed = table(
             f"accesses and energy, {unit}",
             ["level"],
@@ -246,8 +246,8 @@ class Solved:
         return listed
 
     def _sentences(self) -> Iterator[str]:
-        divisor, unit = scale(self.energy, self.hardware.energy_unit)
-        plain = f"{self.energy!r} {self.hardware.energy_unit}"
+        divisor, unit = scale(self.energy, self.hardware.unit)
+        plain = f"{self.energy!r} {self.hardware.unit}"
         yield f"memory energy {self.energy / divisor:,.4f} {unit} ({plain})"
         proof = self.tiling.certificate
         if proof is None:

@@ -210,7 +210,7 @@ def _line(
         point,
         *(shown.get(name) for name in (*NAMES, *plan.paths)),
         got.energy,
-        hardware.energy_unit,
+        hardware.unit,
         None if got.energy is None else got.energy / shown["batch"],
         *of_base,
         *_energies(got),
