@@ -78,9 +78,10 @@ def multiplied(
             name = chip.levels[level].name if hop else chip.holder(level, operand).name
             key = Key(direction, name)
             yield entry(layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors)
-    kind, bits, factors = work.operation
-    key = Key(OPERATE, kind, bits)
-    yield entry(layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND, key, bits, factors)
+    what = str(work.O), Role.OPERAND
+    for kind, bits, factors, narrow in work.operations:
+        key = Key(OPERATE, kind, bits, narrow)
+        yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors)
     taken = time(work.problem, mapping, chip, options.rule)
     if taken is not None:
         for name, each in ((ARRAY_CYCLE, taken.cycles), (CHIP_CYCLE, taken.moments)):

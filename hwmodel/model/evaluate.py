@@ -106,6 +106,21 @@ class Report:
         )
 
     @property
+    def by_width(self) -> str:
+        """A sentence on prices that nobody states, made of the widths; "" if there are none."""
+        found = self.prices.derived(self.ledger.keys)
+        return found and f"prices that nobody states, by width (docs/model.md section 5): {found}"
+
+    @property
+    def bit_operations(self) -> dict[str, int]:
+        """Bit operations of the products of each layer, in all passes of the report."""
+        found: dict[str, int] = {}
+        for task, _ in self.tilings:
+            assert isinstance(task.work, Multiply)
+            found[task.layer] = found.get(task.layer, 0) + task.work.bit_operations
+        return found
+
+    @property
     def records(self) -> list[tuple[object, ...]]:
         """The tidy table as plain tuples in the order of `COLUMNS`: energy = count x price."""
         inputs = (self.network.name, self.hardware.name, self.method.name, self.accounting.name)
@@ -201,8 +216,8 @@ def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
     """Refuse an operation that has no price, before anything is searched. Raises: SpecError."""
     for layer, work in tasks:
         if isinstance(work, Multiply):
-            kind, bits, _ = work.operation
-            prices.of(Key(Direction.OPERATE, kind, bits))
+            for kind, bits, _, narrow in work.operations:
+                prices.of(Key(Direction.OPERATE, kind, bits, narrow))
         elif isinstance(work, Operate):
             done = operated(layer, work, prices.accounting.widths.full_precision_bits)
             if done.elements:

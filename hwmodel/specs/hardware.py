@@ -260,10 +260,29 @@ class Hardware(Timed):
     def doubts(self) -> list[str]:
         """List what is possible but improbable.
 
-        That is unnamed sources, sizes that fall outwards, energies far from any that is known, and
-        a MAC of which it is not clear which it is.
+        That is unnamed sources, sizes that fall outwards, energies far from any that is known,
+        additions dearer than what they are part of, and a MAC of which it is not clear which it
+        is.
         """
-        return [*super().doubts(), *self._sizes(), *self._energies(), *self._references()]
+        found = [*super().doubts(), *self._sizes(), *self._energies(), *self._additions()]
+        return [*found, *self._references()]
+
+    def _additions(self) -> list[str]:
+        """List additions dearer than the multiply-add of their width, of which they are a part."""
+        pairs = {"add": "mac", "int-add": "int-mac"}
+        found = [
+            (part, whole)
+            for part in self.arithmetic
+            for whole in self.arithmetic
+            if (pairs.get(part.operation), part.bits) == (whole.operation, whole.bits)
+            and part.energy_per_operation > whole.energy_per_operation
+        ]
+        return [
+            f"a {part.bits}-bit {part.operation} at {part.energy_per_operation:g} "
+            f"{self.energy_unit} is dearer than the {whole.operation} of its width, of which it is "
+            f"a part; it is priced at {whole.energy_per_operation:g}"
+            for part, whole in found
+        ]
 
     def _references(self) -> list[str]:
         """List what is doubtful in what 1 MAC is."""

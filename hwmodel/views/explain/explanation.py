@@ -43,7 +43,7 @@ _DONE[Direction.HOP] = "on its way into or out of one"
 
 
 class _Row(NamedTuple):
-    """An entry of the ledger, its number among those explained, and what it is worth."""
+    """An entry of the ledger, its number among those of its layer, and what it is worth."""
 
     number: int
     entry: Entry
@@ -102,12 +102,12 @@ def _place(report: Report, layer: str) -> Place | None:
 
 def _rows(report: Report, layer: str, pass_: str | None) -> list[_Row]:
     """List the entries of a layer, or of one of its passes, in the order of the report's table."""
-    entries = [
-        one for one in report.ledger.entries if one.layer == layer and pass_ in (None, one.pass_)
+    entries = [one for one in report.ledger.entries if one.layer == layer]
+    chosen = [(n, one) for n, one in enumerate(entries, 1) if pass_ in (None, one.pass_)]
+    prices = [report.prices.value(one.key) for _, one in chosen]
+    return [
+        _Row(n, e, price, e.count * price) for (n, e), price in zip(chosen, prices, strict=True)
     ]
-    prices = [report.prices.value(one.key) for one in entries]
-    numbered = enumerate(zip(entries, prices, strict=True), 1)
-    return [_Row(number, one, price, one.count * price) for number, (one, price) in numbered]
 
 
 def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
