@@ -21,9 +21,13 @@ READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 
 
 def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
-    """Enter a move: read where ifmaps lie, written where ofmaps lie, level by level.
+    """Enter a move: in the outermost memory that holds the tensor, then through the others.
 
-    Levels that the operand passes by are not asked.
+    There it is read where ifmaps lie, and written where ofmaps lie, level by level; levels that
+    these pass by are not asked.
+
+    Args:
+        chip: the memories as `work.kinds` lie in them.
     """
     operand: Operand = "I" if work.direction == READ else "O"
     tensor, factors = work.tensor, (Factor("times", work.times, work.why), *work.tensor.shape)
@@ -68,6 +72,9 @@ def multiplied(
     A read pays the read energy of its memory, a write the write energy, what goes into one of
     several memories of a level the level's hop. An unfinished sum is never narrower than a
     finished one.
+
+    Args:
+        chip: the memories as `work.kinds` lie in them.
     """
     for level, asks in enumerate(_levels(work, mapping, chip, options)):
         for operand, direction, role, factors in asks:

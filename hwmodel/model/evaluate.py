@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
-from hwmodel.errors import HwmodelError, Infeasible, TooLarge
+from hwmodel.errors import HwmodelError, Infeasible, TooLarge, many
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
@@ -16,8 +17,10 @@ from hwmodel.model import widths
 from hwmodel.model.entries import moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures, measures
+from hwmodel.model.memory import Occupancy, occupancy, see_room
 from hwmodel.model.not_counted import not_counted, see_counted, tell_unmodelled
 from hwmodel.model.prices import Key, Prices
+from hwmodel.model.schedule import everything, schedule
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import MODES, Job, Mode, Task, workload
 from hwmodel.specs.accounting import Accounting
@@ -34,8 +37,8 @@ from hwmodel.work.work import Move, Multiply, Operate
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "prepared"]
-__all__ += ["teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
+__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
+__all__ += ["prepared", "run_name", "teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
 
 MAX_BATCH = 2**31
 COLUMNS = (
@@ -88,6 +91,11 @@ class Report:
     def job(self) -> Job:
         """The job that the report is of."""
         return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
+
+    @cached_property
+    def memory(self) -> Occupancy:
+        """Every tensor of the run with the steps at which it lives; `.peak()` is the most bits."""
+        return occupied(self.network, self.job)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -191,6 +199,8 @@ def evaluate(
     nodes, edges = prepared(network, job)
     tasks = (*workload(nodes, edges, job), *teacher_tasks(job))
     see_priced(tasks, Prices(chip, choices))
+    if chip.is_bounded:
+        see_room(chip, occupied(network, job), run_name(network, job))
     ledger, tilings = entered(tasks, chip, choices)
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
@@ -231,18 +241,20 @@ def entered(
 
     Raises: Infeasible, TooLarge; they name the layer.
     """
-    places, full = memories(chip), accounting.widths.full_precision_bits
+    places = cache(partial(memories, chip))  # by the kinds of what is at I, F and O
+    full = accounting.widths.full_precision_bits
     entries: list[Entry] = []
     tilings: list[tuple[Task, Tiling]] = []
     for task in tasks:
         layer, work = task
         if isinstance(work, Multiply):
             options = SearchOptions.of(accounting, work.pass_)
-            tiling = tiled(task, places, options, chip.name)
+            here = places(work.kinds)
+            tiling = tiled(task, here, options, chip.name)
             tilings.append((task, tiling))
-            found = list(multiplied(layer, work, tiling.mapping, places, options))
+            found = list(multiplied(layer, work, tiling.mapping, here, options))
         elif isinstance(work, Move):
-            found = list(moved(layer, work, places))
+            found = list(moved(layer, work, places(work.kinds)))
         else:
             found = [operated(layer, work, full)]
         entries += (entry for entry in found if entry.elements)
@@ -270,6 +282,22 @@ def _read(trace: str | Path | Trace) -> Trace:
 def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
     """List the work of a job on a network, with the forward pass of its teacher."""
     return (*workload(*prepared(network, job), job), *teacher_tasks(job))
+
+
+def occupied(network: Network, job: Job) -> Occupancy:
+    """Return what a job on a network keeps in the outermost memories, its teacher's run first."""
+    whole = everything(job)
+    runs = [(network, whole, "")]
+    if found := teacher_run(whole):
+        runs.insert(0, (*found, f"{found[0].name}:"))
+    steps = (schedule(*prepared(one, run), run, prefix) for one, run, prefix in runs)
+    return occupancy(chain.from_iterable(steps))
+
+
+def run_name(network: Network, job: Job) -> str:
+    """Name a run in a message."""
+    images = many(job.batch, "image")
+    return f"{network.name} under {job.method.name}, {job.mode} of {images},"
 
 
 def teacher_run(job: Job) -> tuple[Network, Job] | None:

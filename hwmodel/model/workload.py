@@ -173,8 +173,8 @@ class _Run:
         back = [replace(one, index=0) for one in t.signals]
         tensors = {"I": read[0], "dI": back[0], "O": t.O, "dO": t.dO, "F": t.F, "dF": t.dF}
         if len(read) > 1:
-            tensors["F"] = replace(read[1], name="F")
-            tensors["dF"] = replace(back[1], name="dF")
+            tensors["F"] = replace(read[1], name="F", second=True)
+            tensors["dF"] = replace(back[1], name="dF", second=True)
         for pass_, nest in self.nests.items():
             if pass_ != FORWARD and not self.job.trains:
                 continue

@@ -13,19 +13,20 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from hwmodel.specs.files import SpecModel, Text, Whole
+from hwmodel.specs.arithmetic import Price, Reference
+from hwmodel.specs.files import Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.spread import Spread, Timed, check_spread
 from hwmodel.specs.stated import (
+    MOST_BITS,
     AccessEfficiency,
     AccessEnergy,
     Energy,
-    OperationEfficiency,
-    OperationEnergy,
     Size,
 )
 from hwmodel.work.problem import OPERANDS, Operand
+from hwmodel.work.tensor import KINDS, TensorKind
 
 __all__ = ["Buffer", "Hardware", "Level", "Price", "Reference", "SplitLevel"]
 
@@ -35,10 +36,29 @@ __all__ = ["Buffer", "Hardware", "Level", "Price", "Reference", "SplitLevel"]
 PLAUSIBLE_PJ = 1e-4, 1e5
 
 
-class Buffer(Spread):
-    """One memory: a level of its own, or the part of a split level that holds some operands."""
+# Operands of a loop nest; kinds of tensors at the outermost level, where letters are short forms.
+Holding = Literal["I", "F", "O", "weights", "maps", "signals", "gradients", "state"]
+_OF_I_AND_O = [kind for kind in KINDS if kind != TensorKind.WEIGHTS]
+# What may lie at each place of a loop nest, over all layers and passes.
+_AT: dict[Operand, tuple[TensorKind, ...]] = {
+    "I": (TensorKind.MAPS, TensorKind.SIGNALS),
+    "F": (TensorKind.WEIGHTS, TensorKind.MAPS, TensorKind.SIGNALS),
+    "O": (TensorKind.MAPS, TensorKind.SIGNALS, TensorKind.GRADIENTS),
+}
 
-    holds: tuple[Operand, ...] = Field(default=OPERANDS, min_length=1)
+
+class Buffer(Spread):
+    """One memory: a level of its own, or a part of a split level.
+
+    The outermost level holds kinds of tensors, a level further in the operands of a loop nest.
+    """
+
+    holds: tuple[Holding, ...] = Field(
+        default=OPERANDS,
+        min_length=1,
+        description="I, F, O; at the outermost level kinds of tensors: weights, maps, signals, "
+        "gradients, state, or F for weights and I, O for all others",
+    )
     capacity: Size = Field(description="size with its unit, or 'unlimited'")
     access_energy: AccessEnergy | None = None
     efficiency: AccessEfficiency | None = None
@@ -61,6 +81,22 @@ class Buffer(Spread):
     def buffers(self) -> tuple[Buffer, ...]:
         """The memories of this level: itself."""
         return (self,)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands of a loop nest that it holds, below the outermost level."""
+        return tuple(one for one in OPERANDS if one in self.holds)
+
+    @property
+    def kinds(self) -> tuple[TensorKind, ...]:
+        """The kinds of tensors that it holds at the outermost level.
+
+        The letter F is the weights, I and O together all others.
+        """
+        found = [TensorKind(one) for one in self.holds if one not in OPERANDS]
+        found += [TensorKind.WEIGHTS] if "F" in self.holds else []
+        found += _OF_I_AND_O if {"I", "O"} <= set(self.holds) else []
+        return tuple(sorted(found, key=KINDS.index))
 
     @property
     def capacity_bits(self) -> int | None:
@@ -87,10 +123,10 @@ class Buffer(Spread):
 
 
 class SplitLevel(Spread):
-    """A level whose operands lie in memories of their own (Ascend's L0-A, L0-B, L0-C)."""
+    """A level of several memories: Ascend's L0-A, L0-B, L0-C; a controller's flash and SRAM."""
 
     level: Whole = Field(ge=0, le=15)
-    split: tuple[Buffer, ...] = Field(min_length=2, max_length=3)
+    split: tuple[Buffer, ...] = Field(min_length=2, max_length=len(KINDS))
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -107,44 +143,6 @@ Level = Annotated[
     Annotated[Buffer, Tag("shared-level")] | Annotated[SplitLevel, Tag("split-level")],
     Discriminator(_level_tag),
 ]
-
-
-class Price(SpecModel):
-    """The energy of one operation on operands of `bits`."""
-
-    operation: Literal["mac", "int-mac", "add", "int-add", "logic"]
-    bits: Whole = Field(ge=1, le=128)
-    operations: Whole = Field(
-        default=1, ge=1, le=1024, description="operations in it, where per operation"
-    )
-    energy: OperationEnergy | None = None
-    efficiency: OperationEfficiency | None = None
-    source: Text
-
-    @model_validator(mode="after")
-    def _one_energy(self) -> Price:
-        if (self.energy is None) == (self.efficiency is None):
-            raise ValueError("give energy (of the whole) or efficiency (of one operation in it)")
-        return self
-
-    @property
-    def stated(self) -> Energy:
-        """The stated energy: of the whole, or of each of its `operations`."""
-        stated = self.energy or self.efficiency
-        assert stated is not None
-        return stated
-
-    @property
-    def energy_per_operation(self) -> float:
-        """Energy of the whole (of one MAC, one addition …) [chip's unit]."""
-        return self.stated.value * (1 if self.energy else self.operations)
-
-
-class Reference(SpecModel):
-    """The multiply-accumulate that is 1 MAC on a chip whose costs are normalised."""
-
-    operation: Literal["mac", "int-mac"] = Field(description="floating-point, or of integers")
-    bits: Whole = Field(ge=1, le=128)
 
 
 class Hardware(Timed):
@@ -190,20 +188,39 @@ class Hardware(Timed):
             missing = sorted(set(range(top + 1)) - set(numbers), reverse=True)
             gap = f"level {missing[0]} is missing" if missing else "they must fall by one to 0"
             raise Contradiction(f"are numbered {numbers}, outermost first: {gap}", "levels")
-        for place, level in enumerate(self.levels):
+        self._check_outermost()
+        for place, level in enumerate(self.levels[1:], 1):
             held = sorted(operand for buffer in level.buffers for operand in buffer.holds)
-            if held != sorted(OPERANDS) and (not place or len(set(held)) < len(held)):
-                often = "at most once" if place else "exactly once"
-                raise Contradiction(
-                    f"holds {', '.join(held)}; each of I, F, O {often}", "levels", place
-                )
-        if any(buffer.capacity_bits is not None for buffer in self.levels[0].buffers):
-            raise Contradiction("is the outermost; its capacity is 'unlimited'", "levels", 0)
+            unknown = set(held) - set(OPERANDS)
+            if unknown or len(set(held)) < len(held):
+                rule = "each of I, F, O at most once"
+                if unknown:
+                    rule += "; the outermost level alone holds kinds of tensors"
+                raise Contradiction(f"holds {', '.join(held)}; {rule}", "levels", place)
         names: set[str] = set()
         for buffer, at in self._placed():
             if buffer.name in names:
                 raise Contradiction("a memory before it has the same name", *at)
             names.add(buffer.name)
+
+    def _check_outermost(self) -> None:
+        """See that each kind of tensor has one memory, and that no letter is ambiguous."""
+        buffers = self.levels[0].buffers
+        words = [word for buffer in buffers for word in buffer.holds]
+        held = [kind for buffer in buffers for kind in buffer.kinds]
+        alone = any(("I" in buffer.holds) != ("O" in buffer.holds) for buffer in buffers)
+        if sorted(held) == sorted(KINDS) and len(set(words)) == len(words) and not alone:
+            return
+        rule = "each of I, F, O exactly once"
+        if alone and sorted(words) == sorted(OPERANDS):
+            rule = (
+                "here, at the outermost level, an O of one layer is an I of the next: hold I and O "
+                f"in one memory, or each of {', '.join(KINDS)} in one"
+            )
+        elif set(words) - set(OPERANDS):
+            rule = f"each of {', '.join(KINDS)} exactly once"
+            rule += " (F: weights; I and O, together: all others)"
+        raise Contradiction(f"holds {', '.join(sorted(words))}; {rule}", "levels", 0)
 
     def _placed(self) -> list[tuple[Buffer, tuple[str | int, ...]]]:
         """Every memory and the way to it in the file."""
@@ -301,17 +318,20 @@ class Hardware(Timed):
 
     def _sizes(self) -> list[str]:
         """List memories larger than the one above, which no tile can fill."""
-        ways = [[level[x] for level in self.holders if x in level] for x in OPERANDS]
-        pairs = {
-            (inner.name, outer.name): (inner.capacity_bits, outer.capacity_bits)
-            for way in ways
-            for outer, inner in pairwise(way)
-        }
-        return [
-            f"{name}: is larger than {above}, the memory above it; no tile in it can be"
-            for (name, above), (bits, most) in pairs.items()
-            if most is not None and (bits is None or bits > most)
-        ]
+        found = []
+        for x in OPERANDS:
+            outermost = (self.keepers[kind] for kind in _AT[x])
+            most = max(outermost, key=lambda b: b.capacity_bits or MOST_BITS)
+            inside = (level[x] for level in self.holders[1:] if x in level)
+            found += [(one, above) for above, one in pairwise((most, *inside))]
+        return list(
+            dict.fromkeys(
+                f"{one.name}: is larger than {most.name}, the memory above it; no tile in it can be"
+                for one, most in found
+                if most.capacity_bits is not None
+                and (one.capacity_bits is None or one.capacity_bits > most.capacity_bits)
+            )
+        )
 
     def _energies(self) -> list[str]:
         """List energies in pJ that are far from any memory or circuit: mistaken units, mostly."""
@@ -332,20 +352,32 @@ class Hardware(Timed):
         return list(found)
 
     def holder(self, level: int, operand: Operand) -> Buffer:
-        """Return the memory that holds `operand` at `levels[level]` (0 is the outermost).
+        """Return the memory that holds `operand` at `levels[level]`, in a forward pass at 0.
 
         Raises: KeyError, where the operand passes the level by.
         """
         return self.holders[level][operand]
 
+    @cached_property
+    def holders(self) -> tuple[dict[Operand, Buffer], ...]:
+        """The memories of every level by what they hold; of the outermost in a forward pass."""
+        forward = {x: self.keepers[kinds[0]] for x, kinds in _AT.items()}
+        inner = [{x: b for b in level.buffers for x in b.operands} for level in self.levels[1:]]
+        return forward, *inner
+
     def memory(self, name: str) -> Buffer:
         """The memory of a name, which no two have."""
         return next(b for level in self.levels for b in level.buffers if b.name == name)
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether an outermost memory has an end, so that a run may have no room."""
+        return any(buffer.capacity_bits is not None for buffer in self.levels[0].buffers)
+
     @cached_property
-    def holders(self) -> tuple[dict[Operand, Buffer], ...]:
-        """The memories of every level by what they hold."""
-        return tuple({x: b for b in level.buffers for x in b.holds} for level in self.levels)
+    def keepers(self) -> dict[TensorKind, Buffer]:
+        """The outermost memories by the kinds of tensors that they hold."""
+        return {kind: b for b in self.levels[0].buffers for kind in b.kinds}
 
     def price(self, operation: str, bits: int) -> Price | None:
         """Return the stated price of an operation at a width, if the file has one."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from hwmodel.work.problem import LoopNest, Operand, Problem, Widths
-from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor, product
+from hwmodel.work.tensor import Direction, Factor, Kinds, Pass, Role, Tensor, product
 
 __all__ = ["OPTIMIZERS", "Kind", "Move", "Multiply", "Operate", "Operation", "Tensors", "Work"]
 __all__ += ["Works", "boolean_step", "optimizer_step", "read", "saved", "write"]
@@ -36,6 +36,12 @@ class Move(NamedTuple):
     times: int = 1
     why: str = ""  # why so many times, or what for
     through: bool = True  # whether every memory on the way is paid for, or the outermost alone
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kind of the tensor, whether it moves as an ifmap or as an ofmap."""
+        kind = self.tensor.kind
+        return kind, kind, kind
 
 
 class Operate(NamedTuple):
@@ -77,6 +83,11 @@ class Multiply(NamedTuple):
     def operands(self) -> dict[Operand, Tensor]:
         """The three tensors by the place they take."""
         return {"I": self.I, "F": self.F, "O": self.O}
+
+    @property
+    def kinds(self) -> Kinds:
+        """What the three tensors are: by this the outermost memories know what they hold."""
+        return self.I.kind, self.F.kind, self.O.kind
 
     @property
     def bit_operations(self) -> int:

@@ -115,7 +115,6 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
     yield f"{_HOW}\n"
     yield from _memories(report)
     yield from _operations(report, rows)
-    chip = memories(report.hardware)
     tilings = {task.work.pass_: (task.work, tiling) for task, tiling in report.tilings
                if task.layer == layer and isinstance(task.work, Multiply)}  # fmt: skip
     for component in Component:
@@ -125,7 +124,9 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
                 continue
             if component == Component.PRODUCT:
                 options = SearchOptions.of(report.accounting, pass_)
-                yield from product_lines(*tilings[pass_], chip, options, report.unit)
+                work, tiling = tilings[pass_]
+                chip = memories(report.hardware, work.kinds)
+                yield from product_lines(work, tiling, chip, options, report.unit)
                 yield f"### {pass_}: reads, writes and operations\n"
             else:
                 yield f"## {_OPERATORS[pass_]}\n"
@@ -146,7 +147,7 @@ def _memories(report: Report) -> Iterator[str]:
         header,
         [
             (
-                str(level.level), memory.name, ", ".join(memory.holds),
+                str(level.level), memory.name, ", ".join(_held(report, memory)),
                 "unlimited" if memory.capacity_bits is None else f"{memory.capacity_bits:,}",
                 exact(memory.read_energy_per_bit), exact(memory.write_energy_per_bit),
                 _stated(memory, unit), memory.source,
@@ -156,6 +157,12 @@ def _memories(report: Report) -> Iterator[str]:
         ],
     )  # fmt: skip
     yield ""
+
+
+def _held(report: Report, memory: Buffer) -> Sequence[str]:
+    """What a memory holds: operands; of one of several outermost memories, kinds of tensors."""
+    outermost = report.hardware.levels[0].buffers
+    return memory.kinds if len(outermost) > 1 and memory in outermost else memory.holds
 
 
 def _stated(memory: Buffer, unit: str) -> str:
