@@ -139,3 +139,22 @@ def test_narrow_floating_point_words_have_no_price_that_is_made_up():
     for kind in ("mac", "add"):
         with pytest.raises(SpecError, match=f"states no price of a 8-bit {kind}"):
             price("tpuv4i", kind, 8)
+
+
+def test_a_mac_that_nobody_states_is_a_multiplication_and_an_addition():
+    """6 bit between 4 and 8: (36 - 16) / (64 - 16) of the way; an addition of 6/8 of 8 bit."""
+    hardware = with_prices(
+        ("int-mac", 4, 0.065), ("int-mac", 8, 0.23), ("int-add", 4, 0.015), ("int-add", 8, 0.03)
+    )  # fmt: skip
+    multiplied = 0.05 + 20 / 48 * 0.15
+    assert price(hardware, "int-mac", 6) == pytest.approx(multiplied + 0.0225)
+
+
+def test_what_is_made_of_widths_is_named_and_nothing_else():
+    prices = Prices(load(Hardware, "tpuv4i"), FULL)
+    stated = [("mac", 32), ("int-mac", 8), ("int-add", 8), ("int-add", 32), ("add", 16)]
+    assert prices.derived(Key(OPERATE, *one) for one in stated) == ""
+    made = [("int-add", 20), ("int-mul", 8, 8), ("int-mul", 8, 2), ("int-mac", 6)]
+    assert prices.derived(Key(OPERATE, *one) for one in (*stated, *made)) == (
+        "int-add of 20 bit; int-mac of 6 bit; int-mul of 2 x 8, 8 x 8 bit"
+    )

@@ -169,6 +169,29 @@ def test_a_boolean_signal_is_accumulated_as_wide_as_its_sum(hwmodel, tmp_path):
     assert count == 4 * 32 * 32 * 9 * 64 * 18  # an XNOR and 2 x 9 - 1, for sums of 288 terms
 
 
+def test_a_shifted_word_is_added_as_wide_as_the_shift_reaches(hwmodel, tmp_path):
+    """B5: 4 bit by a power of two of 4 bit, a sign and 3 of exponent: 7 places, then the terms."""
+    (tmp_path / "n.yaml").write_text(GROUPED)
+    asked = ("n.yaml", "--hardware", "horowitz45", "--method", "luq", "--batch", "4")
+    lines = table(hwmodel("report", *asked, "--accounting", "full", "--csv", "-")[1])
+    for pass_, terms in (("backward_input", 8), ("backward_weight", 8)):  # of 144 and 256
+        ((bits, _, price),) = operations(lines, "conv", pass_).values()
+        assert bits == 4 + 7 + terms and price == int_add_at_45_nm(bits)
+    assert operations(lines, "conv")["int-mul"][::2] == (4, pytest.approx(0.2 / 4))
+
+
+def test_a_sum_is_as_wide_as_it_may_leave(hwmodel, tmp_path):
+    """B5: sums of 25 and 24 bit in accumulators of 20."""
+    (tmp_path / "n.yaml").write_text(GROUPED)
+    (tmp_path / "a.yaml").write_text(
+        "version: 1\nname: a\ntitle: A\nbased_on: full\nwidths: {partial_sum_bits: 20}\n"
+    )
+    asked = ("n.yaml", "--hardware", "horowitz45", "--method", "int8", "--accounting", "a.yaml")
+    lines = table(hwmodel("report", *asked, "--csv", "-")[1])
+    for pass_ in ("forward", "backward_input"):
+        assert operations(lines, "conv", pass_)["int-add"][::2] == (20, int_add_at_45_nm(20))
+
+
 WIDTHS = """\
 version: 1
 name: w{bits}a8
