@@ -254,7 +254,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
     of = report.energies("pass", "component")
     passes = report.energies("pass")
     directions = report.energies("direction")
-    moved = [directions.get((word,), 0.0) for word in (Direction.READ, Direction.WRITE)]
+    moved = [directions.get((word,), 0.0) for word in Direction if word != Direction.OPERATE]
     return Comparison(
         network=report.network.name,
         method=report.method.name,

@@ -36,7 +36,7 @@ from hwmodel.work.work import (
 __all__ = ["MODES", "Job", "Mode", "Task", "workload"]
 
 FORWARD, BACK, WEIGHT, UPDATE = Pass
-READ, WRITE, OPERATE = Direction
+READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 Mode = Literal["training", "inference"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 

@@ -167,22 +167,24 @@ def _pass_table(report: Report, divisor: float, unit: str) -> Table:
 
 
 def _memory_table(report: Report, divisor: float, unit: str) -> Table:
-    """Bits and energy of every memory, outermost first, then the operations."""
-    listed = table(
-        f"by memory, {unit}", ["memory"],
-        ["Mbit read", "Mbit written", "operations", "energy", "%"],
-    )  # fmt: skip
+    """Bits and energy of every memory, outermost first, then the operations.
+
+    Hops into the memories of a split level stand under the level's own name.
+    """
     counts, energies = report.ledger.by("memory", "direction").groups, report.energies("memory")
+    ways = {Direction.READ: "Mbit read", Direction.WRITE: "Mbit written"}
+    if any(level.instances > 1 for level in report.hardware.levels):
+        ways[Direction.HOP] = "Mbit on hops"
+    listed = table(f"by memory, {unit}", ["memory"], [*ways.values(), "operations", "energy", "%"])
     names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
-    for name in (*names, ""):
-        read, written, operations = (
-            sum(counts.get((name, direction), {}).values()) for direction in Direction
-        )
+    hops = [level.name for level in report.hardware.levels if (level.name,) in energies]
+    for name in (*dict.fromkeys([*names, *hops]), ""):
+        moved = [sum(counts.get((name, way), {}).values()) for way in ways]
+        done = counts.get((name, Direction.OPERATE), {})
         listed.add_row(
             name or OPERATIONS,
-            f"{read / 1e6:,.1f}",
-            f"{written / 1e6:,.1f}",
-            f"{operations:,}",
+            *(f"{bits / 1e6:,.1f}" for bits in moved),
+            f"{sum(number for key, number in done.items() if key.bits):,}",
             *_row(report, [energies.get((name,), 0.0)], divisor)[1:],
         )
     return listed
