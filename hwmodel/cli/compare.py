@@ -15,7 +15,8 @@ from hwmodel.rerun.asked import CompareAsked, ReproduceAsked
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from hwmodel.model.compare import Comparison, Reached
+    from hwmodel.model.compare import Comparison
+    from hwmodel.model.reached import Reached
     from hwmodel.rerun.question import Question
     from hwmodel.specs.provenance import Provenance
 
@@ -98,12 +99,8 @@ def reproduce(options: ReproduceAsked, to: Tables) -> None:
         tables += reproduction_tables(published, mine)
     _refuse_if_none(lines)
     presets = [preset.name for preset in asked.accountings]
-    stem = stem_of(
-        asked.asked,
-        [options.table or "all"],
-        presets,
-        [f"batch{asked.batch}"] if asked.batch else [],
-    )
+    batch = [[f"batch{asked.batch}"]] if asked.batch else []
+    stem = stem_of(asked.asked, [options.table or "all"], presets, *batch)
     provenance = asked.provenance(where.date)
     paper = comparison_paper(lines, None, asked.baseline_words(), provenance)
     missing = {preset.name: preset.not_counted for preset in asked.accountings}
