@@ -70,7 +70,8 @@ def _notes(
     from hwmodel.rerun.tables import notes, run_sentence
 
     end = notes(not_counted)
-    end = f"{found.unproved}.\n{end}" if found.unproved else end
+    for said in filter(None, (found.by_width, found.unproved)):
+        end = f"{said}.\n{end}"
     end = f"{remark}\n{end}" if remark else end
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end
 

@@ -330,7 +330,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         memory=fsum(moved),
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
-        reason=report.unproved or None,
+        reason="; ".join(filter(None, (report.unproved, report.by_width))) or None,
         report=report,
         optimal=None,
     )

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hwmodel.vary.sensitivity import Effect, Sampled
 
 __all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv_text"]
-__all__ += ["effects_table", "layer_sums", "notes", "read_csv", "report_table", "run_sentence"]
-__all__ += ["greedy_notes", "scale", "spreads_table", "tiles_sentence", "what", "whole_run"]
+__all__ += ["effects_table", "greedy_notes", "layer_sums", "notes", "read_csv", "report_table"]
+__all__ += ["run_sentence", "scale", "spreads_table", "tiles_sentence", "what", "whole_run"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
@@ -98,7 +98,11 @@ def greedy_notes(lines: Sequence[Comparison]) -> list[str]:
     """Say of which lines tiles are greedy, what was exchanged beside them, and what is unproved."""
     found: dict[str, None] = {}
     for line in lines:
-        if line.report and line.optimal:
+        if (
+            line.report
+            and line.optimal
+            and (line.optimal.energy is not None or line.optimal.reason)
+        ):
             found[f"{greedy_note(line.report.accounting)}."] = None
     for line in lines:
         said = line.optimal and (line.optimal.unproved or line.optimal.reason)

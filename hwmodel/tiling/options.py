@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.rows import RowRule
-from hwmodel.work.problem import OPERANDS, Operand, Widths
-from hwmodel.work.tensor import Pass
+from hwmodel.work.problem import OPERANDS, PASSES, Operand, ProductPass, Widths
+from hwmodel.work.tensor import Kinds, Pass, kind_of
 
 __all__ = [
     "Array",
@@ -20,6 +20,7 @@ __all__ = [
     "SearchOptions",
     "Stationary",
     "memories",
+    "pass_kinds",
 ]
 
 # What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
@@ -131,20 +132,46 @@ class Memories(NamedTuple):
         raise LookupError(f"{self.levels[level].name} holds no {operand}")
 
 
-def memories(chip: Hardware) -> Memories:
-    """Return the memories of a chip, without its prices of arithmetic, its sources and its name."""
-    return Memories(
-        tuple(
-            MemoryLevel(
-                level.name,
-                tuple(
-                    Memory(
-                        b.name, b.holds, b.capacity_bits, b.read_energy_per_bit,
-                        b.write_energy_per_bit,
-                    )
-                    for b in level.buffers
-                ),
-            )
-            for level in chip.levels
+def pass_kinds(pass_: ProductPass) -> Kinds:
+    """Return the kinds of what is at I, F and O in a pass of a layer with weights.
+
+    >>> [kind.value for kind in pass_kinds("backward_weight")]
+    ['maps', 'signals', 'gradients']
+    """
+    at_I, at_F, at_O = map(kind_of, PASSES[pass_])
+    return at_I, at_F, at_O
+
+
+_FORWARD = pass_kinds("forward")
+
+
+def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
+    """Return the memories of a chip as a product of three tensors sees them.
+
+    The outermost level is those of its memories in which the three lie. Whether they have room
+    there is no matter of tiles: `model/memory.py` sees to it. Prices of arithmetic, sources and
+    the chip's name are left out.
+
+    Args:
+        kinds: of what is at I, F and O.
+    """
+    outermost, *inner = chip.levels
+    places = zip(OPERANDS, kinds, strict=True)
+    holders = [(chip.keepers[kind], operand) for operand, kind in places]
+    buffers = [
+        _memory(one, tuple(x for memory, x in holders if memory is one), None)
+        for one in outermost.buffers
+        if any(memory is one for memory, _ in holders)
+    ]
+    levels = [
+        MemoryLevel(
+            level.name, tuple(_memory(b, b.operands, b.capacity_bits) for b in level.buffers)
         )
-    )  # fmt: skip
+        for level in inner
+    ]
+    return Memories((MemoryLevel(outermost.name, tuple(buffers)), *levels))
+
+
+def _memory(buffer: Buffer, holds: tuple[Operand, ...], capacity_bits: int | None) -> Memory:
+    read, write = buffer.read_energy_per_bit, buffer.write_energy_per_bit
+    return Memory(buffer.name, holds, capacity_bits, read, write)

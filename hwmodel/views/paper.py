@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
-from hwmodel.model.optimal_tiles import greedy_note
-from hwmodel.rerun.tables import NATURE, layer_sums, scale, what, whole_run
+from hwmodel.rerun.tables import NATURE, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
@@ -89,8 +88,7 @@ def comparison_paper(
         f"Energy of one {what(first.mode, first.batch)} of {of} on {chips}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
-    notes = dict.fromkeys(greedy_note(x.report.accounting) for x in lines if x.report and x.optimal)
-    caption += "".join(f". {note}" for note in notes)
+    caption += "".join(f". {note.removesuffix('.')}" for note in greedy_notes(lines))
     if mixed := not_to_compare(line.unit for line in lines):
         caption += f"; {mixed}"
     texts = keys if several else [key[1:] for key in keys]
@@ -111,7 +109,7 @@ def _quantities(
     found = [_scaled("energy", energies, here[0].unit)]
     percents = [line.percent_of_baseline for line in here]
     found.append((Heading("relative", "%"), 2, percents))
-    if any(line.optimal for line in here):
+    if any(line.optimal and line.optimal.energy is not None for line in here):
         then = [line.percent_of_baseline_optimal_tiles for line in here]
         found.append((Heading("optimal tiles", "%"), 2, then))
     published = [line.source_percent for line in here]

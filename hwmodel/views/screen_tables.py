@@ -76,7 +76,8 @@ def comparison_tables(
             columns += [f"{run.name}, {whole_unit}", "kWh"]
         listed = table(
             f"{first.network} on {hardware}: energy of one {what(first.mode, first.batch)}, "
-            f"accounting {accounting}" + (", tiles greedy" if note else ""),
+            f"accounting {accounting}"
+            + (", tiles greedy" if any(line.optimal for line in here) else ""),
             ["method"],
             columns,
         )
@@ -159,18 +160,20 @@ def _under(lines: Sequence[Comparison], accounting: str) -> list[Comparison]:
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
-    """Energy by layer and pass, then by pass and component, then by memory."""
+    """Energy by layer and pass beside bit operations, then by pass and component, by memory."""
     divisor, unit = scale(report.energy, report.unit)
     head = (
         f"{report.network.name} on {report.hardware.name} under {report.method.name}: one "
         f"{what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
     )
     passes, sums = layer_sums(report)
-    listed = table(head, ["layer"], [*(p.replace("_", " ") for p in passes), "sum", "%"])
+    listed = table(head, ["layer"], [*(p.replace("_", " ") for p in passes), "sum", "%", "BOPs"])
+    bops = report.bit_operations
     for layer, energies in sums.items():
-        listed.add_row(layer, *_row(report, energies, divisor))
+        listed.add_row(layer, *_row(report, energies, divisor), f"{bops.get(layer, 0):,}")
     totals = [report.energies("pass")[(one,)] for one in passes]
-    listed.add_row("all layers", *_row(report, totals, divisor), style="bold")
+    whole = f"{sum(bops.values()):,}"
+    listed.add_row("all layers", *_row(report, totals, divisor), whole, style="bold")
     yield listed
     yield _pass_table(report, divisor, unit)
     yield _memory_table(report, divisor, unit)

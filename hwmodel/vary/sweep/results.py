@@ -42,9 +42,9 @@ def is_results(path: Path) -> bool:
     """
     if path.suffix == ".parquet":
         return True
-    note_input(path)
+    there = note_input(path)
     try:
-        with path.open("rb") as stream:
+        with there.open("rb") as stream:
             return _FIRST_COLUMN.match(stream.read(20)) is not None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -90,16 +90,16 @@ def read_parquet(path: Path) -> dict[str, list[Any]]:
         from pyarrow import parquet
     except ImportError:
         raise HwmodelError(f"{path}: needs pyarrow: pip install 'hwmodel[parquet]'") from None
-    note_input(path)
+    there = note_input(path)
     try:
-        about = parquet.read_metadata(path)
+        about = parquet.read_metadata(there)
         groups = (about.row_group(i).total_byte_size for i in range(about.num_row_groups))
         if about.num_rows * about.num_columns > MAX_CELLS or sum(groups) > MAX_HELD:
             raise DataError(f"{path}: has more cells than the {MAX_CELLS:,} that are held")
-        names = parquet.read_schema(path).names
+        names = parquet.read_schema(there).names
         if len(set(names)) < len(names):
             raise DataError(f"{path}: has two columns of one name")
-        return {n: _cells(path, n, parquet.read_table(path, columns=[n])[n]) for n in names}
+        return {n: _cells(path, n, parquet.read_table(there, columns=[n])[n]) for n in names}
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except pyarrow.ArrowException as error:
