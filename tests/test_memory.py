@@ -1,6 +1,8 @@
 """What a run keeps at a time: chains by hand, published sizes, and every life replayed."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +20,7 @@ from hwmodel.vary.paths import replaced_all
 from hwmodel.work.tensor import TensorKind
 
 FULL = load(Accounting, "full")
+DATA = Path(__file__).parent / "data" / "turn2"
 MIB = 8 * 2**20  # bits
 
 CHAIN = {
@@ -230,3 +233,24 @@ def test_attention_keeps_its_operands_as_maps():
     parts = {one.name: one.part for one in found.tensors}
     assert not any(name.startswith(("F:layer0.scores", "dF:layer0.scores")) for name in parts)
     assert parts["a:layer0.key"] == Part.ACTIVATIONS and parts["d:layer0.key"] == Part.SIGNALS
+
+
+def test_the_command_prints_the_peak_by_class_and_by_memory(hwmodel, tmp_path):
+    """The chain's peak by hand, in bytes: 4 for each of its words."""
+    path = tmp_path / "chain.yaml"
+    path.write_text(json.dumps(CHAIN))
+    code, out, err = hwmodel(
+        "memory", path, "--method", "fp", "--hardware", DATA / "hw_mcu2.yaml", "--mode", "training"
+    )
+    assert (code, err) == (0, "")
+    total = 4 * (416 + WEIGHTS + STATES)
+    cells = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+    assert cells["weights"][1] == f"{4 * WEIGHTS:,}" and cells["all"][1] == f"{total:,}"
+    assert cells["sram"][-2:] == [f"{total:,}", "262,144"]
+    assert f"Peak: {total:,} B at backward_input of act, step 6 of 9; " in out
+    code, out, err = hwmodel("memory", path, "--method", "fp", "--mode", "trainig")
+    assert (code, out, err) == (
+        2,
+        "",
+        "hwmodel: mode 'trainig': must be one of training, inference\n",
+    )

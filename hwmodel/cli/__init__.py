@@ -20,6 +20,7 @@ from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare, reproduce
 from hwmodel.cli.doctor import doctor
 from hwmodel.cli.explain import explain
+from hwmodel.cli.memory import memory
 from hwmodel.cli.network import network, schema
 from hwmodel.cli.options import command
 from hwmodel.cli.plot import plot
@@ -66,6 +67,7 @@ for _command in (
     compare,
     report,
     explain,
+    memory,
     sensitivity,
     reproduce,
     tile,

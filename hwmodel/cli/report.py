@@ -113,6 +113,6 @@ def _pieces(found: Report, asked: Question, tensors: bool) -> Iterator[Renderabl
 
     yield from report_tables(found)
     if asked.traces:
-        yield from moved_tables(asked.report(traced=False), found, asked.traces[0].run)
+        yield from moved_tables(asked.report(traced=False), found)
     if tensors:
         yield tensor_table(found)

@@ -34,6 +34,7 @@ class Stored(NamedTuple):
 class Peak(NamedTuple):
     """The step at which most bits live, and what lives then."""
 
+    number: int  # of the step, from 0
     step: Step
     bits: int
     tensors: tuple[Stored, ...]  # the largest first
@@ -67,7 +68,7 @@ class Occupancy:
         at = bits.index(max(bits))
         living = [t for t in self.tensors if t.part.kind in kinds and t.bits]
         living = [t for t in living if t.first <= at <= t.last]
-        return Peak(self.steps[at], bits[at], tuple(sorted(living, key=lambda one: -one.bits)))
+        return Peak(at, self.steps[at], bits[at], tuple(sorted(living, key=lambda one: -one.bits)))
 
 
 def occupancy(schedule: Iterable[tuple[Step, list[Use]]]) -> Occupancy:

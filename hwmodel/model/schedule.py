@@ -37,7 +37,7 @@ from hwmodel.work.work import Move, Multiply, Work
 __all__ = ["Part", "Step", "Use", "everything", "schedule"]
 
 FORWARD, BACK, WEIGHT, UPDATE = Pass
-READ, WRITE, _ = Direction
+READ, WRITE = Direction.READ, Direction.WRITE
 
 
 class Part(StrEnum):

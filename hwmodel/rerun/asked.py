@@ -41,6 +41,7 @@ class Says(NamedTuple):
     short: str = ""  # a second flag, of one letter
     argument: bool = False  # given by its place, without a flag
     metavar: str = ""
+    repeats: bool = False  # whether names may be given one by one, too
 
 
 def split_names(listed: str) -> list[str]:
@@ -55,8 +56,11 @@ def split_names(listed: str) -> list[str]:
 
 
 def _listed(value: object) -> object:
-    """Split names at commas; each may stand there once."""
-    names = split_names(value) if isinstance(value, str) else value
+    """Split names at commas, of an option that is given several times, too; each stands once."""
+    words = [value] if isinstance(value, str) else value
+    names: object = value
+    if isinstance(words, (list, tuple)) and all(isinstance(word, str) for word in words):
+        names = [name for word in words for name in split_names(word)]
     if isinstance(names, list) and not all(names):
         raise ValueError("names separated by commas, none of them empty")
     twice = [name for name in names if names.count(name) > 1] if isinstance(names, list) else []
@@ -100,7 +104,14 @@ OptimalTiles = Annotated[
     Says("Say what greedy tiles cost more than optimal ones: yes or no.", usual="yes"),
 ]
 Run = Annotated[str, Says("A whole training run, too: a preset, or a YAML file.", names="training")]
-TraceFile = Annotated[str, Says("Measured widths and flip rates in place of assumed ones.")]
+TraceFiles = Annotated[
+    Names,
+    Says(
+        "Traces of training runs: measured widths and flip rates in place of assumed ones. "
+        "Separated by commas, or given several times.",
+        repeats=True,
+    ),
+]
 InputShape = Annotated[
     tuple[str, ...],
     Says("Of an ONNX file's input that leaves dimensions open: name=1,3,224,224."),
@@ -130,7 +141,7 @@ class ReportAsked(Asked):
     batch: Batch = None
     mode: Mode = "training"
     training: Run = ""
-    trace: TraceFile = ""
+    trace: TraceFiles = ()
     input_shape: InputShape = ()
 
 
@@ -148,9 +159,7 @@ class CompareAsked(Asked):
     batch: Batch = None
     mode: Mode = "training"
     training: Run = ""
-    trace: Annotated[
-        Names, Says("Traces of training runs, one a method, separated by commas.")
-    ] = ()
+    trace: TraceFiles = ()
     accuracy: Annotated[
         float | None, Says("Test accuracy to reach, 0 to 1.", usual="what all traces reach")
     ] = None
@@ -177,7 +186,7 @@ class ExplainAsked(Asked):
     batch: Batch = None
     mode: Mode = "training"
     pass_: Annotated[str, Says(f"One pass only: {', '.join(PASSES)}.")] = ""
-    trace: TraceFile = ""
+    trace: TraceFiles = ()
     input_shape: InputShape = ()
 
     @field_validator("pass_")
@@ -244,7 +253,9 @@ def checked(kind: type[Model], values: Mapping[str, object]) -> Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         rule = _RULES.get(first["type"]) or first["msg"].removeprefix("Value error, ")
-        raise HwmodelError(f"{flag(str(first['loc'][0]))} {first['input']!r}: {rule}") from None
+        given = first["input"]
+        given = ",".join(map(str, given)) if isinstance(given, list) else given
+        raise HwmodelError(f"{flag(str(first['loc'][0]))} {given!r}: {rule}") from None
 
 
 def flag(field: str) -> str:
@@ -263,7 +274,8 @@ def said_of(field: FieldInfo) -> Says:
 
 def repeated(field: FieldInfo) -> bool:
     """Tell whether an option may be given several times, with a value each."""
-    return get_origin(field.annotation) is tuple and LISTED not in field.metadata
+    several = get_origin(field.annotation) is tuple
+    return several and (LISTED not in field.metadata or said_of(field).repeats)
 
 
 def command_line(asked: Asked) -> str:

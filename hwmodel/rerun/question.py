@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
-from hwmodel.model.compare import Comparison, Reached, compare, reached, reproduce
-from hwmodel.model.evaluate import Report, evaluate
+from hwmodel.model.compare import Comparison, compare, reproduce
+from hwmodel.model.evaluate import Report, evaluate, read_traces
+from hwmodel.model.reached import Reached, reached
+from hwmodel.model.traced import common_batch
 from hwmodel.model.widths import method_inputs, method_specs
 from hwmodel.model.workload import Mode
 from hwmodel.rerun.asked import (
@@ -32,7 +32,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import Input, Provenance, digest, input_of, input_of_file
 from hwmodel.specs.published import PublishedTable, published_table, published_tables
-from hwmodel.specs.trace import Trace, read_trace
+from hwmodel.specs.trace import Trace
 from hwmodel.specs.training import Training
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class Question:
     def inputs(self) -> tuple[Input, ...]:
         """Everything that the numbers depend on, each once."""
         found = [*map(input_of, self.specs())]
-        found += [Input("trace", trace.run.method, digest(trace)) for trace in self.traces]
+        for trace in self.traces:
+            found.append(Input("trace", f"{trace.run.method} seed {trace.run.seed}", digest(trace)))
         if isinstance(self.asked, SensitivityAsked) and self.asked.ranges:
             found.append(input_of_file("ranges", self.asked.ranges))
         return tuple(dict.fromkeys(found))
@@ -85,7 +86,7 @@ class Question:
         return evaluate(
             self.network, self.hardware[0], self.methods[0],
             accounting=self.accountings[0], batch=self.batch, mode=self.mode,
-            trace=self.traces[0] if traced and self.traces else None,
+            trace=self.traces if traced and self.traces else None,
         )  # fmt: skip
 
     def lines(self, optimal_tiles: bool = True) -> Iterator[Comparison]:
@@ -177,11 +178,10 @@ def question(asked: Asked) -> Question:
     said: dict[str, Any] = dict(asked)  # without options that the command has not
     training, baseline = said.get("training"), said.get("baseline")
     run = load(Training, training) if training else None
-    traces = _traces(_each(said.get("trace") or ()))
+    traces = read_traces("trace", _each(said.get("trace") or ()))
     batch = said["batch"]
     if batch is None:
-        of_trace = isinstance(asked, CompareAsked) and traces
-        batch = traces[0].run.batch if of_trace else run.batch if run else 1
+        batch = common_batch(traces) or (run.batch if run else 1)
     return Question(
         asked=asked.model_copy(update={"batch": batch}),
         network=load_network(said["network"], _shapes(said["input_shape"])),
@@ -209,12 +209,3 @@ def _shapes(stated: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
 def _each(given: str | tuple[str, ...]) -> tuple[str, ...]:
     """The names of an option that takes one, or several."""
     return (given,) if isinstance(given, str) else given
-
-
-def _traces(files: tuple[str, ...]) -> tuple[Trace, ...]:
-    """Traces of as many methods. Raises: DataError, HwmodelError where two are of one."""
-    traces = tuple(read_trace(Path(name)) for name in files)
-    methods = [trace.run.method for trace in traces]
-    if len(set(methods)) < len(methods):
-        raise HwmodelError(f"--trace {','.join(files)}: two of the traces are of one method")
-    return traces

@@ -9,9 +9,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hwmodel.model.compare import Comparison, Reached
+from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import COLUMNS, Report
 from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
+from hwmodel.model.reached import Reached
 from hwmodel.specs.csv_files import Check, Row, read_table, rows_of
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import PJ_PER_KWH, Training

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from hwmodel.graph.layers import Shape
 from hwmodel.graph.network import INPUT
-from hwmodel.model.compare import Comparison, Reached
+from hwmodel.graph.node import Node
+from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
+from hwmodel.model.reached import Reached
 from hwmodel.model.widths import treatment
 from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.published import PublishedTable
 from hwmodel.specs.quantity import not_to_compare
-from hwmodel.specs.trace import Run
 from hwmodel.specs.training import Training
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
@@ -198,22 +199,24 @@ def _pass_table(report: Report, divisor: float, unit: str) -> Table:
 
 
 def _memory_table(report: Report, divisor: float, unit: str) -> Table:
-    """Bits and energy of every memory, outermost first, then the operations."""
-    listed = table(
-        f"by memory, {unit}", ["memory"],
-        ["Mbit read", "Mbit written", "operations", "energy", "%"],
-    )  # fmt: skip
+    """Bits and energy of every memory, outermost first, then the operations.
+
+    Hops into the memories of a split level stand under the level's own name.
+    """
     counts, energies = report.ledger.by("memory", "direction").groups, report.energies("memory")
+    ways = {Direction.READ: "Mbit read", Direction.WRITE: "Mbit written"}
+    if any(level.instances > 1 for level in report.hardware.levels):
+        ways[Direction.HOP] = "Mbit on hops"
+    listed = table(f"by memory, {unit}", ["memory"], [*ways.values(), "operations", "energy", "%"])
     names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
-    for name in (*names, ""):
-        read, written, operations = (
-            sum(counts.get((name, direction), {}).values()) for direction in Direction
-        )
+    hops = [level.name for level in report.hardware.levels if (level.name,) in energies]
+    for name in (*dict.fromkeys([*names, *hops]), ""):
+        moved = [sum(counts.get((name, way), {}).values()) for way in ways]
+        done = counts.get((name, Direction.OPERATE), {})
         listed.add_row(
             name or OPERATIONS,
-            f"{read / 1e6:,.1f}",
-            f"{written / 1e6:,.1f}",
-            f"{operations:,}",
+            *(f"{bits / 1e6:,.1f}" for bits in moved),
+            f"{sum(number for key, number in done.items() if key.bits):,}",
             *_row(report, [energies.get((name,), 0.0)], divisor)[1:],
         )
     return listed
@@ -253,7 +256,7 @@ def tensor_table(report: Report) -> Table:
     for node in nodes:
         layer = node.layer
         if node.weights:
-            F = treatment(report.method, node, report.accounting)
+            F = treatment(report.method, node, report.accounting, report.measured)
             widths = F.weight_bits, F.weight_signal_bits
             add(f"{layer.name} F", "weights", (node.weights, 1, 1), 1, widths)
         add(layer.name, layer.kind, node.output_shape, report.batch, edges[layer.name][:2])
@@ -261,45 +264,73 @@ def tensor_table(report: Report) -> Table:
 
 
 def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iterator[Table]:
-    """Tabulate accuracy at the end and energy to the accuracy asked for, a table a unit."""
+    """Tabulate accuracy at the end and energy to the accuracy asked for, a table a unit.
+
+    Of fewer than `QUARTILED` runs stand the extremes, of more the median and quartiles.
+    """
     for one in dict.fromkeys(line.unit for line in lines):
         here = [(x, end) for x, end in zip(lines, ends, strict=True) if x.unit == one]
-        divisor, unit = scale(_least(end.energy_to_accuracy for _, end in here), one)
+        divisor, unit = scale(_least(end.energy_low for _, end in here), one)
         listed = table(
             "to a stated accuracy, as traced",
             ["method", "hardware", "accounting"],
-            ["accuracy at the end, %", "to reach, %", "steps", f"energy to it, {unit}"],
-        )
+            ["runs", "accuracy at the end, %", "to reach, %", "reached", "steps",
+             f"energy to it, {unit}"],
+        )  # fmt: skip
         for line, end in here:
+            deviation = end.trace_accuracy_deviation
             listed.add_row(
                 line.method,
                 line.hardware,
                 line.accounting,
-                _number(end.trace_accuracy_percent),
+                str(end.runs),
+                _number(end.trace_accuracy_percent)
+                + ("" if deviation is None else f" ± {deviation:.2f}"),
                 _number(end.target_accuracy_percent),
-                "-" if end.steps is None else f"{end.steps:,}",
-                _scaled(end.energy_to_accuracy, divisor),
+                _number(end.runs_reached, "d"),
+                _ranged(end, [end.steps_low, end.steps_middle, end.steps_high], 1, ",d"),
+                _ranged(end, [end.energy_low, end.energy_middle, end.energy_high], divisor, ",.1f"),
             )
         yield listed
 
 
-def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[RenderableType | str]:
+def _ranged(end: Reached, numbers: Sequence[float | None], divisor: float, form: str) -> str:
+    """Write "12" of one run, "12 to 15" of few, "13 [12, 15]" of many; "-" is never reached."""
+    if end.spread is None:
+        return "-"
+    low, middle, high = (
+        "-" if n is None else format(n if divisor == 1 else n / divisor, form) for n in numbers
+    )
+    if end.spread == "one run":
+        return middle
+    return f"{low} to {high}" if end.spread == "extremes" else f"{middle} [{low}, {high}]"
+
+
+def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType | str]:
     """Yield the measurements that replaced the accounting's assumptions, and their effect."""
     divisor, unit = scale(assumed.energy, assumed.unit)
     listed = table(
         f"assumed -> measured, {unit}",
         ["layer"],
-        ["signal bits", "sum bits", "energy as assumed", "energy as traced"],
-    )
-
+        [
+            "signal bits", "zero %", "vote bits", "zero %", "sum bits",
+            "energy as assumed", "energy as traced",
+        ],
+    )  # fmt: skip
     before, after = assumed.energies("layer"), measured.energies("layer")
+    nodes = {node.layer.name: node for node in measured.nodes}
     for name in [name for (name,) in before if name in assumed.edges]:
         old, new = assumed.edges[name], measured.edges[name]
         one, other = before[(name,)], after[(name,)]
         if (old, one) != (new, other):
+            found = (measured.measured or {}).get(name)
+            zeros = (found.signal_zeros, found.vote_zeros) if found else (None, None)
             listed.add_row(
                 name,
                 f"{old.signal_bits} -> {new.signal_bits}",
+                *_zeros(zeros[0]),
+                _votes(assumed, measured, nodes[name]),
+                *_zeros(zeros[1]),
                 f"{old.sum_bits} -> {new.sum_bits}",
                 f"{one / divisor:,.3f}",
                 f"{other / divisor:,.3f}",
@@ -309,7 +340,35 @@ def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[Render
     yield (
         f"with the trace {measured.energy / divisor:,.2f} {unit}, assumed "
         f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %); accumulator widths and flip "
-        "rates are in the energies\n"
-        f"the trace is of {run.network} trained by {run.method} on {run.dataset}: layers take the "
-        "figures of their name there, else of the Boolean layers of their kind\n"
+        f"rates are in the energies\n{_of_runs(measured)}\n"
+    )
+
+
+def _zeros(share: float | None) -> list[str]:
+    return ["-" if share is None else f"{100 * share:.1f}"]
+
+
+def _votes(assumed: Report, measured: Report, node: Node) -> str:
+    """Widths of the votes of a layer that has some, assumed and measured."""
+    if not node.macs:
+        return "-"
+    there, here = (
+        treatment(of.method, node, of.accounting, of.measured) for of in (assumed, measured)
+    )
+    votes = f"{there.weight_signal_bits} -> {here.weight_signal_bits}"
+    return votes if here.update == "boolean" else "-"
+
+
+def _of_runs(report: Report) -> str:
+    """Say which runs a report took its figures of."""
+    run = report.traces[0].run
+    seeds = ", ".join(str(trace.run.seed) for trace in report.traces)
+    several = len(report.traces) > 1
+    what = f"the most of {len(report.traces)} runs" if several else "those"
+    ends = {len(trace.epochs) for trace in report.traces}
+    cut = f", {min(ends)} of {run.epochs} epochs" if min(ends) < run.epochs else ""
+    other = f"; they are priced here at batch {report.batch}" * (run.batch != report.batch)
+    return (
+        f"widths are {what} of {run.network} trained by {run.method} on {run.dataset} at batch "
+        f"{run.batch}, seed{'s' * several} {seeds}{cut}{other}"
     )

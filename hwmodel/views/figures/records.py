@@ -41,7 +41,7 @@ PARTS = (
 )
 _NUMBERS = {
     **dict.fromkeys(("energy", "percent_of_baseline", "source_percent", *PARTS, *ADDED), "energy"),
-    "energy_to_accuracy": "energy",
+    **dict.fromkeys(("energy_low", "energy_middle", "energy_high"), "energy"),
     "trace_accuracy_percent": "accuracy",
     "bits": "number of bits",
     "count": "count",
