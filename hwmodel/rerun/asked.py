@@ -86,7 +86,7 @@ Accountings = Annotated[
     Names, Says("Presets or YAML files, separated by commas.", names="accounting")
 ]
 Batch = Annotated[
-    int | None, Says("Images in the iteration.", usual="1; the training's; in compare the trace's")
+    int | None, Says("Images in the iteration.", usual="1; the training's; the traces'")
 ]
 Mode = Annotated[str, Says("training (all passes) or inference (forward only).")]
 

@@ -32,7 +32,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import Input, Provenance, digest, input_of, input_of_file
 from hwmodel.specs.published import PublishedTable, published_table, published_tables
-from hwmodel.specs.trace import Trace
+from hwmodel.specs.trace import Trace, short_name
 from hwmodel.specs.training import Training
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Question:
         """Everything that the numbers depend on, each once."""
         found = [*map(input_of, self.specs())]
         for trace in self.traces:
-            found.append(Input("trace", f"{trace.run.method} seed {trace.run.seed}", digest(trace)))
+            found.append(Input("trace", short_name(trace.run), digest(trace)))
         if isinstance(self.asked, SensitivityAsked) and self.asked.ranges:
             found.append(input_of_file("ranges", self.asked.ranges))
         return tuple(dict.fromkeys(found))
