@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hwmodel.model.compare import Comparison
+from hwmodel.rerun.tables import greedy_notes
 from hwmodel.specs.files import load
 from hwmodel.specs.method import Method
 from hwmodel.specs.published import Figure, PublishedTable
-from hwmodel.views.screen_tables import table
+from hwmodel.views.screen_tables import has_optimal, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,7 +31,9 @@ def reproduction_tables(
     if without:
         yield Text("\n".join(["Without a model here:", *without, ""]))
     for chip in published.chips:
-        yield _energies(published, chip, [line for line in lines if line.hardware == chip])
+        here = [line for line in lines if line.hardware == chip]
+        yield _energies(published, chip, here)
+        yield from (Text(f"  {text}\n") for text in greedy_notes(here))
 
 
 def _scores(published: PublishedTable) -> RenderableType:
@@ -91,19 +94,26 @@ def _energies(published: PublishedTable, chip: str, lines: Sequence[Comparison])
         f"{published.title} on {chip}: % of {published.baseline.network} under "
         f"{published.baseline.method}, one training iteration of {said}",
         ["network", "method"],
-        ["published", *(x for preset in presets for x in (preset, "residual %"))],
+        ["published", *(head for preset in presets for head in _heads(preset, of[preset]))],
     )
     for figure in published.figures:
         if figure.modelled is None:
             continue
         same = [found[preset][figure.modelled] for preset in presets]
-        cells = [
-            _number(value, form)
-            for line in same
-            for value, form in ((line.percent_of_baseline, ".2f"), (line.residual_percent, "+.1f"))
-        ]
+        cells = [cell for line in same for cell in _cells(line, has_optimal(of[line.accounting]))]
         listed.add_row(*_names(figure), _number(figure.energy_percent.get(chip)), *cells)
     return listed
+
+
+def _heads(preset: str, lines: Sequence[Comparison]) -> list[str]:
+    """Headings of the columns of one accounting."""
+    more = [f"{preset}, optimal tiles"] if has_optimal(lines) else []
+    return [preset, "residual %", *more]
+
+
+def _cells(line: Comparison, optimal: bool) -> list[str]:
+    found = [_number(line.percent_of_baseline), _number(line.residual_percent, "+.1f")]
+    return [*found, *([_number(line.percent_of_baseline_optimal_tiles)] if optimal else [])]
 
 
 def _number(value: float | None, form: str = ".2f") -> str:
