@@ -228,7 +228,7 @@ def test_lists_that_lead_to_no_tiling_are_paid_for(padding, monkeypatch):
     """Of a long padded axis nests take long to meet: few of them spend what many others would."""
     met = []
     monkeypatch.setattr(
-        "hwmodel.tiling.optimal.search.best_within", lambda *a: met.append(a) or best_within(*a)
+        "hwmodel.tiling.optimal.best_first.best_within", lambda *a: met.append(a) or best_within(*a)
     )
     problem, hardware = conv(1, 8, 3, 300, 3, 1, padding), chip((10**7, 10**6, 10**5), ENERGIES)
     _, certificate = optimal(problem, hardware, Options(budget=200 * NEST))

@@ -14,7 +14,7 @@ from hwmodel.tiling.accesses import traffic
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.bounds import space
 from hwmodel.tiling.optimal.budget import Budget
-from hwmodel.tiling.optimal.chains import best_within
+from hwmodel.tiling.optimal.chains import Nest, best_within
 from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.rows import RowRule
@@ -177,11 +177,20 @@ def test_A6_a_nest_of_which_a_loop_may_have_no_pieces_holds_no_tiling(loop, uncu
     """Whatever the rows of an axis are made of: cuts of its outputs, of its taps or of both."""
     problem, hardware = parsed_problem(*A6), chip((10**9,) * 3, [(1.0, 1.0)] * 4)
     prepared = space(problem, hardware, 16, TOUCHED, "held", 10**6, Budget(10**6))
-    classes = np.array([[2, 3, 3, 5, 5, 2, 2], [4, 5, 3, 7, 7, 3, 3], [4, 48, 3, 11, 11, 11, 11]])
-    classes[:, uncut] = 1
-    most = classes + 2
+    pieces = np.array([[2, 3, 3, 5, 5, 2, 2], [4, 5, 3, 7, 7, 3, 3], [4, 48, 3, 11, 11, 11, 11]])
+    pieces[:, uncut] = 1
+    most = pieces + 2
     most[:, loop] = 0
-    found = best_within(prepared, ("F", "F", "F"), classes, most)
+    smallest = -(-np.array(problem.extent) // pieces)
+    axes = [prepared.height.outs, prepared.width.outs, prepared.height.taps, prepared.width.taps]
+    loops = [prepared.N, prepared.M, prepared.C, *axes]
+    places = [
+        [list(tiles).index(tile) for tiles, tile in zip(loops, row, strict=True)]
+        for row in smallest.tolist()
+    ]
+    largest = -(-np.array(problem.extent) // np.maximum(pieces - 1, 1)) - (pieces > 1)
+    nest = Nest(np.array(places), smallest, largest, pieces, most)
+    found = best_within(prepared, ("F", "F", "F"), nest)
     assert found.mapping is None and found.energy == float("inf")
 
 
