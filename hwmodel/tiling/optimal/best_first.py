@@ -38,6 +38,7 @@ GROWTH = 8  # of a list that was too short
 SHARE = 20  # of the limits of lists at first, for nests that take long to meet
 LOOKED_AT = 24  # classes of the first level whose bounds are made for a dive
 DIVED = 3  # of them that are dived into
+PRICED = 100  # nests of which the smallest tiles are looked at before they are met
 NEAR = 1e-3  # slack of the first list of a dive, relative to a level's least energy
 
 
@@ -69,6 +70,7 @@ class Search:
         self.classes = Classes(space)
         self.energy, self.examined = inf, 0
         self.mapping: Mapping | None = None
+        self.priced = 0  # nests
         self.closed = inf  # bound of what was given up
         self._open: list[tuple[float, int, Order | Node | _Stream]] = []
         self._entered = 0
@@ -177,8 +179,11 @@ class Search:
         rest = replace(stream, at=stream.at + 1)
         self._push(max(rest.key, stream.key), rest)
         found = child(self.classes, stream.node, place, energy, self._enough)
-        if found is not None:
-            self._push(stream.key, found)
+        if found is None:
+            return
+        if not found.rest and self.priced < PRICED:
+            self._price(found)
+        self._push(stream.key, found)
 
     def _entry(self, stream: _Stream) -> tuple[tuple[int, ...], float]:
         """The classes that are next, and their true energy."""
@@ -216,7 +221,8 @@ class Search:
             try:
                 found = best_within(self.space, node.order.held, nest_of(node, self.energy))
             except TooMany:
-                break
+                self.closed = min(self.closed, late.pop(0).done)
+                continue
             self.space.budget.spend(found.examined)
             self.examined += found.examined
             late.pop(0)
@@ -259,9 +265,15 @@ class Search:
                 child(self.classes, node, part.place, energy, inf) if energy is not None else None
             )
         if node is not None:
-            nest = [one.place for one in node.chosen]
-            tiles = smallest_tiles(self.classes, node.order.held, nest).tiles
-            self.offer(*best_held(self.space, tiles, self.held))
+            self._price(node)
+
+    def _price(self, node: Node) -> None:
+        """Look at the smallest tiles of the classes of all levels."""
+        self.priced += 1
+        self.space.budget.spend(NEST / 2)
+        nest = [one.place for one in node.chosen]
+        tiles = smallest_tiles(self.classes, node.order.held, nest).tiles
+        self.offer(*best_held(self.space, tiles, self.held))
 
 
 class _GivingUp(suppress):

@@ -129,6 +129,9 @@ def _useful_chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     if uncut == len(tiles):
         return box.least[None], box.fewest[None]
     below = prod(largest - least + 1 for least, largest in tiles[uncut + 1 :])
+    first = prod(largest - least + 1 for least, largest in tiles[uncut : uncut + 2])
+    if below > REMEMBERED and first < below:  # few have so few pieces
+        return _chains(budget, box, limit)
     listed = _remembered_chains if below <= REMEMBERED else _cutting_chains
     chains, cut = listed(box.extent, tiles[uncut:], limit // 3)
     budget.spend(len(chains) / ENTRIES)  # as if none were remembered

@@ -10,11 +10,22 @@ import numpy as np
 from hwmodel.tiling.optimal.bounds import Level, Weights
 from hwmodel.tiling.optimal.chains import Nest
 from hwmodel.tiling.optimal.listing import least
-from hwmodel.tiling.optimal.tables import Chosen, Classes, Tables, below, chosen
+from hwmodel.tiling.optimal.tables import Chosen, Classes, Tables, below, chosen, raised
 from hwmodel.tiling.pricing import added
 from hwmodel.work.problem import Operand
 
-__all__ = ["Node", "Order", "Part", "Place", "child", "nest_of", "root", "term", "weights_below"]
+__all__ = [
+    "Node",
+    "Order",
+    "Part",
+    "Place",
+    "child",
+    "cost",
+    "nest_of",
+    "root",
+    "term",
+    "weights_below",
+]
 
 Place = tuple[int, ...]
 
@@ -99,10 +110,14 @@ def term(
     if any(i < j for i, j in zip(place, tables.first.tolist(), strict=True)):
         return None
     axes = classes.outer_axes if level.number == 1 else classes.axes
-    n, m, c, ho, wo, hf, wf = (p[i] for p, i in zip(tables.pieces, place, strict=True))
+    pieces = tuple(p[i] for p, i in zip(tables.pieces, place, strict=True))
     rows = max(axes[0][1][place[3], place[5]], tables.rows[0])
-    R = rows * max(axes[1][1][place[4], place[6]], tables.rows[1])
-    w = weights
+    return cost(weights, pieces, rows * max(axes[1][1][place[4], place[6]], tables.rows[1]))
+
+
+def cost(w: Weights, pieces: tuple[float, ...], R: float) -> float:
+    """The energy of a level by the pieces of all loops and the rows times columns of I."""
+    n, m, c, ho, wo, hf, wf = pieces
     own = w.constant + w.S * c * hf * wf + w.R * R + w.B * ho * wo * n
     return float(own + (w.A + w.RA * R) * m)
 
@@ -115,10 +130,15 @@ def child(classes: Classes, node: Node, place: Place, energy: float, reach: floa
     """
     order, k = node.order, len(node.chosen)
     own = chosen(classes, node.tables, order.levels[k], place)
+    pieces = raised(classes, own, node.chosen)
+    if pieces != own.pieces:
+        own = own._replace(pieces=pieces)
+        weights = weights_below(order.levels[k], node.chosen, node.crossing)
+        energy = max(energy, cost(weights, pieces, own.rows * own.columns))
     above = (*node.chosen, own)
     done, rest = node.done + energy, list(node.rest[1:])
     if not rest:
-        return Node(order, above, done, node.tables, ())
+        return Node(order, above, done, node.tables, ()) if done < reach else None
     tables = below(classes, above)
     total = done + float(added(part.energy for part in rest))
     for j, before in enumerate(rest):

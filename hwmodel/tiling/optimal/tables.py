@@ -17,7 +17,7 @@ from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.bounds import Axis, Level, Space, largest
 from hwmodel.work.problem import Extents, Operand
 
-__all__ = ["Chosen", "Classes", "Tables", "below", "chosen", "smallest_tiles"]
+__all__ = ["Chosen", "Classes", "Tables", "below", "chosen", "raised", "smallest_tiles"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -115,6 +115,28 @@ def chosen(classes: Classes, tables: Tables, level: Level, place: tuple[int, ...
         rows=max(float(axes[0][1][h]), float(tables.rows[0])),
         columns=max(float(axes[1][1][w]), float(tables.rows[1])),
     )
+
+
+def raised(classes: Classes, own: Chosen, above: tuple[Chosen, ...]) -> tuple[float, ...]:
+    """The pieces of chosen classes at least, of which the largest tiles may not fit."""
+    pieces = []
+    for d, (least, high) in enumerate(zip(own.pieces, own.high, strict=True)):
+        if above and high < classes.longest[d][own.place[d]]:
+            length, first = float(classes.extent[d]), above[0]
+            least = max(least, _nested_one(length, first, first.pieces[d] - 1, d, high))
+            if len(above) > 1:
+                rest = max(above[1].pieces[d] - first.pieces[d], 0)
+                least = max(least, _nested_one(length, above[1], rest, d, high))
+        pieces.append(least)
+    return tuple(pieces)
+
+
+def _nested_one(length: float, one: Chosen, full: float, d: int, tile: float) -> float:
+    """`_nested` for one loop and one largest tile."""
+    most = min(one.high[d], length // full) if full > 0 else one.high[d]
+    if full <= 0 or most // tile * tile >= one.low[d]:
+        return -(-length // tile)
+    return full * -(-most // tile) + -(-max(length - full * most, 0) // tile)
 
 
 def below(classes: Classes, levels: tuple[Chosen, ...]) -> Tables:
