@@ -160,6 +160,31 @@ def test_A5_proved_is_true_where_inner_memories_are_dearer(case, name, stationar
         assert simulated(problem, hardware, better) == pytest.approx(least, rel=1e-12)
 
 
+HARD = {  # chip, layer, widths, pass, what may stay; least energy of a search of its own
+    "A7": ("ascend", "N=1,M=64,C=64,H=56,W=56,K=3,pad=1", "16,16,16", "forward", "best", 52.20e6),
+    "A7 filter": (
+        "ascend", "N=1,M=64,C=64,H=56,W=56,K=3,pad=1", "16,16,16", "forward", "filter", 53.38e6,
+    ),
+    "A9 product": ("v100", "N=256,M=49152,C=12288,H=1,W=1,K=1", "8,8,8", "forward", "filter", None),
+    "A9 rate 36": (
+        "ascend", "N=4096,M=256,C=2048,H=65,W=65,K=3,pad=36,dilation=36", "32,32,32", "forward",
+        "filter", None,
+    ),
+    "A10": ("v100", "N=256,M=64,C=256,H=56,W=56,K=1", "32,32,32", "forward", "best", 53.7204e9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_A7_A9_A10_hard_layers_are_proved(case):
+    """A7: a general mapper's tiling costs 52.83 uJ under the same rules."""
+    chip, conv, bits, phase, stationary, least = HARD[case]
+    problem = parsed_problem(conv, bits, phase)
+    _, certificate = optimal(problem, load(Hardware, chip), Options(stationary=stationary))
+    assert certificate.proved
+    if least:
+        assert certificate.energy == pytest.approx(least, rel=1e-4)
+
+
 A6 = "N=4,M=96,C=3,H=227,W=227,K=11,stride=4", "16,16,16", "forward"
 
 

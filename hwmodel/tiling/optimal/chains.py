@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Cut, Mapping, Tile, between, exact_cuts, pieces, sums_moved
 from hwmodel.tiling.optimal.bounds import Axis, Room, Space, rooms, sum_weights
-from hwmodel.tiling.optimal.budget import ENTRIES, Budget, TooMany
+from hwmodel.tiling.optimal.budget import ENTRIES, STEPS, Budget, TooMany
 from hwmodel.tiling.optimal.chain_rows import chain_rows, pair_cost, summed_rows
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.pricing import level_energy
 from hwmodel.tiling.rows import most_rows
 from hwmodel.work.problem import Extents, Operand, Window
@@ -28,6 +29,7 @@ __all__ = ["Found", "Nest", "best_held", "best_within", "energies_of", "energy_o
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 REMEMBERED = 5_000  # tiles below the first cut up to which a loop's chains are kept for reuse
+MOST_STEPS = 10_000_000  # of a compiled list of chains
 COMPARED = 1000  # options that are compared with all others; what is left then is kept
 
 
@@ -195,6 +197,21 @@ def _longer(limit: int, chains: Ints, tiles: Ints) -> Ints:
 
 def _chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     """The falling chains of a box with few enough pieces, and their pieces [chains, levels]."""
+    return (_compiled_chains if is_compiled() else _chains_in_arrays)(budget, box, limit)
+
+
+def _compiled_chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
+    chains, cut = (np.empty((limit, len(box.least)), np.int64) for _ in range(2))
+    steps = min(STEPS * limit, MOST_STEPS)
+    ends = (np.asarray(x, np.int64) for x in (box.least, box.largest, box.most))
+    found, work = kernel("chains")(box.extent, *ends, steps, chains, cut)
+    budget.spend(work / STEPS)
+    if found < 0:
+        raise TooMany
+    return chains[:found].copy(), cut[:found].copy()
+
+
+def _chains_in_arrays(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     chains = cut = np.zeros((1, 0), np.int64)
     for i, (low, high) in enumerate(zip(box.least.tolist(), box.largest.tolist(), strict=True)):
         budget.spend(min(len(chains) * (high + 1 - low), limit) / ENTRIES)

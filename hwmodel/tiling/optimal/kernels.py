@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["walk"]
+__all__ = ["chains", "nested", "walk"]
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,3 +194,75 @@ def walk(
                         found += 1
                         work += 1
     return found, work, reach
+
+
+@_compiled
+def chains(
+    extent: Any, least: Any, largest: Any, most: Any, most_work: Any, tiles: Any, pieces: Any
+) -> Any:
+    """Falling chains of tiles from `least` to `largest` with at most `most` pieces at every level.
+
+    Args:
+        tiles, pieces: they are written here [chains, levels].
+    Returns: how many there are; -1 if there is no place for them, or too much work. And work.
+    """
+    levels = len(least)
+    length = np.zeros((levels + 1, levels + 1), np.int64)  # of kinds of pieces, by level
+    number = np.zeros((levels + 1, levels + 1), np.int64)
+    length[0, 0], number[0, 0] = extent, 1
+    tile = np.zeros(levels, np.int64)
+    total = np.zeros(levels, np.int64)
+    tile[0] = least[0] - 1
+    found = work = k = 0
+    while k >= 0:
+        tile[k] += 1
+        if tile[k] > largest[k] or (k > 0 and tile[k] > tile[k - 1]):
+            k -= 1
+            continue
+        work += 1
+        if work > most_work:
+            return -1, work
+        t = tile[k]
+        full = rests = 0
+        for i in range(k + 1):  # a whole tile as often as it fits, and one rest of each kind
+            full += length[k, i] // t * number[k, i]
+            rest = length[k, i] % t
+            length[k + 1, i + 1] = rest
+            number[k + 1, i + 1] = number[k, i] if rest else 0
+            rests += number[k + 1, i + 1]
+        length[k + 1, 0], number[k + 1, 0] = t, full
+        total[k] = full + rests
+        if total[k] > most[k]:
+            continue
+        if k < levels - 1:
+            k += 1
+            tile[k] = least[k] - 1
+            continue
+        if found == len(tiles):
+            return -1, work
+        tiles[found], pieces[found] = tile, total
+        found += 1
+    return found, work
+
+
+@_compiled
+def nested(
+    extent: Any, low: Any, high: Any, whole: Any, floor: Any, tile: Any, loop: Any, pieces: Any
+) -> None:
+    """Raise the pieces of all classes to what tiles above leave them; see `tables.below`.
+
+    Args:
+        low, high: smallest and largest tiles [loops] of the level above.
+        whole: pieces [loops] there that are whole tiles.
+        floor: pieces [loops] at least.
+        tile: the largest of each class; `loop`: which loop that is; `pieces`: at least, changed.
+    """
+    for i in range(len(tile)):
+        d = loop[i]
+        least = max(pieces[i], floor[d])
+        if whole[d] > 0:
+            most = min(high[d], np.floor(extent[d] / whole[d]))
+            if np.floor(most / tile[i]) * tile[i] < low[d]:  # no tile is a multiple
+                rest = max(extent[d] - whole[d] * most, 0.0)
+                least = max(least, whole[d] * np.ceil(most / tile[i]) + np.ceil(rest / tile[i]))
+        pieces[i] = least

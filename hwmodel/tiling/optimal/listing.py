@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.optimal.bounds import Level, Weights
-from hwmodel.tiling.optimal.budget import TooMany
+from hwmodel.tiling.optimal.budget import ENTRIES, STEPS, TooMany
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
+from hwmodel.tiling.optimal.staged import walk_in_arrays
 from hwmodel.tiling.optimal.tables import Classes, Tables
 
-__all__ = ["Listed", "is_compiled", "least", "listed", "rough"]
+__all__ = ["Listed", "least", "listed", "rough"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-STEPS = 200  # compiled, in the time of one tiling that is looked at
-ENTRIES = 10  # and of arrays
 CALL = 4, 150  # tilings in the time of a call: compiled, and in arrays
 MOST_WORK = 1_000_000  # steps of one walk; then it ends with the bound that it has
 MOST_REDUCTIONS = 4_000_000
@@ -31,24 +28,6 @@ class Listed(NamedTuple):
     energies: Floats
     places: Ints
     settled: float  # all classes up to this energy are listed
-
-
-@cache
-def is_compiled() -> bool:
-    """Whether the extra `compiled` is installed."""
-    return find_spec("numba") is not None
-
-
-@cache
-def _walk(compiled: bool) -> Callable[..., Any]:
-    """Return the walk; neither numba nor the kernels are loaded before a search asks for it."""
-    if compiled:
-        from hwmodel.tiling.optimal.kernels import walk
-
-        return walk
-    from hwmodel.tiling.optimal.staged import walk_in_arrays
-
-    return walk_in_arrays
 
 
 def least(
@@ -101,7 +80,7 @@ def _walked(
         classes.bits, level.room_table, np.array(weights),
     )  # fmt: skip
     compiled = is_compiled()
-    walk = _walk(compiled)
+    walk = kernel("walk") if compiled else walk_in_arrays
     found, work, settled = walk(given, float(reach), only, most_work, energies, places)
     steps, call = (STEPS, CALL[0]) if compiled else (ENTRIES, CALL[1])
     classes.space.budget.spend(call + work / steps)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.bounds import Axis, Level, Space, largest
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.work.problem import Extents, Operand
 
 __all__ = ["Chosen", "Classes", "Tables", "below", "chosen", "raised", "smallest_tiles"]
@@ -149,27 +150,31 @@ def below(classes: Classes, levels: tuple[Chosen, ...]) -> Tables:
     From the third on only what the levels above say is known.
     """
     last = levels[-1]
-    pieces = np.maximum(classes.direct, np.array(last.pieces)[classes.loop])
-    first, full = levels[0], np.array(levels[0].pieces) - 1
-    pieces = np.maximum(pieces, _nested(classes, first, full))
+    first, least = np.array(levels[0].pieces), np.array(last.pieces)
+    pieces = classes.direct.copy()
+    _nested(classes, levels[0], first - 1, least, pieces)
     if len(levels) > 1:
-        rest = np.maximum(np.array(levels[1].pieces) - np.array(first.pieces), 0)
-        pieces = np.maximum(pieces, _nested(classes, levels[1], rest))
+        whole = np.maximum(np.array(levels[1].pieces) - first, 0)
+        _nested(classes, levels[1], whole, least, pieces)
     at_least = np.array([last.rows, last.columns])
     return Tables(classes._by_loop(pieces), np.array(last.place), at_least)
 
 
-def _nested(classes: Classes, one: Chosen, full: Floats) -> Floats:
-    """Pieces of every class at least, if `full` pieces are whole tiles of the classes of `one`."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fit = np.where(full > 0, np.floor(classes.extent / full), np.inf)
-    high = np.minimum(np.array(one.high), fit)[classes.loop]
-    low, full = np.array(one.low)[classes.loop], full[classes.loop]
-    whole = np.floor(high / classes.high) * classes.high >= low
-    rest = np.maximum(classes.length - full * high, 0)
-    pieces = full * np.ceil(high / classes.high) + np.ceil(rest / classes.high)
-    nested: Floats = np.where(whole | (full == 0), classes.direct, pieces)
-    return nested
+def _nested(classes: Classes, one: Chosen, whole: Floats, least: Floats, pieces: Floats) -> None:
+    """Raise `pieces` of every class, if `whole` pieces are whole tiles of the classes of `one`."""
+    low, high = np.array(one.low), np.array(one.high)
+    if is_compiled():
+        of = classes.extent, low, high, whole, least, classes.high, classes.loop, pieces
+        kernel("nested")(*of)
+        return
+    tile, loop = classes.high, classes.loop
+    with np.errstate(divide="ignore"):
+        most = np.minimum(high, np.where(whole > 0, np.floor(classes.extent / whole), np.inf))
+    rest = np.maximum(classes.extent - whole * most, 0)[loop]
+    most, full = most[loop], whole[loop]
+    apart = (full > 0) & (np.floor(most / tile) * tile < low[loop])  # no tile is a multiple
+    raised = np.where(apart, full * np.ceil(most / tile) + np.ceil(rest / tile), least[loop])
+    np.maximum(pieces, np.maximum(raised, least[loop]), out=pieces)
 
 
 def _axis_tables(axis: Axis, once: bool) -> tuple[Floats, ...]:
