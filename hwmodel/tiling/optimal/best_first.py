@@ -35,6 +35,7 @@ __all__ = ["ROUNDING", "Search"]
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 FEW = 1_000  # entries of a list at first
 GROWTH = 8  # of a list that was too short
+SLACK, SLACKS = 1e-9, 30  # up to which classes of all levels are met, and its growth
 SHARE = 20  # of the limits of lists at first, for nests that take long to meet
 LOOKED_AT = 24  # classes of the first level whose bounds are made for a dive
 DIVED = 3  # of them that are dived into
@@ -62,6 +63,19 @@ class _Stream:
         )
 
 
+@dataclass(frozen=True)
+class _Leaf:
+    """Classes of all levels; the best tiling of them is not known."""
+
+    node: Node
+    settled: float  # none costs less
+    slack: float = SLACK  # relative to the bound, up to which they are met next
+    is_late: bool = False  # with lists as long as may be
+
+
+_Item = Order | Node | _Stream | _Leaf
+
+
 class Search:
     """One search: the best tiling so far, and what is open."""
 
@@ -72,15 +86,15 @@ class Search:
         self.mapping: Mapping | None = None
         self.priced = 0  # nests
         self.closed = inf  # bound of what was given up
-        self._open: list[tuple[float, int, Order | Node | _Stream]] = []
+        self._open: list[tuple[float, int, _Item]] = []
         self._entered = 0
-        self._late: list[Node] = []  # nests that take long to meet
+        self._late: list[_Leaf] = []  # what takes long to meet
         self._known: dict[Level, Part] = {}
 
     @property
     def bound(self) -> float:
         """No tiling costs less."""
-        late = min((node.done for node in self._late), default=inf)
+        late = min((leaf.settled for leaf in self._late), default=inf)
         least = self._open[0][0] if self._open else inf
         return min(self.energy, self.closed, late, least)
 
@@ -103,20 +117,28 @@ class Search:
         for order in self.orders:
             with self._giving_up(0.0):
                 self._push(sum(rough(self.classes, level) for level in order.levels), order)
-        while self._open and self._open[0][0] < self._enough and budget.left > left:
+        while self._goes_on and budget.left > left:
             key, _, item = heappop(self._open)
             with self._giving_up(key):
                 if isinstance(item, Order):
                     self._push(key, root(self.classes, item, self._known))
                 elif isinstance(item, _Stream):
                     self._next(item)
-                elif not item.rest:
-                    self._meet(key, item)
+                elif isinstance(item, _Leaf):
+                    self._meet(item)
                 elif not item.chosen:
                     self._begin(item)
                 else:
                     self._list(item, item.done + item.next_below)
-        self._meet_late(left)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether something is open below the best tiling; what takes long comes last."""
+        if (not self._open or self._open[0][0] >= self._enough) and self._late:
+            for leaf in self._late:
+                self._push(leaf.settled, leaf)
+            self._late = []
+        return bool(self._open) and self._open[0][0] < self._enough
 
     def offer(self, energy: float, mapping: Mapping) -> None:
         """Keep a tiling if it is better than the best one."""
@@ -124,7 +146,7 @@ class Search:
         if energy < self._enough:
             self.energy, self.mapping = energy, mapping
 
-    def _push(self, key: float, item: Order | Node | _Stream) -> None:
+    def _push(self, key: float, item: _Item) -> None:
         """Put something into the heap, under its own bound or the one of what it came from."""
         key = max(key, item.bound) if isinstance(item, Node) else key
         if key < self._enough:
@@ -181,9 +203,13 @@ class Search:
         found = child(self.classes, stream.node, place, energy, self._enough)
         if found is None:
             return
-        if not found.rest and self.priced < PRICED:
+        if found.rest:
+            self._push(stream.key, found)
+            return
+        if self.priced < PRICED:
             self._price(found)
-        self._push(stream.key, found)
+        key = max(stream.key, found.done)
+        self._push(key, _Leaf(found, key))
 
     def _entry(self, stream: _Stream) -> tuple[tuple[int, ...], float]:
         """The classes that are next, and their true energy."""
@@ -196,39 +222,31 @@ class Search:
         assert energy is not None
         return place, energy
 
-    def _meet(self, key: float, node: Node) -> None:
-        """Find the best tiling whose tiles are of the classes of all levels."""
-        budget = self.space.budget
-        budget.spend(NEST)
-        nest = nest_of(node, self.energy)
+    def _meet(self, leaf: _Leaf) -> None:
+        """Find the best tiling whose tiles are of the classes of all levels, up to an energy.
+
+        Little is listed below little more than the bound, and the first tiling that is found
+        spares most of the rest.
+        """
+        node = leaf.node
+        reach = min(self.energy, node.done + leaf.slack * abs(node.done))
+        self.space.budget.spend(NEST)
+        space = self.space
+        if not leaf.is_late:
+            space = replace(space, limit=space.limit // SHARE)
         try:
-            few = replace(self.space, limit=self.space.limit // SHARE)
-            found = best_within(few, node.order.held, nest)
+            found = best_within(space, node.order.held, nest_of(node, reach))
         except TooMany:
-            self._late.append(node)
+            if leaf.is_late:
+                raise
+            self._late.append(replace(leaf, is_late=True))
             return
-        budget.spend(found.examined)
+        space.budget.spend(found.examined)
         self.examined += found.examined
         if found.mapping is not None:
             self.offer(found.energy, found.mapping)
-
-    def _meet_late(self, left: float) -> None:
-        """Meet the nests that take long."""
-        late = sorted(self._late, key=lambda node: node.done)
-        while late and late[0].done < self._enough and self.space.budget.left > left:
-            node = late[0]
-            self.space.budget.spend(NEST)
-            try:
-                found = best_within(self.space, node.order.held, nest_of(node, self.energy))
-            except TooMany:
-                self.closed = min(self.closed, late.pop(0).done)
-                continue
-            self.space.budget.spend(found.examined)
-            self.examined += found.examined
-            late.pop(0)
-            if found.mapping is not None:
-                self.offer(found.energy, found.mapping)
-        self._late = [node for node in late if node.done < self._enough]
+        if found.energy > reach:
+            self._push(reach, replace(leaf, slack=leaf.slack * SLACKS, settled=reach))
 
     def _dive(self, node: Node) -> None:
         """Price tilings below the most promising classes of the first level."""
