@@ -5,6 +5,7 @@ HwmodelError
 ├── NameUnknown    no such network, chip, method, accounting …: kind, name, nearest, all
 ├── ShapeError     two layers do not fit together: layer and both shapes
 ├── Infeasible     no tile fits a buffer: level, operand, missing bits
+│   └── NoRoom     what a run keeps does not fit an outermost memory: bytes, largest tensors
 ├── TooLarge       more than is searched, or counted exactly: of what, how many, how many at most
 └── DataError      a CSV or trace handed back to the tool is not one it wrote
 
@@ -15,11 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import NamedTuple
 
-__all__ = ["DataError", "HwmodelError", "Infeasible", "NameUnknown", "ShapeError", "SpecError"]
-__all__ += ["SpecWarning", "TooLarge", "many", "near", "nearest", "one_line", "printable"]
+__all__ = ["DataError", "HwmodelError", "Infeasible", "Lack", "NameUnknown", "NoRoom", "ShapeError"]
+__all__ += ["SpecError", "SpecWarning", "TooLarge", "many", "near", "nearest", "one_line"]
+__all__ += ["printable"]
 
 LONGEST = 1000  # characters of a message
+NAMED = 4  # tensors that a refusal names
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -142,6 +146,45 @@ class Infeasible(HwmodelError):
             f"{place}no tile fits: one element of {self.operand} needs {self.needs_bits:,} bit, "
             f"{self.level} holds {self.holds_bits:,} ({missing_bytes:,} B too few)"
         )
+
+
+class Lack(NamedTuple):
+    """An outermost memory that has no room, when most is kept in it."""
+
+    memory: str
+    step: str  # a pass of a layer
+    needs_bits: int
+    holds_bits: int
+    tensors: tuple[tuple[str, int], ...]  # (name, bits) of all that is kept, the largest first
+
+    def __str__(self) -> str:
+        needs, holds = -(-self.needs_bits // 8), self.holds_bits // 8
+        named = [f"{name} {-(-bits // 8):,} B" for name, bits in self.tensors[:NAMED]]
+        rest = len(self.tensors) - len(named)
+        named += [many(rest, "more tensor")] if rest else []
+        return (
+            f"at {self.step}, {self.memory} has to hold {needs:,} B and holds {holds:,} "
+            f"({needs - holds:,} B too few): {', '.join(named)}"
+        )
+
+
+class NoRoom(Infeasible):
+    """What a run keeps at one time does not fit the outermost memories.
+
+    Attributes:
+        level: name of the memory that misses most.
+        operand: names of the largest tensors that are kept there.
+        lacks: every memory that has no room.
+    """
+
+    def __init__(self, run: str, chip: str, lacks: Iterable[Lack]) -> None:
+        self.run, self.chip, self.lacks = run, chip, tuple(lacks)
+        worst = max(self.lacks, key=lambda lack: lack.needs_bits - lack.holds_bits)
+        largest = ", ".join(name for name, _ in worst.tensors[:NAMED])
+        super().__init__(worst.memory, largest, worst.needs_bits, worst.holds_bits)
+
+    def __str__(self) -> str:
+        return f"{self.run} does not fit {self.chip}: {'; '.join(map(str, self.lacks))}"
 
 
 class TooLarge(HwmodelError):

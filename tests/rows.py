@@ -91,7 +91,7 @@ def product_rows(problem, mapping, chip, accounting, macs=0):
     tensors = [Tensor(name, (), bits) for name, bits in widths]
     nest = LoopNest(problem.extent, problem.height, problem.width, problem.groups, ("I", "F", "O"))
     operation = Operation("mac", 32, (Factor("MACs", macs),))
-    work = Multiply(Pass.FORWARD, nest, *tensors, operation)
+    work = Multiply(Pass.FORWARD, nest, *tensors, (operation,), operation.factors)
     options = SearchOptions.of(accounting, Pass.FORWARD)
     entries = multiplied("layer", work, mapping, memories(chip), options)
     return merge(Ledger(tuple(e for e in entries if e.elements)), Prices(chip, accounting))

@@ -17,7 +17,7 @@ from hwmodel.specs.provenance import digest
 from hwmodel.vary.paths import replaced, replaced_all
 from hwmodel.views.catalogue import checked
 from hwmodel.views.schema import schema
-from tests.specs import ACCOUNTING, written
+from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK, written
 
 ROOT = Path(__file__).parent.parent
 GROUPS = ("counting", "widths", "prices", "extras")
@@ -66,6 +66,7 @@ boolean_update: false
 accumulator_bits: 16
 flip_rate: 0
 teacher: false
+accumulation: operand-width
 not_counted: [biases]
 """
 
@@ -305,3 +306,37 @@ def test_a_list_that_is_taken_over_says_what_is_counted_otherwise(tmp_path):
     (tmp_path / "own.yaml").write_text(text + "not_counted: [everything]\n")
     own = evaluate("conv-small", "ascend", "fp", accounting=tmp_path / "own.yaml").not_counted
     assert "everything" in own and line not in own
+
+
+def test_show_resolves_what_a_file_is_based_on(hwmodel, tmp_path):
+    """What is printed is a file that says the same, and states every field."""
+    path = written(tmp_path, BASED)
+    code, out, _ = hwmodel("accounting", "show", path.name)
+    assert code == 0
+    assert out.startswith("# what the file does not state is as in full\nversion: 1\nname: mine\n")
+    assert "\n  partial_sum_bits: 48\n" in out and "\n  border_bits: 32\n" in out
+    again = tmp_path / "again.yaml"
+    again.write_text(out)
+    stated = read_yaml(again)
+    for group in GROUPS:
+        assert set(stated[group]) == set(type(getattr(FULL, group)).model_fields)
+    assert load(Accounting, again) == load(Accounting, path).model_copy(update={"based_on": None})
+
+
+def test_show_prints_other_files_as_they_are(hwmodel, tmp_path):
+    path = written(tmp_path, ACCOUNTING)
+    assert hwmodel("accounting", "show", path.name)[1].rstrip() == path.read_text().rstrip()
+    for name, file in bundled(Accounting).items():
+        assert hwmodel("accounting", "show", name)[1].rstrip() == file.read_text().rstrip()
+
+
+@pytest.mark.parametrize("word", ["hardware", "method", "accounting", "training", "network"])
+def test_a_file_of_another_kind_is_called_what_it_is(refused, tmp_path, word):
+    texts = {"hardware": CHIP, "method": METHOD, "accounting": ACCOUNTING, "network": NETWORK}
+    for other, text in texts.items():
+        if other != word:
+            path = written(tmp_path, text, name=f"{other}.yaml")
+            assert refused(word, "check", path.name) == (
+                f"{other}.yaml: is a file of kind {other}, by its fields; one of kind {word} is "
+                "expected here"
+            )

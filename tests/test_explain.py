@@ -32,7 +32,7 @@ from tests.test_measured import trace
 
 SPAN = re.compile(r"`([^`]+)`")
 ROW = re.compile(
-    r"- \*\*row (\d+)\*\* (.*?): ([^`]*: )?`([^`]+)`; energy `([^`]+)` (\w+)( \[.*\])?"
+    r"- \*\*row (\d+)\*\* (.*?): ([^`]*: )?`([^`]+)`; energy `([^`]+)` (pJ|MAC \(\w+\))( \[.*\])?"
 )
 
 
@@ -111,7 +111,9 @@ def rows_of(found, layer, pass_=None):
 def check(found, layer, pass_=None):
     """Every computation done again; every row reached from factors and prices that are printed."""
     sections = parts(explanation(found, layer, pass_))
-    rows, reached, prices = rows_of(found, layer, pass_), {}, {}
+    every = dict(enumerate(rows_of(found, layer), 1))  # numbered, whichever are explained
+    rows = {n: row for n, row in every.items() if pass_ in (None, row["pass"])}
+    reached, prices = {}, {}
     for title, table, lines in sections:
         if title == "What memories cost":
             for line in table[2:]:
@@ -123,14 +125,14 @@ def check(found, layer, pass_=None):
             elif match := ROW.fullmatch(line):
                 number, name, _, counted, paid, unit, _ = match.groups()
                 assert int(number) not in reached and unit == found.unit
-                row = rows[int(number) - 1]
+                row = rows[int(number)]
                 reached[int(number)] = (paid, row)
                 the_row(row, name, counts(counted), paid, prices)
             elif title == "Sum":
                 sum_of_rounded(*spans)
             else:
                 assert [counts(span) for span in spans]
-    assert sorted(reached) == list(range(1, len(rows) + 1))
+    assert sorted(reached) == [*rows]
     (*_, (_, _, sums)) = [part for part in sections if part[0] == "Sum"]
     the_sums(found, layer, reached, sums)
     return sections
@@ -140,6 +142,8 @@ def the_row(row, name, elements, paid, prices):
     """One row: the elements, bits and price printed are those of the table and of its price."""
     operated = row["direction"] == "operate"
     what = f"{row['bits']}-bit {row['operation']}" if operated else row["memory"]
+    if row["operation"] == "int-mul":  # the other operand's bits stand before it
+        what = re.fullmatch(rf"(\d+ x {what}) for .*", name)[1]
     tensor = row["tensor"] + ("" if row["role"] == "operand" else f" ({row['role']})")
     done = {"read": f"{tensor} read from {what}", "write": f"{tensor} written to {what}"}
     assert name == done.get(row["direction"], f"{what} for {tensor}")
@@ -459,7 +463,7 @@ def test_layers_of_which_nothing_is_counted_say_so():
     for layer, word in (("maxpool", "kind max-pool"), ("conv1.bn", "Nothing is counted")):
         text = explanation(found, layer)
         assert word in text
-        assert text.endswith("- energy of the layer: `0` MAC\n")
+        assert text.endswith("- energy of the layer: `0` MAC (fp32)\n")
     assert "Words for batch norm and scaling stand with the layer whose sums they take." in text
     bold = report("resnet18", "ascend", "bold", "full")
     assert "does without layers of kind batch-norm" in explanation(bold, "conv1.bn")
@@ -555,3 +559,17 @@ def test_a_pass_is_called_as_tables_call_it_or_as_options_are_written(hwmodel):
     asked = ("explain", "conv-small", "--layer", "fc4", "--hardware", "ascend", "--method", "bold")
     first, second = (hwmodel(*asked, "--pass", p)[:2] for p in ("backward_input", "backward-input"))
     assert first == second and first[0] == 0
+
+
+def test_a_row_has_one_number_whichever_passes_are_explained():
+    found = report("conv-small", "ascend", "bold", "full")
+
+    def rows(pass_):
+        text = explanation(found, "conv2", pass_)
+        return re.findall(r"\*\*row (\d+)\*\* (.*?): ", text)
+
+    whole = rows(None)
+    assert sorted(int(number) for number, _ in whole) == [*range(1, len(whole) + 1)]
+    parts = [rows(one) for one in ("forward", "backward_input", "backward_weight", "update")]
+    assert sorted(row for part in parts for row in part) == sorted(whole)
+    assert all(parts)

@@ -39,7 +39,14 @@ COMPARED = (
     "backward_weight_elementwise,compute,memory,source_percent,residual_percent"
 )
 OPERATIONS = "(operations)"  # in the place of a memory
-UNITS = {"µJ": 1e6, "nJ": 1e3, "pJ": 1, "10⁶ MAC": 1e6, "10³ MAC": 1e3, "MAC": 1}
+UNITS = {
+    "µJ": 1e6,
+    "nJ": 1e3,
+    "pJ": 1,
+    "10⁶ MAC (fp32)": 1e6,
+    "10³ MAC (fp32)": 1e3,
+    "MAC (fp32)": 1,
+}
 
 
 def compared(*methods, chips=("ascend", "v100"), unit="pJ", network="vgg-small"):
@@ -184,7 +191,7 @@ def test_passes_of_methods_add_up_to_their_percentages():
 @pytest.mark.parametrize(
     ("kind", "along"), [("layers", "layer"), ("levels", "memory"), ("passes", "pass")]
 )
-@pytest.mark.parametrize("unit", ["pJ", "MAC"])
+@pytest.mark.parametrize("unit", ["pJ", "MAC (fp32)"])
 def test_stacks_add_up_to_the_energy_of_the_table(kind, along, unit):
     records = reported("conv1", "conv2", "fc1", unit=unit)
     (axes,) = shown(figure_of(records, kind))
@@ -431,9 +438,9 @@ PAGES = {
         reported(LONG, "conv1", f"{LONG}.conv2", method=LONG, chip=LONG, network=LONG),
     ),
     "many": (
-        compared(*EVERY[:9], chips=("ascend", "v100", "eyeriss"), unit="MAC")
-        + [r | {"percent_of_baseline": "0.0123"} for r in compared(*EVERY[9:], chips=("ascend",), unit="MAC")],
-        [row for name in "abc" for row in reported(*(f"layer{i}" for i in range(120)), method=name, unit="MAC")],
+        compared(*EVERY[:9], chips=("ascend", "v100", "eyeriss"), unit="MAC (fp32)")
+        + [r | {"percent_of_baseline": "0.0123"} for r in compared(*EVERY[9:], chips=("ascend",), unit="MAC (fp32)")],
+        [row for name in "abc" for row in reported(*(f"layer{i}" for i in range(120)), method=name, unit="MAC (fp32)")],
     ),
 }  # fmt: skip
 DRAWN = [

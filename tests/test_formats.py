@@ -234,7 +234,7 @@ def test_markdown_has_a_row_a_method_and_says_what_it_is(hwmodel):
     )
     assert cells(head) == [
         "method", "ascend, energy, µJ", "ascend, relative, %", "ascend, published, %",
-        "v100, energy, 10⁶ MAC", "v100, relative, %", "v100, published, %",
+        "v100, energy, 10⁶ MAC (fp32)", "v100, relative, %", "v100, published, %",
     ]  # fmt: skip
     assert cells(rule) == [":--", *["--:"] * 6]
     found = {name: rest for name, *rest in map(cells, body[:3])}
@@ -289,7 +289,7 @@ HOSTILE = Paper(
     "tab:x",
     ("layer",),
     (
-        Column(Heading("a_b", "µJ"), Heading("50% & more", "10⁶ MAC"), 2),
+        Column(Heading("a_b", "µJ"), Heading("50% & more", "10⁶ MAC (fp32)"), 2),
         Column(Heading("c"), Heading("known_not", "%"), 1),
     ),
     [((r"conv_1\x",), (12345.678, None)), (("b|*c*`d`<e>",), (0.5, 3.0))],

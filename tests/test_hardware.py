@@ -13,6 +13,10 @@ from tests.specs import CHIP, written
 
 KIB = 8 * 1024
 SRAM = "  - {level: 1, name: SRAM, capacity: 64 KiB, access_energy: 5 pJ/B, source: me}\n"
+DRAM = (
+    "  - {level: 2, name: DRAM, holds: [I, F, O], capacity: unlimited, access_energy: 50 pJ/B, "
+    "source: me}\n"
+)
 PRICE = "arithmetic:\n  - {operation: mac, bits: 32, energy: 4.6 pJ, source: me}\n"
 ACCESS = (
     "is no access energy; use one of fJ, pJ, nJ, uJ, MAC per bit, B or a number of bits, "
@@ -95,6 +99,25 @@ def test_a_capacity_is_read_in_bits(tmp_path):
     assert load(Hardware, written(tmp_path, CHIP)).holder(1, "F").capacity_bits == 524_288
 
 
+KINDS = (
+    "each of weights, maps, signals, gradients, state exactly once (F: weights; I and O, together: "
+    "all others)"
+)
+AMBIGUOUS = (
+    "here, at the outermost level, an O of one layer is an I of the next: hold I and O in one "
+    "memory, or each of weights, maps, signals, gradients, state in one"
+)
+
+
+def split(*holds):
+    """An outermost level of several memories."""
+    parts = "".join(
+        f"      - {{name: M{i}, holds: {held}, capacity: 1 MiB, access_energy: {i}, source: me}}\n"
+        for i, held in enumerate(holds)
+    )
+    return f"  - level: 2\n    name: off\n    split:\n{parts}"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -111,7 +134,7 @@ def test_a_capacity_is_read_in_bits(tmp_path):
          ":6: levels: are numbered [2, 3, 0], outermost first: level 1 is missing"),
         (PRICE, "", ":1: arithmetic is missing"),
         ("levels:\n", "levels: []\nzzz:\n",
-         ":7: zzz is not a field; known: arithmetic, energy_unit, levels, name, notes, sources, "
+         ":7: zzz is not a field; known: arithmetic, energy_unit, levels, name, notes, reference, sources, "
          "title, version; line 6: levels a list of 0: must have at least 2"),
         (SRAM, "  - 5\n" + SRAM, ":8: levels.2 5: must be 'field: value' lines"),
         ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",
@@ -135,7 +158,6 @@ def test_a_capacity_is_read_in_bits(tmp_path):
         ("64 KiB", "~", ":8: levels.SRAM.capacity: None has no unit; write a size as in '64 KiB', or "
                         "'unlimited'"),
         ("64 KiB", "1e305 GiB", ":8: levels.SRAM.capacity: '1e305 GiB': the number is too large"),
-        ("unlimited", "1 GiB", ":7: levels.DRAM: is the outermost; its capacity is 'unlimited'"),
         # energies
         ("5 pJ/B", "-5 pJ/B", ":8: levels.SRAM.access_energy: '-5 pJ/B': an energy must be finite and "
                               "at least 0"),
@@ -178,7 +200,20 @@ def test_a_capacity_is_read_in_bits(tmp_path):
         ("energy_unit: pJ", "energy_unit: MAC", ":7: levels.DRAM: is in pJ, but energy_unit is MAC"),
         # what is held
         ("[I, F, O]", "[I, F]", ":7: levels.DRAM: holds F, I; each of I, F, O exactly once"),
-        ("[I, F, O]", "[I, F, X]", ":7: levels.DRAM.holds.3 'X': must be 'I', 'F' or 'O'"),
+        ("[I, F, O]", "[I, F, X]", ":7: levels.DRAM.holds.3 'X': must be 'I', 'F', 'O', "
+                                    "'weights', 'maps', 'signals', 'gradients' or 'state'"),
+        ("[I, F, O]", "[I, F, O, maps]", f":7: levels.DRAM: holds F, I, O, maps; {KINDS}"),
+        ("[I, F, O]", "[weights, maps]", f":7: levels.DRAM: holds maps, weights; {KINDS}"),
+        ("[I, F, O]", "[F, I, signals, gradients, maps, state]",
+         f":7: levels.DRAM: holds F, I, gradients, maps, signals, state; {KINDS}"),
+        ("[I, F, O]", "[I, F, O, F]", ":7: levels.DRAM: holds F, F, I, O; each of I, F, O exactly "
+                                      "once"),
+        (DRAM, split("[I]", "[F, O]"), f":7: levels.off: holds F, I, O; {AMBIGUOUS}"),
+        (DRAM, split("[F, I]", "[O]"), f":7: levels.off: holds F, I, O; {AMBIGUOUS}"),
+        (DRAM, split("[F]", "[I, O, state]"), f":7: levels.off: holds F, I, O, state; {KINDS}"),
+        ("name: SRAM,", "name: SRAM, holds: [weights, I, O],",
+         ":8: levels.SRAM: holds I, O, weights; each of I, F, O exactly once; the outermost level "
+         "alone holds kinds of tensors"),
         ("[I, F, O]", "[]", ":7: levels.DRAM.holds a list of 0: must have at least 1"),
         ("name: SRAM", "name: DRAM", ":8: levels.DRAM: a memory before it has the same name"),
         # arithmetic

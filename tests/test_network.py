@@ -158,3 +158,10 @@ def test_a_layer_of_a_repeated_list_cannot_be_called_before(tmp_path):
     )
     with pytest.raises(SpecError, match="no layer of the list may be called 'before'"):
         load_network(path)
+
+
+def test_all_values_of_a_field_of_several_kinds_are_told(tmp_path, refused):
+    text = NETWORK.replace("kind: linear", "kind: linear, learned: maybe")
+    assert text != NETWORK
+    said = refused("network", "check", written(tmp_path, text).name)
+    assert said.endswith("learned 'maybe': must be true or false, or 'biases' or 'frozen'")

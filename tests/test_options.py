@@ -118,3 +118,41 @@ def test_an_option_that_is_asked_cannot_change(called):
     options, _ = called("net", "--hardware", "a")
     with pytest.raises(ValueError, match="frozen"):
         options.share = 0.1
+
+
+COMPARE = ("compare", "vgg-small", "--hardware", "ascend", "--methods", "fp")
+REPORT = ("report", "vgg-small", "--hardware", "ascend", "--method", "fp")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((*COMPARE, "--hardware", "v100"), "--hardware is given 2 times; it has one value"),
+        ((*COMPARE, "--methods=bold", "--methods", "bold"), "--methods is given 3 times; it has one value"),
+        ((*REPORT, "--batch", "2", "--batch", "2"), "--batch is given 2 times; it has one value"),
+        ((*REPORT, "-o", "a.csv", "--output", "b.csv"), "--output is given 2 times; it has one value"),
+        (("sweep", "s.yaml", "--jobs", "1", "--jobs", "2"), "--jobs is given 2 times; it has one value"),
+        (("network", "show", "vgg-small", "--csv", "-", "--csv", "-"), "--csv is given 2 times; it has one value"),
+        (("train", "--seed", "1", "--seed", "2"), "--seed is given 2 times; it has one value"),
+        (("verify", "t.csv", "--tolerance", "0", "--tolerance", "0.1"), "--tolerance is given 2 times; it has one value"),
+    ],
+)  # fmt: skip
+def test_an_option_of_one_value_is_given_once(refused, words, sentence):
+    assert refused(*words) == sentence
+
+
+@pytest.mark.parametrize("option", ["--trace", "--training", "-o", "--csv", "--html", "--format",
+                                    "--out", "--batch", "--accounting", "--mode"])  # fmt: skip
+@pytest.mark.parametrize("written", [lambda flag: (flag, ""), lambda flag: (f"{flag}=",)])
+def test_a_value_that_is_empty_is_none(refused, option, written, tmp_path):
+    words = written(option) if option.startswith("--") else (option, "")
+    name = {"-o": "--output"}.get(option, option)
+    assert refused(*REPORT, *words) == f"{name} '': is empty; leave the option out for its default"
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_options_of_several_values_and_flags_may_stand_there_again(hwmodel, tmp_path):
+    assert hwmodel(*REPORT, "--date", "--date", "-o", "t.csv")[0] == 0
+    refusal = "vgg-small: input shapes are given for ONNX files only"
+    shapes = ("--input-shape", "x=1,3,8,8", "--input-shape", "y=1,3")
+    assert hwmodel(*REPORT, *shapes)[2] == f"hwmodel: {refusal}\n"

@@ -160,7 +160,6 @@ def test_several_values_are_checked_together_and_not_one_by_one():
         (ASCEND, "levels.L2.capacity", 0, "hardware ascend, levels.L2: capacity: '0 bit': a capacity must be above 0"),
         (ASCEND, "levels.L2.capacity", 0.5, "not a whole number of bits"),
         (ASCEND, "levels.L2.capacity", True, "True has no unit"),
-        (ASCEND, "levels.L3.capacity", 5, "hardware ascend: levels.L3: is the outermost; its capacity is 'unlimited'"),
         (ASCEND, "levels.L2.read_energy", -1.0, "hardware ascend, levels.L2: read_energy: -1.0: an energy must be finite and at least 0"),
         (ASCEND, "levels.L2.read_energy", float("nan"), "must be finite"),
         (ASCEND, "levels.L2.read_energy", "3 MAC/bit", "hardware ascend: levels.L2: is in MAC, but energy_unit is pJ"),

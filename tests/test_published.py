@@ -72,7 +72,7 @@ def test_totals_of_full_precision_are_the_independent_ones_within_3_percent(
 
 def test_a_chip_s_unit_is_that_of_its_spec():
     assert lines()["fp", "ascend"].unit == "pJ"
-    assert lines()["fp", "v100"].unit == "MAC"  # normalised, no joule
+    assert lines()["fp", "v100"].unit == "MAC (fp32)"  # normalised, no joule
 
 
 def test_published_figures_stand_only_beside_what_they_are_figures_of():

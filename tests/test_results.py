@@ -42,11 +42,11 @@ def test_the_screen_states_units_and_the_file_has_every_digit(hwmodel, tmp_path)
     assert lines[2:4] == [["0", "8,192", "50", "150"], ["1", "4,096", "100", "300"]]
     _, out, _ = hwmodel("best", "t.csv", "--by", "forward", "--csv", "-")
     assert out.splitlines()[1] == "0,8192,50000000.0,150000000.0,pJ"
-    mixed = (tmp_path / "t.csv").read_text().replace("pJ,,4096", "MAC,,4096")
+    mixed = (tmp_path / "t.csv").read_text().replace("pJ,,4096", "MAC (fp32),,4096")
     (tmp_path / "t.csv").write_text(mixed)
     _, out, _ = hwmodel("best", "t.csv", "--by", "batch")
-    assert "1.5e+08 │ pJ" in out and "3e+08 │ MAC" in out
-    (tmp_path / "t.csv").write_text(mixed.replace("MAC", "pJ").replace("3e8", "x"))
+    assert "1.5e+08 │ pJ" in out and "3e+08 │ MAC (fp32)" in out
+    (tmp_path / "t.csv").write_text(mixed.replace("MAC (fp32)", "pJ").replace("3e8", "x"))
     _, out, err = hwmodel("best", "t.csv", "--by", "batch")
     assert "x" in out.splitlines()[5] and "150000000" not in err
 
@@ -62,8 +62,9 @@ def test_the_screen_states_units_and_the_file_has_every_digit(hwmodel, tmp_path)
         ("0,n", "0.5,n", "t.csv: column point must hold a whole number in every row"),
         ("0,n", "x,n", "t.csv: column point must hold a whole number in every row"),
         ("2.5", "x", "column energy holds 'x'; numbers are needed"),
-        ("2.5,pJ", "2.5,J", "t.csv: unit 'J' is none of pJ, MAC"),
-        ("2.5,pJ", "2.5,", "t.csv: unit None is none of pJ, MAC"),
+        ("2.5,pJ", "2.5,J", "t.csv: unit 'J' is none: pJ, or MAC with its format, as in 'MAC (fp32)'"),
+        ("2.5,pJ", "2.5,", "t.csv: unit None is none: pJ, or MAC with its format, as in 'MAC (fp32)'"),
+        ("2.5,pJ", "2.5,MAC", "t.csv: unit 'MAC' does not say of which MAC, as tables of before did; make it anew"),
     ],
 )  # fmt: skip
 def test_what_is_no_number_is_refused(best, old, new, sentence):

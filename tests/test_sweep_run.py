@@ -372,7 +372,7 @@ def test_the_best_points_are_listed_and_written(hwmodel, tmp_path, unbroken):
     assert [(float(line[energy]), int(line[0])) for line in found[1:]] == energies[:3]
     assert hwmodel("best", "t.csv", "--where", where)[0] == 0
     for words, message in (
-        ((), "rows have energy in MAC and in pJ, which cannot be compared"),
+        ((), "column energy has energies in MAC (fp32) and in pJ, which cannot be compared"),
         (("--by", "enrgy"), "no column 'enrgy': did you mean 'energy'?"),
         (("--by", "method"), "column method holds 'fp'; numbers are needed"),
         (("--where", "batch > 99"), "no row has an energy and keeps 'batch > 99'"),

@@ -179,3 +179,11 @@ def test_a_user_without_a_home_has_no_cache(monkeypatch):
     monkeypatch.delenv("HWMODEL_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert cache.folder() is None
+
+
+def test_a_tilde_is_the_user_s_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HWMODEL_CACHE", "~/kept")
+    assert cache.folder() == tmp_path / "kept"
+    monkeypatch.setenv("HWMODEL_CACHE", "~nobody-is-called-so/kept")
+    assert cache.folder() is None

@@ -146,7 +146,7 @@ def test_a_cell_that_somebody_changed_is_found_with_the_change(hwmodel, table):
     ("column", "value"),
     [
         ("energy", "nan"), ("energy", "inf"), ("energy", ""), ("energy", "much"),
-        ("elements", "1"), ("bits", "1e999"), ("count", "-1"), ("price", "1"), ("unit", "MAC"),
+        ("elements", "1"), ("bits", "1e999"), ("count", "-1"), ("price", "1"), ("unit", "J"),
         ("hardware", "other"), ("network", "other"), ("batch", "2"), ("accounting", "full"),
     ],
 )  # fmt: skip
@@ -279,7 +279,10 @@ def test_an_input_that_is_gone_is_named(hwmodel, table, tmp_path):
     (tmp_path / "chip.yaml").unlink()
     code, out, err = hwmodel("verify", path)
     assert (code, out) == (2, "")
-    assert err.splitlines()[-1] == "hwmodel: chip.yaml: cannot be read: No such file or directory"
+    assert err.splitlines()[-1] == (
+        "hwmodel: chip.yaml: cannot be read: No such file or directory; a table names files from the "
+        "folder that it was made in, and they are looked for from the present one"
+    )
 
 
 @pytest.mark.parametrize(
@@ -363,3 +366,33 @@ def test_so_they_are_in_a_trace(tmp_path):
     write_trace(trace(), path := tmp_path / "trace.json")
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
     assert read_trace(path) == trace()
+
+
+def test_a_table_that_was_cut_is_told_so(hwmodel, table, refused):
+    path = table(*REPORT)
+    text = path.read_text()
+    path.write_text(text[:-9])
+    assert refused("verify", "t.csv") == "t.csv: ends in the middle of its last row: it was cut"
+    path.write_text(text[: text.rindex(",") - 3])
+    assert refused("verify", "t.csv").endswith(" has not as many cells as the header")
+    path.write_text(text[:-1])  # an editor may drop the end of the last line
+    assert hwmodel("verify", "t.csv")[0] == 0
+
+
+def test_a_study_of_format_1_is_known(hwmodel, table, refused, tmp_path):
+    """Its columns are those of now; the fields of accountings stood in no groups."""
+    table(*COMPARE)
+    asked = ("sensitivity", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,bold")
+    assert hwmodel(*asked, "--samples", 0, "--jobs", 1, "--out", "s")[0] == 0
+    (path,) = (tmp_path / "s").glob("*.csv")
+
+    def flat(records):
+        for record in records:
+            record["field"] = record["field"].replace("accounting.extras.", "accounting.")
+
+    assert hwmodel("verify", path)[0] == 0
+    edited(path, flat)
+    said = refused("verify", path)
+    assert said.startswith(
+        f"{path}: is a table of format 1, and format 2 is read: make it anew, hwmodel "
+    )

@@ -63,8 +63,9 @@ def test_widths_and_energy_units_give_energies_of_a_bit():
     """C10: an energy has a unit and an access width; the energy of a bit follows."""
     assert read_energies("eyeriss") == pytest.approx([12.5, 6 / 16, 2 / 16, 1 / 16])
     assert read_energies("tpuv4i") == pytest.approx([3.92, 14 / 64, 8.5 / 64, 7.5 / 64])
-    assert load(Hardware, "eyeriss").energy_unit == "MAC"
-    assert load(Hardware, "horowitz45").energy_unit == load(Hardware, "tpuv4i").energy_unit == "pJ"
+    assert load(Hardware, "eyeriss").unit == "MAC (int16)"  # isca: 16-bit fixed point
+    assert load(Hardware, "v100").unit == "MAC (fp32)"
+    assert load(Hardware, "horowitz45").unit == load(Hardware, "tpuv4i").unit == "pJ"
 
 
 def test_capacities_are_the_published_ones():

@@ -15,10 +15,12 @@ import typer
 
 from hwmodel import __version__
 from hwmodel.cli.best import best
+from hwmodel.cli.bundle import bundle
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare, reproduce
 from hwmodel.cli.doctor import doctor
 from hwmodel.cli.explain import explain
+from hwmodel.cli.memory import memory
 from hwmodel.cli.network import network, schema
 from hwmodel.cli.options import command
 from hwmodel.cli.plot import plot
@@ -27,7 +29,7 @@ from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
-from hwmodel.cli.usage import UsageError, usage_sentence
+from hwmodel.cli.usage import Plain, UsageError, usage_sentence
 from hwmodel.cli.verify import verify
 from hwmodel.errors import HwmodelError, SpecWarning, one_line
 from hwmodel.specs.inputs import inputs_kept
@@ -65,6 +67,7 @@ for _command in (
     compare,
     report,
     explain,
+    memory,
     sensitivity,
     reproduce,
     tile,
@@ -74,9 +77,11 @@ for _command in (
     plot,
     schema,
     verify,
+    bundle,
     doctor,
 ):
-    app.command(short_help=str(_command.__doc__).splitlines()[0])(command(_command))
+    _short = str(_command.__doc__).splitlines()[0]
+    app.command(short_help=_short, cls=Plain)(command(_command))
 
 for _word, _what in (
     ("hardware", "chips: memories and prices"),

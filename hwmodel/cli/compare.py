@@ -57,11 +57,11 @@ def _tables(
     lines: list[Comparison], ends: list[Reached], asked: Question
 ) -> Iterator[RenderableType]:
     """What is printed of a comparison, made only where it is."""
-    from hwmodel.views.screen_tables import comparison_tables, reached_table
+    from hwmodel.views.screen_tables import comparison_tables, reached_tables
 
     yield from comparison_tables(lines, asked.training, parts=console().width >= 150)
     if ends:
-        yield reached_table(lines, ends)
+        yield from reached_tables(lines, ends)
 
 
 def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> str:

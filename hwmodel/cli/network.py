@@ -10,6 +10,7 @@ import typer
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.options import bundled_names, command
 from hwmodel.cli.screen import handed, show
+from hwmodel.cli.usage import Plain
 from hwmodel.errors import HwmodelError, printable
 from hwmodel.rerun.asked import InputShape, Options, Says
 from hwmodel.rerun.asked import Network as Name
@@ -46,7 +47,7 @@ def _network(chosen: Chosen) -> Network:
     return load_network(chosen.name, input_shapes(chosen.input_shape))
 
 
-@network.command("show")
+@network.command("show", cls=Plain)
 @command
 def show_(
     chosen: Chosen,
@@ -89,14 +90,14 @@ def show_(
         show(summary_tables(found, rules, lines))
 
 
-@network.command()
+@network.command(cls=Plain)
 @command
 def check(chosen: Chosen) -> None:
     """Whether a network file is right; if not, where it is wrong."""
     typer.echo(f"{printable(chosen.name)}: network {_network(chosen).name} is right")
 
 
-@network.command("import")
+@network.command("import", cls=Plain)
 @command
 def import_(asked: Imported) -> None:
     """Write an ONNX file's network as YAML that can be read and changed."""

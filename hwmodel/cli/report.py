@@ -59,7 +59,8 @@ def _notes(found: Report, asked: Question, not_counted: Mapping[str, Sequence[st
     from hwmodel.rerun.tables import notes, run_sentence
 
     end = notes(not_counted)
-    end = f"{found.unproved}.\n{end}" if found.unproved else end
+    for remark in filter(None, (found.by_width, found.unproved)):
+        end = f"{remark}.\n{end}"
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end
 
 

@@ -48,13 +48,19 @@ def tile(
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
     from hwmodel.specs.files import load
     from hwmodel.specs.hardware import Hardware
-    from hwmodel.views.tile_report import chosen, parsed_problem, read_mapping, solved
+    from hwmodel.views.tile_report import (
+        chosen,
+        parsed_pass,
+        parsed_problem,
+        read_mapping,
+        solved,
+    )
 
     chip = load(Hardware, hardware)
     problem = parsed_problem(conv, bits, pass_)
     choices = chosen(accounting, search=search, counting=counting, stationary=stationary)
     mapping = read_mapping(tiles, problem, chip) if tiles else None
-    result = solved(problem, chip, choices, mapping)
+    result = solved(problem, chip, choices, mapping, parsed_pass(pass_))
     if save is not None:
         if save.suffix.lower() != ".json":
             raise HwmodelError(f"--save {save}: a tiling is written to a .json file")

@@ -19,7 +19,7 @@ __all__ = ["verify"]
 def verify(
     table: Annotated[
         Path,
-        typer.Argument(help="A CSV, JSON or Parquet file that a command wrote."),
+        typer.Argument(help="A CSV, JSON or Parquet file that a command wrote, or a bundle."),
     ],
     tolerance: Annotated[
         float, typer.Option(help="Relative change of a number that is let pass.")
@@ -27,15 +27,18 @@ def verify(
 ) -> None:
     """Compute a table anew from the command it states, and say which rows moved.
 
-    Files that the command names are looked for from the present folder. Exit code 0: nothing
-    moved; 1: rows moved, are missing or too many; 2: the table cannot be read or computed.
+    Files that the command names are looked for from the present folder, those of a bundle in the
+    bundle alone. Exit code 0: nothing moved; 1: rows moved, are missing or too many; 2: the table
+    cannot be read or computed.
     """
     from hwmodel.rerun.asked import command_line
+    from hwmodel.rerun.unbundle import opened
     from hwmodel.rerun.verify import stated
     from hwmodel.rerun.verify import verify as verified
 
-    say(f"computing anew: {command_line(stated(table)[2])}")
-    verdict = verified(table, tolerance)
+    with opened(table) as (path, lock):
+        say(f"computing anew: {command_line(stated(path)[2])}")
+        verdict = verified(path, tolerance)._replace(lock=lock)
     for line in _sentences(verdict, tolerance):
         typer.echo(printable(line))
     if not verdict.holds:
@@ -44,6 +47,7 @@ def verify(
 
 def _sentences(verdict: Verdict, tolerance: float) -> list[str]:
     from hwmodel import __version__
+    from hwmodel.rerun.lock import made_here
 
     lines = [f"moved: {cell}" for cell in verdict.moved]
     lines += [f"missing: {row}" for row in verdict.missing]
@@ -52,6 +56,11 @@ def _sentences(verdict: Verdict, tolerance: float) -> list[str]:
     lines.append(
         f"{made}, computed anew by {__version__}" if verdict.version else f"{made}, as now"
     )
+    if verdict.lock:
+        bundled, here = verdict.lock.made_with, made_here()
+        lines.append(
+            f"bundled by {bundled}" + (", as here" if here == bundled else f"; here {here}")
+        )
     lines += [f"input differs: {given}" for given in verdict.inputs] or ["inputs are as they were"]
     moved = len({cell.row for cell in verdict.moved})
     within = f" within {tolerance:g}" if tolerance else ""

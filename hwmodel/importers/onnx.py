@@ -125,16 +125,16 @@ def _model(path: Path) -> Any:
 
 
 def _bytes(path: Path) -> bytes:
-    note_input(path)
-    found = path.stat()
+    there = note_input(path)
+    found = there.stat()
     if not S_ISREG(found.st_mode):  # a device or a pipe need not end
         raise SpecError(f"{path}: is no file, but a folder, a device or a pipe")
     size = found.st_size
     if size > LARGEST:
         raise SpecError(f"{path}: {size:,} B; an ONNX file has at most {LARGEST:,}")
     if size <= SMALL:
-        return path.read_bytes()
-    with path.open("rb") as stream:
+        return there.read_bytes()
+    with there.open("rb") as stream:
         mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     return without_weights(memoryview(mapped), str(path))
 

@@ -262,7 +262,7 @@ def _lines(
                 yield line_of(report(cell.network, cell.method), wholes[key], cell.source_percent)
             except (Infeasible, TooLarge) as error:
                 names = cell.network.name, cell.method.name, chip.name, choice.name
-                yield Comparison(*names, mode, batch, None, chip.energy_unit, reason=str(error))
+                yield Comparison(*names, mode, batch, None, chip.unit, reason=str(error))
 
 
 def line_of(report: Report, whole: float | None, source: float | None = None) -> Comparison:
@@ -294,6 +294,6 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         memory=fsum(moved),
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
-        reason=report.unproved or None,
+        reason="; ".join(filter(None, (report.unproved, report.by_width))) or None,
         report=report,
     )

@@ -18,7 +18,13 @@ READ, WRITE, OPERATE = Direction
 
 
 def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
-    """Enter a move: read where ifmaps lie, written where ofmaps lie, level by level."""
+    """Enter a move: in the outermost memory that holds the tensor, then through the others.
+
+    There it is read where ifmaps lie, and written where ofmaps lie, level by level.
+
+    Args:
+        chip: the memories as `work.kinds` lie in them.
+    """
     operand: Operand = "I" if work.direction == READ else "O"
     tensor, factors = work.tensor, (Factor("times", work.times, work.why), *work.tensor.shape)
     for level in range(len(chip.levels) if work.through else 1):
@@ -59,6 +65,9 @@ def multiplied(
 
     A read pays the read energy of its memory, a write the write energy. An unfinished sum is
     never narrower than a finished one.
+
+    Args:
+        chip: the memories as `work.kinds` lie in them.
     """
     levels = asked(work.problem, mapping, options.counting, options.rule)
     for level, asks in enumerate(levels):
@@ -68,6 +77,7 @@ def multiplied(
             bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits
             key = Key(direction, chip.holder(level, operand).name)
             yield entry(layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors)
-    kind, bits, factors = work.operation
-    key = Key(OPERATE, kind, bits)
-    yield entry(layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND, key, bits, factors)
+    what = str(work.O), Role.OPERAND
+    for kind, bits, factors, narrow in work.operations:
+        key = Key(OPERATE, kind, bits, narrow)
+        yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
-from hwmodel.errors import HwmodelError, Infeasible, TooLarge
+from hwmodel.errors import HwmodelError, Infeasible, TooLarge, many
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
@@ -16,8 +17,10 @@ from hwmodel.model import widths
 from hwmodel.model.entries import moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures, measures
+from hwmodel.model.memory import Occupancy, occupancy, see_room
 from hwmodel.model.not_counted import not_counted, see_counted, tell_unmodelled
 from hwmodel.model.prices import Key, Prices
+from hwmodel.model.schedule import everything, schedule
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import MODES, Job, Mode, Task, workload
 from hwmodel.specs.accounting import Accounting
@@ -34,8 +37,8 @@ from hwmodel.work.work import Move, Multiply, Operate
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "prepared"]
-__all__ += ["teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
+__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
+__all__ += ["prepared", "run_name", "teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
 
 MAX_BATCH = 2**31
 COLUMNS = (
@@ -81,13 +84,18 @@ class Report:
 
     @property
     def unit(self) -> str:
-        """Unit of every energy: "pJ", or "MAC" on a chip whose costs are normalised."""
-        return self.hardware.energy_unit
+        """Unit of every energy: "pJ", or as in "MAC (fp32)" where a chip's costs are normalised."""
+        return self.hardware.unit
 
     @property
     def job(self) -> Job:
         """The job that the report is of."""
         return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
+
+    @cached_property
+    def memory(self) -> Occupancy:
+        """Every tensor of the run with the steps at which it lives; `.peak()` is the most bits."""
+        return occupied(self.network, self.job)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -104,6 +112,21 @@ class Report:
             f"{len(gaps)} of {len(self.tilings)} tilings are not proved optimal: the largest gap "
             f"to a lower bound is {100 * max(gaps):.1f} %"
         )
+
+    @property
+    def by_width(self) -> str:
+        """A sentence on prices that nobody states, made of the widths; "" if there are none."""
+        found = self.prices.derived(self.ledger.keys)
+        return found and f"prices that nobody states, by width (docs/model.md section 5): {found}"
+
+    @property
+    def bit_operations(self) -> dict[str, int]:
+        """Bit operations of the products of each layer, in all passes of the report."""
+        found: dict[str, int] = {}
+        for task, _ in self.tilings:
+            assert isinstance(task.work, Multiply)
+            found[task.layer] = found.get(task.layer, 0) + task.work.bit_operations
+        return found
 
     @property
     def records(self) -> list[tuple[object, ...]]:
@@ -176,6 +199,8 @@ def evaluate(
     nodes, edges = prepared(network, job)
     tasks = (*workload(nodes, edges, job), *teacher_tasks(job))
     see_priced(tasks, Prices(chip, choices))
+    if chip.is_bounded:
+        see_room(chip, occupied(network, job), run_name(network, job))
     ledger, tilings = entered(tasks, chip, choices)
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
@@ -201,8 +226,8 @@ def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
     """Refuse an operation that has no price, before anything is searched. Raises: SpecError."""
     for layer, work in tasks:
         if isinstance(work, Multiply):
-            kind, bits, _ = work.operation
-            prices.of(Key(Direction.OPERATE, kind, bits))
+            for kind, bits, _, narrow in work.operations:
+                prices.of(Key(Direction.OPERATE, kind, bits, narrow))
         elif isinstance(work, Operate):
             done = operated(layer, work, prices.accounting.widths.full_precision_bits)
             if done.elements:
@@ -216,18 +241,20 @@ def entered(
 
     Raises: Infeasible, TooLarge; they name the layer.
     """
-    places, full = memories(chip), accounting.widths.full_precision_bits
+    places = cache(partial(memories, chip))  # by the kinds of what is at I, F and O
+    full = accounting.widths.full_precision_bits
     entries: list[Entry] = []
     tilings: list[tuple[Task, Tiling]] = []
     for task in tasks:
         layer, work = task
         if isinstance(work, Multiply):
             options = SearchOptions.of(accounting, work.pass_)
-            tiling = tiled(task, places, options, chip.name)
+            here = places(work.kinds)
+            tiling = tiled(task, here, options, chip.name)
             tilings.append((task, tiling))
-            found = list(multiplied(layer, work, tiling.mapping, places, options))
+            found = list(multiplied(layer, work, tiling.mapping, here, options))
         elif isinstance(work, Move):
-            found = list(moved(layer, work, places))
+            found = list(moved(layer, work, places(work.kinds)))
         else:
             found = [operated(layer, work, full)]
         entries += (entry for entry in found if entry.elements)
@@ -255,6 +282,22 @@ def _read(trace: str | Path | Trace) -> Trace:
 def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
     """List the work of a job on a network, with the forward pass of its teacher."""
     return (*workload(*prepared(network, job), job), *teacher_tasks(job))
+
+
+def occupied(network: Network, job: Job) -> Occupancy:
+    """Return what a job on a network keeps in the outermost memories, its teacher's run first."""
+    whole = everything(job)
+    runs = [(network, whole, "")]
+    if found := teacher_run(whole):
+        runs.insert(0, (*found, f"{found[0].name}:"))
+    steps = (schedule(*prepared(one, run), run, prefix) for one, run, prefix in runs)
+    return occupancy(chain.from_iterable(steps))
+
+
+def run_name(network: Network, job: Job) -> str:
+    """Name a run in a message."""
+    images = many(job.batch, "image")
+    return f"{network.name} under {job.method.name}, {job.mode} of {images},"
 
 
 def teacher_run(job: Job) -> tuple[Network, Job] | None:

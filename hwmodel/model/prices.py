@@ -6,7 +6,8 @@ came about. Beside energy, other prices of the same keys make other totals.
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Iterable
+from math import fsum, prod
 from typing import NamedTuple
 
 from hwmodel.errors import SpecError
@@ -26,12 +27,18 @@ class Key(NamedTuple):
 
     direction: Direction
     name: str  # of the memory, or the kind of operation
-    bits: int = 0  # of an operation's wider operand; 0 for a memory
+    bits: int = 0  # of an operation's wider operand, of a sum; 0 for a memory
+    narrow: int = 0  # of the narrower operand of an integer multiplication
 
     def __str__(self) -> str:
         if self.direction != Direction.OPERATE:
             return f"{self.direction} {self.name}"
-        return f"{self.bits}-bit {self.name}"
+        return f"{self.width}-bit {self.name}"
+
+    @property
+    def width(self) -> str:
+        """The bits of an operation, of both operands where both have a say: "8", "2 x 8"."""
+        return f"{self.narrow} x {self.bits}" if self.narrow else str(self.bits)
 
 
 def value(price: Price) -> float:
@@ -53,38 +60,153 @@ class Prices(NamedTuple):
         """Return a price as its factors.
 
         The price of an operation is, in this order, the chip's own at that width; by a rule of the
-        accounting; the accounting's relative price, in multiples of the full-precision MAC.
+        accounting; the accounting's relative price, in multiples of the full-precision MAC. Of
+        integers, what the chip prices at other widths comes before relative prices. An addition is
+        at most the multiply-add of its width, of which it is a part.
 
-        Raises: SpecError where neither states it.
+        Source: docs/model.md section 5.
+        Raises: SpecError where none of them states it.
         """
         if key.direction == Direction.OPERATE:
-            return self._operation(key.name, key.bits)
+            return self._operation(key)
         memory = self.chip.memory(key.name)
         read = key.direction == Direction.READ
         energy = memory.read_energy_per_bit if read else memory.write_energy_per_bit
-        unit = f"{self.chip.energy_unit} a bit"
+        unit = f"{self.chip.unit} a bit"
         return (Factor(unit, energy, f"hardware {self.chip.name}: {memory.source}"),)
 
-    def _operation(self, kind: str, bits: int) -> Price:
-        accounting = self.accounting
+    def derived(self, keys: Iterable[Key]) -> str:
+        """Name the operations priced by width, "int-add of 20 and 21 bit"; "" for none."""
+        found: dict[str, list[Key]] = {}
+        for key in sorted(key for key in keys if key.direction == Direction.OPERATE):
+            if key.name == "int-mac":
+                stated = bool(self._stated(key.name, key.bits))
+            else:
+                stated = key.name != "int-mul" and key.bits in self._widths(key.name)
+            if key.name.startswith("int-") and not stated:
+                found.setdefault(key.name, []).append(key)
+        return "; ".join(
+            f"{kind} of {', '.join(key.width for key in alike)} bit"
+            for kind, alike in found.items()
+        )
+
+    def _operation(self, key: Key) -> Price:
+        kind, bits, accounting = key.name, key.bits, self.accounting
         if kind == "logic":
             return self._logic()
         if kind == "special":
             return self._macs(accounting.prices.special_function_macs, "special_function_macs")
+        if kind == "int-add":
+            return self._int_add(bits)
+        if kind == "int-mul":
+            return self._int_mul(bits, key.narrow)
         if kind == "add" and accounting.prices.addition_price == "operation-of-mac":
             mac = self.chip.price("mac", self._full)
             parts = mac.operations if mac else 1
-            return self._macs(1 / parts, f"addition_price: one of {parts} operations of a MAC")
-        stated = self._stated(kind, bits)
-        if stated:
-            return stated
-        if kind == "int-add":
-            adder = f"logic operations of an adder of b = {bits} bit; docs/model.md section 5"
-            return (Factor("2b - 1", 2 * bits - 1, adder), *self._logic())
-        raise SpecError(
+            price = self._macs(1 / parts, f"addition_price: one of {parts} operations of a MAC")
+        else:
+            price = self._stated(kind, bits)
+        if kind == "int-mac" and not price:
+            return self._int_mac(bits)
+        if not price:
+            raise self._unpriced(kind, bits)
+        return self._at_most(price, bits, "mac", "int-mac") if kind == "add" else price
+
+    def _unpriced(self, kind: str, bits: int) -> SpecError:
+        integer = {"add": "; an addition of integers is an int-add"}.get(kind, "")
+        return SpecError(
             f"hardware {self.chip.name}: states no price of a {bits}-bit {kind}, and accounting "
-            f"{self.accounting.name} no relative one"
+            f"{self.accounting.name} no relative one{integer}"
         )
+
+    # -- integers: what is not stated follows from the widths -----------------------------------
+
+    def _int_add(self, bits: int) -> Price:
+        price = self._adder(bits)
+        if not price:
+            adder = f"logic operations of an adder of b = {bits} bit; docs/model.md section 5"
+            price = (Factor("2b - 1", 2 * bits - 1, adder), *self._logic())
+        return self._at_most(price, bits, "int-mac")
+
+    def _adder(self, bits: int) -> Price:
+        """Return the price of an integer addition as stated, else by its width, else ()."""
+        widths = self._widths("int-add")
+        if bits in widths or not widths:
+            return self._stated("int-add", bits)
+        known = {w: value(self._int_add(w)) for w in widths}
+        return (self._by_width("int-add", bits, known, 1, "an adder goes with its width"),)
+
+    def _int_mul(self, bits: int, narrow: int) -> Price:
+        """Price an integer multiplication: a cell for each pair of bits of its operands."""
+        cells = (
+            f"a multiplier has a cell for each pair of bits: {narrow} x {bits} of {bits} x {bits}"
+        )
+        return self._square(bits), Factor(f"{narrow} / {bits}", narrow / bits, cells)
+
+    def _square(self, bits: int) -> Factor:
+        """Price a multiplication of two words of `bits`: the MAC without the addition in it."""
+        known = {
+            w: value(self._stated("int-mac", w)) - value(self._int_add(w))
+            for w in self._widths("int-mac")
+        }
+        if not known:
+            raise self._unpriced("int-mac", bits)
+        if bits in known:
+            unit = self.chip.unit
+            part = f"{value(self._int_add(bits)):.6g} {unit}"
+            why = f"an int-mac without the int-add of {part} in it, {self._whose('int-mac')}"
+            return Factor(f"{unit} of a {bits} x {bits}-bit multiplication", known[bits], why)
+        rule = "a multiplier goes with the square of its width"
+        return self._by_width("int-mul", bits, known, 2, rule)
+
+    def _int_mac(self, bits: int) -> Price:
+        """Price an integer MAC that nobody states as its two parts."""
+        parts = self._square(bits).value, value(self._int_add(bits))
+        why = f"by width, a multiplication of {parts[0]:.6g} and an addition of {parts[1]:.6g}"
+        return (Factor(f"{self.chip.unit} of a {bits}-bit int-mac", fsum(parts), why),)
+
+    def _by_width(
+        self, kind: str, bits: int, known: dict[int, float], power: int, rule: str
+    ) -> Factor:
+        """Price a width between its neighbours that have a price, or in proportion beyond them."""
+        below = max((w for w in known if w <= bits), default=0)
+        above = min((w for w in known if w >= bits), default=0)
+        if below and above:
+            share = (bits**power - below**power) / (above**power - below**power)
+            energy = known[below] + share * (known[above] - known[below])
+        else:
+            energy = known[below or above] * (bits / (below or above)) ** power
+        unit = self.chip.unit
+        near = " and ".join(f"{known[w]:.6g} {unit} of {w} bit" for w in (below, above) if w)
+        whose = self._whose(kind.replace("mul", "mac"))
+        why = f"by width, from {near}, {whose}: {rule} (docs/model.md section 5)"
+        return Factor(f"{unit} of a {bits}-bit {kind}", energy, why)
+
+    def _whose(self, kind: str) -> str:
+        """Say who states the prices that a width is priced from."""
+        own = any(price.operation == kind for price in self.chip.arithmetic)
+        return (
+            f"prices of hardware {self.chip.name}"
+            if own
+            else f"relative_prices of accounting {self.accounting.name}"
+        )
+
+    def _widths(self, kind: str) -> list[int]:
+        """List the widths that have a price: those of the chip, if it has any, else relative."""
+        own = [p.bits for p in self.chip.arithmetic if p.operation == kind]
+        if own or not self.chip.price("mac", self._full):
+            return sorted(own)
+        return sorted(p.bits for p in self.accounting.prices.relative_prices if p.operation == kind)
+
+    def _at_most(self, price: Price, bits: int, *whole: str) -> Price:
+        """Return the price of an addition, or that of the multiply-add of its width if lower."""
+        mac = next((found for kind in whole if (found := self._stated(kind, bits))), ())
+        if not mac or value(price) <= value(mac):
+            return price
+        why = "an addition is part of a multiply-add of its width, and never dearer"
+        return (Factor("of a multiply-add", 1, why), *mac)
+
+    # -- prices that are stated -----------------------------------------------------------------
 
     @property
     def _full(self) -> int:
@@ -114,7 +236,7 @@ class Prices(NamedTuple):
 
     def _own(self, stated: StatedPrice) -> Price:
         """Return a price of the chip's file: of the whole, or of each of the operations in it."""
-        unit, source = self.chip.energy_unit, f"hardware {self.chip.name}: {stated.source}"
+        unit, source = self.chip.unit, f"hardware {self.chip.name}: {stated.source}"
         energy = stated.stated.value
         if stated.efficiency is None:
             return (Factor(f"{unit} of a {stated.bits}-bit {stated.operation}", energy, source),)
@@ -130,7 +252,7 @@ class Prices(NamedTuple):
         own = self._stated("logic", 1)
         if own:
             return own
-        adder = self._stated("int-add", 32)
+        adder = self._adder(32)
         if not adder:
             raise SpecError(
                 f"accounting {self.accounting.name}: prices no logic operation, and no 32-bit "

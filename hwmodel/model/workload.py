@@ -13,17 +13,17 @@ from typing import Literal, NamedTuple, get_args
 
 from hwmodel.graph.node import Node
 from hwmodel.model import widths
+from hwmodel.model.arithmetic import operations
 from hwmodel.model.measured import Measures
 from hwmodel.model.widths import Edge, Treatment
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.method import Arithmetic, Method
+from hwmodel.specs.method import Method
 from hwmodel.work.problem import LoopNest, ProductPass
 from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
 from hwmodel.work.work import (
     Move,
     Multiply,
     Operate,
-    Operation,
     Tensors,
     Work,
     Works,
@@ -169,12 +169,12 @@ class _Run:
         A product of two activations has no weights; there F is the second input.
         """
         t = self.t
-        read = [replace(one, bits=treatment.read(one.bits), index=0) for one in t.ins]
+        read = [self._as_read(one, treatment.read(one.bits)) for one in t.ins]
         back = [replace(one, index=0) for one in t.signals]
         tensors = {"I": read[0], "dI": back[0], "O": t.O, "dO": t.dO, "F": t.F, "dF": t.dF}
         if len(read) > 1:
-            tensors["F"] = replace(read[1], name="F")
-            tensors["dF"] = replace(back[1], name="dF")
+            tensors["F"] = replace(read[1], name="F", second=True)
+            tensors["dF"] = replace(back[1], name="dF", second=True)
         for pass_, nest in self.nests.items():
             if pass_ != FORWARD and not self.job.trains:
                 continue
@@ -182,8 +182,8 @@ class _Run:
                 continue
             I, F, O = (tensors[letter] for letter in nest.tensors)  # noqa: E741
             arithmetic = treatment.arithmetic[pass_]
-            operation = self.operation(nest, max(I.bits, F.bits), arithmetic)
-            yield Multiply(Pass(pass_), nest, I, F, O, operation)
+            done = operations(arithmetic, nest, I, F, self.macs, self.accounting)
+            yield Multiply(Pass(pass_), nest, I, F, O, done, self.macs)
 
     def _wanted(self, pass_: ProductPass) -> bool:
         """Whether anything wants what a pass gives; of a first layer that is trained, as chosen."""
@@ -192,36 +192,10 @@ class _Run:
             return True
         return node.wanted(pass_)
 
-    def operation(self, nest: LoopNest, widest: int, arithmetic: Arithmetic) -> Operation:
-        """Return the arithmetic of a pass: the kind and the number of its operations.
-
-        Args:
-            widest: bits of the wider operand.
-
-        A MAC or an addition is as wide as its wider operand. A shift and an addition (one operand
-        is a power of two) is an integer addition to the partial sum. `logic` is one Boolean
-        operation a MAC, or the XNOR and the logic of the adder that counts; to `accumulate` a
-        b-bit signal takes 2b - 1 Boolean operations.
-
-        Source: docs/model.md section 5.
-        """
-        macs = self.macs
-        if arithmetic in ("mac", "int-mac", "add"):
-            return Operation(arithmetic, widest, macs)
-        if arithmetic == "shift-add":
-            return Operation("int-add", self.accounting.widths.partial_sum_bits, macs)
-        if arithmetic == "accumulate":
-            bits = self.t.dO.bits
-            why = f"logic operations that accumulate a signal of b = {bits} bit"
-            adder = Factor("2b - 1", 2 * bits - 1, why)
-            return Operation("logic", 1, (*macs, adder))
-        if self.accounting.counting.boolean_price == "share-of-mac":
-            return Operation("logic", 1, macs)
-        n = nest.extent
-        terms = n.C * n.HF * n.WF
-        bits = terms.bit_length()
-        why = f"an XNOR, and 2b - 1 to add it to a sum of C HF WF = {terms:,} terms, b = {bits} bit"
-        return Operation("logic", 1, (*macs, Factor("2b", 2 * bits, why)))
+    def _as_read(self, tensor: Tensor, bits: int) -> Tensor:
+        """Return the words that a product reads: a copy narrower than its tensor is of integers."""
+        floating = tensor.floating and bits == tensor.bits
+        return replace(tensor, bits=bits, index=0, floating=floating)
 
     # -- operators -------------------------------------------------------------------------
 

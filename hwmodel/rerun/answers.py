@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from hwmodel.errors import DataError, HwmodelError
 from hwmodel.rerun.asked import (
     Asked,
     ReportAsked,
@@ -22,14 +25,44 @@ from hwmodel.rerun.tables import (
     report_table,
     spreads_table,
 )
+from hwmodel.specs.inputs import read_from
 from hwmodel.specs.provenance import COLUMNS, Provenance
 from hwmodel.vary.sweep.plan import read_plan
 from hwmodel.vary.sweep.results import read_results
 from hwmodel.vary.sweep.run import run
 
-__all__ = ["answer"]
+__all__ = ["answer", "provenance"]
 
 
+@contextmanager
+def _from_here() -> Iterator[None]:
+    """Say of a file that is not there from where it is looked for."""
+    try:
+        yield
+    except HwmodelError as error:
+        missing = error.__context__
+        if isinstance(missing, FileNotFoundError) and not os.path.isabs(missing.filename or "/"):
+            raise DataError(
+                f"{error}; a table names files from the folder that it was made in, and they are "
+                "looked for from the present one"
+            ) from None
+        raise
+
+
+@_from_here()
+def provenance(asked: Asked) -> Provenance:
+    """Return what the table of a command would say of where it comes from; nothing is computed.
+
+    Raises: HwmodelError where an input cannot be read.
+    """
+    if isinstance(asked, SweepAsked):
+        return Provenance(command_line(asked), read_plan(asked.file).inputs)
+    if isinstance(asked, ReproduceAsked):
+        return reproduction(asked).provenance()
+    return question(asked).provenance()
+
+
+@_from_here()
 def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
     """Make the table of a command, and its provenance.
 
@@ -59,7 +92,7 @@ def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
 def _swept(asked: SweepAsked) -> tuple[Table, Provenance]:
     """Compute all points of a sweep in this process; yes and no stand as its CSV writes them."""
     planned, command = read_plan(asked.file), command_line(asked)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, read_from(None):  # all inputs are read
         made = Path(folder) / "table.csv"
         run(planned, made, command, jobs=1, progress=lambda what, done, total: None)
         results = read_results(made)

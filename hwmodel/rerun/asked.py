@@ -6,7 +6,6 @@ table states, and how `verify` reads that line back. Fields stand in the order o
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from hwmodel.errors import DataError, HwmodelError, nearest, printable
+from hwmodel.specs.inputs import is_input
 
 __all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "Options", "ReportAsked"]
 __all__ += ["ReproduceAsked", "Says", "SensitivityAsked", "SweepAsked", "checked", "command_line"]
@@ -47,7 +47,7 @@ def split_names(listed: str) -> list[str]:
     pieces, names = listed.split(","), []
     while pieces:
         lengths = range(len(pieces), 1, -1)
-        taken = next((n for n in lengths if os.path.isfile(",".join(pieces[:n]).strip())), 1)
+        taken = next((n for n in lengths if is_input(",".join(pieces[:n]).strip())), 1)
         names.append(",".join(pieces[:taken]).strip())
         del pieces[:taken]
     return names

@@ -27,19 +27,17 @@ BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
 OPERATIONS = "(operations)"  # what stands for a memory where none is asked; no name is like it
 COMPARED = Comparison._fields[:-2]  # columns of the CSV; reason and report are for other views
-_SCALES = {
-    "pJ": ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")),
-    "MAC": ((1e12, "10¹² MAC"), (1e9, "10⁹ MAC"), (1e6, "10⁶ MAC"), (1e3, "10³ MAC"), (1.0, "MAC")),
-}
+_JOULES = (1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")
+_POWERS = (1e12, "10¹² "), (1e9, "10⁹ "), (1e6, "10⁶ "), (1e3, "10³ "), (1.0, "")  # of MACs
 
 
 def scale(energy: float, unit: str) -> tuple[float, str]:
     """Return a divisor and its unit, in which `energy` is at least 10 where possible.
 
-    >>> scale(3.2e8, "pJ")
-    (1000000.0, 'µJ')
+    >>> scale(3.2e8, "pJ"), scale(3.2e8, "MAC (fp32)")
+    ((1000000.0, 'µJ'), (1000000.0, '10⁶ MAC (fp32)'))
     """
-    steps = _SCALES[unit]
+    steps = _JOULES if unit == "pJ" else [(size, f"{power}{unit}") for size, power in _POWERS]
     return next((step for step in steps if energy >= 10 * step[0]), steps[-1])
 
 

@@ -26,13 +26,16 @@ from hwmodel.rerun.asked import (
     SweepAsked,
     read_command,
 )
+from hwmodel.rerun.lock import Lock
 from hwmodel.rerun.tables import read_csv
+from hwmodel.rerun.unbundle import opened
 from hwmodel.specs.csv_files import Check, rows_of
 from hwmodel.specs.inputs import MAX_JSON, read_text
-from hwmodel.specs.provenance import COLUMNS, Provenance, refuse_old
+from hwmodel.specs.provenance import COLUMNS, Input, Provenance, refuse_old
+from hwmodel.specs.quantity import refuse_unit
 from hwmodel.vary.sweep.results import read_parquet
 
-__all__ = ["Moved", "Verdict", "stated", "verify"]
+__all__ = ["Moved", "Verdict", "differing", "stated", "verify"]
 
 # Columns that tell the rows of a table apart; all others are compared.
 _KEYS: dict[type[Asked], tuple[str, ...]] = {
@@ -69,6 +72,7 @@ class Verdict(NamedTuple):
     extra: list[str]  # rows that stand in the table and are not computed
     version: str | None  # that made the table, where it is not the present one
     inputs: list[str]  # what differs of the inputs
+    lock: Lock | None = None  # of the bundle that holds the table
 
     @property
     def holds(self) -> bool:
@@ -85,15 +89,25 @@ def stated(path: Path) -> tuple[Sequence[Mapping[str, str]], dict[str, str], Ask
     Raises: DataError where it is none, of an old format, or its rows are not of one command.
     """
     records = _records(path)
+    old = [r["unit"] for r in records if "energy" in r and r.get("unit") == "MAC"]
+    if old:
+        raise DataError(f"{path}: {refuse_unit(old[0])}, {records[0]['command']}")
     for column in COLUMNS:
         values = list(dict.fromkeys(record[column] for record in records))
         if len(values) > 1:
+            first, last = values[0], records[-1][column]
+            if values == [first, last] and first.startswith(last):
+                raise DataError(f"{path}: ends in the middle of its last row: it was cut")
             raise DataError(f"{path}: has rows of more than one {column}: {values[0]}, {values[1]}")
     made = {column: records[0][column] for column in COLUMNS}
     try:
-        return records, made, read_command(made["command"], [*_KEYS])
+        asked = read_command(made["command"], [*_KEYS])
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
+    if isinstance(asked, SensitivityAsked):
+        moved = dict.fromkeys(record.get("field", "") for record in records)
+        refuse_old(path, [name for field in moved for name in field.split(" + ")], made["command"])
+    return records, made, asked
 
 
 def _records(path: Path) -> Sequence[Mapping[str, str]]:
@@ -145,6 +159,7 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
     """Compute a table anew from its command; return what moved.
 
     Args:
+        path: of the table, or of a bundle, whose inputs are read then and no others.
         tolerance: relative change of a number that is let pass.
 
     Raises: DataError for a table that is not ours or of which columns are gone, HwmodelError
@@ -152,6 +167,11 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
     """
     if not 0 <= tolerance < 1:
         raise HwmodelError(f"--tolerance {tolerance:g}: a relative change from 0 to below 1")
+    with opened(path) as (place, lock):
+        return _verdict(place, tolerance)._replace(lock=lock)
+
+
+def _verdict(path: Path, tolerance: float) -> Verdict:
     records, made, asked = stated(path)
     table, now = answer(asked, records[0])
     here = tuple(name for name in records[0] if name not in (*COLUMNS, "date"))
@@ -168,7 +188,7 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
         missing=[_words(key) for key in new if key not in old],
         extra=[_words(key) for key in old if key not in new],
         version=made["version"] if made["version"] != now.version else None,
-        inputs=_differing(made["inputs_sha256"], now),
+        inputs=_sentences(differing(made["inputs_sha256"], now)),
     )
 
 
@@ -229,13 +249,19 @@ def _number(text: str) -> int | float | None:
     return number if math.isfinite(number) else None
 
 
-def _differing(hashes: str, now: Provenance) -> list[str]:
-    """Say which inputs have changed."""
+def differing(hashes: str, now: Provenance) -> list[tuple[Input, str, str]] | None:
+    """List the inputs that have changed, with their hashes then and now.
+
+    Returns: None where there were more or fewer of them.
+    """
     then, today = hashes.split("-"), now.inputs_sha256.split("-")
     if len(then) != len(today):
+        return None
+    pairs = zip(now.inputs, then, today, strict=True)
+    return [(given, before, after) for given, before, after in pairs if before != after]
+
+
+def _sentences(changed: list[tuple[Input, str, str]] | None) -> list[str]:
+    if changed is None:
         return ["the table was made from other inputs than its command names today"]
-    return [
-        f"{given}: {before} then, {after} now"
-        for given, before, after in zip(now.inputs, then, today, strict=True)
-        if before != after
-    ]
+    return [f"{given}: {before} then, {after} now" for given, before, after in changed]

@@ -81,6 +81,11 @@ class Counting(_Group):
         "adder: the XNOR and 2n - 1 logic operations of the n-bit sum it is added to"
     )
 
+    accumulation: Literal["operand-width", "fan-in"] = Field(
+        description="integer products: operand-width: one MAC or addition as wide as the wider "
+        "operand; fan-in: a multiplication of both widths, and an addition as wide as its sum needs"
+    )
+
 
 class WordWidths(_Group):
     """Widths that a method leaves to the accounting [bit]."""

@@ -120,9 +120,9 @@ def _records(path: Path) -> Iterator[list[str]]:
 
     Raises: DataError.
     """
-    note_input(path)
+    there = note_input(path)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
+        with there.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(_lines(path, stream), strict=True)
             header = next(reader, [])
             yield header
@@ -136,7 +136,7 @@ def _records(path: Path) -> Iterator[list[str]]:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        with path.open("rb") as raw:
+        with there.open("rb") as raw:
             wide = raw.read(2) in _UTF_16
         why = "it is UTF-16; UTF-8 is expected" if wide else str(error)
         raise DataError(f"{path}: is not a CSV file: {why}") from None

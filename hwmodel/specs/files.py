@@ -35,8 +35,8 @@ from hwmodel.specs.arguments import expect
 from hwmodel.specs.inputs import read_text, refuse_input
 from hwmodel.specs.mistakes import sentence, show
 
-__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled", "folder"]
-__all__ += ["load", "read_yaml", "validate", "whole_file", "write"]
+__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled"]
+__all__ += ["bundled_yaml", "folder", "load", "read_yaml", "validate", "whole_file", "write"]
 
 
 def _printable(text: str) -> str:
@@ -57,6 +57,9 @@ Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_
 MAX_SPEC_BYTES = 2**20  # of a spec or network file; some ten thousand layers
 MAX_VALUES = 100_000  # of a file, names among them; reading them takes some seconds
 MAX_DEPTH = 20  # of mappings and lists in each other
+# Fields by which a file of another kind is known.
+_ONLY_OF = {"levels": "hardware", "tensors": "method", "input": "network", "axes": "sweep"}
+_ONLY_OF |= {"counting": "accounting", "based_on": "accounting", "epochs": "training"}
 MAX_DIGITS = 500  # of a number; Python writes out at most 4300
 
 
@@ -169,7 +172,7 @@ def _bundled(kind: type[NamedSpec], name: str) -> Any:
     known = bundled(kind)
     if name not in known:
         raise NameUnknown(kind.KIND, name, known)
-    return validate(kind, read_yaml(known[name]), known[name])
+    return validate(kind, bundled_yaml(known[name]), known[name])
 
 
 def _named(kind: type[Spec], path: Path) -> Spec:
@@ -189,12 +192,20 @@ def read_yaml(path: Path) -> Any:
 
     Raises: SpecError, with the line where the parser knows it.
     """
+    return _parsed(read_text(path, MAX_SPEC_BYTES, SpecError), path)
+
+
+def bundled_yaml(path: Path) -> Any:
+    """Read a bundled document, which is part of the program and no input of a command."""
+    return _parsed(path.read_text(encoding="utf-8"), path)
+
+
+def _parsed(text: str, path: Path) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     yaml = YAML(typ="rt", pure=True)
     yaml.Scanner = _scanner()
-    text = read_text(path, MAX_SPEC_BYTES, SpecError)
     try:
         return yaml.load(text)
     except MarkedYAMLError as error:
@@ -265,6 +276,13 @@ def validate(kind: type[Model], values: Any, path: Path | str) -> Model:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
+        wanted = getattr(kind, "KIND", "")
+        kinds = {_ONLY_OF[field] for field in _ONLY_OF.keys() & values.keys()}
+        if wanted in _ONLY_OF.values() and len(kinds) == 1 and wanted not in kinds:
+            raise SpecError(
+                f"{path}: is a file of kind {kinds.pop()}, by its fields; one of kind {wanted} is "
+                "expected here"
+            ) from None
         raise SpecError(sentence(error, kind, values, path)) from None
 
 

@@ -1,14 +1,14 @@
 """A chip: memories from the outermost inwards, and prices of operations.
 
 Files state capacities, energies and efficiencies in the units of their source. The properties
-here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples of one MAC.
+here are in bits and in energy per bit, in the chip's own unit: pJ, or multiples of one MAC, whose
+format is part of the unit's name: a 16-bit and a 32-bit MAC are two units.
 """
 
 from __future__ import annotations
 
 import sys
 from functools import cached_property
-from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
@@ -16,9 +16,11 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 from hwmodel.specs import quantity
 from hwmodel.specs.files import Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
+from hwmodel.specs.quantity import normalised
 from hwmodel.work.problem import OPERANDS, Operand
+from hwmodel.work.tensor import KINDS, TensorKind
 
-__all__ = ["Buffer", "Hardware", "Level", "Price", "SplitLevel"]
+__all__ = ["Buffer", "Hardware", "Level", "Price", "Reference", "SplitLevel"]
 
 
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
@@ -90,12 +92,31 @@ OperationEnergy = Annotated[Energy, *_quantity(_energy, "operation")]
 OperationEfficiency = Annotated[Energy, *_quantity(_efficiency, "operation")]
 
 
+# Operands of a loop nest; kinds of tensors at the outermost level, where letters are short forms.
+Holding = Literal["I", "F", "O", "weights", "maps", "signals", "gradients", "state"]
+_OF_I_AND_O = [kind for kind in KINDS if kind != TensorKind.WEIGHTS]
+# What may lie at each place of a loop nest, over all layers and passes.
+_AT: dict[Operand, tuple[TensorKind, ...]] = {
+    "I": (TensorKind.MAPS, TensorKind.SIGNALS),
+    "F": (TensorKind.WEIGHTS, TensorKind.MAPS, TensorKind.SIGNALS),
+    "O": (TensorKind.MAPS, TensorKind.SIGNALS, TensorKind.GRADIENTS),
+}
+
+
 class Buffer(SpecModel):
-    """One memory: a level of its own, or the part of a split level that holds some operands."""
+    """One memory: a level of its own, or a part of a split level.
+
+    The outermost level holds kinds of tensors, a level further in the operands of a loop nest.
+    """
 
     name: Name
     level: Whole | None = Field(default=None, ge=0, le=15, description="0 is next to the MACs")
-    holds: tuple[Operand, ...] = Field(default=OPERANDS, min_length=1)
+    holds: tuple[Holding, ...] = Field(
+        default=OPERANDS,
+        min_length=1,
+        description="I, F, O; at the outermost level kinds of tensors: weights, maps, signals, "
+        "gradients, state, or F for weights and I, O for all others",
+    )
     capacity: Size = Field(description="size with its unit, or 'unlimited'")
     access_energy: AccessEnergy | None = None
     efficiency: AccessEfficiency | None = None
@@ -118,6 +139,22 @@ class Buffer(SpecModel):
     def buffers(self) -> tuple[Buffer, ...]:
         """The memories of this level: itself."""
         return (self,)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands of a loop nest that it holds, below the outermost level."""
+        return tuple(one for one in OPERANDS if one in self.holds)
+
+    @property
+    def kinds(self) -> tuple[TensorKind, ...]:
+        """The kinds of tensors that it holds at the outermost level.
+
+        The letter F is the weights, I and O together all others.
+        """
+        found = [TensorKind(one) for one in self.holds if one not in OPERANDS]
+        found += [TensorKind.WEIGHTS] if "F" in self.holds else []
+        found += _OF_I_AND_O if {"I", "O"} <= set(self.holds) else []
+        return tuple(sorted(found, key=KINDS.index))
 
     @property
     def capacity_bits(self) -> int | None:
@@ -144,11 +181,11 @@ class Buffer(SpecModel):
 
 
 class SplitLevel(SpecModel):
-    """A level whose operands lie in memories of their own (Ascend's L0-A, L0-B, L0-C)."""
+    """A level of several memories: Ascend's L0-A, L0-B, L0-C; a controller's flash and SRAM."""
 
     name: Name
     level: Whole = Field(ge=0, le=15)
-    split: tuple[Buffer, ...] = Field(min_length=2, max_length=3)
+    split: tuple[Buffer, ...] = Field(min_length=2, max_length=len(KINDS))
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -198,6 +235,13 @@ class Price(SpecModel):
         return self.stated.value * (1 if self.energy else self.operations)
 
 
+class Reference(SpecModel):
+    """The multiply-accumulate that is 1 MAC on a chip whose costs are normalised."""
+
+    operation: Literal["mac", "int-mac"] = Field(description="floating-point, or of integers")
+    bits: Whole = Field(ge=1, le=128)
+
+
 class Hardware(NamedSpec):
     """Memories, outermost first, and arithmetic. Levels are numbered down to 0 without a gap."""
 
@@ -205,6 +249,10 @@ class Hardware(NamedSpec):
     FOLDER: ClassVar[str] = "hardware_specs"
 
     energy_unit: Literal["pJ", "MAC"]
+    reference: Reference | None = Field(
+        default=None,
+        description="which operation is 1 MAC; by default the first mac or int-mac that costs 1",
+    )
     levels: tuple[Level, ...] = Field(min_length=2, max_length=8)
     arithmetic: tuple[Price, ...] = Field(min_length=1)
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
@@ -213,6 +261,7 @@ class Hardware(NamedSpec):
     def _coherent(self) -> Hardware:
         self._check_levels()
         self._check_units()
+        self._check_reference()
         if not any(price.operation == "mac" for price in self.arithmetic):
             raise Contradiction("has no price for a 'mac'", "arithmetic")
         known: set[tuple[str, int]] = set()
@@ -234,19 +283,38 @@ class Hardware(NamedSpec):
             missing = sorted(set(range(top + 1)) - set(numbers), reverse=True)
             gap = f"level {missing[0]} is missing" if missing else "they must fall by one to 0"
             raise Contradiction(f"are numbered {numbers}, outermost first: {gap}", "levels")
-        for place, level in enumerate(self.levels):
+        self._check_outermost()
+        for place, level in enumerate(self.levels[1:], 1):
             held = sorted(operand for buffer in level.buffers for operand in buffer.holds)
             if held != sorted(OPERANDS):
-                raise Contradiction(
-                    f"holds {', '.join(held)}; each of I, F, O exactly once", "levels", place
-                )
-        if any(buffer.capacity_bits is not None for buffer in self.levels[0].buffers):
-            raise Contradiction("is the outermost; its capacity is 'unlimited'", "levels", 0)
+                rule = "each of I, F, O exactly once"
+                if set(held) - set(OPERANDS):
+                    rule += "; the outermost level alone holds kinds of tensors"
+                raise Contradiction(f"holds {', '.join(held)}; {rule}", "levels", place)
         names: set[str] = set()
         for buffer, at in self._placed():
             if buffer.name in names:
                 raise Contradiction("a memory before it has the same name", *at)
             names.add(buffer.name)
+
+    def _check_outermost(self) -> None:
+        """See that each kind of tensor has one memory, and that no letter is ambiguous."""
+        buffers = self.levels[0].buffers
+        words = [word for buffer in buffers for word in buffer.holds]
+        held = [kind for buffer in buffers for kind in buffer.kinds]
+        alone = any(("I" in buffer.holds) != ("O" in buffer.holds) for buffer in buffers)
+        if sorted(held) == sorted(KINDS) and len(set(words)) == len(words) and not alone:
+            return
+        rule = "each of I, F, O exactly once"
+        if alone and sorted(words) == sorted(OPERANDS):
+            rule = (
+                "here, at the outermost level, an O of one layer is an I of the next: hold I and O "
+                f"in one memory, or each of {', '.join(KINDS)} in one"
+            )
+        elif set(words) - set(OPERANDS):
+            rule = f"each of {', '.join(KINDS)} exactly once"
+            rule += " (F: weights; I and O, together: all others)"
+        raise Contradiction(f"holds {', '.join(sorted(words))}; {rule}", "levels", 0)
 
     def _placed(self) -> list[tuple[Buffer, tuple[str | int, ...]]]:
         """Every memory and the way to it in the file."""
@@ -265,22 +333,99 @@ class Hardware(NamedSpec):
                     f"is in {energy.unit}, but energy_unit is {self.energy_unit}", *at
                 )
 
+    def _check_reference(self) -> None:
+        in_macs = self.energy_unit == "MAC"
+        if self.reference and not in_macs:
+            raise Contradiction("is for energy_unit MAC", "reference")
+        if in_macs and self.reference is None and not self._ones():
+            raise Contradiction(
+                "no mac costs 1 MAC; say which is meant, as in reference: "
+                "{operation: mac, bits: 32}",
+                "arithmetic",
+            )
+
+    def _ones(self) -> list[Reference]:
+        """List the multiply-accumulates that cost 1."""
+        macs = [p for p in self.arithmetic if p.operation in ("mac", "int-mac")]
+        return [
+            Reference.model_validate({"operation": p.operation, "bits": p.bits})
+            for p in macs
+            if p.energy_per_operation == 1
+        ]
+
+    @cached_property
+    def normalised_to(self) -> Reference | None:
+        """The operation that is 1 MAC; None on a chip that states joules."""
+        if self.energy_unit == "pJ":
+            return None
+        return self.reference or self._ones()[0]
+
+    @property
+    def unit(self) -> str:
+        """Unit of the chip's energies: "pJ", or as in "MAC (fp32)", "MAC (int16)"."""
+        one = self.normalised_to
+        return normalised(one.operation, one.bits) if one else self.energy_unit
+
     def doubts(self) -> list[str]:
-        """List unnamed sources, sizes that fall outwards, energies far from any that is known."""
-        return [*super().doubts(), *self._sizes(), *self._energies()]
+        """List what is possible but improbable.
+
+        That is unnamed sources, sizes that fall outwards, energies far from any that is known,
+        additions dearer than what they are part of, and a MAC of which it is not clear which it
+        is.
+        """
+        found = [*super().doubts(), *self._sizes(), *self._energies(), *self._additions()]
+        return [*found, *self._references()]
+
+    def _additions(self) -> list[str]:
+        """List additions dearer than the multiply-add of their width, of which they are a part."""
+        pairs = {"add": "mac", "int-add": "int-mac"}
+        found = [
+            (part, whole)
+            for part in self.arithmetic
+            for whole in self.arithmetic
+            if (pairs.get(part.operation), part.bits) == (whole.operation, whole.bits)
+            and part.energy_per_operation > whole.energy_per_operation
+        ]
+        return [
+            f"a {part.bits}-bit {part.operation} at {part.energy_per_operation:g} "
+            f"{self.energy_unit} is dearer than the {whole.operation} of its width, of which it is "
+            f"a part; it is priced at {whole.energy_per_operation:g}"
+            for part, whole in found
+        ]
+
+    def _references(self) -> list[str]:
+        """List what is doubtful in what 1 MAC is."""
+        if self.energy_unit == "pJ":
+            return []
+        one, ones = self.normalised_to, self._ones()
+        assert one is not None
+        stated = self.price(one.operation, one.bits)
+        if stated and stated.energy_per_operation != 1:
+            price = f"{stated.energy_per_operation:g} MAC"
+            return [f"reference: 1 MAC is a {one.bits}-bit {one.operation}, whose price is {price}"]
+        if self.reference is None and len(ones) > 1:
+            words = ", ".join(f"{x.bits}-bit {x.operation}" for x in ones)
+            return [f"arithmetic: {words} cost 1 MAC each; {self.unit} is taken: state a reference"]
+        return []
 
     def _sizes(self) -> list[str]:
         """List memories larger than the one above, which no tile can fill."""
-        pairs = {
-            (inner[x].name, outer[x].name): (inner[x].capacity_bits, outer[x].capacity_bits)
-            for outer, inner in pairwise(self.holders)
+        inside = self.holders[1:]
+        outermost = {x: [self.keepers[kind] for kind in _AT[x]] for x in OPERANDS}
+        outside = [outermost, *({x: [b] for x, b in level.items()} for level in inside)]
+        found = [
+            (inner[x], max(outer[x], key=lambda b: b.capacity_bits or MOST_BITS))
+            for outer, inner in zip(outside, inside, strict=False)
             for x in OPERANDS
-        }
-        return [
-            f"{name}: is larger than {above}, the memory above it; no tile in it can be"
-            for (name, above), (bits, most) in pairs.items()
-            if most is not None and (bits is None or bits > most)
         ]
+        return list(
+            dict.fromkeys(
+                f"{one.name}: is larger than {most.name}, the memory above it; no tile in it can be"
+                for one, most in found
+                if most.capacity_bits is not None
+                and (one.capacity_bits is None or one.capacity_bits > most.capacity_bits)
+            )
+        )
 
     def _energies(self) -> list[str]:
         """List energies in pJ that are far from any memory or circuit: mistaken units, mostly."""
@@ -301,17 +446,29 @@ class Hardware(NamedSpec):
         return list(found)
 
     def holder(self, level: int, operand: Operand) -> Buffer:
-        """Return the memory that holds `operand` at `levels[level]` (0 is the outermost)."""
+        """Return the memory that holds `operand` at `levels[level]`, in a forward pass at 0."""
         return self.holders[level][operand]
+
+    @cached_property
+    def holders(self) -> tuple[dict[Operand, Buffer], ...]:
+        """The memories of every level by what they hold; of the outermost in a forward pass."""
+        forward = {x: self.keepers[kinds[0]] for x, kinds in _AT.items()}
+        inner = [{x: b for b in level.buffers for x in b.operands} for level in self.levels[1:]]
+        return forward, *inner
 
     def memory(self, name: str) -> Buffer:
         """The memory of a name, which no two have."""
         return next(b for level in self.levels for b in level.buffers if b.name == name)
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether an outermost memory has an end, so that a run may have no room."""
+        return any(buffer.capacity_bits is not None for buffer in self.levels[0].buffers)
+
     @cached_property
-    def holders(self) -> tuple[dict[Operand, Buffer], ...]:
-        """The memories of every level by what they hold."""
-        return tuple({x: b for b in level.buffers for x in b.holds} for level in self.levels)
+    def keepers(self) -> dict[TensorKind, Buffer]:
+        """The outermost memories by the kinds of tensors that they hold."""
+        return {kind: b for b in self.levels[0].buffers for kind in b.kinds}
 
     def price(self, operation: str, bits: int) -> Price | None:
         """Return the stated price of an operation at a width, if the file has one."""

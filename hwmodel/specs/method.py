@@ -20,7 +20,7 @@ from hwmodel.work.problem import PASSES, ProductPass
 __all__ = ["AS_INPUT", "Arithmetic", "ExtraWork", "LayerRule", "Method", "Teacher", "TensorRule"]
 __all__ += ["Update", "Where", "referred"]
 
-Arithmetic = Literal["mac", "int-mac", "add", "shift-add", "logic", "accumulate"]
+Arithmetic = Literal["mac", "int-mac", "add", "int-add", "shift-add", "logic", "accumulate"]
 Update = Literal["optimizer", "boolean"]
 Marker = Literal["o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*"]
 Hatch = Literal["/", "\\", ".", "x", "-", "|", "+", "o"]

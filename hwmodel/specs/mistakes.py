@@ -59,6 +59,7 @@ _RULES = {
     "value_error": "{error}",
 }
 _UNKNOWN = ("extra_forbidden", "invalid_key")
+_MUST = ": must be "
 
 
 def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: Path | str) -> str:
@@ -70,7 +71,12 @@ def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: P
     for one in errors:
         line, text = _said(one, errors, kind, values)
         key = text if one["type"] == "missing" else tuple(_place(one, values))
-        found.setdefault(key, (line, text))  # of a value of none of several shapes, one is enough
+        if key not in found:
+            found[key] = line, text
+        elif _is_of_shape(one["type"]):  # the value has none of several shapes
+            more = text.rpartition(_MUST)[2]
+            if more not in found[key][1]:
+                found[key] = line, f"{found[key][1]}, or {more}"
     (line, first), *others = found.values()
     told = [f"{path}:{line}: {first}" if line else f"{path}: {first}"]
     told += [f"line {line}: {text}" if line else text for line, text in others[: MOST - 1]]

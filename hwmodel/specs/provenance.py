@@ -18,6 +18,7 @@ from typing import NamedTuple
 from hwmodel import __version__
 from hwmodel.errors import DataError, printable
 from hwmodel.specs.files import NamedSpec, SpecModel, folder
+from hwmodel.specs.inputs import note_input
 
 __all__ = ["COLUMNS", "FORMAT", "SHORT", "Input", "Provenance", "code_digest", "digest", "input_of"]
 __all__ += ["input_of_file", "now", "refuse_old"]
@@ -26,6 +27,8 @@ COLUMNS = ("version", "inputs_sha256", "command")  # at the end of every row of 
 FORMAT = 2  # of the tables of all commands (docs/tables.md)
 # A column that tables of format 1 had, and one that stands in its place since.
 _SINCE = {"level": "direction", "elementwise": "forward_product"}
+# A constant that every study moves, as format 1 called it, and its path since.
+_SINCE |= {"accounting.flip_rate": "accounting.extras.flip_rate"}
 _SHOWING = {"cli", "rerun", "views", "docs"}  # wings that decide no number
 _DECIDING = {".py", ".yaml"}
 SHORT = 8  # hexadecimal digits of an input's hash in a table: enough to see a change
@@ -123,7 +126,7 @@ def input_of(spec: NamedSpec) -> Input:
 def input_of_file(kind: str, path: Path) -> Input:
     """Return a file that is no spec as an input, by its bytes. Raises: DataError."""
     try:
-        return Input(kind, path.name, sha256(path.read_bytes()).hexdigest())
+        return Input(kind, path.name, sha256(note_input(path).read_bytes()).hexdigest())
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hwmodel.errors import NameUnknown
 from hwmodel.specs.arguments import expect
-from hwmodel.specs.files import Name, NamedSpec, Number, SpecModel, Text, read_yaml, validate
+from hwmodel.specs.files import Name, NamedSpec, Number, SpecModel, Text, bundled_yaml, validate
 
 __all__ = ["Figure", "PublishedTable", "accuracy_percent", "energy_percent", "published_table"]
 __all__ += ["published_tables"]
@@ -67,7 +67,7 @@ class _Published(NamedSpec):
 def published_tables() -> dict[str, PublishedTable]:
     """All tables by name."""
     path = Path(__file__).parent / "published.yaml"
-    return {table.name: table for table in validate(_Published, read_yaml(path), path).tables}
+    return {table.name: table for table in validate(_Published, bundled_yaml(path), path).tables}
 
 
 def published_table(name: str) -> PublishedTable:

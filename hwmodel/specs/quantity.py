@@ -1,26 +1,30 @@
 """Text with a unit <-> numbers: sizes in bits, energies in the chip's own unit. Units live here.
 
 A chip states its energies in joules (reported in pJ) or normalised to one multiply-accumulate
-(reported in "MAC"); the two never mix, so every reader says which of them it got.
+(reported in "MAC (fp32)", say); no two units mix, so every reader says which of them it got.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 __all__ = [
-    "ENERGY_UNITS",
     "QuantityError",
     "access_energy",
     "bits",
     "efficiency",
+    "normalised",
+    "not_to_compare",
     "operation_energy",
+    "refuse_mixed",
+    "refuse_unit",
 ]
 
 _SIZE_BITS = {"bit": 1, "B": 8, "KiB": 8 * 2**10, "MiB": 8 * 2**20, "GiB": 8 * 2**30}
-ENERGY_UNITS = ("pJ", "MAC")  # what an energy is reported in
+_NORMALISED = {"mac": "MAC (fp{})", "int-mac": "MAC (int{})"}  # the unit, by its operation
+_REPORTED = re.compile(r"pJ|MAC \((fp|int)[1-9][0-9]{0,2}\)")
 _ENERGY = {
     "fJ": (1e-3, "pJ"),
     "pJ": (1.0, "pJ"),
@@ -127,3 +131,47 @@ def efficiency(text: str, *, of: str) -> float:
     if not math.isfinite(energy):
         raise QuantityError(f"{text!r}: the number is too small")
     return energy
+
+
+def normalised(operation: str, bits: int) -> str:
+    """The unit of energies that are multiples of one multiply-accumulate.
+
+    >>> normalised("mac", 32), normalised("int-mac", 16)
+    ('MAC (fp32)', 'MAC (int16)')
+    """
+    return _NORMALISED[operation].format(bits)
+
+
+def refuse_unit(unit: object) -> str:
+    """Say what is wrong with the unit of an energy in a table; "" if it is one.
+
+    >>> refuse_unit("MAC (fp32)"), refuse_unit("J")
+    ('', "unit 'J' is none: pJ, or MAC with its format, as in 'MAC (fp32)'")
+    """
+    if isinstance(unit, str) and _REPORTED.fullmatch(unit):
+        return ""
+    if unit == "MAC":
+        return "unit 'MAC' does not say of which MAC, as tables of before did; make it anew"
+    return f"unit {unit!r} is none: pJ, or MAC with its format, as in 'MAC (fp32)'"
+
+
+def not_to_compare(units: Iterable[str]) -> str:
+    """Say which energies are not to be compared; "" where all have one unit.
+
+    >>> not_to_compare(["pJ", "MAC (fp32)", "pJ"]), not_to_compare(["pJ"])
+    ('energies in pJ and in MAC (fp32) are not to be compared', '')
+    """
+    found = list(dict.fromkeys(units))
+    return f"energies in {' and in '.join(found)} are not to be compared" if found[1:] else ""
+
+
+def refuse_mixed(units: Iterable[str]) -> str:
+    """Say that energies of several units cannot be compared; "" if there is one.
+
+    >>> refuse_mixed(["MAC (fp32)", "MAC (fp32)"]), refuse_mixed(["MAC (int16)", "pJ"])
+    ('', 'energies in MAC (int16) and in pJ, which cannot be compared')
+    """
+    found = sorted(set(units))
+    if len(found) < 2:
+        return ""
+    return f"energies in {' and in '.join(found)}, which cannot be compared"

@@ -36,10 +36,14 @@ class Mapping:
 
     `held[i]` belongs to the boundary above `tiles[i]`: "F" keeps filters while ifmaps stream past,
     "I" keeps ifmaps while filters do, "O" keeps sums until their whole reduction has passed.
+    Where memories lie side by side, `unions[i]` is what those under one parent have together at
+    one moment, and `tiles[i]` what one of them has.
     """
 
     tiles: tuple[Extents, ...]
     held: tuple[Operand, ...]
+    unions: tuple[Extents, ...] = ()  # empty: as the tiles, one memory a level
+    cycle: Extents | None = None  # what the MACs of an array do in one cycle
 
 
 class Cut(NamedTuple):

@@ -40,7 +40,10 @@ def folder() -> Path | None:
     """Return the folder of the cache; None where it is switched off, or there is no home."""
     chosen = os.environ.get("HWMODEL_CACHE", "")
     if chosen:
-        return None if chosen == "off" else Path(chosen)
+        try:
+            return None if chosen == "off" else Path(chosen).expanduser()
+        except RuntimeError:  # ~ of a user who has no home
+            return None
     own = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
     if os.environ.get(own):
         return Path(os.environ[own]) / "hwmodel"

@@ -6,12 +6,22 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.rows import RowRule
-from hwmodel.work.problem import Operand
-from hwmodel.work.tensor import Pass
+from hwmodel.work.problem import OPERANDS, PASSES, Operand, ProductPass, Widths
+from hwmodel.work.tensor import Kinds, Pass, kind_of
 
-__all__ = ["Memories", "Memory", "MemoryLevel", "SearchOptions", "Stationary", "memories"]
+__all__ = [
+    "Array",
+    "Bound",
+    "Memories",
+    "Memory",
+    "MemoryLevel",
+    "SearchOptions",
+    "Stationary",
+    "memories",
+    "pass_kinds",
+]
 
 # What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
 Stationary = Literal["filter", "either", "best"]
@@ -60,17 +70,59 @@ class Memory(NamedTuple):
     write_energy_per_bit: float
 
 
+class Bound(NamedTuple):
+    """So many pieces of some loops together, side by side or in one cycle."""
+
+    loops: tuple[str, ...]
+    most: int
+
+
 class MemoryLevel(NamedTuple):
-    """The memories of one level."""
+    """The memories of one level: of one of its instances, if there are several."""
 
     name: str
     buffers: tuple[Memory, ...]
+    fanout: int = 1  # instances under each one of the level above
+    axes: tuple[Bound, ...] | None = None  # over which loops are spread; None: any loops
+    multicast: bool = True  # one read serves all instances that want an element at a moment
+    reduction: bool = True  # sums of instances that share an output are added on their way up
+    hop_energy_per_bit: float = 0.0  # delivered to an instance, or of a sum that leaves one
+
+    def holds(self, operand: Operand) -> bool:
+        """Whether an operand lies here, or passes this level by."""
+        return any(operand in memory.holds for memory in self.buffers)
+
+
+class Array(NamedTuple):
+    """The MACs under one memory of level 0: what they do in one cycle."""
+
+    axes: tuple[Bound, ...]
+    holds: Operand | Literal["none"] = "none"  # rests in registers of the MACs
+    operand_bits: int | None = None  # of a lane of C, which narrower operands share
+    cycle_energy: float = 0.0  # [chip's unit]
+
+    def lanes(self, bits: Widths) -> int:
+        """Operands that share a lane of C.
+
+        Source: docs/chips.md, packing.
+        """
+        if self.operand_bits is None:
+            return 1
+        return max(1, self.operand_bits // max(bits.I, bits.F))
 
 
 class Memories(NamedTuple):
     """The levels of a chip, outermost first: all that a search asks of hardware."""
 
     levels: tuple[MemoryLevel, ...]
+    array: Array | None = None  # None: level 0 is read as by an unlimited broadcast
+    moment_energy: float = 0.0  # static energy of a cycle of the whole chip [chip's unit]
+
+    @property
+    def spatial(self) -> bool:
+        """Whether any memory is there several times or passed by, or MACs form an array."""
+        whole = all(x.fanout == 1 and all(map(x.holds, OPERANDS)) for x in self.levels)
+        return self.array is not None or not whole
 
     def holder(self, level: int, operand: Operand) -> Memory:
         """Return the memory that holds `operand` at `levels[level]` (0 is the outermost)."""
@@ -80,20 +132,46 @@ class Memories(NamedTuple):
         raise LookupError(f"{self.levels[level].name} holds no {operand}")
 
 
-def memories(chip: Hardware) -> Memories:
-    """Return the memories of a chip, without its prices of arithmetic, its sources and its name."""
-    return Memories(
-        tuple(
-            MemoryLevel(
-                level.name,
-                tuple(
-                    Memory(
-                        b.name, b.holds, b.capacity_bits, b.read_energy_per_bit,
-                        b.write_energy_per_bit,
-                    )
-                    for b in level.buffers
-                ),
-            )
-            for level in chip.levels
+def pass_kinds(pass_: ProductPass) -> Kinds:
+    """Return the kinds of what is at I, F and O in a pass of a layer with weights.
+
+    >>> [kind.value for kind in pass_kinds("backward_weight")]
+    ['maps', 'signals', 'gradients']
+    """
+    at_I, at_F, at_O = map(kind_of, PASSES[pass_])
+    return at_I, at_F, at_O
+
+
+_FORWARD = pass_kinds("forward")
+
+
+def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
+    """Return the memories of a chip as a product of three tensors sees them.
+
+    The outermost level is those of its memories in which the three lie. Whether they have room
+    there is no matter of tiles: `model/memory.py` sees to it. Prices of arithmetic, sources and
+    the chip's name are left out.
+
+    Args:
+        kinds: of what is at I, F and O.
+    """
+    outermost, *inner = chip.levels
+    places = zip(OPERANDS, kinds, strict=True)
+    holders = [(chip.keepers[kind], operand) for operand, kind in places]
+    buffers = [
+        _memory(one, tuple(x for memory, x in holders if memory is one), None)
+        for one in outermost.buffers
+        if any(memory is one for memory, _ in holders)
+    ]
+    levels = [
+        MemoryLevel(
+            level.name, tuple(_memory(b, b.operands, b.capacity_bits) for b in level.buffers)
         )
-    )  # fmt: skip
+        for level in inner
+    ]
+    return Memories((MemoryLevel(outermost.name, tuple(buffers)), *levels))
+
+
+def _memory(buffer: Buffer, holds: tuple[Operand, ...], capacity_bits: int | None) -> Memory:
+    read, write = buffer.read_energy_per_bit, buffer.write_energy_per_bit
+    return Memory(buffer.name, holds, capacity_bits, read, write)

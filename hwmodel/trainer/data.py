@@ -54,6 +54,8 @@ def load_dataset(name: str, folder: Path | None = None) -> Dataset:
     """
     if name not in DATASETS:
         raise NameUnknown("data set", name, DATASETS)
+    if folder is not None and name in _CARRIED:
+        raise DataError(f"--data {folder}: {name} comes with a package, and has no files of yours")
     return DATASETS[name](name, folder)
 
 
@@ -200,6 +202,7 @@ def _read(path: Path) -> bytes:
     return raw
 
 
+_CARRIED = ("digits", "mnist-5k")
 DATASETS: dict[str, Callable[[str, Path | None], Dataset]] = {
     "digits": _digits,
     "mnist-5k": _mnist_5k,

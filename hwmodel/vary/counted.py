@@ -10,16 +10,19 @@ Holds for: every energy equal to that of `evaluate` to 1e-12 (relative).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cache, partial
 from math import fsum
 from typing import NamedTuple
 
 import numpy as np
 
 from hwmodel.errors import HwmodelError
-from hwmodel.model.evaluate import entered, tiled
+from hwmodel.graph.network import Network
+from hwmodel.model.evaluate import entered, occupied, run_name, tiled
 from hwmodel.model.ledger import Counts
+from hwmodel.model.memory import Occupancy, see_room
 from hwmodel.model.prices import Prices
-from hwmodel.model.workload import Task
+from hwmodel.model.workload import Job, Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.options import SearchOptions, memories
@@ -45,31 +48,37 @@ class Counted:
 
     def __init__(self) -> None:
         self._counts: dict[Hashable, Counts] = {}
+        self._kept: dict[Hashable, Occupancy] = {}
 
     def costs(
         self,
         key: Hashable,
         tasks: Sequence[Task],
-        accounting: Accounting,
+        network: Network,
+        job: Job,
         chips: Sequence[Hardware],
     ) -> list[Cost]:
-        """Return the energies of the tasks on each of the chips.
+        """Return the energies of the tasks of a job on a network, on each of the chips.
 
         Args:
             key: what tells these tasks, and the accounting but for its prices, which move no
                 count, from all others that are asked for here.
         """
-        costs = [Cost()] * len(chips)
+        costs, accounting = [Cost()] * len(chips), job.accounting
         products = [
-            (task, SearchOptions.of(accounting, task.work.pass_))
+            (task, task.work.kinds, SearchOptions.of(accounting, task.work.pass_))
             for task in tasks
             if isinstance(task.work, Multiply)
         ]
         alike: dict[Hashable, list[int]] = {}
         for i, chip in enumerate(chips):
             try:
-                places = memories(chip)
-                tilings = [tiled(task, places, own, chip.name) for task, own in products]
+                if chip.is_bounded:
+                    see_room(chip, self._kept_by(key, network, job), run_name(network, job))
+                places = cache(partial(memories, chip))
+                tilings = [
+                    tiled(task, places(kinds), own, chip.name) for task, kinds, own in products
+                ]
             except HwmodelError as error:
                 costs[i] = Cost(reason=str(error))
                 continue
@@ -85,6 +94,14 @@ class Counted:
             ):
                 costs[i] = energies._replace(unproved=costs[i].unproved)
         return costs
+
+    def _kept_by(self, key: Hashable, network: Network, job: Job) -> Occupancy:
+        """What the tasks of a key keep, whatever the chip."""
+        if key not in self._kept:
+            self._kept[key] = occupied(network, job)
+            if len(self._kept) > MOST:
+                del self._kept[next(iter(self._kept))]
+        return self._kept[key]
 
     def _of(
         self, key: Hashable, tasks: Sequence[Task], accounting: Accounting, chip: Hardware

@@ -31,7 +31,7 @@ ROOTS = ("network", "hardware", "method", "accounting", "batch")
 _BOTH = ("access_energy", "efficiency")  # how a file states reading and writing as one
 _EACH = ("read_energy", "write_energy")
 _PRICE: dict[type, str] = {Price: "energy", RelativePrice: "macs"}  # what a path to an entry means
-_UNMOVED = {"version", "level", "name"}  # they say what a thing is, not how large
+_UNMOVED = {"version", "level", "name", "reference"}  # they say what a thing is, not how large
 _UNITS = {"bits": "bit", "macs": "MAC"}  # by the last word of a field's name
 _UNITS |= dict.fromkeys(("weights", "inputs", "signal"), "bit")
 
@@ -141,6 +141,8 @@ def _stated(model: SpecModel) -> dict[str, Any]:
     fields = {name: getattr(model, name) for name in sorted(model.model_fields_set)}
     if isinstance(model, Buffer):
         fields["capacity"] = _size(model.capacity_bits)
+    if isinstance(model, Hardware) and model.normalised_to:
+        fields["reference"] = model.normalised_to  # 1 MAC stays what it is where its price moves
     return fields
 
 
@@ -229,7 +231,7 @@ def leaves(spec: SpecModel) -> tuple[Leaf, ...]:
     Where a memory's file states one energy for reading and writing, `access_energy` is a leaf,
     and `read_energy` and `write_energy` are parts of it.
     """
-    unit = spec.energy_unit if isinstance(spec, Hardware) else ""
+    unit = spec.unit if isinstance(spec, Hardware) else ""
     return tuple(_leaves(spec, "", unit))
 
 

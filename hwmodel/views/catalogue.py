@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 from hwmodel.graph.network import Network, zoo
 from hwmodel.importers.load import load_network
 from hwmodel.model.widths import tell_doubts
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import NamedSpec, bundled, is_path, load
+from hwmodel.specs.files import MAX_SPEC_BYTES, NamedSpec, bundled, is_path, load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.inputs import read_text
 from hwmodel.specs.method import Method
 from hwmodel.specs.training import Training
 
@@ -46,7 +48,25 @@ def checked(word: str, what: str) -> NamedSpec:
 
 
 def description(word: str, what: str) -> str:
-    """Return the text of a spec's file. Raises: HwmodelError."""
-    checked(word, what)
-    path = Path(what) if is_path(what) else bundled(FILES[word])[what]
-    return path.read_text(encoding="utf-8").rstrip()
+    """Return the text of a spec's file; what is based on another one in full. Raises: HwmodelError.
+
+    A bundled file says everything itself.
+    """
+    spec = checked(word, what)
+    if isinstance(spec, Accounting) and spec.based_on:
+        return _in_full(spec)
+    if is_path(what):
+        return read_text(Path(what), MAX_SPEC_BYTES).rstrip()
+    return bundled(FILES[word])[what].read_text(encoding="utf-8").rstrip()
+
+
+def _in_full(spec: Accounting) -> str:
+    """Write every field of an accounting that states a few, as a file that says the same."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.width = 2**20  # no line of it is broken
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    text = StringIO()
+    yaml.dump(spec.model_dump(mode="json"), text)
+    return f"# what the file does not state is as in {spec.based_on}\n{text.getvalue()}".rstrip()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from hwmodel import __version__
 from hwmodel.graph.zoo import zoo
 from hwmodel.specs.files import bundled, folder
+from hwmodel.tiling import cache
 from hwmodel.views.catalogue import FILES
 
 __all__ = ["EXTRAS", "Finding", "findings"]
@@ -58,6 +59,7 @@ def findings(reports: Path) -> Iterator[Finding]:
         count = len(bundled(kind))
         yield Finding(f"{word} files", f"{count} in {folder(kind.FOLDER)}", count > 0)
     yield Finding("networks", f"{len(zoo())} in {folder('graph/families')}")
+    yield Finding("cache", f"{cache.folder() or 'off'}: tilings found before (HWMODEL_CACHE)")
     yield _writable(reports)
 
 

@@ -17,13 +17,9 @@ _UNITS = {
     "µJ": r"\si{\micro\joule}",
     "nJ": r"\si{\nano\joule}",
     "pJ": r"\si{\pico\joule}",
-    "10¹² MAC": r"$10^{12}$\,MAC",
-    "10⁹ MAC": r"$10^{9}$\,MAC",
-    "10⁶ MAC": r"$10^{6}$\,MAC",
-    "10³ MAC": r"$10^{3}$\,MAC",
-    "MAC": "MAC",
     "%": r"\%",
 }
+_POWERS = {"10¹²": "12", "10⁹": "9", "10⁶": "6", "10³": "3"}  # of MACs
 
 
 def environment(paper: Paper, notes: Sequence[str]) -> str:
@@ -61,7 +57,7 @@ def _tabular(paper: Paper, indices: Sequence[int]) -> list[str]:
     if paper.ends_in_sum:
         body.insert(-1, r"\midrule")
     heads = [f"{{{_text(column.heading.text)}}}" for column in columns]
-    units = [f"{{({_UNITS[c.heading.unit]})}}" if c.heading.unit else "" for c in columns]
+    units = [f"{{({_unit(c.heading.unit)})}}" if c.heading.unit else "" for c in columns]
     inside = [
         r"\toprule",
         *_groups(paper, columns),
@@ -78,6 +74,14 @@ def _tabular(paper: Paper, indices: Sequence[int]) -> list[str]:
     ]
 
 
+def _unit(unit: str) -> str:
+    """Write a unit of `scale`; of MACs with the format of one, as in 10^6 MAC (fp32)."""
+    power, _, rest = unit.partition(" ")
+    if power in _POWERS:
+        return rf"$10^{{{_POWERS[power]}}}$\,{_text(rest)}"
+    return _UNITS.get(unit) or _text(unit)
+
+
 def _row(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
 
@@ -87,7 +91,7 @@ def _groups(paper: Paper, columns: Sequence[Column]) -> Iterator[str]:
     at, cells, rules = len(paper.words) + 1, [""] * len(paper.words), []
     for group, members in groupby(columns, key=lambda column: column.group):
         width = len(list(members))
-        unit = f" ({_UNITS[group.unit]})" if group.unit else ""
+        unit = f" ({_unit(group.unit)})" if group.unit else ""
         cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_text(group.text)}{unit}}}")
         rules += [rf"\cmidrule(lr){{{at}-{at + width - 1}}}"] if group.text else []
         at += width

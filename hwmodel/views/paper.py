@@ -11,6 +11,7 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.rerun.tables import NATURE, layer_sums, scale, what, whole_run
 from hwmodel.specs.provenance import Provenance
+from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
 
 __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
@@ -87,6 +88,8 @@ def comparison_paper(
         f"Energy of one {what(first.mode, first.batch)} of {of} on {chips}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
+    if mixed := not_to_compare(line.unit for line in lines):
+        caption += f"; {mixed}"
     texts = keys if several else [key[1:] for key in keys]
     return Paper(
         _caption(caption, provenance),

@@ -14,6 +14,7 @@ from hwmodel.model.ledger import Component
 from hwmodel.model.widths import treatment
 from hwmodel.rerun.tables import OPERATIONS, layer_sums, scale, what, whole_run
 from hwmodel.specs.published import PublishedTable
+from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.trace import Run
 from hwmodel.specs.training import Training
 from hwmodel.work.problem import PASSES
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["comparison_tables", "moved_tables", "reached_table", "report_tables"]
+__all__ = ["comparison_tables", "moved_tables", "reached_tables", "report_tables"]
 __all__ += ["reproduction_tables", "table", "tensor_table"]
 
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
@@ -90,6 +91,8 @@ def comparison_tables(
             listed.add_row(line.method, *cells)
         yield listed
         yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
+    if mixed := not_to_compare(line.unit for line in lines):
+        yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
 
 
 def reproduction_tables(
@@ -125,18 +128,20 @@ def reproduction_tables(
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
-    """Energy by layer and pass, then by pass and component, then by memory."""
+    """Energy by layer and pass beside bit operations, then by pass and component, by memory."""
     divisor, unit = scale(report.energy, report.unit)
     head = (
         f"{report.network.name} on {report.hardware.name} under {report.method.name}: one "
         f"{what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
     )
     passes, sums = layer_sums(report)
-    listed = table(head, ["layer"], [*(p.replace("_", " ") for p in passes), "sum", "%"])
+    listed = table(head, ["layer"], [*(p.replace("_", " ") for p in passes), "sum", "%", "BOPs"])
+    bops = report.bit_operations
     for layer, energies in sums.items():
-        listed.add_row(layer, *_row(report, energies, divisor))
+        listed.add_row(layer, *_row(report, energies, divisor), f"{bops.get(layer, 0):,}")
     totals = [report.energies("pass")[(one,)] for one in passes]
-    listed.add_row("all layers", *_row(report, totals, divisor), style="bold")
+    whole = f"{sum(bops.values()):,}"
+    listed.add_row("all layers", *_row(report, totals, divisor), whole, style="bold")
     yield listed
     yield _pass_table(report, divisor, unit)
     yield _memory_table(report, divisor, unit)
@@ -223,27 +228,27 @@ def tensor_table(report: Report) -> Table:
     return listed
 
 
-def reached_table(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Table:
-    """Tabulate each method's accuracy at the end, and its energy to the accuracy asked for."""
-    listed = table(
-        "to a stated accuracy, as traced",
-        ["method", "hardware", "accounting"],
-        ["accuracy at the end, %", "to reach, %", "steps", "energy to it", "unit"],
-    )
-    for line, end in zip(lines, ends, strict=True):
-        energy = end.energy_to_accuracy
-        divisor, unit = scale(energy or 0.0, line.unit)
-        listed.add_row(
-            line.method,
-            line.hardware,
-            line.accounting,
-            _number(end.trace_accuracy_percent),
-            _number(end.target_accuracy_percent),
-            "-" if end.steps is None else f"{end.steps:,}",
-            _scaled(energy, divisor),
-            unit,
+def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iterator[Table]:
+    """Tabulate accuracy at the end and energy to the accuracy asked for, a table a unit."""
+    for one in dict.fromkeys(line.unit for line in lines):
+        here = [(x, end) for x, end in zip(lines, ends, strict=True) if x.unit == one]
+        divisor, unit = scale(_least(end.energy_to_accuracy for _, end in here), one)
+        listed = table(
+            "to a stated accuracy, as traced",
+            ["method", "hardware", "accounting"],
+            ["accuracy at the end, %", "to reach, %", "steps", f"energy to it, {unit}"],
         )
-    return listed
+        for line, end in here:
+            listed.add_row(
+                line.method,
+                line.hardware,
+                line.accounting,
+                _number(end.trace_accuracy_percent),
+                _number(end.target_accuracy_percent),
+                "-" if end.steps is None else f"{end.steps:,}",
+                _scaled(end.energy_to_accuracy, divisor),
+            )
+        yield listed
 
 
 def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[RenderableType | str]:

@@ -34,6 +34,7 @@ class Line(NamedTuple):
     other_parameters: int
     learned: int  # parameters of both kinds that are trained
     macs: int
+    bops: int  # bit operations: MACs times the bits of both operands, as the product reads them
     weight_bits: int | None  # None: it has no weights
     input_bits: int  # the widest it is given [bit]
     activation_bits: int  # of an element of its output [bit]
@@ -54,13 +55,15 @@ def _line(node: Node, edges: Mapping[str, Edge], method: Method, accounting: Acc
     bits = edges[node.layer.name].bits
     ins = [edges[name].bits for name in node.inputs]
     F = treatment.weight_bits if treatment and node.layer.weights(node.input_shapes) else None
+    read = [treatment.read(one) for one in ins] if treatment else []
+    pair = read if F is None else [F, *read]
     parameters = (
         node.weights * (F or 0) + node.other_parameters * accounting.widths.full_precision_bits
     )
     return Line(
         node.layer.name, node.layer.kind, " ".join(node.inputs), *node.output_shape,
         node.weights, node.other_parameters, node.learned_weights + node.learned_parameters,
-        node.macs, F, max(ins, default=bits), bits,
+        node.macs, node.macs * prod(pair[:2]), F, max(ins, default=bits), bits,
         -(-parameters // 8), -(-prod(node.output_shape) * bits // 8),
     )  # fmt: skip
 
@@ -95,25 +98,27 @@ def summary_tables(network: Network, method: Method, lines: list[Line]) -> Itera
     listed = table(
         f"{title}, method {method.name}{some}",
         ["layer", "kind", "inputs"],
-        ["output C x H x W", "parameters", "MACs", "weight bits", "activation bits",
+        ["output C x H x W", "parameters", "MACs", "BOPs", "weight bits", "activation bits",
          "parameters, B", "activation, B"],
     )  # fmt: skip
     for line in lines:
         listed.add_row(
             line.layer, line.kind, line.inputs.replace(" ", ", "),
             f"{line.C} x {line.H} x {line.W}",
-            f"{line.weights + line.other_parameters:,}", f"{line.macs:,}",
+            f"{line.weights + line.other_parameters:,}", f"{line.macs:,}", f"{line.bops:,}",
             "-" if line.weight_bits is None else str(line.weight_bits), str(line.activation_bits),
             f"{line.parameter_bytes:,}", f"{line.activation_bytes:,}",
         )  # fmt: skip
     totals = [
         stored,
         sum(line.macs for line in lines),
+        sum(line.bops for line in lines),
         sum(line.parameter_bytes for line in lines),
         sum(line.activation_bytes for line in lines),
     ]
-    parameters, macs, held, active = (f"{total:,}" for total in totals)
-    listed.add_row("all layers", "", "", "", parameters, macs, "", "", held, active, style="bold")
+    parameters, macs, bops, held, active = (f"{total:,}" for total in totals)
+    cells = "", "", "", parameters, macs, bops, "", "", held, active
+    listed.add_row("all layers", *cells, style="bold")
     yield listed
     pairs = table("MACs of one image by width", ["weight bits x activation bits"], ["MACs", "%"])
     for (weight, activation), count in macs_by_width(lines).items():

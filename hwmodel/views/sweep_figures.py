@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hwmodel.errors import HwmodelError, nearest
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.provenance import COLUMNS as PROVENANCE
-from hwmodel.vary.sweep.results import ENERGIES, Results, Row, front, kept, numbers, varied
+from hwmodel.vary.sweep.results import ENERGIES, Results, Row, front, kept, numbers, unit_of, varied
 from hwmodel.views.colours import Look, ink_on, look, part_looks
 from hwmodel.views.figures.canvas import DRAFT, STYLES, Style, caption, plain_ticks, width_of
 from hwmodel.views.plot import sizes, write_figure
@@ -208,13 +208,15 @@ def _column(rows: Sequence[Row], name: str, columns: Sequence[str]) -> Column:
     """Return the numbers of a column in a unit that suits them."""
     values = numbers(rows, name, columns)
     words = _words(name)
-    divisor, unit = 1.0, ""
+    units = {str(row["unit"]) for row in rows}
+    divisor, unit = 1.0, unit_of(name, *units) if len(units) == 1 else ""
     if name in ENERGIES:
         divisor, unit = scale(max(values), str(rows[0]["unit"]))
     elif name.endswith((".capacity", "capacity_bits")):
         least = min(values)
         unit, divisor = next(((u, n) for u, n in _SIZES if least >= n), ("bit", 1))
-        words = words.removesuffix(" bits")
+    words = words.removesuffix(" bits") if unit else words
+    words = words.removesuffix(" percent") if unit == "%" else words
     return Column([value / divisor for value in values], f"{words}, {unit}" if unit else words)
 
 

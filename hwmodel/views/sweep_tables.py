@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hwmodel.rerun.tables import scale
-from hwmodel.vary.sweep.results import ENERGIES, Row
+from hwmodel.vary.sweep.results import ENERGIES, Row, unit_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,15 +20,16 @@ def best_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> Table
 
     table = Table(title=title, title_justify="left")
     units = {str(row["unit"]) for row in rows}
+    same = len(units) == 1
     steps = {}
     for name in columns:
         values = [row[name] for row in rows if row[name] is not None]
-        if name in ENERGIES and len(units) == 1 and all(isinstance(v, int | float) for v in values):
+        if name in ENERGIES and same and all(isinstance(v, int | float) for v in values):
             steps[name] = scale(max(values, default=0), *units)
-    shown = [name for name in columns if name != "unit" or len(units) > 1]
+    shown = [name for name in columns if name != "unit" or not same]
     for name in shown:
         is_text = any(isinstance(row[name], str) for row in rows)
-        unit = steps[name][1] if name in steps else "bit" if name.endswith(".capacity") else ""
+        unit = steps[name][1] if name in steps else unit_of(name, *units) if same else ""
         heading = f"{name}, {unit}" if unit else name
         table.add_column(heading, justify="left" if is_text else "right", overflow="fold")
     for row in rows:

@@ -19,18 +19,18 @@ from hwmodel.specs.files import SpecModel, Text, load, validate
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.inputs import read_text
 from hwmodel.tiling.accesses import Mapping, Traffic
-from hwmodel.tiling.options import Memories, SearchOptions, memories
+from hwmodel.tiling.options import Memories, SearchOptions, memories, pass_kinds
 from hwmodel.tiling.pricing import level_energies, level_energy, memory_energy, rates
 from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elements
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.screen_tables import table
-from hwmodel.work.problem import PASSES, Extents, Operand, Problem, Widths
+from hwmodel.work.problem import PASSES, Extents, Operand, Problem, ProductPass, Widths
 from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Solved", "chosen", "parsed_problem", "read_mapping", "solved"]
+__all__ = ["Solved", "chosen", "parsed_pass", "parsed_problem", "read_mapping", "solved"]
 
 _NEEDED = ("N", "M", "C", "H", "W", "K")
 _OPTIONAL = {"stride": "1", "pad": "0", "dilation": "1", "groups": "1"}
@@ -47,9 +47,7 @@ def parsed_problem(conv: str, bits: str, phase: str) -> Problem:
     """
     fields = _fields(conv)
     N, M, C, H, W, groups = (_whole(fields, name) for name in ("N", "M", "C", "H", "W", "groups"))
-    passes = {name.replace("_", "-"): name for name in PASSES}
-    if phase not in passes:
-        raise HwmodelError(f"--pass {phase!r}: {nearest(phase, passes)}")
+    pass_ = parsed_pass(phase)
     layer = Conv(
         name="conv",
         kind="conv",
@@ -60,8 +58,16 @@ def parsed_problem(conv: str, bits: str, phase: str) -> Problem:
         dilation=_pair(fields, "dilation", 1),
         groups=groups,
     )
-    nest = layer.loops([(C, H, W)], N)[passes[phase]]
+    nest = layer.loops([(C, H, W)], N)[pass_]
     return Problem(nest.extent, nest.height, nest.width, _widths(bits), nest.groups)
+
+
+def parsed_pass(phase: str) -> ProductPass:
+    """Return the pass of a word on the command line: backward-weight. Raises: HwmodelError."""
+    passes = {name.replace("_", "-"): name for name in PASSES}
+    if phase not in passes:
+        raise HwmodelError(f"--pass {phase!r}: {nearest(phase, passes)}")
+    return passes[phase]
 
 
 def _fields(conv: str) -> dict[str, str]:
@@ -169,6 +175,7 @@ class Solved:
 
     problem: Problem
     hardware: Hardware
+    places: Memories  # of the chip, as the tensors of the pass lie in them
     options: SearchOptions
     tiling: Tiling
     traffic: list[Traffic]
@@ -182,9 +189,7 @@ class Solved:
         return [
             f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
             for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1)
-            for room in footprints(
-                self.problem, tile, memories(self.hardware), index, self.options, held
-            )
+            for room in footprints(self.problem, tile, self.places, index, self.options, held)
             if room.capacity is not None and room.used > room.capacity
         ]
 
@@ -204,7 +209,7 @@ class Solved:
         ]
         fields = {
             "energy": self.energy,
-            "unit": self.hardware.energy_unit,
+            "unit": self.hardware.unit,
             "lower_bound": proof.lower_bound if proof else None,
             "gap": proof.gap if proof else None,
             "proved": proof.proved if proof else False,
@@ -220,22 +225,21 @@ class Solved:
     def pieces(self) -> Iterator[RenderableType | str]:
         """Yield the tables and lines that `hwmodel tile` prints."""
         mapping = self.tiling.mapping
-        yield loop_nest(self.problem, mapping, memories(self.hardware), self.options) + "\n"
+        yield loop_nest(self.problem, mapping, self.places, self.options) + "\n"
         yield self._table()
         yield from self._sentences()
 
     def _table(self) -> RenderableType:
-        divisor, unit = scale(self.energy, self.hardware.energy_unit)
+        divisor, unit = scale(self.energy, self.hardware.unit)
         listed = table(
             f"accesses and energy, {unit}",
             ["level"],
             ["I", "F", "O", "of I", "of F", "of O", "sum"],
         )
-        places = memories(self.hardware)
         for index, (level, asked) in enumerate(
             zip(self.hardware.levels, self.traffic, strict=True)
         ):
-            rate = rates(self.problem, places, index, self.options.partial_sum_bits)
+            rate = rates(self.problem, self.places, index, self.options.partial_sum_bits)
             energies = level_energies(asked, rate)
             elements = (asked.I_reads, asked.F_reads, _sums(asked))
             listed.add_row(
@@ -246,8 +250,8 @@ class Solved:
         return listed
 
     def _sentences(self) -> Iterator[str]:
-        divisor, unit = scale(self.energy, self.hardware.energy_unit)
-        plain = f"{self.energy!r} {self.hardware.energy_unit}"
+        divisor, unit = scale(self.energy, self.hardware.unit)
+        plain = f"{self.energy!r} {self.hardware.unit}"
         yield f"memory energy {self.energy / divisor:,.4f} {unit} ({plain})"
         proof = self.tiling.certificate
         if proof is None:
@@ -282,20 +286,27 @@ def _sums(asked: Traffic) -> int:
 
 
 def solved(
-    problem: Problem, hardware: Hardware, options: SearchOptions, mapping: Mapping | None = None
+    problem: Problem,
+    hardware: Hardware,
+    options: SearchOptions,
+    mapping: Mapping | None = None,
+    pass_: ProductPass = "forward",
 ) -> Solved:
     """Search the tiling of a problem, or take a given one; count its traffic and energy.
 
     A given one is evaluated as it is; `Solved.overflows` says where it does not fit.
 
+    Args:
+        pass_: says what is multiplied, and so which of several outermost memories are asked.
+
     Raises: Infeasible, TooLarge.
     """
-    places = memories(hardware)
+    places = memories(hardware, pass_kinds(pass_))
     tiling = Tiling(mapping, None) if mapping else tile(problem, places, options)
     asked = counts(problem, tiling.mapping, options)
     greedy = _greedy(problem, places, options)
     energy = memory_energy(problem, asked, places, options.partial_sum_bits)
-    return Solved(problem, hardware, options, tiling, asked, energy, greedy)
+    return Solved(problem, hardware, places, options, tiling, asked, energy, greedy)
 
 
 def _greedy(problem: Problem, places: Memories, options: SearchOptions) -> float | None:

@@ -7,7 +7,8 @@ from enum import StrEnum
 from math import prod
 from typing import NamedTuple
 
-__all__ = ["Direction", "Factor", "Pass", "Role", "Tensor", "product", "titled"]
+__all__ = ["KINDS", "Direction", "Factor", "Kinds", "Pass", "Role", "Tensor", "TensorKind"]
+__all__ += ["kind_of", "product", "titled"]
 
 
 class Pass(StrEnum):
@@ -25,6 +26,23 @@ class Direction(StrEnum):
     READ = "read"
     WRITE = "write"
     OPERATE = "operate"
+
+
+class TensorKind(StrEnum):
+    """What a tensor is in a training iteration, whatever its place in a loop nest.
+
+    A chip's outermost memories hold kinds of tensors; buffers further in hold operands of a nest.
+    """
+
+    WEIGHTS = "weights"  # as products read them; biases, scales, shifts and tables
+    MAPS = "maps"  # what goes forward, and what is kept of it for the way back
+    SIGNALS = "signals"  # what comes back: the loss with respect to maps
+    GRADIENTS = "gradients"  # the loss with respect to weights; votes on Boolean weights
+    STATE = "state"  # for the update alone: moments, accumulators, latent weights
+
+
+KINDS: tuple[TensorKind, ...] = tuple(TensorKind)
+Kinds = tuple[TensorKind, TensorKind, TensorKind]  # of the tensors at the places I, F and O
 
 
 class Role(StrEnum):
@@ -72,6 +90,24 @@ def product(factors: tuple[Factor, ...]) -> int:
     return round(prod(factor.value for factor in factors))
 
 
+_LETTERS = {
+    "I": TensorKind.MAPS, "O": TensorKind.MAPS, "index": TensorKind.MAPS,
+    "F": TensorKind.WEIGHTS, "P": TensorKind.WEIGHTS,
+    "dI": TensorKind.SIGNALS, "dO": TensorKind.SIGNALS,
+    "dF": TensorKind.GRADIENTS, "dP": TensorKind.GRADIENTS,
+}  # fmt: skip
+_STATES = frozenset({Role.LATENT, Role.MOMENT, Role.ACCUMULATOR})
+
+
+def kind_of(letter: str) -> TensorKind:
+    """Return the kind of the tensor that a letter stands for in a layer with weights.
+
+    >>> kind_of("dO").value, kind_of("F").value
+    ('signals', 'weights')
+    """
+    return _LETTERS[letter]
+
+
 @dataclass(frozen=True)
 class Tensor:
     """A tensor as one pass moves it."""
@@ -82,9 +118,19 @@ class Tensor:
     role: Role = Role.OPERAND
     index: int = 0  # which of several that are alike, from 1; 0 where there is one
     floating: bool = False  # whether words narrower than full precision are floating-point
+    second: bool = False  # at the place of F or dF, the second of two maps multiplied, or its dI
 
     def __str__(self) -> str:
         return f"{self.name}{self.index or ''}"
+
+    @property
+    def kind(self) -> TensorKind:
+        """What it is, whoever moves it: by this the outermost memories know what they hold."""
+        if self.role in _STATES:
+            return TensorKind.STATE
+        if self.second:
+            return TensorKind.SIGNALS if self.name == "dF" else TensorKind.MAPS
+        return kind_of(self.name)
 
     @property
     def title(self) -> str:

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from hwmodel.work.problem import LoopNest, Operand, Problem, Widths
-from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
+from hwmodel.work.tensor import Direction, Factor, Kinds, Pass, Role, Tensor, product
 
 __all__ = ["OPTIMIZERS", "Kind", "Move", "Multiply", "Operate", "Operation", "Tensors", "Work"]
 __all__ += ["Works", "boolean_step", "optimizer_step", "read", "saved", "write"]
 
-Kind = Literal["mac", "int-mac", "add", "int-add", "logic", "special"]
+Kind = Literal["mac", "int-mac", "int-mul", "add", "int-add", "logic", "special"]
 FORWARD, UPDATE = Pass.FORWARD, Pass.UPDATE
 READ, WRITE = Direction.READ, Direction.WRITE
 
@@ -36,6 +36,12 @@ class Move(NamedTuple):
     times: int = 1
     why: str = ""  # why so many times, or what for
     through: bool = True  # whether every memory on the way is paid for, or the outermost alone
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kind of the tensor, whether it moves as an ifmap or as an ofmap."""
+        kind = self.tensor.kind
+        return kind, kind, kind
 
 
 class Operate(NamedTuple):
@@ -57,8 +63,9 @@ class Operation(NamedTuple):
     """Operations of one kind, as a product of factors."""
 
     kind: Kind
-    bits: int  # of the wider operand
+    bits: int  # of the wider operand; of an integer addition, of the sum
     factors: tuple[Factor, ...]
+    narrow: int = 0  # of the narrower operand of an integer multiplication
 
 
 class Multiply(NamedTuple):
@@ -69,12 +76,23 @@ class Multiply(NamedTuple):
     I: Tensor  # noqa: E741  (the source's letter)
     F: Tensor
     O: Tensor  # noqa: E741
-    operation: Operation  # the arithmetic of the method
+    operations: tuple[Operation, ...]  # the arithmetic of the method
+    macs: tuple[Factor, ...]  # multiply-accumulates, without those by zeros put between rows
 
     @property
     def operands(self) -> dict[Operand, Tensor]:
         """The three tensors by the place they take."""
         return {"I": self.I, "F": self.F, "O": self.O}
+
+    @property
+    def kinds(self) -> Kinds:
+        """What the three tensors are: by this the outermost memories know what they hold."""
+        return self.I.kind, self.F.kind, self.O.kind
+
+    @property
+    def bit_operations(self) -> int:
+        """MACs times the bits of both operands (BOPs): van Baalen et al., arXiv:2005.07093."""
+        return product(self.macs) * self.I.bits * self.F.bits
 
     @property
     def problem(self) -> Problem:

@@ -543,6 +543,21 @@ def test_E10_a_file_may_have_a_comma_in_its_name(hwmodel, refused, tmp_path):
     assert said.startswith("no hardware is called 'none'")
 
 
+def test_E10_a_table_is_verified_by_a_colleague_without_its_files(hwmodel, tmp_path, monkeypatch):
+    written(tmp_path, CHIP, name="chip.yaml")
+    assert (
+        hwmodel("compare", NET, "--hardware", "chip.yaml", "--methods", "fp,bold", "-o", "t.csv")[0]
+        == 0
+    )
+    assert hwmodel("bundle", "t.csv", "-o", "there/study.zip")[0] == 0
+    (tmp_path / "chip.yaml").unlink()
+    assert hwmodel("verify", "t.csv")[0] == 2
+    monkeypatch.chdir(tmp_path / "there")
+    code, out, err = hwmodel("verify", "study.zip")
+    assert code == 0, err
+    assert out.splitlines()[-1] == "2 rows equal, 0 moved, 0 missing, 0 extra"
+
+
 @pytest.mark.parametrize("words", [COMPARED, (*COMPARED, "--csv", "t.csv"), ("sweep", "s.yaml"),
                                    ("verify", "t.csv"), ("hardware", "check", "s.yaml")])  # fmt: skip
 def test_E10_a_folder_that_is_gone_is_one_message(tmp_path, words):

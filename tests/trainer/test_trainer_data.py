@@ -47,6 +47,12 @@ def test_a_package_that_is_missing_is_named_with_its_extra(name, monkeypatch):
         load_dataset(name)
 
 
+@pytest.mark.parametrize("name", ["digits", "mnist-5k"])
+def test_a_folder_that_would_not_be_read_is_refused(tmp_path, name):
+    with pytest.raises(DataError, match=f"{name} comes with a package, and has no files of yours"):
+        load_dataset(name, tmp_path)
+
+
 def test_an_unknown_set_gives_the_nearest():
     with pytest.raises(NameUnknown, match="no data set is called 'digit': did you mean 'digits'"):
         load_dataset("digit")

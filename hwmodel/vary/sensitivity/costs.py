@@ -83,7 +83,7 @@ class Costs:
             if len(self._tasks) > MOST_KEPT * (1 + len(self.study.methods)):
                 del self._tasks[next(iter(self._tasks))]
         tasks = self._tasks[key]
-        (cost,) = self._counted.costs(key, tasks, asked, [inputs.hardware])
+        (cost,) = self._counted.costs(key, tasks, self.study.network, job, [inputs.hardware])
         if cost.energy is None:
             raise HwmodelError(cost.reason)
         return cost.energy

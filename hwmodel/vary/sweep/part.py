@@ -16,6 +16,7 @@ from math import fsum
 from typing import Any, NamedTuple
 
 from hwmodel.errors import HwmodelError
+from hwmodel.graph.network import Network
 from hwmodel.model.evaluate import all_tasks
 from hwmodel.model.ledger import Component
 from hwmodel.model.workload import Job, Task
@@ -26,7 +27,7 @@ from hwmodel.vary.counted import Cost, Counted
 from hwmodel.vary.paths import Inputs, changed, replaced_all
 from hwmodel.vary.sweep.plan import NAMES, Digits, Plan
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import Direction, Pass
+from hwmodel.work.tensor import Direction, Kinds, Pass
 from hwmodel.work.work import Multiply
 
 __all__ = ["ENERGIES", "Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "searches"]
@@ -47,6 +48,7 @@ class Workload(NamedTuple):
     """What is done at a point, whatever the chip; or why it cannot be done."""
 
     job: Job | None = None
+    network: Network | None = None
     tasks: tuple[Task, ...] = ()
     reason: str = ""
 
@@ -114,7 +116,7 @@ def work_at(memo: Memo, outer: Digits, as_baseline: bool = False) -> Workload:
         inputs = changed(Inputs(hardware=plan.specs["hardware"][0], **chosen), fields)
         method = plan.baseline if as_baseline and plan.baseline else inputs.method
         job = Job(method, inputs.accounting, inputs.batch, mode)
-        return Workload(job, all_tasks(inputs.network, job))
+        return Workload(job, inputs.network, all_tasks(inputs.network, job))
     except HwmodelError as error:
         return Workload(reason=str(error))
 
@@ -140,28 +142,34 @@ def chip_at(memo: Memo, digits: Digits) -> Hardware | str:
 def searches(plan: Plan, points: Sequence[int]) -> int:
     """How many tilings the points need, none of them counted twice."""
     memo = Memo(plan)
-    problems: list[frozenset[Hashable]] = []  # of each block
-    stands: dict[Memories, set[int]] = {}  # the blocks in which a chip's memories stand
+    problems: list[dict[Kinds, set[Hashable]]] = []  # of each block
+    stands: dict[Memories, set[tuple[int, Kinds]]] = {}  # where a chip's memories stand
     for outer, several in blocks(plan, points):
         works = [work_at(memo, outer)]
         works += [work_at(memo, outer, as_baseline=True)] if plan.baseline else []
-        problems.append(frozenset(one for work in works for one in _problems(work)))
+        problems.append(_problems(works))
         for _, digits in several:
             chip = chip_at(memo, digits)
             if isinstance(chip, Hardware):
-                stands.setdefault(memories(chip), set()).add(len(problems) - 1)
+                for kinds in problems[-1]:
+                    places = memories(chip, kinds)
+                    stands.setdefault(places, set()).add((len(problems) - 1, kinds))
     alike = Counter(frozenset(those) for those in stands.values())
     return sum(
-        number * len(frozenset().union(*(problems[i] for i in those)))
+        number * len(frozenset().union(*(problems[i][kinds] for i, kinds in those)))
         for those, number in alike.items()
     )
 
 
-def _problems(work: Workload) -> Iterator[Hashable]:
-    if work.job is not None:
-        for _, one in work.tasks:
-            if isinstance(one, Multiply):
-                yield one.problem, SearchOptions.of(work.job.accounting, one.pass_)
+def _problems(works: Sequence[Workload]) -> dict[Kinds, set[Hashable]]:
+    """The problems of some works, with the options of their searches, by what is multiplied."""
+    found: dict[Kinds, set[Hashable]] = {}
+    for work in works:
+        for _, one in work.tasks if work.job is not None else ():
+            if work.job is not None and isinstance(one, Multiply):
+                key = one.problem, SearchOptions.of(work.job.accounting, one.pass_)
+                found.setdefault(one.kinds, set()).add(key)
+    return found
 
 
 def run_part(plan: Plan, points: Sequence[int]) -> str:
@@ -186,9 +194,9 @@ def _costs(
     work = work_at(memo, outer, as_baseline)
     good = [chip for chip in chips if isinstance(chip, Hardware)]
     found: Iterator[Cost] = repeat(Cost(reason=work.reason))
-    if work.job is not None:
+    if work.job is not None and work.network is not None:
         key = memo, outer, as_baseline
-        found = iter(_COUNTED.costs(key, work.tasks, work.job.accounting, good))
+        found = iter(_COUNTED.costs(key, work.tasks, work.network, work.job, good))
     return [next(found) if isinstance(chip, Hardware) else Cost(reason=chip) for chip in chips]
 
 
@@ -210,7 +218,7 @@ def _line(
         point,
         *(shown.get(name) for name in (*NAMES, *plan.paths)),
         got.energy,
-        hardware.energy_unit,
+        hardware.unit,
         None if got.energy is None else got.energy / shown["batch"],
         *of_base,
         *_energies(got),

@@ -12,13 +12,13 @@ from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.specs.csv_files import ALIKE, CONTROL, Check, Row, begun, read_table, rows_of
 from hwmodel.specs.inputs import note_input
 from hwmodel.specs.provenance import refuse_old
-from hwmodel.specs.quantity import ENERGY_UNITS
+from hwmodel.specs.quantity import refuse_mixed, refuse_unit
 from hwmodel.vary.sweep import part
 from hwmodel.vary.sweep.conditions import conditions, holds
 from hwmodel.vary.sweep.plan import NAMES
 
 __all__ = ["Results", "Row", "front", "is_results", "kept", "lowest", "numbers", "read_parquet"]
-__all__ += ["read_results", "varied"]
+__all__ += ["read_results", "unit_of", "varied"]
 
 MAX_HELD = 800 * 2**20  # bytes of cells
 MAX_CELLS = 30_000_000  # of a Parquet file
@@ -42,9 +42,9 @@ def is_results(path: Path) -> bool:
     """
     if path.suffix == ".parquet":
         return True
-    note_input(path)
+    there = note_input(path)
     try:
-        with path.open("rb") as stream:
+        with there.open("rb") as stream:
             return _FIRST_COLUMN.match(stream.read(20)) is not None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -79,8 +79,8 @@ def _check(path: Path, columns: Mapping[str, Sequence[Any]], rows: Sequence[Row]
     if any(type(point) is not int for point in columns["point"]):
         raise DataError(f"{path}: column point must hold a whole number in every row")
     for unit in dict.fromkeys(row["unit"] for row in rows if row["energy"] is not None):
-        if unit not in ENERGY_UNITS:
-            raise DataError(f"{path}: unit {unit!r} is none of {', '.join(ENERGY_UNITS)}")
+        if wrong := refuse_unit(unit):
+            raise DataError(f"{path}: {wrong}")
 
 
 def read_parquet(path: Path) -> dict[str, list[Any]]:
@@ -90,16 +90,16 @@ def read_parquet(path: Path) -> dict[str, list[Any]]:
         from pyarrow import parquet
     except ImportError:
         raise HwmodelError(f"{path}: needs pyarrow: pip install 'hwmodel[parquet]'") from None
-    note_input(path)
+    there = note_input(path)
     try:
-        about = parquet.read_metadata(path)
+        about = parquet.read_metadata(there)
         groups = (about.row_group(i).total_byte_size for i in range(about.num_row_groups))
         if about.num_rows * about.num_columns > MAX_CELLS or sum(groups) > MAX_HELD:
             raise DataError(f"{path}: has more cells than the {MAX_CELLS:,} that are held")
-        names = parquet.read_schema(path).names
+        names = parquet.read_schema(there).names
         if len(set(names)) < len(names):
             raise DataError(f"{path}: has two columns of one name")
-        return {n: _cells(path, n, parquet.read_table(path, columns=[n])[n]) for n in names}
+        return {n: _cells(path, n, parquet.read_table(there, columns=[n])[n]) for n in names}
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     except pyarrow.ArrowException as error:
@@ -179,16 +179,33 @@ def numbers(rows: Sequence[Row], column: str, known: Sequence[str]) -> list[floa
     if wrong:
         what = "is missing in some rows" if wrong[0] is None else f"holds {wrong[0]!r}"
         raise HwmodelError(f"column {column} {what}; numbers are needed")
-    units = {str(row["unit"]) for row in rows}
-    if column in ENERGIES and len(units) > 1:
-        raise HwmodelError(
-            f"rows have {column} in {' and in '.join(sorted(units))}, which cannot be compared; "
-            "choose by 'unit == pJ' or 'hardware == …'"
-        )
+    mixed = refuse_mixed(str(row["unit"]) for row in rows) if column in ENERGIES else ""
+    if mixed:
+        raise HwmodelError(f"column {column} has {mixed}; choose by --where 'hardware == …'")
     try:
         return [float(value) for value in values]
     except OverflowError:
         raise HwmodelError(f"column {column} holds a number beyond 1e308") from None
+
+
+def unit_of(column: str, unit: str) -> str:
+    """Return the unit of a column's numbers; "" for a count, a share or a word.
+
+    Args:
+        unit: of the energies.
+
+    >>> unit_of("hardware.levels.L1.read_energy", "pJ"), unit_of("hardware.arithmetic.mac.32", "pJ")
+    ('pJ/bit', 'pJ')
+    """
+    path, _, last = column.rpartition(".")
+    of_mac = path.startswith("hardware.arithmetic.") and last != "operations"
+    if column in ENERGIES or of_mac:
+        return unit
+    if path.startswith("hardware.") and last.endswith("_energy"):
+        return f"{unit}/bit"
+    if last in ("capacity", "capacity_bits") or last.endswith("_bits"):
+        return "bit"
+    return "%" if "percent" in last else ""
 
 
 def lowest(rows: Sequence[Row], values: Sequence[float], number: int) -> list[Row]:

@@ -42,7 +42,7 @@ _DONE = {Direction.READ: "read from", Direction.WRITE: "written to"}
 
 
 class _Row(NamedTuple):
-    """An entry of the ledger, its number among those explained, and what it is worth."""
+    """An entry of the ledger, its number among those of its layer, and what it is worth."""
 
     number: int
     entry: Entry
@@ -101,12 +101,12 @@ def _place(report: Report, layer: str) -> Place | None:
 
 def _rows(report: Report, layer: str, pass_: str | None) -> list[_Row]:
     """List the entries of a layer, or of one of its passes, in the order of the report's table."""
-    entries = [
-        one for one in report.ledger.entries if one.layer == layer and pass_ in (None, one.pass_)
+    entries = [one for one in report.ledger.entries if one.layer == layer]
+    chosen = [(n, one) for n, one in enumerate(entries, 1) if pass_ in (None, one.pass_)]
+    prices = [report.prices.value(one.key) for _, one in chosen]
+    return [
+        _Row(n, e, price, e.count * price) for (n, e), price in zip(chosen, prices, strict=True)
     ]
-    prices = [report.prices.value(one.key) for one in entries]
-    numbered = enumerate(zip(entries, prices, strict=True), 1)
-    return [_Row(number, one, price, one.count * price) for number, (one, price) in numbered]
 
 
 def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
@@ -114,7 +114,6 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
     yield f"{_HOW}\n"
     yield from _memories(report)
     yield from _operations(report, rows)
-    chip = memories(report.hardware)
     tilings = {task.work.pass_: (task.work, tiling) for task, tiling in report.tilings
                if task.layer == layer and isinstance(task.work, Multiply)}  # fmt: skip
     for component in Component:
@@ -124,7 +123,9 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
                 continue
             if component == Component.PRODUCT:
                 options = SearchOptions.of(report.accounting, pass_)
-                yield from product_lines(*tilings[pass_], chip, options, report.unit)
+                work, tiling = tilings[pass_]
+                chip = memories(report.hardware, work.kinds)
+                yield from product_lines(work, tiling, chip, options, report.unit)
                 yield f"### {pass_}: reads, writes and operations\n"
             else:
                 yield f"## {_OPERATORS[pass_]}\n"
@@ -145,7 +146,7 @@ def _memories(report: Report) -> Iterator[str]:
         header,
         [
             (
-                str(level.level), memory.name, ", ".join(memory.holds),
+                str(level.level), memory.name, ", ".join(_held(report, memory)),
                 "unlimited" if memory.capacity_bits is None else f"{memory.capacity_bits:,}",
                 exact(memory.read_energy_per_bit), exact(memory.write_energy_per_bit),
                 _stated(memory, unit), memory.source,
@@ -155,6 +156,12 @@ def _memories(report: Report) -> Iterator[str]:
         ],
     )  # fmt: skip
     yield ""
+
+
+def _held(report: Report, memory: Buffer) -> Sequence[str]:
+    """What a memory holds: operands; of one of several outermost memories, kinds of tensors."""
+    outermost = report.hardware.levels[0].buffers
+    return memory.kinds if len(outermost) > 1 and memory in outermost else memory.holds
 
 
 def _stated(memory: Buffer, unit: str) -> str:

@@ -13,7 +13,7 @@ from hwmodel.model.ledger import Component
 from hwmodel.rerun.tables import COMPARED, NATURE, OPERATIONS, read_csv
 from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
-from hwmodel.specs.quantity import ENERGY_UNITS
+from hwmodel.specs.quantity import not_to_compare, refuse_unit
 from hwmodel.views.figures.canvas import Style
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Pass
@@ -116,8 +116,8 @@ def _read(path: Path) -> Sequence[Record]:
 
 def _check(record: Record, where: str) -> None:
     """See that numbers are finite, and the unit is known."""
-    if record["unit"] not in ENERGY_UNITS:
-        raise DataError(f"{where}: unit {record['unit']!r} is none of {', '.join(ENERGY_UNITS)}")
+    if wrong := refuse_unit(record["unit"]):
+        raise DataError(f"{where}: {wrong}")
     for field, what in _NUMBERS.items():
         text = record.get(field, "")
         try:
@@ -221,4 +221,6 @@ def headline(records: Sequence[Record]) -> str:
     networks = unique(records, "network")
     what = networks[0] if len(networks) == 1 else f"{len(networks)} networks"
     accountings = ", ".join(unique(records, "accounting"))
-    return f"{what}, {mode}batch {first['batch']}, accounting {accountings} ({NATURE})"
+    mixed = not_to_compare(unique(records, "unit"))
+    end = f"; {mixed}" if mixed else ""
+    return f"{what}, {mode}batch {first['batch']}, accounting {accountings} ({NATURE}){end}"

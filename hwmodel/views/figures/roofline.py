@@ -57,9 +57,7 @@ def roof(chip: Hardware) -> Roof:
         min(memory.read_energy_per_bit, memory.write_energy_per_bit) for memory in outermost.buffers
     )
     names = frozenset(memory.name for memory in outermost.buffers)
-    return Roof(
-        mac.energy_per_operation, mac.bits, 8 * bit, outermost.name, names, chip.energy_unit
-    )
+    return Roof(mac.energy_per_operation, mac.bits, 8 * bit, outermost.name, names, chip.unit)
 
 
 def roofline_figure(page: Page) -> Figure:
@@ -79,7 +77,9 @@ def roofline_figure(page: Page) -> Figure:
         several = len(unique(page.records, "accounting")) > 1
         name = [group[0]["hardware"], *([group[0]["accounting"]] if several else [])]
         heading(one, style, ", ".join(name))
-    caption(figure, style, headline(page.records) + "; a point a layer, all passes")
+    caption(
+        figure, style, headline(page.records) + f"; a point a layer: products of {_passes(page)}"
+    )
     legend(figure, style, looks(unique(page.records, "method")), marks=True)
     named = [[*points, *more] for points, more in zip(series, lines, strict=True)]
     name_points(figure, axes, named, style)
@@ -108,6 +108,12 @@ def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int])
         energy = fsum(float(record["energy"]) for record in records)
         points.append(Point(count / moved, energy / count, layer, method))
     return points
+
+
+def _passes(page: Page) -> str:
+    """Name the passes whose products are drawn: an update has none."""
+    products = [r for r in page.records if r["component"] == Component.PRODUCT]
+    return ", ".join(pass_.replace("_", " ") for pass_ in unique(products, "pass"))
 
 
 def _named(points: list[Point]) -> list[Point]:
@@ -185,8 +191,9 @@ def _lines(axes: Axes, points: Sequence[Point], top: Roof, style: Style) -> list
     axes.set_xlabel(f"MACs per byte of {top.level}")
     axes.set_ylabel(f"energy per MAC, {top.unit}")
     axes.grid()
+    unit = top.unit.split(" ")[0]  # the axis says of which MAC
     foot = max(1.6 * least, 1.2 * top.byte / high)  # where the slope is about to leave the panel
     return [
-        Point(low, top.mac, f"{top.bits}-bit MAC {top.mac:.3g} {top.unit}", ""),
-        Point(top.byte / foot, foot, f"{top.level} {top.byte:.3g} {top.unit}/byte", ""),
+        Point(low, top.mac, f"{top.bits}-bit MAC {top.mac:.3g} {unit}", ""),
+        Point(top.byte / foot, foot, f"{top.level} {top.byte:.3g} {unit}/byte", ""),
     ]

@@ -19,6 +19,7 @@ from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.files import NamedSpec
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import Provenance
+from hwmodel.specs.quantity import not_to_compare
 from hwmodel.views.colours import looks_of, part_looks
 from hwmodel.views.html.parts import (
     PARTS,
@@ -139,6 +140,7 @@ def _common(
         "groups": groups(lines),
         "parts": PARTS,
         "colours": {part: own.colour for part, own in part_looks((*Pass, *PARTS)).items()},
+        "mixed": not_to_compare(line.unit for line in lines),
         "not_counted": {report.accounting.name: report.not_counted for report in reports},
         "provenance": provenance,
         "command": f"{provenance.command} --html {provenance.task}.html",

@@ -1,0 +1,50 @@
+"""memory: what a run keeps in the outermost memories at its peak."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, cast
+
+from hwmodel.cli.screen import show
+from hwmodel.rerun.asked import Batch, InputShape, Method, Mode, Network, Options, Says
+
+if TYPE_CHECKING:
+    from hwmodel.model.workload import Mode as RunMode
+
+__all__ = ["memory"]
+
+
+class MemoryAsked(Options):
+    """The run that is asked about."""
+
+    network: Network
+    method: Method
+    accounting: Annotated[
+        str, Says("For its widths and its optimizer: a preset, or a YAML file.", names="accounting")
+    ] = "full"
+    batch: Batch = None
+    mode: Mode = "training"
+    hardware: Annotated[
+        str,
+        Says("A chip: the peak of each outermost memory.", names="hardware", usual="none"),
+    ] = ""
+    input_shape: InputShape = ()
+
+
+def memory(options: MemoryAsked) -> None:
+    """The most that an iteration keeps at one time: by class, the step, the largest tensors."""
+    from hwmodel.importers.load import load_network
+    from hwmodel.importers.onnx import input_shapes
+    from hwmodel.model.evaluate import check_run, occupied, run_name
+    from hwmodel.model.workload import Job
+    from hwmodel.specs.accounting import Accounting
+    from hwmodel.specs.files import load
+    from hwmodel.specs.hardware import Hardware
+    from hwmodel.specs.method import Method as Rules
+    from hwmodel.views.memory_tables import memory_tables
+
+    asked, mode = options, cast("RunMode", options.mode)
+    images = check_run(1 if asked.batch is None else asked.batch, mode)
+    network = load_network(asked.network, input_shapes(asked.input_shape))
+    job = Job(load(Rules, asked.method), load(Accounting, asked.accounting), images, mode)
+    chip = load(Hardware, asked.hardware) if asked.hardware else None
+    show(memory_tables(occupied(network, job), run_name(network, job).rstrip(","), chip))

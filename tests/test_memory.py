@@ -1,0 +1,252 @@
+"""What a run keeps at a time: chains by hand, published sizes, and every life replayed."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from hwmodel import evaluate
+from hwmodel.graph.network import Network, family_member
+from hwmodel.importers.load import load_network
+from hwmodel.model.evaluate import occupied, prepared
+from hwmodel.model.memory import occupancy
+from hwmodel.model.schedule import Part, everything, schedule
+from hwmodel.model.workload import Job
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load, validate
+from hwmodel.specs.method import Method
+from hwmodel.vary.paths import replaced_all
+from hwmodel.work.tensor import TensorKind
+
+FULL = load(Accounting, "full")
+DATA = Path(__file__).parent / "data" / "turn2"
+MIB = 8 * 2**20  # bits
+
+CHAIN = {
+    "version": 1,
+    "name": "chain",
+    "title": "Two layers with weights",
+    "input": [2, 4, 4],
+    "layers": [
+        {"name": "conv", "kind": "conv", "channels": 3, "kernel": 1},
+        {"name": "act", "kind": "activation"},
+        {"name": "flat", "kind": "reshape", "shape": [48, 1, 1]},
+        {"name": "fc", "kind": "linear", "features": 5},
+    ],
+}
+FORK = CHAIN | {
+    "name": "fork",
+    "layers": [
+        {"name": "conv", "kind": "conv", "channels": 3, "kernel": 1},
+        {"name": "act", "kind": "activation"},
+        {"name": "two", "kind": "conv", "channels": 3, "kernel": 1},
+        {"name": "sum", "kind": "add", "inputs": ["two", "act"]},
+        {"name": "fc", "kind": "linear", "features": 5},
+    ],
+}
+
+
+def kept(network, method="fp", batch=1, mode="training", **changes):
+    found = validate(Network, network, "net") if isinstance(network, dict) else network
+    accounting = replaced_all(FULL, {f"extras.{name}": value for name, value in changes.items()})
+    return occupied(found, Job(load(Method, method), accounting, batch, mode))
+
+
+def words(found, kinds=tuple(TensorKind)):
+    """Words of 32 bit at each step, by the step."""
+    return [
+        (str(step), bits // 32) for step, bits in zip(found.steps, found.bits(kinds), strict=True)
+    ]
+
+
+def lives(found):
+    """Steps from the first to the last of every tensor, and its words of 32 bit."""
+    return {one.name: (one.first, one.last, one.bits / 32) for one in found.tensors}
+
+
+# By hand: image 32, maps of 48, 5 results; weights 6 and 240, and Adam's m and v for each of them.
+WEIGHTS, STATES = 6 + 240, 2 * (6 + 240)
+
+
+def test_a_chain_by_hand_step_by_step():
+    found = kept(CHAIN)
+    assert lives(found) == {
+        "a:input": (0, 6, 32), "a:conv": (0, 1, 48), "a:act": (1, 5, 48), "a:fc": (2, 2, 5),
+        "d:fc": (3, 4, 5), "d:flat": (4, 5, 48), "d:conv": (5, 6, 48),
+        "F:conv": (0, 8, 6), "F:fc": (0, 8, 240), "dF:fc": (3, 8, 240), "dF:conv": (6, 7, 6),
+        "m(F):conv": (0, 8, 6), "v(F):conv": (0, 8, 6),
+        "m(F):fc": (0, 8, 240), "v(F):fc": (0, 8, 240),
+    }  # fmt: skip
+    moving = [
+        ("forward of conv", 32 + 48),
+        ("forward of act", 32 + 48 + 48),
+        ("forward of fc", 32 + 48 + 5),  # of the reshaped map, which is the same tensor
+        ("backward_weight of fc", 32 + 48 + 5 + 240),
+        ("backward_input of fc", 32 + 48 + 5 + 48 + 240),
+        ("backward_input of act", 32 + 48 + 48 + 48 + 240),
+        ("backward_weight of conv", 32 + 48 + 240 + 6),
+        ("update of conv", 240 + 6),
+        ("update of fc", 240),
+    ]
+    assert words(found) == [(step, n + WEIGHTS + STATES) for step, n in moving]
+    peak = found.peak()
+    assert (str(peak.step), peak.bits) == ("backward_input of act", 32 * (416 + WEIGHTS + STATES))
+    assert {part.value: bits / 32 for part, bits in peak.parts.items()} == {
+        "weights": WEIGHTS, "optimizer states": STATES, "weight gradients": 240,
+        "activations": 32 + 48, "signals": 48 + 48,
+    }  # fmt: skip
+    assert sum(peak.parts.values()) == peak.bits == sum(one.bits for one in peak.tensors)
+
+
+def test_inference_keeps_weights_and_what_the_next_layer_reads():
+    found = kept(CHAIN, mode="inference", batch=2)
+    assert words(found) == [
+        ("forward of conv", WEIGHTS + 2 * (32 + 48)),
+        ("forward of act", WEIGHTS + 2 * (48 + 48)),
+        ("forward of fc", WEIGHTS + 2 * (48 + 5)),
+    ]
+
+
+@pytest.mark.parametrize(("optimizer", "states"), [("none", 0), ("sgd", 0), ("momentum", 1)])
+def test_states_are_those_of_the_optimizer_counted_or_not(optimizer, states):
+    found = kept(CHAIN, optimizer=optimizer, elementwise="preactivation-words")
+    assert found.bits([TensorKind.STATE])[0] == 32 * states * WEIGHTS
+    assert found.peak().bits == 32 * (416 + (1 + states) * WEIGHTS)
+
+
+def test_a_sum_passes_its_signal_on_and_a_fork_adds_up_what_its_takers_give():
+    found = lives(kept(FORK))
+    names = {name for name in found if name.startswith("d:")}
+    # Of `sum` the branch `two` and the shortcut have one signal, and `act` gets a second one.
+    assert names == {"d:fc", "d:sum", "d:act<two", "d:act", "d:conv"}
+    # Steps 0 to 4 go forward; back: fc's two products 5, 6; two's 7, 8; fork 9, act 10, conv 11.
+    assert found["d:sum"][:2] == (6, 9)
+    assert found["d:act<two"][:2] == (8, 9)
+    assert found["d:act"][:2] == (9, 10)
+    assert found["a:act"][:2] == (1, 10)  # its way back reads its own output
+    assert found["a:sum"][:2] == (3, 5)
+
+
+def test_narrow_weights_have_latent_ones_and_boolean_ones_accumulators():
+    layers = [*CHAIN["layers"][:2], {"name": "mid", "kind": "conv", "channels": 3, "kernel": 1},
+              {"name": "act2", "kind": "activation"}, *CHAIN["layers"][2:]]  # fmt: skip
+    net = CHAIN | {"layers": layers}
+    binary = {one.name: one for one in kept(net, "binarynet").tensors}
+    assert binary["F:mid"].bits == 9 and binary["latent F:mid"].bits == 9 * 32
+    assert binary["latent F:mid"].part.kind == TensorKind.STATE
+    boolean = {one.name: one for one in kept(net, "bold").tensors}
+    assert boolean["F:mid"].bits == 9 and boolean["accumulator F:mid"].bits == 9 * 16
+    assert "latent F:mid" not in boolean and "m(F):mid" not in boolean
+
+
+def test_frozen_layers_have_neither_gradient_nor_state_nor_ifmap_kept():
+    layers = [CHAIN["layers"][0] | {"learned": False}, *CHAIN["layers"][1:]]
+    found = lives(kept(CHAIN | {"layers": layers}))
+    assert {"dF:conv", "m(F):conv", "d:act", "d:conv"}.isdisjoint(found)
+    assert found["a:input"][:2] == (0, 0) and found["F:conv"][2] == 6
+
+
+def test_the_published_sizes_of_vgg_small():
+    """Each by hand; Wang et al. 2021 have them for BinaryNet, batch 100, in MiB."""
+    found = kept(load_network("vgg-small"), batch=100)
+    of = {one.name: one.bits for one in found.tensors}
+    filters = sum(bits for name, bits in of.items() if name.startswith("F:"))
+    assert filters == 14_022_016 * 32 and filters / MIB == pytest.approx(53.49, abs=0.005)
+    gradients = sum(bits for name, bits in of.items() if name.startswith("dF:"))
+    assert gradients == filters
+    states = sum(bits for name, bits in of.items() if re.match(r"[mv]\(F\):", name))
+    assert states / MIB == pytest.approx(106.98, abs=0.005)
+    # 128 x 32 x 32 words of 100 images.
+    assert max(bits for name, bits in of.items() if name.startswith("a:")) == 50 * MIB
+    # Of four under a window, which was the largest: 2 bit for each of 229,376 / 4 results.
+    indices = sum(one.bits for one in found.tensors if one.part == Part.INDICES)
+    assert indices == 100 * 229_376 // 4 * 2
+
+
+def test_the_inputs_of_vgg_small_s_nine_weight_layers_are_291_840_words_an_image():
+    network = load_network("vgg-small")
+    job = everything(Job(load(Method, "fp"), FULL, 100, "training"))
+    inputs = {}
+    for step, uses in schedule(*prepared(network, job), job):
+        if (step.pass_, step.component) == ("backward_weight", "product"):
+            inputs |= {use.name: use.bits for use in uses if use.part == Part.ACTIVATIONS}
+    assert sum(inputs.values()) == 291_840 * 100 * 32
+    assert sum(inputs.values()) / MIB == pytest.approx(111.33, abs=0.005)
+
+
+ZOO = [
+    ("vgg-small", "fp"), ("vgg-small", "bold"), ("resnet18", "binaryconnect"),
+    ("resnet18", "bold"), ("densenet121", "fp"), ("bi-realnet-18", "xnor-net"),
+    ("deeplabv3-resnet18", "bold"), ("edsr-small-x2", "fp"), ("bert-base", "bold-bert"),
+    ("reactnet-resnet18", "real2binary"), ("bnext-18", "bnext"), ("mobilenet-v1", "fp16"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "method"), ZOO)
+@pytest.mark.parametrize("mode", ["training", "inference"])
+def test_every_life_replayed(name, method, mode):
+    """A set of names is carried from step to step, and a name dropped after its last use."""
+    job = everything(Job(load(Method, method), FULL, 2, mode))
+    steps = list(schedule(*prepared(load_network(name), job), job))
+    sizes, last = {}, {}
+    for number, (_, uses) in enumerate(steps):
+        for use in uses:
+            sizes[use.name] = max(sizes.get(use.name, 0), use.bits)
+            last[use.name] = number
+    always = {use.name for _, uses in steps for use in uses if use.part.is_kept}
+    living, replayed, written = set(always), [], set()
+    for number, (_, uses) in enumerate(steps):
+        written |= {use.name for use in uses if use.direction == "write"}
+        for use in uses:  # nothing is read that was not made before
+            given = use.part.is_kept or use.name.endswith(":input")
+            assert use.direction == "write" or given or use.name in written, use
+        living |= {use.name for use in uses}
+        replayed.append(sum(sizes[one] for one in living))
+        living = {one for one in living if one in always or last[one] > number}
+    found = occupancy(steps)
+    assert found.bits() == replayed
+    assert found.peak().bits == max(replayed)
+    by_kind = [found.bits([kind]) for kind in TensorKind]
+    assert [sum(each) for each in zip(*by_kind, strict=True)] == replayed
+
+
+def test_a_teacher_s_weights_are_kept_through_the_iteration():
+    found = kept(load_network("bi-realnet-18"), "real2binary")
+    teacher = [one for one in found.tensors if one.name.startswith("resnet")]
+    weights = [one for one in teacher if one.part == Part.WEIGHTS]
+    assert weights and all((w.first, w.last) == (0, len(found.steps) - 1) for w in weights)
+    assert not any(one.part in (Part.GRADIENTS, Part.MOMENTS) for one in teacher)
+
+
+def test_the_report_has_it_whatever_the_accounting_counts():
+    paper, full = (
+        evaluate("vgg-small", "ascend", "binarynet", accounting=accounting).memory
+        for accounting in ("paper", "full")
+    )
+    fewer = {one.name for one in full.tensors if one.part != Part.MOMENTS}
+    assert {one.name for one in paper.tensors} == fewer  # `paper` names no optimizer
+
+
+def test_attention_keeps_its_operands_as_maps():
+    found = kept(family_member("bert-base", {"blocks": 1}), "fp", batch=2)
+    parts = {one.name: one.part for one in found.tensors}
+    assert not any(name.startswith(("F:layer0.scores", "dF:layer0.scores")) for name in parts)
+    assert parts["a:layer0.key"] == Part.ACTIVATIONS and parts["d:layer0.key"] == Part.SIGNALS
+
+
+def test_the_command_prints_the_peak_by_class_and_by_memory(hwmodel, tmp_path):
+    """The chain's peak by hand, in bytes: 4 for each of its words."""
+    path = tmp_path / "chain.yaml"
+    path.write_text(json.dumps(CHAIN))
+    code, out, err = hwmodel(
+        "memory", path, "--method", "fp", "--hardware", DATA / "hw_mcu2.yaml", "--mode", "training"
+    )
+    assert (code, err) == (0, "")
+    total = 4 * (416 + WEIGHTS + STATES)
+    cells = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+    assert cells["weights"][1] == f"{4 * WEIGHTS:,}" and cells["all"][1] == f"{total:,}"
+    assert cells["sram"][-2:] == [f"{total:,}", "262,144"]
+    assert f"Peak: {total:,} B at backward_input of act, step 6 of 9; " in out
+    code, out, err = hwmodel("memory", path, "--method", "fp", "--mode", "trainig")
+    assert (code, out, err) == (2, "", "hwmodel: mode 'trainig': must be one of training, inference\n")
