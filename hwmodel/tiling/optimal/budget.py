@@ -6,7 +6,7 @@ __all__ = ["ENTRIES", "NEST", "STEPS", "Budget", "TooMany"]
 
 ENTRIES = 10  # of a list of numbers that take as long as one tiling that is looked at
 STEPS = 200  # of a compiled loop, likewise
-NEST = 200  # tilings that take as long as to meet a nest, or to join lists
+NEST = 500  # tilings that take as long as to meet a nest, or to join lists
 
 
 class TooMany(Exception):
