@@ -32,6 +32,7 @@ choices = st.builds(
     stationary=st.sampled_from(("filter", "either", "best")),
     rule=row_rules,
     ofmap_space=st.sampled_from(("held", "counted")),
+    transfers=st.sampled_from(("upper", "both")),
 )
 
 
@@ -66,7 +67,8 @@ def test_the_optimum_is_that_of_every_integer_chain(as_asked, compiled, data, le
         return
     mapping, certificate = optimal(problem, hardware, options)
     counted = traffic(problem, mapping, "exact", options.rule)
-    priced = memory_energy(problem, counted, hardware, options.partial_sum_bits)
+    sums, transfers = options.partial_sum_bits, options.transfers
+    priced = memory_energy(problem, counted, hardware, sums, transfers)
     assert certificate.energy == priced
     if options.rule.rows == "bounding" and not certificate.proved:  # its bounds are loose
         assert certificate.lower_bound * (1 - 1e-12) <= judged[0] <= certificate.energy
@@ -92,7 +94,10 @@ def test_more_freedom_is_never_worse_however_early_a_search_ends(data, levels, o
     energies = [certificate.energy for _, certificate in found]
     if options.rule.padding == "skipped":  # counted rows take room that the greedy search saves
         counted = traffic(problem, greedy, "exact", options.rule)
-        energies.insert(0, memory_energy(problem, counted, hardware, options.partial_sum_bits))
+        energies.insert(
+            0,
+            memory_energy(problem, counted, hardware, options.partial_sum_bits, options.transfers),
+        )
     for less, more in pairwise(energies):
         assert more <= less * (1 + 1e-12)
 
@@ -290,7 +295,7 @@ def test_a_search_that_has_nothing_to_spend_still_ends_with_a_tiling(data, optio
         return
     mapping, certificate = optimal(problem, hardware, replace(options, budget=0))
     counted = traffic(problem, mapping, "exact", options.rule)
-    priced = memory_energy(problem, counted, hardware, options.partial_sum_bits)
+    priced = memory_energy(problem, counted, hardware, options.partial_sum_bits, options.transfers)
     assert certificate.energy == priced
     assert certificate.lower_bound <= judged[0] * (1 + 1e-12)
     assert judged[0] <= certificate.energy * (1 + 1e-12)

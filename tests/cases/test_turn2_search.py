@@ -201,7 +201,7 @@ def test_A6_a_search_that_meets_nests_without_a_tiling_goes_on(stationary):
 def test_A6_a_nest_of_which_a_loop_may_have_no_pieces_holds_no_tiling(loop, uncut):
     """Whatever the rows of an axis are made of: cuts of its outputs, of its taps or of both."""
     problem, hardware = parsed_problem(*A6), chip((10**9,) * 3, [(1.0, 1.0)] * 4)
-    prepared = space(problem, hardware, 16, TOUCHED, "held", 10**6, Budget(10**6))
+    prepared = space(problem, hardware, 16, TOUCHED, "held", "upper", 10**6, Budget(10**6))
     pieces = np.array([[2, 3, 3, 5, 5, 2, 2], [4, 5, 3, 7, 7, 3, 3], [4, 48, 3, 11, 11, 11, 11]])
     pieces[:, uncut] = 1
     most = pieces + 2

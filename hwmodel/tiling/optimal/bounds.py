@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hwmodel.tiling.accesses import Cut, Traffic, axis_rows, between
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal.budget import Budget
-from hwmodel.tiling.options import Memories
+from hwmodel.tiling.options import Memories, Transfers
 from hwmodel.tiling.pricing import level_energy, rates
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
 from hwmodel.work.problem import OPERANDS, Operand, Problem, Window
@@ -122,6 +122,7 @@ def space(
     partial_sum_bits: int,
     rule: RowRule,
     ofmap_space: OfmapSpace,
+    transfers: Transfers,
     limit: int,
     budget: Budget,
     single: bool = False,
@@ -139,7 +140,7 @@ def space(
         int(block_rows(w, rule, 0, outs, 0, taps))
         for w, outs, taps in ((height, n.HO, n.HF), (width, n.WO, n.WF))
     ]
-    paid, least = _rates(problem, hardware, partial_sum_bits)
+    paid, least = _rates(problem, hardware, partial_sum_bits, transfers)
     return Space(
         problem=problem,
         rule=rule,
@@ -196,7 +197,7 @@ def _rooms(hardware: Memories) -> tuple[tuple[Room, ...], ...]:
 
 
 def _rates(
-    problem: Problem, hardware: Memories, partial_sum_bits: int
+    problem: Problem, hardware: Memories, partial_sum_bits: int, transfers: Transfers
 ) -> tuple[tuple[Traffic, ...], tuple[Traffic, ...]]:
     """Return the rates of every level, and those of bounds, with reads of sums put on arrivals.
 
@@ -205,7 +206,8 @@ def _rates(
     below. Where that is negative, the bounds take nothing, and the level below so much less: it
     has as many arrivals or more. Where it is nowhere negative, both are the same energy.
     """
-    found = [rates(problem, hardware, k, partial_sum_bits) for k in range(len(hardware.levels))]
+    levels = range(len(hardware.levels))
+    found = [rates(problem, hardware, k, partial_sum_bits, transfers) for k in levels]
     reads = [found[0].O_partial_reads]
     for outer, inner in pairwise(found):
         reads.append(min(inner.O_partial_reads, reads[-1] + outer.O_partial_writes))

@@ -23,7 +23,7 @@ from hwmodel.tiling.optimal.budget import Budget
 from hwmodel.tiling.optimal.chains import energy_of, uncut_energy
 from hwmodel.tiling.optimal.descent import descended, first_guesses
 from hwmodel.tiling.optimal.nodes import Order
-from hwmodel.tiling.options import Memories, Stationary
+from hwmodel.tiling.options import Memories, Stationary, Transfers
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.rows import TOUCHED, RowRule
 from hwmodel.work.problem import OPERANDS, Operand, Problem
@@ -42,6 +42,7 @@ class Options:
     stationary: Stationary = "filter"
     rule: RowRule = TOUCHED
     ofmap_space: OfmapSpace = "held"
+    transfers: Transfers = "upper"
     limit: int = 1_000_000  # entries of any list
     budget: int = 600_000  # tilings looked at, nests met and lists made: a second or two
 
@@ -77,9 +78,10 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
         list would exceed `options.limit`, or `options.budget` is spent, the best tiling so far is
         returned with its gap.
     """
-    given = problem, hardware, options.partial_sum_bits, options.rule, options.ofmap_space
+    sums, room = options.partial_sum_bits, options.ofmap_space
     budget = Budget(options.budget)
-    prepared = space(*given, options.limit, budget)
+    given = problem, hardware, sums, options.rule, room, options.transfers, options.limit, budget
+    prepared = space(*given)
     _check_feasible(prepared, hardware)
     held = _held(options.stationary, len(hardware.levels) - 1)
     n = problem.extent
@@ -89,7 +91,7 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     search.run(UNEVEN * budget.whole if uneven else 0.0)
     bound = search.bound
     if uneven and not search.is_proved:
-        single = space(*given, options.limit, budget, single=True)
+        single = space(*given, single=True)
         before, search = search, Search(single, _orders(single, held), held)
         search.energy, search.mapping = before.energy, before.mapping
         search.run(0.0)
@@ -130,7 +132,8 @@ def _certified(
 ) -> Optimum:
     assert search.mapping is not None
     counts = traffic(problem, search.mapping, "exact", options.rule)
-    energy = memory_energy(problem, counts, hardware, options.partial_sum_bits)
+    sums, transfers = options.partial_sum_bits, options.transfers
+    energy = memory_energy(problem, counts, hardware, sums, transfers)
     levels = len(hardware.levels) - 1
     size = len(_held(options.stationary, levels))
     for extent in problem.extent:
