@@ -256,7 +256,7 @@ def test_lists_that_lead_to_no_tiling_are_paid_for(padding, monkeypatch):
     )
     problem, hardware = conv(1, 8, 3, 300, 3, 1, padding), chip((10**7, 10**6, 10**5), ENERGIES)
     _, certificate = optimal(problem, hardware, Options(budget=200 * NEST))
-    assert len(met) < 100  # half of the budget at most; the rest is paid for lists
+    assert len(met) < 150  # the rest of the budget is paid for lists
     assert certificate.lower_bound <= certificate.energy
     assert not certificate.proved and certificate.gap < 1e-3
 
