@@ -13,7 +13,7 @@ import pytest
 
 import hwmodel as hwmodel_package
 from hwmodel import evaluate
-from hwmodel.specs.files import bundled
+from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK, written
 
@@ -23,7 +23,8 @@ COMPARE_COLUMNS = (
     "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"
     "backward_input,backward_weight,update,forward_product,forward_elementwise,"
     "backward_input_product,backward_input_elementwise,backward_weight_product,"
-    "backward_weight_elementwise,compute,memory,source_percent,residual_percent,version,"
+    "backward_weight_elementwise,compute,memory,source_percent,residual_percent,energy_optimal_tiles,"
+    "percent_of_baseline_optimal_tiles,version,"
     "inputs_sha256,command"
 )
 REPORT_COLUMNS = (
@@ -215,9 +216,16 @@ def test_the_catalogue_lists_shows_and_checks_what_is_bundled(hwmodel, word):
         assert name in out
 
 
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
 @pytest.mark.parametrize("name", bundled(Hardware))
-def test_what_is_shown_of_a_chip_is_its_file_and_can_be_saved(hwmodel, name):
-    assert hwmodel("hardware", "show", name)[1] == bundled(Hardware)[name].read_text()
+def test_what_is_shown_of_a_chip_is_its_file_and_can_be_saved(hwmodel, tmp_path, name):
+    """Below it the chip is drawn, in comments."""
+    shown = hwmodel("hardware", "show", name)[1]
+    file, _, drawn = shown.partition("\n\n# The chip")
+    assert file + "\n" == bundled(Hardware)[name].read_text()
+    assert all(line.startswith("#") for line in drawn.splitlines()[1:])
+    (tmp_path / "mine.yaml").write_text(shown)
+    assert load(Hardware, tmp_path / "mine.yaml") == load(Hardware, name)
 
 
 def test_a_network_is_shown_layer_by_layer(hwmodel):

@@ -89,7 +89,7 @@ ASKED = ("--hardware", "ascend", "--method", "fp")
     [
         (("report", "vgg-small", *ASKED, "--batch", "y"), "--batch 'y': must be a whole number"),
         (("report", "vgg-small", *ASKED, "--batch=1.5"), "--batch '1.5': must be a whole number"),
-        (("reproduce", "--accounting="), "--accounting '': names separated by commas, none of them empty"),
+        (("reproduce", "--accounting="), "--accounting '': is empty; leave the option out for its default"),
         (("reproduce", "--acounting", "full"), "--acounting is no option of hwmodel reproduce; did you mean '--accounting'?"),
     ],
 )  # fmt: skip

@@ -28,7 +28,7 @@ from hwmodel.work.tensor import Factor, Pass
 from tests.specs import chip, written
 from tests.test_architecture import PACKAGE
 from tests.test_docs import blocks
-from tests.test_measured import trace
+from tests.traces import trace
 
 SPAN = re.compile(r"`([^`]+)`")
 ROW = re.compile(
@@ -426,8 +426,8 @@ def test_what_a_trace_measured_is_what_is_explained():
     flips = [line for line in update if "flip rate" in line]
     assert len(flips) == 4  # memories
     assert all("`round(0.25 *" in line for line in flips)
-    assert "flip rate: as a trace measured" in flips[0]
-    assert any("[accumulator_bits as a trace measured]" in line for line in update)
+    assert "flip rate: as traces measured" in flips[0]
+    assert any("[accumulator_bits as traces measured]" in line for line in update)
 
 
 def test_numbers_worked_out_by_hand():

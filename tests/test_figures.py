@@ -311,7 +311,7 @@ def test_names_of_points_cover_neither_points_nor_names_nor_lines(style):
 def test_traced_accuracy_and_energy_go_before_published_ones():
     records = compared("fp", "bold", chips=("ascend",))
     for record, accuracy, energy in zip(records, ("97.5", "96"), ("4e12", "2e10"), strict=True):
-        record |= {"trace_accuracy_percent": accuracy, "energy_to_accuracy": energy}
+        record |= {"trace_accuracy_percent": accuracy, "energy_middle": energy}
     (axes,) = shown(figure_of(records, "pareto"))
     points = {tuple(line.get_xydata()[0]) for line in axes.lines if line.get_marker() != "None"}
     assert axes.get_xlabel().replace("\n", " ").endswith("mJ")

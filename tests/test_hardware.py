@@ -125,8 +125,9 @@ def split(*holds):
         ("name: SRAM,", "name: SRAM, capcity: 3 B,",
          ":8: levels.SRAM.capcity is not a field; did you mean 'capacity'?"),
         ("name: SRAM,", "name: SRAM, wdith: 3,",
-         ":8: levels.SRAM.wdith is not a field; known: access_energy, capacity, efficiency, holds, "
-         "level, name, read_energy, source, write_energy"),
+         ":8: levels.SRAM.wdith is not a field; known: access_energy, capacity, efficiency, "
+         "fanout, holds, hop_energy, level, multicast, name, read_energy, reduction, source, "
+         "write_energy"),
         ("capacity: 64 KiB, ", "", ":8: levels.SRAM.capacity is missing"),
         ("energy: 5 pJ/B, source: me", "energy: 5 pJ/B", ":8: levels.SRAM.source is missing"),
         (SRAM, "", ":6: levels: are numbered [2, 0], outermost first: level 1 is missing"),
@@ -134,13 +135,14 @@ def split(*holds):
          ":6: levels: are numbered [2, 3, 0], outermost first: level 1 is missing"),
         (PRICE, "", ":1: arithmetic is missing"),
         ("levels:\n", "levels: []\nzzz:\n",
-         ":7: zzz is not a field; known: arithmetic, energy_unit, levels, name, notes, reference, sources, "
-         "title, version; line 6: levels a list of 0: must have at least 2"),
+         ":7: zzz is not a field; known: arithmetic, array, clock, energy_unit, levels, name, notes, "
+         "reference, sources, static_energy_per_cycle, static_power, title, version; line 6: levels a list of 0: must have at least 2"),
         (SRAM, "  - 5\n" + SRAM, ":8: levels.2 5: must be 'field: value' lines"),
         ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",
-         ":9: levels.RF.capacity is not a field; known: level, name, split; "
-         "line 9: levels.RF.access_energy is not a field; known: level, name, split; "
-         "line 9: levels.RF.source is not a field; did you mean 'sources'?; "
+         ":9: levels.RF.capacity is not a field; known: fanout, hop_energy, level, "
+         "multicast, name, reduction, split; line 9: levels.RF.access_energy is not a field; did "
+         "you mean 'hop_energy'?; "
+         "line 9: levels.RF.source is not a field; did you mean 'array.source'?; "
          "line 9: levels.RF.split a list of 0: must have at least 2"),
         # capacities
         ("64 KiB", "0", ":8: levels.SRAM.capacity: 0 has no unit; write a size as in '64 KiB', or "
@@ -212,7 +214,7 @@ def split(*holds):
         (DRAM, split("[F, I]", "[O]"), f":7: levels.off: holds F, I, O; {AMBIGUOUS}"),
         (DRAM, split("[F]", "[I, O, state]"), f":7: levels.off: holds F, I, O, state; {KINDS}"),
         ("name: SRAM,", "name: SRAM, holds: [weights, I, O],",
-         ":8: levels.SRAM: holds I, O, weights; each of I, F, O exactly once; the outermost level "
+         ":8: levels.SRAM: holds I, O, weights; each of I, F, O at most once; the outermost level "
          "alone holds kinds of tensors"),
         ("[I, F, O]", "[]", ":7: levels.DRAM.holds a list of 0: must have at least 1"),
         ("name: SRAM", "name: DRAM", ":8: levels.DRAM: a memory before it has the same name"),

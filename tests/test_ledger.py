@@ -23,7 +23,7 @@ from hwmodel.work.tensor import Direction, Factor, Role, product
 from tests.simulator import simulate
 from tests.strategies import convolutions, problem
 
-READ, WRITE, OPERATE = Direction
+READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 PASSES = ["forward", "backward_input", "backward_weight"]
 RULES = [RowRule("touched", "skipped"), RowRule("bounding", "counted")]
 

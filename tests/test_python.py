@@ -45,7 +45,6 @@ def moved(network, hardware, method, *, trace=None, **options):
         ("batch", True, "batch True: must be a whole number from 1 to 2147483648"),
         ("batch", 4.0, "batch 4.0: must be a whole number"),
         ("batch", "4", "batch '4': must be a whole number"),
-        ("batch", None, "batch None: must be a whole number"),
         ("batch", np.float64(4), ": must be a whole number"),
         ("batch", np.bool_(True), ": must be a whole number"),
         ("batch", np.int64(0), ": must be a whole number"),
@@ -79,7 +78,10 @@ def test_an_argument_of_another_kind_is_one_sentence(function, argument, value, 
 @pytest.mark.parametrize(
     ("asked", "rule"),
     [
-        (lambda: evaluate(NET, "ascend", "bold", trace=5), "trace 5: must be a path or a Trace"),
+        (
+            lambda: evaluate(NET, "ascend", "bold", trace=5),
+            "trace 5: must be a path, a Trace, or a list of them",
+        ),
         (lambda: compared(NET, "ascend", "bold", traces="x"), "traces 'x': must be a list of"),
         (lambda: compared(NET, "ascend", "bold", traces=None), "traces None: must be a list of"),
         (lambda: compared(NET, "ascend", "bold", traces=["x"]), "traces 'x': must be a Trace"),

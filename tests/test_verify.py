@@ -9,7 +9,7 @@ import hwmodel as package
 from hwmodel.rerun.tables import read_csv
 from hwmodel.specs.trace import read_trace, write_trace
 from tests.specs import CHIP, NETWORK, written
-from tests.test_measured import trace
+from tests.traces import trace
 
 MADE = "version,inputs_sha256,command"
 SAME = f"made by hwmodel {package.__version__}, as now\ninputs are as they were\n"
@@ -246,11 +246,11 @@ def command(text):
         (command("hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x"),
          "t.csv: command 'hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x': "
          "hwmodel compare has no option --csv here; known: --accounting, --accuracy, --baseline, "
-         "--batch, --hardware, --input-shape, --methods, --mode, --trace, --training"),
+         "--batch, --hardware, --input-shape, --methods, --mode, --optimal-tiles, --trace, --training"),
         (command("hwmodel compare net.yaml --hardware $(touch pwned) --methods fp"),
          "t.csv: command 'hwmodel compare net.yaml --hardware $(touch pwned) --methods fp': "
          "hwmodel compare has no option pwned) here; known: --accounting, --accuracy, --baseline, "
-         "--batch, --hardware, --input-shape, --methods, --mode, --trace, --training"),
+         "--batch, --hardware, --input-shape, --methods, --mode, --optimal-tiles, --trace, --training"),
         (command("hwmodel compare net.yaml --hardware v100 --methods fp, --accounting paper"),
          "--methods 'fp,': names separated by commas, none of them empty"),
         (command("hwmodel compare net.yaml --hardware v100"),
@@ -345,7 +345,7 @@ def test_a_trace_is_part_of_the_question(hwmodel, table, tmp_path):
     write_trace(trace(flip=0.5), tmp_path / "trace.json")
     code, out, _ = hwmodel("verify", path)
     assert code == 1
-    assert f"input differs: trace bold: {inputs[-1]} then, " in out
+    assert f"input differs: trace bold seed 0: {inputs[-1]} then, " in out
     compared = table("compare", "conv-small", "--hardware", "ascend", "--methods", "bold,fp",
                      *options, "--accuracy", "0.6")  # fmt: skip
     assert hwmodel("verify", compared)[0] == 0

@@ -15,7 +15,8 @@ from hwmodel.rerun.asked import CompareAsked, ReproduceAsked
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from hwmodel.model.compare import Comparison, Reached
+    from hwmodel.model.compare import Comparison
+    from hwmodel.model.reached import Reached
     from hwmodel.rerun.question import Question
     from hwmodel.specs.provenance import Provenance
 

@@ -112,6 +112,8 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     if not field.is_required():
         text = ",".join(value) if isinstance(value, tuple) else str(value)
         default = value if kind is bool else None if value in (None, ()) else text
+        if default and repeated(field):
+            default = [text]
     common: dict[str, Any] = {
         "help": said.help,
         "metavar": said.metavar or None,

@@ -7,11 +7,14 @@ from math import fsum
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex, cast
 
-from hwmodel.errors import HwmodelError, Infeasible, TooLarge
+from hwmodel.errors import DataError, HwmodelError, Infeasible, TooLarge
 from hwmodel.graph.network import Network, zoo
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import Report, check_run, evaluate
 from hwmodel.model.ledger import Component
+from hwmodel.model.optimal_tiles import OptimalTiles
+from hwmodel.model.optimal_tiles import optimal_tiles as tiled_optimally
+from hwmodel.model.traced import common_batch, see_alike, see_comparable
 from hwmodel.model.workload import Mode
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect, several
@@ -19,12 +22,12 @@ from hwmodel.specs.files import NamedSpec, Spec, bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.published import energy_percent, published_table
-from hwmodel.specs.trace import Trace, steps_to
+from hwmodel.specs.trace import Trace, named
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
 
-__all__ = ["Comparison", "Reached", "compare", "distinct", "line_of", "published_percent"]
-__all__ += ["reached", "reproduce"]
+__all__ = ["Comparison", "compare", "distinct", "line_of", "published_percent", "reproduce"]
+__all__ += ["set_beside"]
 
 
 class Comparison(NamedTuple):
@@ -58,17 +61,12 @@ class Comparison(NamedTuple):
     memory: float | None = None  # reads and writes of all passes
     source_percent: float | None = None
     residual_percent: float | None = None  # of the published value: 100 (ours / source - 1)
+    # The same work with optimal tiles, where the accounting's are greedy; None where not asked.
+    energy_optimal_tiles: float | None = None
+    percent_of_baseline_optimal_tiles: float | None = None
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
     report: Report | None = None  # what the line was taken from; not in the CSV
-
-
-class Reached(NamedTuple):
-    """The accuracy and steps of a method's trace, beside its line; None where it has no trace."""
-
-    trace_accuracy_percent: float | None  # at the end of the run, on the test images
-    target_accuracy_percent: float | None
-    steps: int | None  # until the target was first reached; None if it was not
-    energy_to_accuracy: float | None  # steps times the energy of an iteration
+    optimal: OptimalTiles | None = None  # None where tiles are optimal anyway; not in the CSV
 
 
 class _Cell(NamedTuple):
@@ -88,9 +86,10 @@ def compare(
     *,
     baseline: str | Path | Method | None = None,
     accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = "paper",
-    batch: SupportsIndex = 1,
+    batch: SupportsIndex | None = None,
     mode: Mode = "training",
     traces: Sequence[Trace] = (),
+    optimal_tiles: bool = True,
 ) -> Iterator[Comparison]:
     """Yield lines in the order given: by chip, by accounting, by method.
 
@@ -100,7 +99,10 @@ def compare(
         hardware, methods: one, or several.
         baseline: the method that is 100 %, by default each accounting's.
         accounting: one, or several to be set side by side.
-        traces: of training runs; a method that one of them was trained with takes its figures.
+        batch: images in an iteration; by default those of the traces, else 1.
+        traces: of training runs; a method takes what all runs by it measured, which differ in
+            their seed.
+        optimal_tiles: whether to say, where tiles are greedy, what optimal ones would cost.
 
     Raises: HwmodelError, as `evaluate`.
     """
@@ -110,17 +112,19 @@ def compare(
     choices = _loaded(Accounting, "accounting", accounting)
     for specs in (chips, rules, choices):
         distinct(specs)
-    images = check_run(batch, mode)
     by_method = _by_method(traces)
+    images = check_run(common_batch(traces) or 1 if batch is None else batch, mode)
+    see_comparable(traces, images)
     if baseline is not None:
         expect((str, Path, Method), "baseline", baseline, "a name, a path or a Method")
     references = [load(Method, c.baseline if baseline is None else baseline) for c in choices]
+    _see_compared(by_method, [*rules, *references])
     plan = [
         (chip, choice, [_cell(network, m, chip, reference, images, mode) for m in rules])
         for chip in chips
         for choice, reference in zip(choices, references, strict=True)
     ]
-    return _lines(plan, images, mode, by_method)
+    return _lines(plan, images, mode, by_method, beside=optimal_tiles)
 
 
 def _loaded(
@@ -133,44 +137,26 @@ def _loaded(
     return [load(kind, one) for one in several(name, cast(Sequence[Spec], given), rule)]
 
 
-def _by_method(traces: Sequence[Trace]) -> dict[str, Trace]:
-    """Index traces by method. Raises: HwmodelError where two are of one."""
-    found: dict[str, Trace] = {}
+def _by_method(traces: Sequence[Trace]) -> dict[str, tuple[Trace, ...]]:
+    """Sort traces by method. Raises: DataError where those of one differ in more than the seed."""
+    found: dict[str, tuple[Trace, ...]] = {}
     for trace in several("traces", traces, "a list of Traces"):
         expect(Trace, "traces", trace, "a Trace, as read_trace gives it")
-        if trace.run.method in found:
-            raise HwmodelError(f"traces: two of them are of method {trace.run.method}")
-        found[trace.run.method] = trace
+        found[trace.run.method] = (*found.get(trace.run.method, ()), trace)
+    for runs in found.values():
+        see_alike(runs)
     return found
 
 
-def reached(
-    lines: Sequence[Comparison], traces: Sequence[Trace], target: float | None
-) -> list[Reached]:
-    """Return for each line the accuracy that its method's trace reached, and its energy.
-
-    Args:
-        target: accuracy that must be reached [share]; by default the lowest of the runs' ends, so
-            that every method has reached it.
-    """
-    by_method = {trace.run.method: trace for trace in traces if trace.epochs}
-    ends = {name: trace.epochs[-1].accuracy for name, trace in by_method.items()}
-    goal = min(ends.values(), default=None) if target is None else target
-    found = []
-    for line in lines:
-        trace = by_method.get(line.method)
-        steps = None if trace is None or goal is None else steps_to(trace, goal)
-        energy = None if steps is None or line.energy is None else steps * line.energy
-        end = ends.get(line.method)
-        found.append(
-            Reached(
-                None if end is None else 100 * end,
-                None if trace is None or goal is None else 100 * goal,
-                steps,
-                energy,
+def _see_compared(traces: Mapping[str, Sequence[Trace]], methods: Sequence[Method]) -> None:
+    """See that every trace is of a method that is compared. Raises: DataError."""
+    names = list(dict.fromkeys(method.name for method in methods))
+    for method, (first, *_) in traces.items():
+        if method not in names:
+            raise DataError(
+                f"the trace of {named(first.run)} is of none of the methods compared, "
+                f"{', '.join(names)}"
             )
-        )
-    return found
 
 
 def _cell(
@@ -213,6 +199,7 @@ def reproduce(
     *,
     accounting: Sequence[str | Path | Accounting] = ("paper", "full"),
     batch: SupportsIndex = 1,
+    optimal_tiles: bool = True,
 ) -> Iterator[Comparison]:
     """Compute a published table row by row, on its chips, against its baseline.
 
@@ -233,14 +220,16 @@ def reproduce(
         for chip in published.chips
         for choice in choices
     ]
-    return _lines(plan, images, "training", {})
+    return _lines(plan, images, "training", {}, beside=optimal_tiles)
 
 
 def _lines(
     plan: list[tuple[Hardware, Accounting, list[_Cell]]],
     batch: int,
     mode: Mode,
-    traces: Mapping[str, Trace],
+    traces: Mapping[str, tuple[Trace, ...]],
+    *,
+    beside: bool,
 ) -> Iterator[Comparison]:
     for chip, choice, cells in plan:
 
@@ -252,17 +241,42 @@ def _lines(
                 trace=traces.get(method.name),
             )  # fmt: skip
 
-        wholes: dict[tuple[str, str], float | None] = {}
+        def with_tiles(one: Report) -> OptimalTiles | None:
+            return tiled_optimally(one) if beside else OptimalTiles(None)
+
+        wholes: dict[tuple[str, str], tuple[float | None, OptimalTiles | None]] = {}
         for cell in cells:
             key = cell.baseline_network.name, cell.baseline.name
             try:
                 if key not in wholes:
-                    wholes[key] = None
-                    wholes[key] = report(cell.baseline_network, cell.baseline).energy
-                yield line_of(report(cell.network, cell.method), wholes[key], cell.source_percent)
+                    wholes[key] = None, None
+                    base = report(cell.baseline_network, cell.baseline)
+                    wholes[key] = base.energy, with_tiles(base)
+                mine = report(cell.network, cell.method)
+                whole, optimal_whole = wholes[key]
+                line = line_of(mine, whole, cell.source_percent)
+                yield set_beside(line, with_tiles(mine), optimal_whole)
             except (Infeasible, TooLarge) as error:
                 names = cell.network.name, cell.method.name, chip.name, choice.name
                 yield Comparison(*names, mode, batch, None, chip.unit, reason=str(error))
+
+
+def set_beside(
+    line: Comparison, optimal: OptimalTiles | None, whole: OptimalTiles | None
+) -> Comparison:
+    """Set beside a line what optimal tiles would make of it."""
+    if optimal is None:  # they are optimal
+        return line._replace(
+            energy_optimal_tiles=line.energy,
+            percent_of_baseline_optimal_tiles=line.percent_of_baseline,
+        )
+    base = whole.energy if whole else None
+    percent = 100 * (optimal.energy / base) if optimal.energy is not None and base else None
+    return line._replace(
+        energy_optimal_tiles=optimal.energy,
+        percent_of_baseline_optimal_tiles=percent,
+        optimal=optimal,
+    )
 
 
 def line_of(report: Report, whole: float | None, source: float | None = None) -> Comparison:
@@ -277,7 +291,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
     of = report.energies("pass", "component")
     passes = report.energies("pass")
     directions = report.energies("direction")
-    moved = [directions.get((word,), 0.0) for word in (Direction.READ, Direction.WRITE)]
+    moved = [directions.get((word,), 0.0) for word in Direction if word != Direction.OPERATE]
     return Comparison(
         network=report.network.name,
         method=report.method.name,
@@ -296,4 +310,5 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         reason="; ".join(filter(None, (report.unproved, report.by_width))) or None,
         report=report,
+        optimal=None,
     )

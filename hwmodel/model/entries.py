@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hwmodel.model.ledger import Component, Entry, entry
-from hwmodel.model.prices import Key
-from hwmodel.tiling.accesses import Mapping, asked
+from hwmodel.model.prices import ARRAY_CYCLE, CHIP_CYCLE, Key
+from hwmodel.tiling.accesses import Asked, Mapping, asked
 from hwmodel.tiling.options import Memories, SearchOptions
+from hwmodel.tiling.spatial import asked as spatial
+from hwmodel.tiling.spatial.asked import time
 from hwmodel.work.problem import Operand
 from hwmodel.work.tensor import Direction, Factor, Role
 from hwmodel.work.work import Move, Multiply, Operate
 
 __all__ = ["moved", "multiplied", "operated"]
 
-READ, WRITE, OPERATE = Direction
+UNFINISHED = (Role.UNFINISHED, Role.DRAINED, Role.RETURNED)
+READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 
 
 def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
     """Enter a move: in the outermost memory that holds the tensor, then through the others.
 
-    There it is read where ifmaps lie, and written where ofmaps lie, level by level.
+    There it is read where ifmaps lie, and written where ofmaps lie, level by level; levels that
+    these pass by are not asked.
 
     Args:
         chip: the memories as `work.kinds` lie in them.
@@ -28,6 +32,8 @@ def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
     operand: Operand = "I" if work.direction == READ else "O"
     tensor, factors = work.tensor, (Factor("times", work.times, work.why), *work.tensor.shape)
     for level in range(len(chip.levels) if work.through else 1):
+        if not chip.levels[level].holds(operand):
+            continue
         key = Key(work.direction, chip.holder(level, operand).name)
         yield entry(
             layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role, key, tensor.bits,
@@ -61,23 +67,40 @@ def operated(layer: str, work: Operate, full: int) -> Entry:
 def multiplied(
     layer: str, work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
 ) -> Iterator[Entry]:
-    """Enter a product: the accesses of every level, then its operations.
+    """Enter a product: the accesses of every level, then its operations, then its time.
 
-    A read pays the read energy of its memory, a write the write energy. An unfinished sum is
-    never narrower than a finished one.
+    A read pays the read energy of its memory, a write the write energy, what goes into one of
+    several memories of a level the level's hop. An unfinished sum is never narrower than a
+    finished one.
 
     Args:
         chip: the memories as `work.kinds` lie in them.
     """
-    levels = asked(work.problem, mapping, options.counting, options.rule)
-    for level, asks in enumerate(levels):
+    for level, asks in enumerate(_levels(work, mapping, chip, options)):
         for operand, direction, role, factors in asks:
             tensor = work.operands[operand]
-            unfinished = role == Role.UNFINISHED
+            unfinished = role in UNFINISHED
             bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits
-            key = Key(direction, chip.holder(level, operand).name)
+            hop = direction == Direction.HOP
+            name = chip.levels[level].name if hop else chip.holder(level, operand).name
+            key = Key(direction, name)
             yield entry(layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors)
     what = str(work.O), Role.OPERAND
     for kind, bits, factors, narrow in work.operations:
         key = Key(OPERATE, kind, bits, narrow)
         yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors)
+    taken = time(work.problem, mapping, chip, options.rule)
+    if taken is not None:
+        for name, each in ((ARRAY_CYCLE, taken.cycles), (CHIP_CYCLE, taken.moments)):
+            yield entry(
+                layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND,
+                Key(OPERATE, name), 0, each,
+            )  # fmt: skip
+
+
+def _levels(
+    work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
+) -> Iterator[list[Asked]]:
+    if chip.spatial:
+        return spatial.asked(work.problem, mapping, chip, options.rule, options.transfers)
+    return asked(work.problem, mapping, options.counting, options.rule)

@@ -16,15 +16,16 @@ from hwmodel.importers.load import load_network
 from hwmodel.model import widths
 from hwmodel.model.entries import moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
-from hwmodel.model.measured import Measures, measures
+from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
 from hwmodel.model.not_counted import not_counted, see_counted, tell_unmodelled
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.schedule import everything, schedule
+from hwmodel.model.traced import common_batch, fitted
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import MODES, Job, Mode, Task, workload
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.arguments import expect, path_of, whole, word
+from hwmodel.specs.arguments import expect, path_of, several, whole, word
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
-__all__ += ["prepared", "run_name", "teacher_layer", "teacher_run", "teacher_tasks", "tiled"]
+__all__ += ["prepared", "read_traces", "run_name", "teacher_layer", "teacher_run"]
+__all__ += ["teacher_tasks", "tiled", "unproved"]
 
 MAX_BATCH = 2**31
 COLUMNS = (
@@ -61,7 +63,8 @@ class Report:
     tilings: tuple[tuple[Task, Tiling], ...]  # of every product, a teacher's among them
     edges: dict[str, Edge]  # width of every tensor, by the layer it comes from
     not_counted: tuple[str, ...]
-    measured: Measures | None = None  # of a trace, if the report took one
+    measured: Measures | None = None  # of traces, if the report took some
+    traces: tuple[Trace, ...] = ()
 
     def __repr__(self) -> str:
         inputs = (self.network, self.hardware, self.method, self.accounting)
@@ -105,13 +108,7 @@ class Report:
     @property
     def unproved(self) -> str:
         """A sentence on tilings that the optimal search did not prove; "" if there are none."""
-        gaps = [t.certificate.gap for _, t in self.tilings if t.certificate and t.certificate.gap]
-        if not gaps:
-            return ""
-        return (
-            f"{len(gaps)} of {len(self.tilings)} tilings are not proved optimal: the largest gap "
-            f"to a lower bound is {100 * max(gaps):.1f} %"
-        )
+        return unproved(self.tilings)
 
     @property
     def by_width(self) -> str:
@@ -166,25 +163,37 @@ class Report:
         return pd.Series(list(found.values()), index=index, name="energy", dtype=float)
 
 
+def unproved(tilings: Sequence[tuple[Task, Tiling]]) -> str:
+    """Say how many tilings the optimal search did not prove; "" if there are none."""
+    gaps = [t.certificate.gap for _, t in tilings if t.certificate and t.certificate.gap]
+    if not gaps:
+        return ""
+    return (
+        f"{len(gaps)} of {len(tilings)} tilings are not proved optimal: the largest gap "
+        f"to a lower bound is {100 * max(gaps):.1f} %"
+    )
+
+
 def evaluate(
     network: str | Path | Network,
     hardware: str | Path | Hardware,
     method: str | Path | Method,
     *,
     accounting: str | Path | Accounting = "paper",
-    batch: SupportsIndex = 1,
+    batch: SupportsIndex | None = None,
     mode: Mode = "training",
-    trace: str | Path | Trace | None = None,
+    trace: str | Path | Trace | Sequence[str | Path | Trace] | None = None,
 ) -> Report:
     """Compute the energy of one training iteration, or of one inference, of a batch.
 
     Names, paths to YAML files and values are accepted alike.
 
     Args:
-        batch: images in the iteration.
+        batch: images in the iteration; by default those of the traces, else 1.
         mode: "training" (all passes) or "inference" (forward only).
-        trace: a trace of a training run, or its file; its widths of Boolean signals, sums and
-            accumulators and its flip rates take the place of the accounting's.
+        trace: a trace of a training run of this network by this method, or its file, or several
+            of different seeds; the widths of Boolean signals, votes, sums and accumulators that
+            they measured and their flip rates take the place of the accounting's.
 
     Raises: HwmodelError, of which SpecError, NameUnknown, ShapeError and Infeasible are kinds.
     """
@@ -193,8 +202,10 @@ def evaluate(
     method = load(Method, method)
     widths.tell_doubts(method)
     choices = load(Accounting, accounting)
-    images = check_run(batch, mode)
-    measured = None if trace is None else measures(_read(trace))
+    traces = read_traces("trace", trace)
+    images = check_run(common_batch(traces) or 1 if batch is None else batch, mode)
+    nodes = network.nodes(frozenset(method.omits))
+    measured = fitted(traces, network, nodes, method, choices) if traces else None
     job = Job(method, choices, images, mode, measured)
     nodes, edges = prepared(network, job)
     tasks = (*workload(nodes, edges, job), *teacher_tasks(job))
@@ -206,7 +217,8 @@ def evaluate(
     tell_unmodelled(network)
     missing = not_counted(network, choices, mode)
     return Report(
-        network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured
+        network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
+        traces,
     )  # fmt: skip
 
 
@@ -271,12 +283,29 @@ def tiled(task: Task, places: Memories, options: SearchOptions, chip: str) -> Ti
         raise
 
 
-def _read(trace: str | Path | Trace) -> Trace:
-    """Return a trace, read from its file if need be. Raises: HwmodelError."""
+def read_traces(
+    name: str, given: str | Path | Trace | Sequence[str | Path | Trace] | None
+) -> tuple[Trace, ...]:
+    """Return traces, read from their files if need be.
+
+    Args:
+        name: of the argument.
+
+    Raises: HwmodelError.
+    """
+    rule = "a path, a Trace, or a list of them"
+    if given is None:
+        return ()
+    if isinstance(given, (str, Path, Trace)):
+        given = [given]
+    return tuple(_read(name, one, rule) for one in several(name, given, rule))
+
+
+def _read(name: str, trace: str | Path | Trace, rule: str) -> Trace:
     if isinstance(trace, Trace):
         return trace
-    expect((str, Path), "trace", trace, "a path or a Trace")
-    return read_trace(path_of("trace", trace))
+    expect((str, Path), name, trace, rule)
+    return read_trace(path_of(name, trace))
 
 
 def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:

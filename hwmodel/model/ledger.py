@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAME", "Component", "Counts", "Entry", "Ledger"]
 
-READ, WRITE, OPERATE = Direction
+READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 # The columns of the tidy table that name an entry; no two entries have one name.
 NAME = ("layer", "pass", "component", "tensor", "role", "memory", "operation", "direction")
 

@@ -18,22 +18,23 @@ from hwmodel.work.tensor import Direction, Factor
 
 __all__ = ["Key", "Price", "Prices", "value"]
 
+ARRAY_CYCLE, CHIP_CYCLE = "array-cycle", "chip-cycle"  # operations that are time
 LOGIC_OF_INT32_ADD = 63  # 2n - 1 operations for an addition of n bit (docs/model.md section 5)
 Price = tuple[Factor, ...]
 
 
 class Key(NamedTuple):
-    """The key of a price: a bit read from or written to a memory, or one operation."""
+    """The key of a price: a bit read from or written to a memory, a hop, or one operation."""
 
     direction: Direction
-    name: str  # of the memory, or the kind of operation
-    bits: int = 0  # of an operation's wider operand, of a sum; 0 for a memory
+    name: str  # of the memory, the level that is hopped into, or the kind of operation
+    bits: int = 0  # of an operation's wider operand, of a sum; 0 for a memory, a level, a cycle
     narrow: int = 0  # of the narrower operand of an integer multiplication
 
     def __str__(self) -> str:
         if self.direction != Direction.OPERATE:
             return f"{self.direction} {self.name}"
-        return f"{self.width}-bit {self.name}"
+        return f"{self.width}-bit {self.name}" if self.bits else self.name
 
     @property
     def width(self) -> str:
@@ -68,12 +69,37 @@ class Prices(NamedTuple):
         Raises: SpecError where none of them states it.
         """
         if key.direction == Direction.OPERATE:
-            return self._operation(key)
+            timed = key.name in (ARRAY_CYCLE, CHIP_CYCLE)
+            return self._time(key.name) if timed else self._operation(key)
+        if key.direction == Direction.HOP:
+            return self._hop(key.name)
         memory = self.chip.memory(key.name)
         read = key.direction == Direction.READ
         energy = memory.read_energy_per_bit if read else memory.write_energy_per_bit
         unit = f"{self.chip.unit} a bit"
         return (Factor(unit, energy, f"hardware {self.chip.name}: {memory.source}"),)
+
+    def _hop(self, name: str) -> Price:
+        """Price a bit on its way into a memory of a level, or out of it."""
+        level = next(level for level in self.chip.levels if level.name == name)
+        energy = level.hop_energy.value if level.hop_energy else 0.0
+        where = ", ".join(buffer.source for buffer in level.buffers)
+        unit = f"{self.chip.unit} a bit"
+        return (Factor(unit, energy, f"hardware {self.chip.name}, hop_energy: {where}"),)
+
+    def _time(self, kind: str) -> Price:
+        """Price a cycle: of each array that works in it, or of the whole chip."""
+        chip, array = self.chip, self.chip.array
+        unit = f"{chip.unit} a cycle"
+        if kind == ARRAY_CYCLE:
+            energy = array.cycle_energy.value if array and array.cycle_energy else 0.0
+            source = array.source if array and array.source else ""
+            return (Factor(unit, energy, f"hardware {chip.name}, array.cycle_energy: {source}"),)
+        if chip.static_power and chip.clock:
+            watts = Factor("W", chip.static_power.watts, f"hardware {chip.name}, static_power")
+            period = Factor("ps", 1e12 / chip.clock.hertz, "1 / clock; W ps = pJ")
+            return watts, period
+        return (Factor(unit, chip.static_energy, f"hardware {chip.name}, static_energy_per_cycle"),)
 
     def derived(self, keys: Iterable[Key]) -> str:
         """Name the operations priced by width, "int-add of 20 and 21 bit"; "" for none."""

@@ -16,7 +16,7 @@ from hwmodel.graph.layers import no_such_layer
 from hwmodel.graph.network import INPUT
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
-from hwmodel.model.measured import LayerMeasures, Measures
+from hwmodel.model.measured import Measures
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, bundled, load
 from hwmodel.specs.method import (
@@ -121,16 +121,24 @@ def layer_rules(method: Method, node: Node) -> list[Applied[LayerRule]]:
     return [found, *layer_rules(referred(found.rule.precision), node)]
 
 
-def treatment(method: Method, node: Node, accounting: Accounting) -> Treatment:
+def treatment(
+    method: Method, node: Node, accounting: Accounting, measured: Measures | None = None
+) -> Treatment:
     """Widths [bit], arithmetic and update of a layer with products.
+
+    Args:
+        measured: measurements of traces, in the place of the accounting's votes.
 
     Raises: SpecError where no rule matches, NameUnknown where `precision` is no method.
     """
     rule = _resolved(method, node)
     assert rule.weights is not None and rule.weight_signal is not None and rule.update
+    vote = _width_of(rule.weight_signal, 1, accounting)
+    if measured is not None and rule.weight_signal == "boolean_vote":
+        vote = measured[node.layer.name].vote_bits or vote
     return Treatment(
         _width_of(rule.weights, 1, accounting, node.weight_bits),
-        _width_of(rule.weight_signal, 1, accounting),
+        vote,
         rule.arithmetic,
         rule.update,
         None if rule.inputs is None else _width_of(rule.inputs, 1, accounting),
@@ -146,23 +154,22 @@ def edges(
     """Widths of every tensor, by the name of the layer it comes from.
 
     Args:
-        measured: measurements of a trace, in the place of the accounting's signals and sums.
+        measured: measurements of traces, in the place of the accounting's signals and sums.
 
     Raises: SpecError.
     """
     full = accounting.widths.full_precision_bits
     found = {INPUT: Edge(full, full, full)}
-    seen = {node.layer.name: _measured(node, measured) for node in nodes}
     for node in nodes:
         name, rule = node.layer.name, tensor_rule(method, node).rule
         ins = [found[source] for source in node.inputs]
-        sums = _sum_bits(method, node, ins, accounting, seen[name])
+        sums = _sum_bits(method, node, ins, accounting, measured)
         bits = _width_of(rule.bits, sums, accounting, node.bits)
         if rule.bits == AS_INPUT:
             bits = max((edge.bits for edge in ins), default=full)
         signal = _width_of(rule.signal, sums, accounting)
         if measured is not None and rule.signal == "boolean_signal" and ins:
-            signal = _measured_signal(node, seen, ins[0]) or signal
+            signal = _measured_signal(node, measured, ins[0]) or signal
         found[name] = Edge(bits, signal, sums, rule.format == "floating")
     for node in nodes:
         for source in node.inputs if node.macs else ():
@@ -221,20 +228,21 @@ def _sum_bits(
     node: Node,
     ins: list[Edge],
     accounting: Accounting,
-    own: LayerMeasures | None,
+    measured: Measures | None,
 ) -> int:
     """Return the width of a layer's sums: as many bits as its terms of +1 and -1 need.
 
-    A width that a trace has measured (`own`) comes first. Sums of other terms, a full-precision
-    word among them, are full-precision words.
+    A width that traces have measured comes first. Sums of other terms, a full-precision word among
+    them, are full-precision words.
     """
     full = accounting.widths.full_precision_bits
+    own = measured[node.layer.name].sum_bits if measured and node.layer.name in measured else None
     if node.weights:
         logic = treatment(method, node, accounting).arithmetic["forward"] == "logic"
-        measured = own.sum_bits if own else None
-        return (measured or node.terms.bit_length()) if logic else full
+        return (own or node.terms.bit_length()) if logic else full
     if node.layer.kind == "add":
-        return max([node.terms.bit_length(), *(edge.sum_bits for edge in ins if edge.bits > 1)])
+        widest = [edge.sum_bits for edge in ins if edge.bits > 1]
+        return own or max([node.terms.bit_length(), *widest])
     return max((edge.sum_bits for edge in ins), default=full)
 
 
@@ -286,24 +294,16 @@ def named_widths(accounting: Accounting) -> dict[str, int | str]:
     }
 
 
-def _measured(node: Node, measured: Measures | None) -> LayerMeasures | None:
-    """Return a trace's measurements of a layer that computes sums."""
-    sums = node.weights or node.layer.kind == "add"
-    return measured.of(node.layer.name, node.layer.kind) if measured and sums else None
-
-
-def _measured_signal(
-    node: Node, found: Mapping[str, LayerMeasures | None], source: Edge
-) -> int | None:
-    """Return the width of the signal that comes back to a tensor, as a trace measured it.
+def _measured_signal(node: Node, measured: Measures, source: Edge) -> int | None:
+    """Return the width of the signal that comes back to a tensor, as traces measured it.
 
     A layer with weights receives the signal; an activation receives what the layers after it
     send; other layers pass it on, so that it is as wide as at the layer before.
     """
     if node.weights:
-        own = found[node.layer.name]
+        own = measured.get(node.layer.name)
         return own.signal_bits if own else None
     if node.layer.kind != "activation":
         return source.signal_bits
-    sent = [m.sent_bits for taker in node.consumers if (m := found[taker.name]) and m.sent_bits]
-    return max(sent, default=None)
+    after = [measured[taker.name] for taker in node.consumers if taker.name in measured]
+    return max((one.sent_bits for one in after if one.sent_bits), default=None)

@@ -36,13 +36,13 @@ from hwmodel.work.work import (
 __all__ = ["MODES", "Job", "Mode", "Task", "workload"]
 
 FORWARD, BACK, WEIGHT, UPDATE = Pass
-READ, WRITE, OPERATE = Direction
+READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 Mode = Literal["training", "inference"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Job(NamedTuple):
-    """A job: method, accounting, batch, training or inference, and a trace's measurements."""
+    """A job: method, accounting, batch, training or inference, and traces' measurements."""
 
     method: Method
     accounting: Accounting
@@ -119,7 +119,9 @@ class _Run:
     def treatment(self) -> Treatment | None:
         """Widths, arithmetic and update of the products; None where there are none."""
         job = self.job
-        return widths.treatment(job.method, self.node, job.accounting) if self.nests else None
+        if not self.nests:
+            return None
+        return widths.treatment(job.method, self.node, job.accounting, job.measured)
 
     # -- tensors ---------------------------------------------------------------------------
 
@@ -347,15 +349,15 @@ class _Run:
             yield from optimizer_step(optimizer, P, replace(P, name="dP"), self.full)
 
     def _boolean_step(self) -> Works:
-        """Step Boolean weights, with a trace's accumulator bits and flip rate, if it has them."""
+        """Step Boolean weights, with traces' accumulator bits and flip rate, if there are any."""
         accounting, layer = self.accounting, self.node.layer
         stated = f"as accounting {accounting.name} states"
         bits = Factor("accumulator_bits", accounting.extras.accumulator_bits, stated)
         flips = Factor("flip rate", accounting.extras.flip_rate, stated)
         measured = self.job.measured
-        if measured is not None and (found := measured.of(layer.name, layer.kind)):
+        if measured is not None and (found := measured.get(layer.name)):
             if found.accumulator_bits:
-                bits = bits._replace(value=found.accumulator_bits, why="as a trace measured")
+                bits = bits._replace(value=found.accumulator_bits, why="as traces measured")
             if found.flip_rate is not None:
-                flips = flips._replace(value=found.flip_rate, why="as a trace measured")
+                flips = flips._replace(value=found.flip_rate, why="as traces measured")
         return boolean_step(self.t.F, self.t.dF, bits, flips)

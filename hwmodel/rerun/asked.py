@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -40,6 +41,7 @@ class Says(NamedTuple):
     short: str = ""  # a second flag, of one letter
     argument: bool = False  # given by its place, without a flag
     metavar: str = ""
+    repeats: bool = False  # whether names may be given one by one, too
 
 
 def split_names(listed: str) -> list[str]:
@@ -54,8 +56,11 @@ def split_names(listed: str) -> list[str]:
 
 
 def _listed(value: object) -> object:
-    """Split names at commas; each may stand there once."""
-    names = split_names(value) if isinstance(value, str) else value
+    """Split names at commas, of an option that is given several times, too; each stands once."""
+    words = [value] if isinstance(value, str) else value
+    names: object = value
+    if isinstance(words, (list, tuple)) and all(isinstance(word, str) for word in words):
+        names = [name for word in words for name in split_names(word)]
     if isinstance(names, list) and not all(names):
         raise ValueError("names separated by commas, none of them empty")
     twice = [name for name in names if names.count(name) > 1] if isinstance(names, list) else []
@@ -81,11 +86,32 @@ Accountings = Annotated[
     Names, Says("Presets or YAML files, separated by commas.", names="accounting")
 ]
 Batch = Annotated[
-    int | None, Says("Images in the iteration.", usual="1; the training's; in compare the trace's")
+    int | None, Says("Images in the iteration.", usual="1; the training's; the traces'")
 ]
 Mode = Annotated[str, Says("training (all passes) or inference (forward only).")]
+
+
+def _no_or_nothing(value: str) -> str:
+    """Yes is the default and has no word in a command."""
+    if value not in ("", "yes", "no"):
+        raise ValueError("yes or no")
+    return "" if value == "yes" else value
+
+
+OptimalTiles = Annotated[
+    str,
+    AfterValidator(_no_or_nothing),
+    Says("Say what greedy tiles cost more than optimal ones: yes or no.", usual="yes"),
+]
 Run = Annotated[str, Says("A whole training run, too: a preset, or a YAML file.", names="training")]
-TraceFile = Annotated[str, Says("Measured widths and flip rates in place of assumed ones.")]
+TraceFiles = Annotated[
+    Names,
+    Says(
+        "Traces of training runs: measured widths and flip rates in place of assumed ones. "
+        "Separated by commas, or given several times.",
+        repeats=True,
+    ),
+]
 InputShape = Annotated[
     tuple[str, ...],
     Says("Of an ONNX file's input that leaves dimensions open: name=1,3,224,224."),
@@ -115,7 +141,7 @@ class ReportAsked(Asked):
     batch: Batch = None
     mode: Mode = "training"
     training: Run = ""
-    trace: TraceFile = ""
+    trace: TraceFiles = ()
     input_shape: InputShape = ()
 
 
@@ -133,12 +159,11 @@ class CompareAsked(Asked):
     batch: Batch = None
     mode: Mode = "training"
     training: Run = ""
-    trace: Annotated[
-        Names, Says("Traces of training runs, one a method, separated by commas.")
-    ] = ()
+    trace: TraceFiles = ()
     accuracy: Annotated[
         float | None, Says("Test accuracy to reach, 0 to 1.", usual="what all traces reach")
     ] = None
+    optimal_tiles: OptimalTiles = ""  # yes, which needs no word in the command
     input_shape: InputShape = ()
 
     @field_validator("accuracy")
@@ -161,7 +186,7 @@ class ExplainAsked(Asked):
     batch: Batch = None
     mode: Mode = "training"
     pass_: Annotated[str, Says(f"One pass only: {', '.join(PASSES)}.")] = ""
-    trace: TraceFile = ""
+    trace: TraceFiles = ()
     input_shape: InputShape = ()
 
     @field_validator("pass_")
@@ -180,6 +205,7 @@ class ReproduceAsked(Asked):
     table: Annotated[str, Says("A published table.", usual="all of them", argument=True)] = ""
     accounting: Accountings = ("paper", "full")
     batch: Batch = None
+    optimal_tiles: OptimalTiles = ""
 
 
 class SensitivityAsked(Asked):
@@ -227,7 +253,9 @@ def checked(kind: type[Model], values: Mapping[str, object]) -> Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         rule = _RULES.get(first["type"]) or first["msg"].removeprefix("Value error, ")
-        raise HwmodelError(f"{flag(str(first['loc'][0]))} {first['input']!r}: {rule}") from None
+        given = first["input"]
+        given = ",".join(map(str, given)) if isinstance(given, list) else given
+        raise HwmodelError(f"{flag(str(first['loc'][0]))} {given!r}: {rule}") from None
 
 
 def flag(field: str) -> str:
@@ -246,7 +274,8 @@ def said_of(field: FieldInfo) -> Says:
 
 def repeated(field: FieldInfo) -> bool:
     """Tell whether an option may be given several times, with a value each."""
-    return get_origin(field.annotation) is tuple and LISTED not in field.metadata
+    several = get_origin(field.annotation) is tuple
+    return several and (LISTED not in field.metadata or said_of(field).repeats)
 
 
 def command_line(asked: Asked) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
-from hwmodel.model.compare import Comparison, Reached, compare, reached, reproduce
-from hwmodel.model.evaluate import Report, evaluate
+from hwmodel.model.compare import Comparison, compare, reproduce
+from hwmodel.model.evaluate import Report, evaluate, read_traces
+from hwmodel.model.reached import Reached, reached
+from hwmodel.model.traced import common_batch
 from hwmodel.model.widths import method_inputs, method_specs
 from hwmodel.model.workload import Mode
 from hwmodel.rerun.asked import (
@@ -32,7 +32,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import Input, Provenance, digest, input_of, input_of_file
 from hwmodel.specs.published import PublishedTable, published_table, published_tables
-from hwmodel.specs.trace import Trace, read_trace
+from hwmodel.specs.trace import Trace, short_name
 from hwmodel.specs.training import Training
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class Question:
     def inputs(self) -> tuple[Input, ...]:
         """Everything that the numbers depend on, each once."""
         found = [*map(input_of, self.specs())]
-        found += [Input("trace", trace.run.method, digest(trace)) for trace in self.traces]
+        for trace in self.traces:
+            found.append(Input("trace", short_name(trace.run), digest(trace)))
         if isinstance(self.asked, SensitivityAsked) and self.asked.ranges:
             found.append(input_of_file("ranges", self.asked.ranges))
         return tuple(dict.fromkeys(found))
@@ -85,15 +86,18 @@ class Question:
         return evaluate(
             self.network, self.hardware[0], self.methods[0],
             accounting=self.accountings[0], batch=self.batch, mode=self.mode,
-            trace=self.traces[0] if traced and self.traces else None,
+            trace=self.traces if traced and self.traces else None,
         )  # fmt: skip
 
-    def lines(self) -> Iterator[Comparison]:
-        """The answer of `compare`, line by line."""
+    def lines(self, optimal_tiles: bool = True) -> Iterator[Comparison]:
+        """The answer of `compare`, line by line; without optimal tiles beside greedy ones if not
+        `optimal_tiles`, or if it was asked without.
+        """
         return compare(
             self.network, self.hardware, self.methods,
             baseline=self.baseline, accounting=self.accountings, batch=self.batch,
             mode=self.mode, traces=self.traces,
+            optimal_tiles=optimal_tiles and getattr(self.asked, "optimal_tiles", "") != "no",
         )  # fmt: skip
 
     def study(self, jobs: int = 1, watch: Watch = lambda items, total, what: items) -> Sensitivity:
@@ -142,7 +146,10 @@ class Reproduction:
 
     def lines(self, table: PublishedTable) -> Iterator[Comparison]:
         """The answer for one of the tables, line by line."""
-        return reproduce(table.name, accounting=self.accountings, batch=self.batch)
+        return reproduce(
+            table.name, accounting=self.accountings, batch=self.batch,
+            optimal_tiles=self.asked.optimal_tiles != "no",
+        )  # fmt: skip
 
 
 def _table_digest(table: PublishedTable) -> str:
@@ -171,11 +178,10 @@ def question(asked: Asked) -> Question:
     said: dict[str, Any] = dict(asked)  # without options that the command has not
     training, baseline = said.get("training"), said.get("baseline")
     run = load(Training, training) if training else None
-    traces = _traces(_each(said.get("trace") or ()))
+    traces = read_traces("trace", _each(said.get("trace") or ()))
     batch = said["batch"]
     if batch is None:
-        of_trace = isinstance(asked, CompareAsked) and traces
-        batch = traces[0].run.batch if of_trace else run.batch if run else 1
+        batch = common_batch(traces) or (run.batch if run else 1)
     return Question(
         asked=asked.model_copy(update={"batch": batch}),
         network=load_network(said["network"], _shapes(said["input_shape"])),
@@ -203,12 +209,3 @@ def _shapes(stated: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
 def _each(given: str | tuple[str, ...]) -> tuple[str, ...]:
     """The names of an option that takes one, or several."""
     return (given,) if isinstance(given, str) else given
-
-
-def _traces(files: tuple[str, ...]) -> tuple[Trace, ...]:
-    """Traces of as many methods. Raises: DataError, HwmodelError where two are of one."""
-    traces = tuple(read_trace(Path(name)) for name in files)
-    methods = [trace.run.method for trace in traces]
-    if len(set(methods)) < len(methods):
-        raise HwmodelError(f"--trace {','.join(files)}: two of the traces are of one method")
-    return traces

@@ -69,6 +69,11 @@ class Counting(_Group):
         description="paper: the source's table, ceilings and ratios taken literally; exact: the "
         "real nested pieces, every transfer of a sum at every level"
     )
+    transfers: Literal["upper", "both"] = Field(
+        default="upper",
+        description="upper: the memory that is asked pays for a transfer; both: the lower memory "
+        "pays, too, a write for what it is brought and a read for sums that it sends",
+    )
     rows: Literal["touched", "bounding"] = Field(
         description="rows and columns of ifmaps that no window touches: left out, or fetched"
     )

@@ -7,16 +7,24 @@ format is part of the unit's name: a 16-bit and a 32-bit MAC are two units.
 
 from __future__ import annotations
 
-import sys
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
-from hwmodel.specs import quantity
-from hwmodel.specs.files import Name, NamedSpec, SpecModel, Text, Whole
+from hwmodel.specs.arithmetic import Price, Reference
+from hwmodel.specs.files import Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
+from hwmodel.specs.spread import Spread, Timed, check_spread
+from hwmodel.specs.stated import (
+    MOST_BITS,
+    AccessEfficiency,
+    AccessEnergy,
+    Energy,
+    Size,
+)
 from hwmodel.work.problem import OPERANDS, Operand
 from hwmodel.work.tensor import KINDS, TensorKind
 
@@ -26,70 +34,6 @@ __all__ = ["Buffer", "Hardware", "Level", "Price", "Reference", "SplitLevel"]
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
 # with room on both sides [pJ].
 PLAUSIBLE_PJ = 1e-4, 1e5
-MOST_BITS = 1e30  # of a memory; all that is stored in the world has some 1e24
-MOST_ENERGY = 1e100  # [chip's unit]; loops of 2^31 take at most some 1e66 bits
-
-
-class Energy(NamedTuple):
-    """An energy per bit or per operation; `unit` is None for a bare number (the chip's unit)."""
-
-    value: float
-    unit: str | None
-
-
-def _size(value: Any) -> int | None:
-    if value == "unlimited":
-        return None
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} has no unit; write a size as in '64 KiB', or 'unlimited'")
-    size = quantity.bits(value)
-    if size <= 0:
-        raise ValueError(f"{value!r}: a capacity must be above 0, or 'unlimited'")
-    if size > MOST_BITS:
-        raise ValueError(f"{value!r}: a capacity must be at most {MOST_BITS:g} bit, or 'unlimited'")
-    return size
-
-
-def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
-    if isinstance(value, Energy):
-        energy = value
-    elif isinstance(value, str):
-        read = quantity.access_energy if kind == "access" else quantity.operation_energy
-        energy = Energy(*read(value))
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        energy = Energy(value, None)
-    else:
-        raise ValueError(f"{value!r} is no energy; write one as in '50 pJ/B' or '0.9 pJ'")
-    return _bounded(energy, value)
-
-
-def _bounded(energy: Energy, stated: Any) -> Energy:
-    """See that an energy stays finite however often it is paid. Raises: ValueError."""
-    if not 0 <= energy.value <= sys.float_info.max:  # also refuses NaN
-        raise ValueError(f"{stated!r}: an energy must be finite and at least 0")
-    if energy.value > MOST_ENERGY:
-        raise ValueError(f"{stated!r}: an energy must be at most {MOST_ENERGY:g}")
-    return Energy(float(energy.value), energy.unit)
-
-
-def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:
-    if isinstance(value, Energy):
-        return value
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'")
-    return _bounded(Energy(quantity.efficiency(value, of=kind), "pJ"), value)
-
-
-def _quantity(read: Any, *args: str) -> tuple[BeforeValidator, WithJsonSchema]:
-    schema = {"type": ["string", "number"], "description": "a number with its unit"}
-    return BeforeValidator(lambda value: read(value, *args)), WithJsonSchema(schema)
-
-
-Size = Annotated[int | None, *_quantity(_size)]
-AccessEnergy = Annotated[Energy, *_quantity(_energy, "access")]
-AccessEfficiency = Annotated[Energy, *_quantity(_efficiency, "access")]
-OperationEnergy = Annotated[Energy, *_quantity(_energy, "operation")]
-OperationEfficiency = Annotated[Energy, *_quantity(_efficiency, "operation")]
 
 
 # Operands of a loop nest; kinds of tensors at the outermost level, where letters are short forms.
@@ -103,14 +47,12 @@ _AT: dict[Operand, tuple[TensorKind, ...]] = {
 }
 
 
-class Buffer(SpecModel):
+class Buffer(Spread):
     """One memory: a level of its own, or a part of a split level.
 
     The outermost level holds kinds of tensors, a level further in the operands of a loop nest.
     """
 
-    name: Name
-    level: Whole | None = Field(default=None, ge=0, le=15, description="0 is next to the MACs")
     holds: tuple[Holding, ...] = Field(
         default=OPERANDS,
         min_length=1,
@@ -180,10 +122,9 @@ class Buffer(SpecModel):
         return self.energies[1].value
 
 
-class SplitLevel(SpecModel):
+class SplitLevel(Spread):
     """A level of several memories: Ascend's L0-A, L0-B, L0-C; a controller's flash and SRAM."""
 
-    name: Name
     level: Whole = Field(ge=0, le=15)
     split: tuple[Buffer, ...] = Field(min_length=2, max_length=len(KINDS))
 
@@ -204,45 +145,7 @@ Level = Annotated[
 ]
 
 
-class Price(SpecModel):
-    """The energy of one operation on operands of `bits`."""
-
-    operation: Literal["mac", "int-mac", "add", "int-add", "logic"]
-    bits: Whole = Field(ge=1, le=128)
-    operations: Whole = Field(
-        default=1, ge=1, le=1024, description="operations in it, where per operation"
-    )
-    energy: OperationEnergy | None = None
-    efficiency: OperationEfficiency | None = None
-    source: Text
-
-    @model_validator(mode="after")
-    def _one_energy(self) -> Price:
-        if (self.energy is None) == (self.efficiency is None):
-            raise ValueError("give energy (of the whole) or efficiency (of one operation in it)")
-        return self
-
-    @property
-    def stated(self) -> Energy:
-        """The stated energy: of the whole, or of each of its `operations`."""
-        stated = self.energy or self.efficiency
-        assert stated is not None
-        return stated
-
-    @property
-    def energy_per_operation(self) -> float:
-        """Energy of the whole (of one MAC, one addition …) [chip's unit]."""
-        return self.stated.value * (1 if self.energy else self.operations)
-
-
-class Reference(SpecModel):
-    """The multiply-accumulate that is 1 MAC on a chip whose costs are normalised."""
-
-    operation: Literal["mac", "int-mac"] = Field(description="floating-point, or of integers")
-    bits: Whole = Field(ge=1, le=128)
-
-
-class Hardware(NamedSpec):
+class Hardware(Timed):
     """Memories, outermost first, and arithmetic. Levels are numbered down to 0 without a gap."""
 
     KIND: ClassVar[str] = "hardware"
@@ -260,6 +163,8 @@ class Hardware(NamedSpec):
     @model_validator(mode="after")
     def _coherent(self) -> Hardware:
         self._check_levels()
+        check_spread(self.levels, self.array)
+        self.check_time()
         self._check_units()
         self._check_reference()
         if not any(price.operation == "mac" for price in self.arithmetic):
@@ -286,9 +191,10 @@ class Hardware(NamedSpec):
         self._check_outermost()
         for place, level in enumerate(self.levels[1:], 1):
             held = sorted(operand for buffer in level.buffers for operand in buffer.holds)
-            if held != sorted(OPERANDS):
-                rule = "each of I, F, O exactly once"
-                if set(held) - set(OPERANDS):
+            unknown = set(held) - set(OPERANDS)
+            if unknown or len(set(held)) < len(held):
+                rule = "each of I, F, O at most once"
+                if unknown:
                     rule += "; the outermost level alone holds kinds of tensors"
                 raise Contradiction(f"holds {', '.join(held)}; {rule}", "levels", place)
         names: set[str] = set()
@@ -327,7 +233,9 @@ class Hardware(NamedSpec):
     def _check_units(self) -> None:
         stated = [(energy, at) for buffer, at in self._placed() for energy in buffer.energies]
         stated += [(price.stated, ("arithmetic", i)) for i, price in enumerate(self.arithmetic)]
-        for energy, at in stated:
+        hops = [(level.hop_energy, ("levels", i)) for i, level in enumerate(self.levels)]
+        stated += [(energy, (*at, "hop_energy")) for energy, at in hops if energy]
+        for energy, at in (*stated, *self.energies_of_time()):
             if energy.unit not in (None, self.energy_unit):
                 raise Contradiction(
                     f"is in {energy.unit}, but energy_unit is {self.energy_unit}", *at
@@ -410,14 +318,12 @@ class Hardware(NamedSpec):
 
     def _sizes(self) -> list[str]:
         """List memories larger than the one above, which no tile can fill."""
-        inside = self.holders[1:]
-        outermost = {x: [self.keepers[kind] for kind in _AT[x]] for x in OPERANDS}
-        outside = [outermost, *({x: [b] for x, b in level.items()} for level in inside)]
-        found = [
-            (inner[x], max(outer[x], key=lambda b: b.capacity_bits or MOST_BITS))
-            for outer, inner in zip(outside, inside, strict=False)
-            for x in OPERANDS
-        ]
+        found = []
+        for x in OPERANDS:
+            outermost = (self.keepers[kind] for kind in _AT[x])
+            most = max(outermost, key=lambda b: b.capacity_bits or MOST_BITS)
+            inside = (level[x] for level in self.holders[1:] if x in level)
+            found += [(one, above) for above, one in pairwise((most, *inside))]
         return list(
             dict.fromkeys(
                 f"{one.name}: is larger than {most.name}, the memory above it; no tile in it can be"
@@ -446,7 +352,10 @@ class Hardware(NamedSpec):
         return list(found)
 
     def holder(self, level: int, operand: Operand) -> Buffer:
-        """Return the memory that holds `operand` at `levels[level]`, in a forward pass at 0."""
+        """Return the memory that holds `operand` at `levels[level]`, in a forward pass at 0.
+
+        Raises: KeyError, where the operand passes the level by.
+        """
         return self.holders[level][operand]
 
     @cached_property

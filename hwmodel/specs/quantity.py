@@ -15,9 +15,11 @@ __all__ = [
     "access_energy",
     "bits",
     "efficiency",
+    "frequency",
     "normalised",
     "not_to_compare",
     "operation_energy",
+    "power",
     "refuse_mixed",
     "refuse_unit",
 ]
@@ -35,6 +37,9 @@ _ENERGY = {
 # 1 GB/s/mW = 1e9 B/s / 1e-3 J/s = 1e12 B/J = 1 B/pJ = 8 bit/pJ; 1 TOPS/W = 1e12 op/J = 1 op/pJ.
 _BITS_PER_PJ = {"GB/s/mW": 8.0, "GBPS/mW": 8.0}
 _OPERATIONS_PER_PJ = {"TOPS/W": 1.0, "GOPS/W": 1e-3}
+
+_HERTZ = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
+_WATTS = {"uW": 1e-6, "mW": 1e-3, "W": 1.0, "kW": 1e3}
 
 _NUMBER = re.compile(r"([-+]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)", re.DOTALL)
 
@@ -131,6 +136,31 @@ def efficiency(text: str, *, of: str) -> float:
     if not math.isfinite(energy):
         raise QuantityError(f"{text!r}: the number is too small")
     return energy
+
+
+def frequency(text: str) -> float:
+    """A frequency [Hz].
+
+    >>> frequency("1530 MHz")
+    1530000000.0
+    """
+    return _scaled(text, "1530 MHz", _HERTZ, "frequency")
+
+
+def power(text: str) -> float:
+    """A power [W].
+
+    >>> power("50 W"), power("250 mW")
+    (50.0, 0.25)
+    """
+    return _scaled(text, "50 W", _WATTS, "power")
+
+
+def _scaled(text: str, example: str, units: Mapping[str, float], what: str) -> float:
+    number, unit = _split(text, example)
+    if unit not in units:
+        raise QuantityError(f"{text!r}: {unit!r} is no {what}; use one of {_one_of(units)}")
+    return number * units[unit]
 
 
 def normalised(operation: str, bits: int) -> str:

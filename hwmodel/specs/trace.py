@@ -2,6 +2,9 @@
 
 A trace names the run, the extents of every layer that computes sums, and what each of them did in
 every epoch. It holds no date and nothing of the machine, so that equal runs give equal files.
+
+Version 2 has votes, and widths of sums of +1 and -1 in the representation of `sum_bits`; version 1
+is read as a trace that lacks votes.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ from hwmodel.specs.files import Flag, Name, Number, SpecModel, Text, Whole, vali
 from hwmodel.specs.inputs import MAX_JSON, read_text
 
 __all__ = ["Epoch", "LayerEpoch", "LayerShape", "Magnitudes", "Range", "Run", "Trace"]
-__all__ += ["dumps", "loads", "read_trace", "steps_to", "two_complement_bits", "write_trace"]
+__all__ += ["dumps", "loads", "named", "read_trace", "short_name", "steps_to", "sum_bits"]
+__all__ += ["two_complement_bits", "write_trace"]
 
-VERSION = 1
+VERSION = 2
 OCTAVES = 16
 
 Count = Annotated[Whole, Field(ge=0)]
@@ -77,8 +81,8 @@ class LayerShape(SpecModel):
     padding: Count
     fan_in: Extent = Field(description="terms of one sum: C HF WF, and the bias")
     parameters: Count
-    worst_accumulator_bits: Bits | None = Field(
-        description="two's complement bits for any sum of fan_in values of +1 and -1"
+    worst_sum_bits: Bits | None = Field(
+        description="bits of any sum of fan_in values of +1 and -1; null where terms are others"
     )
 
 
@@ -92,13 +96,15 @@ class Range(SpecModel):
 
 
 class Magnitudes(SpecModel):
-    """Sizes of a tensor's values over the measured steps of an epoch."""
+    """Sizes of a tensor's values: of every step of an epoch, but for the last two fields."""
 
     largest: Size
     rms: Size = Field(description="root of the mean square")
     zero_share: Share = Field(description="values that are exactly 0")
     bits: Bits = Field(description="smallest width that keeps the stated error in every step")
-    rounded_zero_share: Share = Field(description="values that are 0 at that width")
+    rounded_zero_share: Share = Field(
+        description="values that are 0 at the width of their step, over the sampled steps"
+    )
     octaves: tuple[Share, ...] = Field(
         min_length=OCTAVES,
         max_length=OCTAVES,
@@ -113,11 +119,15 @@ class LayerEpoch(SpecModel):
     name: Name
     flip_rate: Share | None = Field(description="mean share of weights flipped in a step")
     preactivation: Range
-    accumulator_bits: Bits | None = Field(
-        description="two's complement bits of the sums that occurred; null where they are real"
+    sum_bits: Bits | None = Field(
+        description="bits of the sums that occurred, without the lowest, which never changes; "
+        "null where they are real"
     )
     signal: Magnitudes = Field(description="received: the loss's derivative by the sums")
     sent: Magnitudes | None = Field(description="sent upstream; null for the first layer")
+    vote: Magnitudes | None = Field(
+        default=None, description="votes on the Boolean weights, before the rate; null without any"
+    )
     optimizer_state: Magnitudes | None = Field(
         description="the Boolean optimizer's accumulator; null without Boolean weights"
     )
@@ -155,6 +165,20 @@ class Trace(SpecModel):
                 raise ValueError(f"epoch {index} has other layers than the trace")
             steps = epoch.steps
         return self
+
+
+def named(run: Run) -> str:
+    """Name a run in a message."""
+    control = ", Boolean weights frozen" if run.frozen else ""
+    return f"{run.network} by {run.method}, seed {run.seed}{control}"
+
+
+def short_name(run: Run) -> str:
+    """Name a run among the inputs of a table.
+
+    Runs of one method differ in their seed.
+    """
+    return f"{run.method} seed {run.seed}"
 
 
 def steps_to(trace: Trace, accuracy: float) -> int | None:
@@ -205,14 +229,47 @@ def loads(text: str, path: Path) -> Trace:
     version = values.get("version") if isinstance(values, dict) else None
     if isinstance(version, int) and version > VERSION:
         raise DataError(f"{path}: is a trace of version {version}; this hwmodel reads {VERSION}")
+    if version == 1:
+        try:
+            _of_version_1(values)
+        except (ArithmeticError, AttributeError, LookupError, TypeError):
+            raise DataError(f"{path}: is a damaged trace of version 1; train anew") from None
     try:
         return validate(Trace, values, path)
     except SpecError as error:
         raise DataError(f"{error}; is it a trace?" if version is None else str(error)) from None
 
 
+def _of_version_1(values: dict[str, Any]) -> None:
+    """Turn a trace of version 1 into one without votes, with widths of sums as they are now."""
+    for layer in values["layers"]:
+        if layer.pop("worst_accumulator_bits") is None:
+            layer["worst_sum_bits"] = None
+        else:
+            layer["worst_sum_bits"] = sum_bits(-layer["fan_in"], layer["fan_in"])
+    for epoch in values["epochs"]:
+        for layer in epoch["layers"]:
+            sums = layer["preactivation"]
+            whole = layer.pop("accumulator_bits") is not None
+            layer["sum_bits"] = sum_bits(sums["lowest"], sums["highest"]) if whole else None
+    values["version"] = VERSION
+
+
 def _refuse_constant(word: str) -> float:
     raise ValueError(f"{word} is no number a trace holds")
+
+
+def sum_bits(lowest: float, highest: float) -> int:
+    """Return the width that holds every sum s of +1 and -1 in a range [bit].
+
+    Where s has m terms it is odd or even as m is, so that its lowest bit never changes and
+    floor(s / 2) is all that is stored. Over the whole range -m to m that is the width of a count
+    of Trues from 0 to m, which an accounting assumes.
+
+    >>> [sum_bits(-m, m) == m.bit_length() for m in (1, 7, 8, 288)]
+    [True, True, True, True]
+    """
+    return two_complement_bits(math.floor(lowest / 2), math.floor(highest / 2))
 
 
 def two_complement_bits(lowest: float, highest: float) -> int:

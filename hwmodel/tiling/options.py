@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Literal, NamedTuple
 
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Buffer, Hardware
+from hwmodel.specs.spread import AXES, ArraySpec, Spread
 from hwmodel.tiling.rows import RowRule
 from hwmodel.work.problem import OPERANDS, PASSES, Operand, ProductPass, Widths
 from hwmodel.work.tensor import Kinds, Pass, kind_of
@@ -42,6 +44,7 @@ class SearchOptions:
     rows: Literal["touched", "bounding"]
     padding: Literal["skipped", "counted"]
     partial_sum_bits: int
+    transfers: Literal["upper", "both"] = "upper"
 
     @classmethod
     def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:
@@ -57,6 +60,7 @@ class SearchOptions:
             rows=accounting.counting.rows,
             padding=accounting.counting.padding,
             partial_sum_bits=accounting.widths.partial_sum_bits,
+            transfers=accounting.counting.transfers,
         )
 
     @property
@@ -109,7 +113,7 @@ class Array(NamedTuple):
     def lanes(self, bits: Widths) -> int:
         """Operands that share a lane of C.
 
-        Source: docs/chips.md, packing.
+        Source: docs/chips.md, 'The array of MACs'.
         """
         if self.operand_bits is None:
             return 1
@@ -122,6 +126,14 @@ class Memories(NamedTuple):
     levels: tuple[MemoryLevel, ...]
     array: Array | None = None  # None: level 0 is read as by an unlimited broadcast
     moment_energy: float = 0.0  # static energy of a cycle of the whole chip [chip's unit]
+
+    def macs(self, bits: Widths) -> int:
+        """MACs of the whole chip that operands of these widths can use at a time."""
+        if self.array is None:
+            raise LookupError("no array says how many MACs there are")
+        sizes = (bound.most for bound in self.array.axes)
+        under = (level.fanout for level in self.levels)
+        return prod(sizes) * prod(under) * self.array.lanes(bits)
 
     @property
     def spatial(self) -> bool:
@@ -170,13 +182,38 @@ def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
     ]
     levels = [
         MemoryLevel(
-            level.name, tuple(_memory(b, b.operands, b.capacity_bits) for b in level.buffers)
+            level.name,
+            tuple(_memory(b, b.operands, b.capacity_bits) for b in level.buffers),
+            *_spread(level),
         )
         for level in inner
     ]
-    return Memories((MemoryLevel(outermost.name, tuple(buffers)), *levels))
+    top = MemoryLevel(outermost.name, tuple(buffers))
+    return Memories((top, *levels), _array(chip.array), chip.static_energy)
 
 
 def _memory(buffer: Buffer, holds: tuple[Operand, ...], capacity_bits: int | None) -> Memory:
     read, write = buffer.read_energy_per_bit, buffer.write_energy_per_bit
     return Memory(buffer.name, holds, capacity_bits, read, write)
+
+
+def _spread(level: Spread) -> tuple[int, tuple[Bound, ...] | None, bool, bool, float]:
+    """How a level's memories lie side by side, in the order of `MemoryLevel`."""
+    return (
+        level.instances,
+        _bounds(level.fanout) if isinstance(level.fanout, dict) else None,
+        level.multicast is not False,
+        level.reduction is not False,
+        level.hop_energy.value if level.hop_energy else 0.0,
+    )
+
+
+def _bounds(axes: dict[str, int]) -> tuple[Bound, ...]:
+    return tuple(Bound(AXES[axis], size) for axis, size in axes.items())
+
+
+def _array(stated: ArraySpec | None) -> Array | None:
+    if stated is None:
+        return None
+    energy = stated.cycle_energy.value if stated.cycle_energy else 0.0
+    return Array(_bounds(stated.axes), stated.holds, stated.operand_bits, energy)

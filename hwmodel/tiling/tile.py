@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import NamedTuple
 
-from hwmodel.errors import TooLarge
+from hwmodel.errors import HwmodelError, TooLarge
 from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
 from hwmodel.tiling.cache import look_up, store
 from hwmodel.tiling.level_by_level import level_by_level
@@ -52,8 +52,9 @@ class Room(NamedTuple):
 def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling:
     """Search the tiling of a problem; its arguments are all that it depends on, and its key.
 
-    Raises: Infeasible, TooLarge.
+    Raises: Infeasible, TooLarge, HwmodelError for a chip that the options do not know.
     """
+    _check_known(memories, options)
     _check_size(problem, options.rule)
     if options.search == "level-by-level":
         return Tiling(level_by_level(problem, memories), None)
@@ -70,6 +71,25 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
         found = mapping, certificate
         store(key, found)
     return Tiling(*found)
+
+
+def _check_known(memories: Memories, options: SearchOptions) -> None:
+    """See that the rules of counting and of search know such a chip. Raises: HwmodelError."""
+    if not memories.spatial:
+        if options.transfers == "both":
+            raise HwmodelError(
+                "transfers both: the search for a chip without fanout and array minimises what the "
+                "upper memory pays; use transfers upper"
+            )
+        return
+    old = {"counting": "paper", "search": "level-by-level"}
+    stated = [f"{field} {word}" for field, word in old.items() if getattr(options, field) == word]
+    if stated:
+        raise HwmodelError(
+            f"{', '.join(stated)}: the source has no chip with a fanout, an array or a level that "
+            "an operand passes by; use accounting full"
+        )
+    raise HwmodelError("no search yet for a chip with a fanout, an array or a level passed by")
 
 
 @lru_cache(maxsize=2**12)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hwmodel.errors import DataError
 from hwmodel.specs.files import write
-from hwmodel.specs.inputs import refuse_endless
+from hwmodel.specs.inputs import MAX_JSON, refuse_endless
 from hwmodel.specs.provenance import code_digest
 from hwmodel.specs.trace import Run, Trace, dumps, loads
 from hwmodel.trainer.nets import Net
@@ -24,6 +24,7 @@ __all__ = ["checkpoint_path", "restore", "save"]
 Arrays = dict[str, NDArray[Any]]
 
 SEAL = 32  # bytes
+HEAD = 4096  # bytes; more than the headers of one member take
 KEPT = {
     "boolean": ("bits", "accumulator", "ratio"),
     "real": ("value", "mean", "square", "steps"),
@@ -48,10 +49,11 @@ def save(path: Path, net: Net, trace: Trace) -> None:
 def restore(path: Path, net: Net, run: Run) -> Trace:
     """Put a checkpoint's weights and states into `net`; return the trace up to there.
 
-    Raises: DataError where there is no checkpoint, it is damaged, or it belongs to another run or
-        to other code.
+    Raises: DataError where there is no checkpoint, it is damaged, it is larger than weights,
+        states and trace can be, or it belongs to another run or to other code.
     """
-    arrays = _load(path)
+    held = sum(np.asarray(getattr(owner, x)).nbytes + HEAD for _, owner, x in _fields(net))
+    arrays = _load(path, held + MAX_JSON + HEAD)
     trace = loads(arrays["trace"].tobytes().decode("utf-8", "replace"), path)
     for field in Run.model_fields:
         then, now = getattr(trace.run, field), getattr(run, field)
@@ -84,10 +86,16 @@ def _put(value: NDArray[Any] | None, owner: Any, field: str, where: str) -> None
     setattr(owner, field, value if isinstance(old, np.ndarray) else type(old)(value))
 
 
-def _load(path: Path) -> Arrays:
+def _load(path: Path, most: int) -> Arrays:
+    """Read the arrays of a checkpoint of at most so many bytes. Raises: DataError."""
     refuse_endless(path)
     try:
-        whole = path.read_bytes()
+        with path.open("rb") as stream:
+            whole = stream.read(most + 1)
+        if len(whole) > most:
+            raise DataError(
+                f"{path}: is larger than {most:,} B, the most that one of this network takes"
+            )
         content, seal = whole[:-SEAL], whole[-SEAL:]
         if seal != _seal(content):
             raise DataError(
@@ -95,8 +103,11 @@ def _load(path: Path) -> Arrays:
                 "--resume to begin anew"
             )
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            if any(member.compress_type for member in file.zip.infolist()):  # none of ours is
+            members = file.zip.infolist()
+            if any(member.compress_type for member in members):  # none of ours is
                 raise ValueError("a member may be of any size")
+            if sum(member.file_size for member in members) > most:
+                raise ValueError("members share their bytes")
             arrays = {name: file[name] for name in file.files}
         arrays["trace"]
     except FileNotFoundError:

@@ -49,6 +49,9 @@ Freeze = Annotated[bool, typer.Option("--freeze-boolean", help="Never flip a wei
 Error = Annotated[
     float, typer.Option(help="Relative rms error at which widths of signals are stated.")
 ]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Begin anew in the place of a trace that is there.")
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where the same run was stopped.")]
 
 
@@ -66,6 +69,7 @@ def train(
     freeze_boolean: Freeze = False,
     signal_error: Error = 0.01,
     resume: Resume = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Train a small network in Boolean logic and measure what its energy depends on.
 
@@ -98,7 +102,10 @@ def train(
             raise HwmodelError(f"--trace {trace}: would be written over what looks like an input")
         images = load_dataset(dataset, data)
         with _interruptible() as stop, _bar() as report:
-            result = run(settings, images, trace, resume=resume, report=report, stop=stop)
+            result = run(
+                settings, images, trace,
+                resume=resume, overwrite=overwrite, report=report, stop=stop,
+            )  # fmt: skip
     except HwmodelError as error:
         typer.echo(one_line(f"hwmodel: {error}"), err=True)
         raise typer.Exit(2) from None

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import HwmodelError
-from hwmodel.specs.trace import OCTAVES, LayerEpoch, Magnitudes, Range, two_complement_bits
+from hwmodel.specs.trace import OCTAVES, LayerEpoch, Magnitudes, Range, sum_bits
 
-__all__ = ["Tally", "finite", "held_bits", "magnitudes", "rounded"]
+__all__ = ["Sizes", "Tally", "finite", "held_bits", "magnitudes", "rounded"]
 
 WIDEST = 32  # [bit]; float32 values need no more in any case met here
 
@@ -42,41 +42,89 @@ def rounded(z: NDArray[Any], bits: int) -> NDArray[np.float64]:
 def held_bits(z: NDArray[Any], error: float) -> int:
     """Smallest width of `rounded` whose rms error is at most `error` times the rms of z [bit]."""
     z = np.asarray(z, np.float64)
-    allowed = error * math.sqrt(float(np.mean(z * z))) if z.size else 0.0
-    for bits in range(1, WIDEST):
-        if math.sqrt(float(np.mean((rounded(z, bits) - z) ** 2))) <= allowed:
-            return bits
-    return WIDEST
+    return next((bits for bits in range(1, WIDEST) if _holds(z, bits, error)), WIDEST)
+
+
+def _holds(z: NDArray[np.float64], bits: int, error: float) -> bool:
+    """Whether the rms error of rounding is at most `error` times the rms of the values."""
+    off = rounded(z, bits)
+    off -= z
+    return math.sqrt(_mean_square(off)) <= error * math.sqrt(_mean_square(z))
+
+
+def _mean_square(z: NDArray[np.float64]) -> float:
+    return _squares(z) / max(z.size, 1)
+
+
+def _squares(z: NDArray[np.float64]) -> float:
+    """Sum of the squares, in one thread: a product of BLAS rounds as its threads divide it."""
+    flat = z.ravel()
+    return float(np.einsum("i,i->", flat, flat))
+
+
+@dataclass
+class Sizes:
+    """Sizes of one tensor over the steps of an epoch.
+
+    Attributes:
+        error: relative rms error at which the width is stated.
+        bits: the widest of the steps' widths [bit].
+        rounded: of each sampled step, the share of values that are 0 at its width.
+        octaves: of each sampled step, the share of nonzero values in every halving of the range.
+    """
+
+    error: float
+    values: int = 0
+    nonzero: int = 0
+    squares: float = 0.0
+    largest: float = 0.0
+    bits: int = 1
+    rounded: list[float] = field(default_factory=list)
+    octaves: list[NDArray[np.float64]] = field(default_factory=list)
+
+    def step(self, z: NDArray[Any], *, closely: bool = False) -> None:
+        """Measure a step; `closely` says to look at its distribution, too.
+
+        The widest width grows only where it does not hold this step: one look at most steps.
+        """
+        z = np.asarray(z, np.float64).ravel()
+        largest = finite(float(np.abs(z).max(initial=0.0)))
+        squares = _squares(z)
+        self.values += z.size
+        self.nonzero += int(np.count_nonzero(z))
+        self.squares += squares
+        self.largest = max(self.largest, largest)
+        if largest and not _holds(z, self.bits, self.error):
+            self.bits = max(self.bits, held_bits(z, self.error))
+        if closely:
+            self._sample(z, largest)
+
+    def _sample(self, z: NDArray[np.float64], largest: float) -> None:
+        flat = np.abs(z[z != 0])
+        bits = held_bits(z, self.error) if largest else 1
+        octave = np.floor(-np.log2(flat / largest)) if largest else flat
+        places = np.minimum(octave, OCTAVES - 1).astype(np.intp)
+        counts = np.bincount(places, minlength=OCTAVES)
+        self.octaves.append(counts / max(len(flat), 1))
+        self.rounded.append(float(np.mean(rounded(z, bits) == 0)))
+
+    def result(self) -> Magnitudes:
+        """Return what the trace records."""
+        return Magnitudes(
+            largest=self.largest,
+            rms=math.sqrt(self.squares / self.values),
+            zero_share=1 - self.nonzero / self.values,
+            bits=self.bits,
+            rounded_zero_share=float(np.mean(self.rounded)),
+            octaves=tuple(round(float(x), 6) for x in np.mean(self.octaves, axis=0)),
+        )
 
 
 def magnitudes(z: NDArray[Any], error: float) -> Magnitudes:
     """Sizes of one tensor's values, and the width that holds them at a relative rms error."""
-    flat = np.abs(np.asarray(z, np.float64)).ravel()
-    largest = finite(float(flat.max(initial=0.0)))
-    nonzero = flat[flat > 0]
-    bits = held_bits(z, error) if len(nonzero) else 1
-    octave = np.floor(-np.log2(nonzero / largest)) if len(nonzero) else nonzero
-    counts = np.bincount(np.minimum(octave, OCTAVES - 1).astype(np.intp), minlength=OCTAVES)
-    return Magnitudes(
-        largest=largest,
-        rms=math.sqrt(float(np.mean(flat * flat))),
-        zero_share=1 - len(nonzero) / len(flat),
-        bits=bits,
-        rounded_zero_share=float(np.mean(rounded(z, bits) == 0)),
-        octaves=tuple(round(float(c) / max(len(nonzero), 1), 6) for c in counts),
-    )
-
-
-def _together(parts: list[Magnitudes]) -> Magnitudes:
-    """Join several steps: the widest width, the largest value, the means of the shares."""
-    return Magnitudes(
-        largest=max(p.largest for p in parts),
-        rms=math.sqrt(float(np.mean([p.rms**2 for p in parts]))),
-        zero_share=float(np.mean([p.zero_share for p in parts])),
-        bits=max(p.bits for p in parts),
-        rounded_zero_share=float(np.mean([p.rounded_zero_share for p in parts])),
-        octaves=tuple(round(float(x), 6) for x in np.mean([p.octaves for p in parts], axis=0)),
-    )
+    sizes = Sizes(error)
+    sizes.step(z, closely=True)
+    return sizes.result()
 
 
 @dataclass
@@ -101,29 +149,33 @@ class Tally:
     count: int = 0
     total: float = 0.0
     squares: float = 0.0
-    seen: dict[str, list[Magnitudes]] = field(default_factory=dict)
+    seen: dict[str, Sizes] = field(default_factory=dict)
 
-    def step(self, sums: NDArray[Any], flips: int) -> None:
-        """Count a step: its flips, and the extremes of its sums."""
+    def step(
+        self, sums: NDArray[Any], flips: int, *, closely: bool, **tensors: NDArray[Any] | None
+    ) -> None:
+        """Count a step: its flips, the extremes of its sums, the sizes of named tensors.
+
+        Args:
+            closely: measure the spread of the sums and of the sizes, too.
+        """
         self.steps += 1
         self.flips += flips
         self.lowest = min(self.lowest, finite(float(sums.min())))
         self.highest = max(self.highest, finite(float(sums.max())))
-
-    def sample(self, sums: NDArray[Any], **tensors: NDArray[Any] | None) -> None:
-        """Measure a step closely: the spread of its sums and the sizes of named tensors."""
-        exact = sums.astype(np.float64)
-        self.count += exact.size
-        self.total += float(exact.sum())
-        self.squares += float((exact * exact).sum())
         for name, values in tensors.items():
             if values is not None:
-                self.seen.setdefault(name, []).append(magnitudes(values, self.error))
+                self.seen.setdefault(name, Sizes(self.error)).step(values, closely=closely)
+        if closely:
+            exact = sums.astype(np.float64)
+            self.count += exact.size
+            self.total += float(exact.sum())
+            self.squares += float((exact * exact).sum())
 
     def result(self) -> LayerEpoch:
         """Return the epoch of this layer, as the trace records it."""
         mean = self.total / self.count
-        parts = {name: _together(seen) for name, seen in self.seen.items()}
+        parts = {name: sizes.result() for name, sizes in self.seen.items()}
         return LayerEpoch(
             name=self.name,
             flip_rate=self.flips / (self.weights * self.steps) if self.weights else None,
@@ -133,10 +185,9 @@ class Tally:
                 mean=mean,
                 deviation=math.sqrt(max(self.squares / self.count - mean * mean, 0.0)),
             ),
-            accumulator_bits=(
-                two_complement_bits(self.lowest, self.highest) if self.integer else None
-            ),
+            sum_bits=sum_bits(self.lowest, self.highest) if self.integer else None,
             signal=parts["signal"],
             sent=parts.get("sent"),
+            vote=parts.get("vote"),
             optimizer_state=parts.get("optimizer_state"),
         )

@@ -12,7 +12,7 @@ from hwmodel.graph.layers import Conv
 from hwmodel.graph.layers import Layer as AnyLayer
 from hwmodel.graph.network import INPUT
 from hwmodel.graph.node import Node
-from hwmodel.specs.trace import LayerShape, two_complement_bits
+from hwmodel.specs.trace import LayerShape, sum_bits
 from hwmodel.specs.training import Recipe
 from hwmodel.trainer import real
 from hwmodel.trainer.layers import (
@@ -184,7 +184,7 @@ def _shape(node: Node, made: Layer, stack: Stack, fan_in: int, batch: int) -> La
         N=batch, M=M, C=channels, HO=HO, WO=WO, HF=window.size, WF=window.size,
         stride=window.stride, padding=window.padding, fan_in=fan_in,
         parameters=sum(w.votes.size for w in made.boolean) + sum(w.value.size for w in made.real),
-        worst_accumulator_bits=two_complement_bits(-fan_in, fan_in) if integer else None,
+        worst_sum_bits=sum_bits(-fan_in, fan_in) if integer else None,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from hwmodel.graph.network import Network
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import digest
-from hwmodel.specs.trace import Epoch, LayerShape, Run, Trace, write_trace
+from hwmodel.specs.trace import Epoch, LayerShape, Run, Trace, named, read_trace, write_trace
 from hwmodel.specs.training import Training
 from hwmodel.trainer.checkpoint import checkpoint_path, restore, save
 from hwmodel.trainer.data import Dataset
@@ -28,7 +28,7 @@ from hwmodel.trainer.stack import Stack, stack
 
 __all__ = ["Progress", "Settings", "train"]
 
-SAMPLES = 4  # steps of an epoch that are measured closely
+SAMPLES = 4  # steps of an epoch of which distributions are measured
 TEST_BATCH = 500
 
 
@@ -72,6 +72,7 @@ def train(
     path: Path | None = None,
     *,
     resume: bool = False,
+    overwrite: bool = False,
     report: Callable[[Progress], None] = lambda progress: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Trace:
@@ -82,12 +83,13 @@ def train(
         data: images and labels.
         path: of the trace, written whole after every epoch, with a checkpoint beside it.
         resume: go on from that checkpoint.
+        overwrite: a run that begins anew may take the place of what is at `path`.
         report: told after every step.
         stop: asked after every epoch whether to end there.
 
-    Raises: HwmodelError where the trace cannot be written, or a loss, sum or signal is no number
-        any more; SpecError for what is not trained; ShapeError, DataError for images or a
-        checkpoint that do not fit.
+    Raises: HwmodelError where the trace cannot be written or would be written over a file, or a
+        loss, sum or signal is no number any more; SpecError for what is not trained; ShapeError,
+        DataError for images or a checkpoint that do not fit.
     """
     layers = stack(settings.network, settings.method)
     data = _fitted(data, settings.network, layers)
@@ -99,6 +101,8 @@ def train(
         )
     if path:
         _check_place(path)
+        if not (resume or overwrite):
+            _see_free(path)
     run = _run(settings, training, layers, data)
     net = build(layers, training.recipe, run.batch, run.seed)
     shapes = tuple(node.shape for node in net.nodes if node.shape)
@@ -126,6 +130,20 @@ def _check_place(path: Path) -> None:
         raise HwmodelError(f"{path}: cannot be written: {error.strerror or error}") from None
     if path.is_dir():
         raise HwmodelError(f"{path}: cannot be written: is a folder")
+
+
+def _see_free(path: Path) -> None:
+    """See that a run that begins anew destroys no other. Raises: HwmodelError."""
+    if not path.exists():
+        return
+    try:
+        found = read_trace(path)
+        what = f"the trace of {named(found.run)}, {len(found.epochs)} of {found.run.epochs} epochs"
+    except HwmodelError:
+        what = "no trace of this version"
+    raise HwmodelError(
+        f"{path}: is there already, {what}; give another --trace, --resume to go on, or --overwrite"
+    )
 
 
 def _fitted(data: Dataset, network: Network, layers: Stack) -> Dataset:
@@ -244,23 +262,23 @@ def _update(net: Net, run: Run, step: int, steps: int) -> dict[str, int]:
 
 def _tally(node: Trained, shape: LayerShape, run: Run) -> Tally:
     weights = sum(w.votes.size for w in node.layer.boolean)
-    return Tally(node.name, run.signal_error, shape.worst_accumulator_bits is not None, weights)
+    return Tally(node.name, run.signal_error, shape.worst_sum_bits is not None, weights)
 
 
 def _measure(net: Net, tallies: list[Tally], flips: dict[str, int], closely: bool) -> None:
-    """Add a step to the tallies; `closely`, with the sizes of what flowed and what is kept."""
+    """Add a step to the tallies; `closely`, with the distribution of what flowed and is kept."""
     layers = [node for node in net.nodes if node.shape]
     for node, tally in zip(layers, tallies, strict=True):
-        sums = net.values[node.name]
-        tally.step(sums, flips.get(node.name, 0))
-        if closely:
-            boolean = node.layer.boolean
-            tally.sample(
-                sums,
-                signal=net.signals[node.name],
-                sent=net.sent[node.name] if node is not net.nodes[0] else None,
-                optimizer_state=boolean[0].accumulator if boolean else None,
-            )
+        boolean = node.layer.boolean
+        tally.step(
+            net.values[node.name],
+            flips.get(node.name, 0),
+            closely=closely,
+            signal=net.signals[node.name],
+            sent=net.sent[node.name] if node is not net.nodes[0] else None,
+            vote=boolean[0].votes if boolean else None,
+            optimizer_state=boolean[0].accumulator if boolean else None,
+        )
 
 
 def _accuracy(net: Net, data: Dataset) -> float:

@@ -84,9 +84,8 @@ class Counted:
                 continue
             gaps = sum(bool(t.certificate and t.certificate.gap) for t in tilings)
             costs[i] = Cost(unproved=gaps)
-            names = tuple((b.name, b.holds) for level in chip.levels for b in level.buffers)
             mappings = tuple(tiling.mapping for tiling in tilings)
-            alike.setdefault((key, names, mappings), []).append(i)
+            alike.setdefault((key, _shape(chip), mappings), []).append(i)
         for depends, members in alike.items():
             counts = self._of(depends, tasks, accounting, chips[members[0]])
             for i, energies in zip(
@@ -113,6 +112,16 @@ class Counted:
             if len(self._counts) > MOST:
                 del self._counts[next(iter(self._counts))]
         return self._counts[key]
+
+
+def _shape(chip: Hardware) -> Hashable:
+    """All of a chip, beside mappings, that counts depend on."""
+    levels = [
+        (level.name, level.instances, level.multicast is not False, level.reduction is not False,
+         tuple((b.name, b.holds) for b in level.buffers))
+        for level in chip.levels
+    ]  # fmt: skip
+    return tuple(levels), chip.array and chip.array.holds
 
 
 def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -> list[Cost]:

@@ -14,6 +14,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.inputs import read_text
 from hwmodel.specs.method import Method
 from hwmodel.specs.training import Training
+from hwmodel.views.chip import drawing
 
 __all__ = ["FILES", "checked", "description", "names", "titles"]
 
@@ -48,16 +49,16 @@ def checked(word: str, what: str) -> NamedSpec:
 
 
 def description(word: str, what: str) -> str:
-    """Return the text of a spec's file; what is based on another one in full. Raises: HwmodelError.
+    """Return the text of a spec's file, a chip's drawn below it. Raises: HwmodelError.
 
-    A bundled file says everything itself.
+    What is based on another file is written in full; a bundled file says everything itself.
     """
     spec = checked(word, what)
     if isinstance(spec, Accounting) and spec.based_on:
         return _in_full(spec)
-    if is_path(what):
-        return read_text(Path(what), MAX_SPEC_BYTES).rstrip()
-    return bundled(FILES[word])[what].read_text(encoding="utf-8").rstrip()
+    path = Path(what) if is_path(what) else bundled(FILES[word])[what]
+    text = read_text(path, MAX_SPEC_BYTES).rstrip()
+    return f"{text}\n\n{drawing(spec)}" if isinstance(spec, Hardware) else text
 
 
 def _in_full(spec: Accounting) -> str:

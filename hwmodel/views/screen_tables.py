@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from hwmodel.graph.layers import Shape
 from hwmodel.graph.network import INPUT
-from hwmodel.model.compare import Comparison, Reached
+from hwmodel.graph.node import Node
+from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
+from hwmodel.model.reached import Reached
 from hwmodel.model.widths import treatment
-from hwmodel.rerun.tables import OPERATIONS, layer_sums, scale, what, whole_run
+from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.published import PublishedTable
 from hwmodel.specs.quantity import not_to_compare
-from hwmodel.specs.trace import Run
 from hwmodel.specs.training import Training
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
@@ -66,14 +67,18 @@ def comparison_tables(
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
-        columns = [f"energy, {unit}", "% of baseline", "published %", "residual %", *shown]
+        note, beside = greedy_notes(here), _has_optimal(here)
+        columns = [f"energy, {unit}", "% of baseline"]
+        columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
+        columns += ["published %", "residual %", *shown]
         whole, whole_unit = scale(0.0, first.unit)
         if run is not None:
             whole, whole_unit = scale(_least(whole_run(x, run)[2] for x in here), first.unit)
             columns += [f"{run.name}, {whole_unit}", "kWh"]
         listed = table(
             f"{first.network} on {hardware}: energy of one {what(first.mode, first.batch)}, "
-            f"accounting {accounting}",
+            f"accounting {accounting}"
+            + (", tiles greedy" if any(line.optimal for line in here) else ""),
             ["method"],
             columns,
         )
@@ -81,6 +86,7 @@ def comparison_tables(
             cells = [
                 _scaled(line.energy, divisor),
                 _number(line.percent_of_baseline),
+                *(_optimal(line, divisor) if beside else []),
                 _number(line.source_percent),
                 _number(line.residual_percent, "+.1f"),
                 *(_scaled(_sum(line, fields), divisor) for fields in shown.values()),
@@ -91,8 +97,19 @@ def comparison_tables(
             listed.add_row(line.method, *cells)
         yield listed
         yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
+        yield from (Text(f"  {text}") for text in note)
     if mixed := not_to_compare(line.unit for line in lines):
         yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
+
+
+def _has_optimal(lines: Iterable[Comparison]) -> bool:
+    """Say whether figures with optimal tiles stand beside greedy ones."""
+    return any(line.optimal and line.optimal.energy is not None for line in lines)
+
+
+def _optimal(line: Comparison, divisor: float) -> list[str]:
+    percent = _number(line.percent_of_baseline_optimal_tiles)
+    return [_scaled(line.energy_optimal_tiles, divisor), percent]
 
 
 def reproduction_tables(
@@ -108,7 +125,7 @@ def reproduction_tables(
             f"{published.title} on {chip}: % of {published.baseline.network} under "
             f"{published.baseline.method}, one training iteration of batch {here[0].batch}",
             ["network", "method"],
-            ["published", *(x for preset in presets for x in (preset, "residual %"))],
+            ["published", *(x for preset in presets for x in _heads(preset, here))],
         )
         rows = [[line for line in here if line.accounting == preset] for preset in presets]
         for same in zip(*rows, strict=True):
@@ -118,6 +135,11 @@ def reproduction_tables(
                 for cell in (
                     _number(line.percent_of_baseline),
                     _number(line.residual_percent, "+.1f"),
+                    *(
+                        _optimal(line, 1.0)[1:]
+                        if _has_optimal(_under(here, line.accounting))
+                        else []
+                    ),
                 )
             ]
             listed.add_row(same[0].network, same[0].method, _number(same[0].source_percent), *cells)
@@ -125,6 +147,17 @@ def reproduction_tables(
         for remark in published.remarks:
             if remark.hardware == chip:
                 yield Text(f"  {', '.join(remark.methods)}: {remark.text}.\n")
+        yield from (Text(f"  {text}\n") for text in greedy_notes(here))
+
+
+def _heads(preset: str, lines: Sequence[Comparison]) -> list[str]:
+    """Headings of the columns of one accounting."""
+    more = [f"{preset}, optimal tiles"] if _has_optimal(_under(lines, preset)) else []
+    return [preset, "residual %", *more]
+
+
+def _under(lines: Sequence[Comparison], accounting: str) -> list[Comparison]:
+    return [line for line in lines if line.accounting == accounting]
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
@@ -166,22 +199,24 @@ def _pass_table(report: Report, divisor: float, unit: str) -> Table:
 
 
 def _memory_table(report: Report, divisor: float, unit: str) -> Table:
-    """Bits and energy of every memory, outermost first, then the operations."""
-    listed = table(
-        f"by memory, {unit}", ["memory"],
-        ["Mbit read", "Mbit written", "operations", "energy", "%"],
-    )  # fmt: skip
+    """Bits and energy of every memory, outermost first, then the operations.
+
+    Hops into the memories of a split level stand under the level's own name.
+    """
     counts, energies = report.ledger.by("memory", "direction").groups, report.energies("memory")
+    ways = {Direction.READ: "Mbit read", Direction.WRITE: "Mbit written"}
+    if any(level.instances > 1 for level in report.hardware.levels):
+        ways[Direction.HOP] = "Mbit on hops"
+    listed = table(f"by memory, {unit}", ["memory"], [*ways.values(), "operations", "energy", "%"])
     names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
-    for name in (*names, ""):
-        read, written, operations = (
-            sum(counts.get((name, direction), {}).values()) for direction in Direction
-        )
+    hops = [level.name for level in report.hardware.levels if (level.name,) in energies]
+    for name in (*dict.fromkeys([*names, *hops]), ""):
+        moved = [sum(counts.get((name, way), {}).values()) for way in ways]
+        done = counts.get((name, Direction.OPERATE), {})
         listed.add_row(
             name or OPERATIONS,
-            f"{read / 1e6:,.1f}",
-            f"{written / 1e6:,.1f}",
-            f"{operations:,}",
+            *(f"{bits / 1e6:,.1f}" for bits in moved),
+            f"{sum(number for key, number in done.items() if key.bits):,}",
             *_row(report, [energies.get((name,), 0.0)], divisor)[1:],
         )
     return listed
@@ -221,7 +256,7 @@ def tensor_table(report: Report) -> Table:
     for node in nodes:
         layer = node.layer
         if node.weights:
-            F = treatment(report.method, node, report.accounting)
+            F = treatment(report.method, node, report.accounting, report.measured)
             widths = F.weight_bits, F.weight_signal_bits
             add(f"{layer.name} F", "weights", (node.weights, 1, 1), 1, widths)
         add(layer.name, layer.kind, node.output_shape, report.batch, edges[layer.name][:2])
@@ -229,45 +264,73 @@ def tensor_table(report: Report) -> Table:
 
 
 def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iterator[Table]:
-    """Tabulate accuracy at the end and energy to the accuracy asked for, a table a unit."""
+    """Tabulate accuracy at the end and energy to the accuracy asked for, a table a unit.
+
+    Of fewer than `QUARTILED` runs stand the extremes, of more the median and quartiles.
+    """
     for one in dict.fromkeys(line.unit for line in lines):
         here = [(x, end) for x, end in zip(lines, ends, strict=True) if x.unit == one]
-        divisor, unit = scale(_least(end.energy_to_accuracy for _, end in here), one)
+        divisor, unit = scale(_least(end.energy_low for _, end in here), one)
         listed = table(
             "to a stated accuracy, as traced",
             ["method", "hardware", "accounting"],
-            ["accuracy at the end, %", "to reach, %", "steps", f"energy to it, {unit}"],
-        )
+            ["runs", "accuracy at the end, %", "to reach, %", "reached", "steps",
+             f"energy to it, {unit}"],
+        )  # fmt: skip
         for line, end in here:
+            deviation = end.trace_accuracy_deviation
             listed.add_row(
                 line.method,
                 line.hardware,
                 line.accounting,
-                _number(end.trace_accuracy_percent),
+                str(end.runs),
+                _number(end.trace_accuracy_percent)
+                + ("" if deviation is None else f" ± {deviation:.2f}"),
                 _number(end.target_accuracy_percent),
-                "-" if end.steps is None else f"{end.steps:,}",
-                _scaled(end.energy_to_accuracy, divisor),
+                _number(end.runs_reached, "d"),
+                _ranged(end, [end.steps_low, end.steps_middle, end.steps_high], 1, ",d"),
+                _ranged(end, [end.energy_low, end.energy_middle, end.energy_high], divisor, ",.1f"),
             )
         yield listed
 
 
-def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[RenderableType | str]:
+def _ranged(end: Reached, numbers: Sequence[float | None], divisor: float, form: str) -> str:
+    """Write "12" of one run, "12 to 15" of few, "13 [12, 15]" of many; "-" is never reached."""
+    if end.spread is None:
+        return "-"
+    low, middle, high = (
+        "-" if n is None else format(n if divisor == 1 else n / divisor, form) for n in numbers
+    )
+    if end.spread == "one run":
+        return middle
+    return f"{low} to {high}" if end.spread == "extremes" else f"{middle} [{low}, {high}]"
+
+
+def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType | str]:
     """Yield the measurements that replaced the accounting's assumptions, and their effect."""
     divisor, unit = scale(assumed.energy, assumed.unit)
     listed = table(
         f"assumed -> measured, {unit}",
         ["layer"],
-        ["signal bits", "sum bits", "energy as assumed", "energy as traced"],
-    )
-
+        [
+            "signal bits", "zero %", "vote bits", "zero %", "sum bits",
+            "energy as assumed", "energy as traced",
+        ],
+    )  # fmt: skip
     before, after = assumed.energies("layer"), measured.energies("layer")
+    nodes = {node.layer.name: node for node in measured.nodes}
     for name in [name for (name,) in before if name in assumed.edges]:
         old, new = assumed.edges[name], measured.edges[name]
         one, other = before[(name,)], after[(name,)]
         if (old, one) != (new, other):
+            found = (measured.measured or {}).get(name)
+            zeros = (found.signal_zeros, found.vote_zeros) if found else (None, None)
             listed.add_row(
                 name,
                 f"{old.signal_bits} -> {new.signal_bits}",
+                *_zeros(zeros[0]),
+                _votes(assumed, measured, nodes[name]),
+                *_zeros(zeros[1]),
                 f"{old.sum_bits} -> {new.sum_bits}",
                 f"{one / divisor:,.3f}",
                 f"{other / divisor:,.3f}",
@@ -277,7 +340,35 @@ def moved_tables(assumed: Report, measured: Report, run: Run) -> Iterator[Render
     yield (
         f"with the trace {measured.energy / divisor:,.2f} {unit}, assumed "
         f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %); accumulator widths and flip "
-        "rates are in the energies\n"
-        f"the trace is of {run.network} trained by {run.method} on {run.dataset}: layers take the "
-        "figures of their name there, else of the Boolean layers of their kind\n"
+        f"rates are in the energies\n{_of_runs(measured)}\n"
+    )
+
+
+def _zeros(share: float | None) -> list[str]:
+    return ["-" if share is None else f"{100 * share:.1f}"]
+
+
+def _votes(assumed: Report, measured: Report, node: Node) -> str:
+    """Widths of the votes of a layer that has some, assumed and measured."""
+    if not node.macs:
+        return "-"
+    there, here = (
+        treatment(of.method, node, of.accounting, of.measured) for of in (assumed, measured)
+    )
+    votes = f"{there.weight_signal_bits} -> {here.weight_signal_bits}"
+    return votes if here.update == "boolean" else "-"
+
+
+def _of_runs(report: Report) -> str:
+    """Say which runs a report took its figures of."""
+    run = report.traces[0].run
+    seeds = ", ".join(str(trace.run.seed) for trace in report.traces)
+    several = len(report.traces) > 1
+    what = f"the most of {len(report.traces)} runs" if several else "those"
+    ends = {len(trace.epochs) for trace in report.traces}
+    cut = f", {min(ends)} of {run.epochs} epochs" if min(ends) < run.epochs else ""
+    other = f"; they are priced here at batch {report.batch}" * (run.batch != report.batch)
+    return (
+        f"widths are {what} of {run.network} trained by {run.method} on {run.dataset} at batch "
+        f"{run.batch}, seed{'s' * several} {seeds}{cut}{other}"
     )

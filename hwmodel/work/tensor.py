@@ -21,10 +21,11 @@ class Pass(StrEnum):
 
 
 class Direction(StrEnum):
-    """The three things that have a price: a bit read, a bit written, an operation."""
+    """What has a price: a bit read, written or on its way between memories; an operation."""
 
     READ = "read"
     WRITE = "write"
+    HOP = "hop"  # into one of several memories of a level, or out of it
     OPERATE = "operate"
 
 
@@ -50,6 +51,8 @@ class Role(StrEnum):
 
     OPERAND = "operand"
     UNFINISHED = "unfinished sum"  # leaves before its reduction has ended
+    DRAINED = "drained sum"  # an unfinished one, read on its way out
+    RETURNED = "returned sum"  # comes back to be continued
     SAVED = "saved"  # kept by the forward pass, for the way back needs it again
     KEPT_SUM = "kept sum"  # the sum before a threshold, stored to weigh the signal
     COPY = "copy"  # the narrower words that products read of a wide tensor

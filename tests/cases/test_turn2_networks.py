@@ -83,7 +83,7 @@ def test_C1_stated_widths_pass_through_what_keeps_values(word):
         for name, work in tasks_of_stated(network(FOUR, layer, CONV))
         if name == "conv" and isinstance(work, Multiply) and work.pass_ == "forward"
     ]
-    wanted = (4, 4, "int-mac") if word in KEEPS else (32, 4, "mac")
+    wanted = (4, 4, "int-mul") if word in KEEPS else (32, 4, "mac")
     assert (works.I.bits, works.F.bits, works.operations[0].kind) == wanted
 
 

@@ -6,12 +6,14 @@ import io
 import os
 import re
 import resource
+import shutil
 import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 from hwmodel.cli import main
+from tests.fuzz.states import switched
 from tests.fuzz.targets import TINY, Target
 
 SECONDS = 20  # no command may take longer
@@ -26,18 +28,29 @@ class Hang(BaseException):
 
 def answers(target: Target, content: bytes, folder: Path) -> list[str]:
     """Run the target's commands on a case in `folder`, which is empty; what was wrong with them."""
-    (folder / "tiny.yaml").write_text(TINY)
-    case = folder / f"case{target.ending}"
-    case.write_bytes(content)
+    case = folder / (target.place or f"case{target.ending}")
     text = content.decode("utf-8", "replace").replace("\0", " ")
     wrong = []
-    for command in target.commands:
+    for command in target.commands or [[]]:
+        _laid(target, folder)
+        case.write_bytes(content)
         stands = {"FILE": case.name, "TINY": "tiny.yaml", "TEXT": text}
         words = [stands.get(word, word.replace("TEXT", text)) for word in command]
-        wrong += [f"{' '.join(command)}: {problem}" for problem in _answer(words, folder)]
+        with switched(folder / "cache") if target.caches else contextlib.nullcontext():
+            found = _answer(words, folder) if words else []
+            found += target.law(folder) if target.law else []
+        wrong += [f"{' '.join(command)}: {problem}" for problem in found]
         for made in folder.glob("made.*"):
-            made.unlink()
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
     return wrong
+
+
+def _laid(target: Target, folder: Path) -> None:
+    """Lay the files around a case into its folder."""
+    (folder / "tiny.yaml").write_text(TINY)
+    for name, content in target.around().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
 
 
 def _answer(words: list[str], folder: Path) -> list[str]:
@@ -118,7 +131,8 @@ def _left(folder: Path, before: set[str], code: Any) -> list[str]:
 
 
 def _listed(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+    kept = ("cache", "made.csv.parts", "made.csv.parts.lock")  # between runs, as they should be
+    return {path.name for path in folder.iterdir() if path.name not in kept}
 
 
 def peak_bytes() -> int:

@@ -21,9 +21,21 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import dumps
 from hwmodel.specs.training import Training
+from tests.fuzz.laws import laws_of_prices, price_case
 from tests.fuzz.mutations import json_case, network_case, text_case, yaml_case
+from tests.fuzz.states import (
+    bundled_table,
+    bundles,
+    bytes_case,
+    cached,
+    same_table,
+    stopped_sweep,
+    trained,
+    zip_case,
+)
+from tests.fuzz.streams import laws_of_streams, stream_case
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
-from tests.test_measured import trace
+from tests.traces import trace
 
 TINY = """\
 version: 1
@@ -82,6 +94,11 @@ class Target(NamedTuple):
     case: Callable[[Random, list[Any]], bytes]
     commands: list[list[str]]  # FILE stands for the case, TINY for a small network
     slow: bool = False  # a case may rightly take seconds
+    few: bool = False  # every case takes seconds
+    place: str = ""  # of the case in the folder
+    around: Callable[[], dict[str, bytes]] = dict  # files that stand about it, by name
+    law: Callable[[Path], list[str]] | None = None  # what must hold in the folder afterwards
+    caches: bool = False  # whether tilings are kept, in the folder `cache`
 
 
 def _texts(kind: type, *more: str) -> list[str]:
@@ -240,6 +257,120 @@ TARGETS: dict[str, Target] = {
         slow=True,
     ),
 }  # fmt: skip
+
+PART, MANIFEST = "made.csv.parts/part-000000.txt", "made.csv.parts/manifest.json"
+TILINGS, CHECKPOINT = "cache/tilings.sqlite", "made.json.checkpoint.npz"
+RESUMED = ["sweep", "sweep.yaml", "--jobs", "1", "--out", "made.csv", "--resume"]
+
+
+FEW = """\
+version: 1
+name: s
+title: t
+network: tiny.yaml
+hardware: v100
+method: fp
+mode: inference
+axes:
+  - hardware.arithmetic.mac.32: {times: [1, 2]}
+"""
+
+
+def _stopped() -> dict[str, bytes]:
+    return stopped_sweep(FEW, TINY)[0]
+
+
+def _swept(folder: Path) -> list[str]:
+    return same_table("made.csv", stopped_sweep(FEW, TINY)[1])(folder)
+
+
+def _cached() -> dict[str, bytes]:
+    return cached(TINY)
+
+
+def _right(folder: Path) -> list[str]:
+    return same_table("made.csv", _cached()["right.csv"])(folder)
+
+
+TARGETS |= {
+    "prices": Target(
+        ".yaml",
+        lambda: _texts(Hardware),
+        price_case,
+        [
+            _report(hardware="FILE", accounting="paper"),
+            ["tile", "--hardware", "FILE", "--conv", CONV, "--bits", "16,16,16", "--json"],
+        ],
+        slow=True,
+        few=True,
+        law=laws_of_prices,
+    ),
+    "bundle": Target(".zip", lambda: [*bundles(TINY)], zip_case, [["verify", "FILE"]], slow=True),
+    "part": Target(
+        "",
+        lambda: [_stopped()[PART]],
+        bytes_case,
+        [RESUMED],
+        slow=True,
+        place=PART,
+        around=_stopped,
+        law=_swept,
+    ),
+    "manifest": Target(
+        "",
+        lambda: [_stopped()[MANIFEST]],
+        bytes_case,
+        [RESUMED],
+        slow=True,
+        place=MANIFEST,
+        around=_stopped,
+        law=_swept,
+    ),
+    "cache": Target(
+        "",
+        lambda: [_cached()[TILINGS]],
+        bytes_case,
+        [[*_report()[:-1], "made.csv"]],
+        slow=True,
+        place=TILINGS,
+        around=_cached,
+        law=_right,
+        caches=True,
+    ),
+}
+
+
+def _beside() -> dict[str, bytes]:
+    """What the commands of closed streams are given."""
+    files, right = stopped_sweep(FEW, TINY)
+    table, bundle = bundled_table(TINY)
+    return {"sweep.yaml": files["sweep.yaml"], "right.csv": right, "t.csv": table, "s.zip": bundle}
+
+
+TARGETS["streams"] = Target(
+    ".txt",
+    lambda: ["4 open closed broken"],
+    stream_case,
+    [],
+    slow=True,
+    few=True,
+    around=_beside,
+    law=laws_of_streams,
+)
+try:
+    import sklearn  # noqa: F401
+except ImportError:  # an extra
+    pass
+else:
+    TARGETS["checkpoint"] = Target(
+        "",
+        lambda: [trained()[CHECKPOINT]],
+        bytes_case,
+        [["train", "--epochs", "1", "--trace", "made.json", "--resume"]],
+        slow=True,
+        place=CHECKPOINT,
+        around=trained,
+    )
 
 try:
     from tests.fuzz.onnx_cases import onnx_case, onnx_samples

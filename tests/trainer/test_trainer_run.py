@@ -170,10 +170,10 @@ def test_a_checkpoint_that_would_unfold_is_refused(tmp_path):
     content = packed.getvalue()
     (tmp_path / "c.npz").write_bytes(content + module._seal(content))
     with pytest.raises(DataError, match="is no checkpoint, or a damaged one"):
-        module._load(tmp_path / "c.npz")
+        module._load(tmp_path / "c.npz", 2**20)
     os.mkfifo(tmp_path / "pipe.npz")
     with pytest.raises(DataError, match="is no file, but a device or a pipe"):
-        module._load(tmp_path / "pipe.npz")
+        module._load(tmp_path / "pipe.npz", 2**20)
 
 
 @pytest.mark.parametrize("name", ["bold", "bold-bn", "fp", "binarynet"])
@@ -224,17 +224,20 @@ def test_the_trace_says_what_happened():
     names = [layer.name for layer in trace.layers]
     assert names == ["conv1", "conv2", "conv3", "side", "sum", "fc4", "fc5"]
     by_name = dict(zip(names, trace.epochs[0].layers, strict=True))
-    assert by_name["conv1"].sent is None and by_name["conv1"].accumulator_bits is None
+    assert by_name["conv1"].sent is None and by_name["conv1"].sum_bits is None
     assert by_name["conv2"].optimizer_state is not None and by_name["sum"].optimizer_state is None
     assert by_name["sum"].flip_rate is None and by_name["fc5"].flip_rate is None
     for shape in trace.layers:
         seen = by_name[shape.name]
-        assert (seen.accumulator_bits is None) == (shape.worst_accumulator_bits is None)
-        if seen.accumulator_bits:
-            assert seen.accumulator_bits <= shape.worst_accumulator_bits
-            size = 2 ** (seen.accumulator_bits - 1)
-            assert -size <= seen.preactivation.lowest <= seen.preactivation.highest < size
-    assert by_name["conv3"].signal.zero_share >= 0.75 * 4 / 9  # what the pool passed by
+        assert (seen.sum_bits is None) == (shape.worst_sum_bits is None)
+        if seen.sum_bits:
+            assert seen.sum_bits <= shape.worst_sum_bits
+            size = 2 ** (seen.sum_bits - 1)
+            lowest, highest = seen.preactivation.lowest, seen.preactivation.highest
+            assert -size <= lowest // 2 <= highest // 2 < size  # the lowest bit never changes
+    # of 3 x 3 places a pool of 2 x 2 sees four, and sends its signal to one of them
+    assert by_name["conv3"].signal.zero_share == pytest.approx(8 / 9)
+    assert (by_name["conv2"].vote is None, by_name["sum"].vote is None) == (False, True)
 
 
 def test_flips_in_the_trace_are_the_flips_of_the_weights(monkeypatch):

@@ -54,7 +54,7 @@ def put(*way, to):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("version", to=2), "is a trace of version 2; this hwmodel reads 1"),
+        (put("version", to=3), "is a trace of version 3; this hwmodel reads 2"),
         (put("version", to="1"), "version '1': must be a whole number"),
         (put("run", "sede", to=1), "run.sede is not a field; did you mean 'seed'?"),
         (drop("seed"), "run.seed is missing"),

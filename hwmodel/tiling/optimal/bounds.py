@@ -33,9 +33,11 @@ __all__ = [
     "Space",
     "Weights",
     "all_rooms",
+    "is_uneven",
+    "largest",
     "level",
 ]
-__all__ += ["is_uneven", "largest", "reloads", "rooms", "space", "sum_weights"]
+__all__ += ["reloads", "rooms", "space", "sum_weights"]
 
 OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
 Floats = NDArray[np.float64]

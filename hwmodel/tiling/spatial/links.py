@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.options import Memories
-from hwmodel.tiling.rows import TOUCHED, RowRule
+from hwmodel.tiling.rows import TOUCHED, RowRule, products
 from hwmodel.tiling.spatial.paths import Axis, Step, Steps, meetings, rows, values
 from hwmodel.work.problem import Operand, Problem
 from hwmodel.work.tensor import Factor
@@ -134,6 +134,14 @@ class Nest(NamedTuple):
             Factor("HO HF", height, "pairs of pieces of outputs and taps that touch a row"),
             Factor("WO WF", width),
         )
+
+    @property
+    def products(self) -> int:
+        """Products of all groups: pairs of an output and a tap that meet a row, in both axes."""
+        n = self.problem.extent
+        down = products(self.problem.height, self.rule, n.HO, n.HF)
+        across = products(self.problem.width, self.rule, n.WO, n.WF)
+        return self.problem.groups * n.N * n.M * n.C * down * across
 
     def _filled(self, plan: list[Kept]) -> list[Kept]:
         rest = len(self.mapping.tiles) + 1 - len(plan)

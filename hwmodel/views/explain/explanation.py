@@ -39,6 +39,7 @@ _HOW = (
     "else in 6."
 )
 _DONE = {Direction.READ: "read from", Direction.WRITE: "written to"}
+_DONE[Direction.HOP] = "on its way into or out of one"
 
 
 class _Row(NamedTuple):

@@ -36,7 +36,9 @@ def layer_lines(at: Place) -> Iterator[str]:
         "bits of the loss signal with respect to it."
     )
     if at.job.measured is not None:
-        text += " Widths of Boolean sums and signals are measured ones where the trace has them."
+        text += (
+            " Widths of Boolean sums, signals and votes are measured ones where traces have them."
+        )
     yield f"{text}\n"
     several = len(node.inputs) > 1
     of = {known.layer.name: known for known in at.nodes}
@@ -64,7 +66,10 @@ def _tensor(at: Place, word: str, name: str, shape: Shape, source: Node | None) 
 
 def _filters(at: Place) -> tuple[str, ...]:
     """Make the line of F: the rule for the layer, and the rules that it takes over."""
-    node, treatment = at.node, widths.treatment(at.job.method, at.node, at.job.accounting)
+    node, treatment = (
+        at.node,
+        widths.treatment(at.job.method, at.node, at.job.accounting, at.job.measured),
+    )
     rules = widths.layer_rules(at.job.method, node)
     by = ", which takes over ".join(
         _rule(at, found, found.rule.model_dump(include={"weights", "weight_signal", "inputs"}))

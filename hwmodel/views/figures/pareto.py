@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import sqrt
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError
@@ -32,7 +33,7 @@ def pareto_figure(page: Page) -> Figure:
 
     Raises: DataError where no line has both.
     """
-    traced = any(record.get("energy_to_accuracy") for record in page.records)
+    traced = any(_middle(record) for record in page.records)
     series = [_points(group, page, traced) for group in page.groups]
     if not any(points for points, _ in series):
         raise DataError("no row has both an energy and an accuracy, traced or published")
@@ -44,12 +45,16 @@ def pareto_figure(page: Page) -> Figure:
     )  # fmt: skip
     for one, group, (points, unit) in zip(axes, page.groups, series, strict=True):
         scatter(one, points, style)
+        if traced:
+            _spreads(one, group, style)
         _frame(one, points, style)
         what = f"energy to the accuracy asked for, {unit}" if traced else unit
         below(one, style, what, once=not traced)
         one.set_ylabel("test accuracy, %")
         heading(one, style, page.name(group))
-    source = "as traced" if traced else "as published"
+    source = (
+        "as traced; bars are what the runs of a method spread over" if traced else "as published"
+    )
     caption(figure, style, f"{headline(page.records)}; accuracy {source}")
     name_points(figure, axes, [points for points, _ in series], style)
     return figure
@@ -57,16 +62,44 @@ def pareto_figure(page: Page) -> Figure:
 
 def _points(group: Sequence[Record], page: Page, traced: bool) -> tuple[list[Point], str]:
     """Return the points of one chip and the unit of their energy."""
-    field = "energy_to_accuracy" if traced else "percent_of_baseline"
-    known = [(r, percent) for r in group if r[field] and (percent := accuracy(r)) is not None]
-    largest = max((float(r[field]) for r, _ in known), default=1.0)
-    divisor, unit = scale(largest, group[0]["unit"]) if traced else (1.0, "energy, % of baseline")
+    found = [(r, _middle(r) if traced else float(r["percent_of_baseline"] or 0)) for r in group]
+    known = [
+        (r, energy, percent)
+        for r, energy in found
+        if energy and (percent := accuracy(r)) is not None  # a logarithm has no place for zero
+    ]
+    divisor, unit = _scaled(group) if traced else (1.0, "energy, % of baseline")
     points = [
-        Point(float(r[field]) / divisor, percent, label(r, page.records), r["method"])
-        for r, percent in known
-        if float(r[field])  # a logarithm has no place for zero
+        Point(energy / divisor, percent, label(r, page.records), r["method"])
+        for r, energy, percent in known
     ]
     return points, unit
+
+
+def _scaled(group: Sequence[Record]) -> tuple[float, str]:
+    """Divisor and unit of a panel's energies to an accuracy."""
+    return scale(max(map(_middle, group), default=0.0) or 1.0, group[0]["unit"])
+
+
+def _middle(record: Record) -> float:
+    """Energy to the accuracy asked for; of few runs the middle of their extremes on a logarithmic
+    axis; 0 where it is not known.
+    """
+    if stated := record.get("energy_middle"):
+        return float(stated)
+    low, high = (float(record.get(field) or 0) for field in ("energy_low", "energy_high"))
+    return sqrt(low * high)
+
+
+def _spreads(axes: Axes, group: Sequence[Record], style: Style) -> None:
+    """Draw a bar from the lower to the upper energy of each method's runs."""
+    divisor, _ = _scaled(group)
+    for record in group:
+        low, high = (float(record.get(field) or 0) for field in ("energy_low", "energy_high"))
+        percent = accuracy(record)
+        if low and high > low and percent is not None:
+            axes.plot([low / divisor, high / divisor], [percent, percent], color="0.55",
+                      lw=0.12 * style.size, zorder=2)  # fmt: skip
 
 
 def front(points: Sequence[Point]) -> list[Point]:

@@ -1,0 +1,50 @@
+"""Prices of operations, as a chip's file states them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from hwmodel.specs.files import SpecModel, Text, Whole
+from hwmodel.specs.stated import Energy, OperationEfficiency, OperationEnergy
+
+__all__ = ["Price", "Reference"]
+
+
+class Price(SpecModel):
+    """The energy of one operation on operands of `bits`."""
+
+    operation: Literal["mac", "int-mac", "add", "int-add", "logic"]
+    bits: Whole = Field(ge=1, le=128)
+    operations: Whole = Field(
+        default=1, ge=1, le=1024, description="operations in it, where per operation"
+    )
+    energy: OperationEnergy | None = None
+    efficiency: OperationEfficiency | None = None
+    source: Text
+
+    @model_validator(mode="after")
+    def _one_energy(self) -> Price:
+        if (self.energy is None) == (self.efficiency is None):
+            raise ValueError("give energy (of the whole) or efficiency (of one operation in it)")
+        return self
+
+    @property
+    def stated(self) -> Energy:
+        """The stated energy: of the whole, or of each of its `operations`."""
+        stated = self.energy or self.efficiency
+        assert stated is not None
+        return stated
+
+    @property
+    def energy_per_operation(self) -> float:
+        """Energy of the whole (of one MAC, one addition …) [chip's unit]."""
+        return self.stated.value * (1 if self.energy else self.operations)
+
+
+class Reference(SpecModel):
+    """The multiply-accumulate that is 1 MAC on a chip whose costs are normalised."""
+
+    operation: Literal["mac", "int-mac"] = Field(description="floating-point, or of integers")
+    bits: Whole = Field(ge=1, le=128)

@@ -1,0 +1,105 @@
+"""Fields that hold a quantity, as a chip's file states it: text with its unit, or a number."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from hwmodel.specs import quantity
+
+__all__ = ["MOST_BITS", "AccessEfficiency", "AccessEnergy", "Clock", "Energy", "Frequency"]
+__all__ += ["OperationEfficiency", "OperationEnergy", "Power", "Size", "StaticPower"]
+
+MOST_BITS = 1e30  # of a memory; all that is stored in the world has some 1e24
+LEAST_RATE, MOST_RATE = 1e-12, 1e18  # of a clock [Hz] and a power [W]
+MOST_ENERGY = 1e100  # [chip's unit]; loops of 2^31 take at most some 1e66 bits
+
+
+class Energy(NamedTuple):
+    """An energy per bit or per operation; `unit` is None for a bare number (the chip's unit)."""
+
+    value: float
+    unit: str | None
+
+
+class Frequency(NamedTuple):
+    """A frequency."""
+
+    hertz: float
+
+
+class Power(NamedTuple):
+    """A power."""
+
+    watts: float
+
+
+def _size(value: Any) -> int | None:
+    if value == "unlimited":
+        return None
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit; write a size as in '64 KiB', or 'unlimited'")
+    size = quantity.bits(value)
+    if size <= 0:
+        raise ValueError(f"{value!r}: a capacity must be above 0, or 'unlimited'")
+    if size > MOST_BITS:
+        raise ValueError(f"{value!r}: a capacity must be at most {MOST_BITS:g} bit, or 'unlimited'")
+    return size
+
+
+def _energy(value: Any, kind: Literal["access", "operation"]) -> Energy:
+    if isinstance(value, Energy):
+        energy = value
+    elif isinstance(value, str):
+        read = quantity.access_energy if kind == "access" else quantity.operation_energy
+        energy = Energy(*read(value))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        energy = Energy(value, None)
+    else:
+        raise ValueError(f"{value!r} is no energy; write one as in '50 pJ/B' or '0.9 pJ'")
+    return _bounded(energy, value)
+
+
+def _bounded(energy: Energy, stated: Any) -> Energy:
+    """See that an energy stays finite however often it is paid. Raises: ValueError."""
+    if not 0 <= energy.value <= sys.float_info.max:  # also refuses NaN
+        raise ValueError(f"{stated!r}: an energy must be finite and at least 0")
+    if energy.value > MOST_ENERGY:
+        raise ValueError(f"{stated!r}: an energy must be at most {MOST_ENERGY:g}")
+    return Energy(float(energy.value), energy.unit)
+
+
+def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:
+    if isinstance(value, Energy):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'")
+    return _bounded(Energy(quantity.efficiency(value, of=kind), "pJ"), value)
+
+
+def _scaled(value: Any, kind: Literal["clock", "power"]) -> Frequency | Power:
+    if isinstance(value, (Frequency, Power)):
+        return value
+    example = "'1530 MHz'" if kind == "clock" else "'50 W'"
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit; write one as in {example}")
+    number = quantity.frequency(value) if kind == "clock" else quantity.power(value)
+    if not LEAST_RATE <= number <= MOST_RATE:
+        raise ValueError(f"{value!r}: must be from {LEAST_RATE:g} to {MOST_RATE:g} Hz or W")
+    return Frequency(number) if kind == "clock" else Power(number)
+
+
+def _quantity(read: Any, *args: str) -> tuple[BeforeValidator, WithJsonSchema]:
+    schema = {"type": ["string", "number"], "description": "a number with its unit"}
+    return BeforeValidator(lambda value: read(value, *args)), WithJsonSchema(schema)
+
+
+Size = Annotated[int | None, *_quantity(_size)]
+AccessEnergy = Annotated[Energy, *_quantity(_energy, "access")]
+AccessEfficiency = Annotated[Energy, *_quantity(_efficiency, "access")]
+OperationEnergy = Annotated[Energy, *_quantity(_energy, "operation")]
+OperationEfficiency = Annotated[Energy, *_quantity(_efficiency, "operation")]
+Clock = Annotated[Frequency, *_quantity(_scaled, "clock")]
+StaticPower = Annotated[Power, *_quantity(_scaled, "power")]

@@ -1,0 +1,107 @@
+"""What every memory, hop and array is asked for under a given mapping, level by level.
+
+The links of `links` give the counts; here they are told apart by who pays: the memory above a link
+for what is asked of it, the hop into a level for what is delivered there, and under `both` the
+memory below for its side of each transfer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from hwmodel.tiling.accesses import Asked, Mapping
+from hwmodel.tiling.options import Memories
+from hwmodel.tiling.rows import RowRule
+from hwmodel.tiling.spatial.links import Counted, Link, Nest, links
+from hwmodel.work.problem import OPERANDS, Problem
+from hwmodel.work.tensor import Direction, Factor, Role, product
+
+__all__ = ["Time", "Transfers", "asked", "time"]
+
+Transfers = Literal["upper", "both"]
+READ, WRITE, HOP = Direction.READ, Direction.WRITE, Direction.HOP
+
+
+class Time(NamedTuple):
+    """What a mapping takes in time, on a chip with an array."""
+
+    cycles: tuple[Factor, ...]  # of all arrays
+    moments: tuple[Factor, ...]  # cycles of the whole chip
+    utilisation: float  # products over those that all MACs could do in these moments
+
+
+def asked(
+    problem: Problem, mapping: Mapping, chip: Memories, rule: RowRule, transfers: Transfers
+) -> Iterator[list[Asked]]:
+    """List what is asked for at every level, the outermost first; what is nothing is left out.
+
+    Of a sum, S of each output arrive and T begin anew: S - T find one resting, which is read.
+    Under `both` these come back: the memory below is written and read once for each.
+
+    Source: docs/chips.md, 'What is counted'.
+    """
+    nest = Nest(problem, mapping, chip, rule)
+    ways = [link for x in OPERANDS for link in links(chip, x)]
+    for level in range(len(chip.levels)):
+        found = [one for link in ways for one in _at(nest, link, level, transfers)]
+        yield [one for one in found if product(one.factors)]
+
+
+def _at(nest: Nest, link: Link, level: int, transfers: Transfers) -> Iterator[Asked]:
+    """What one link asks for at one level."""
+    x = link.operand
+    if level == link.above and x == "O":
+        yield Asked(x, READ, Role.UNFINISHED, _again(nest, link))
+        yield from _sums(nest, link, link.above, WRITE, Role.UNFINISHED)
+    elif level == link.above:
+        yield Asked(x, READ, Role.OPERAND, _factors(nest.crossing(link, level)))
+    elif link.above < level <= link.below and nest.chip.levels[level].fanout > 1:
+        if x == "O":
+            yield from _sums(nest, link, level, HOP, Role.UNFINISHED)
+        else:
+            yield Asked(x, HOP, Role.OPERAND, _factors(nest.crossing(link, level)))
+    if level == link.below and transfers == "both":
+        if x == "O":
+            yield from _sums(nest, link, level, READ, Role.DRAINED)
+            for direction in (WRITE, READ):
+                yield Asked(x, direction, Role.RETURNED, _again(nest, link))
+        else:
+            yield Asked(x, WRITE, Role.OPERAND, _factors(nest.crossing(link, level)))
+
+
+def _sums(nest: Nest, link: Link, level: int, direction: Direction, role: Role) -> Iterator[Asked]:
+    """Sums that go up: the last one of each output is finished, all others are not."""
+    going, last = nest.crossing(link, level), nest.finished(link)
+    yield Asked("O", direction, role, _difference(going, last, "S - 1", "all but the last"))
+    yield Asked("O", direction, Role.OPERAND, _factors(last))
+
+
+def _again(nest: Nest, link: Link) -> tuple[Factor, ...]:
+    """Sums that find one resting above."""
+    return _difference(
+        nest.crossing(link, link.above), nest.begun(link), "S - T", "those that find one resting"
+    )
+
+
+def _difference(more: Counted, less: Counted, name: str, why: str) -> tuple[Factor, ...]:
+    """The difference of two counts that go for the same elements."""
+    arrive = f"S = {more.number:,} arrive, T = {less.number:,}" if name == "S - T" else ""
+    arrive = arrive or f"{more.number:,} go, {less.number:,} of them at last"
+    return (*more.once, Factor(name, more.number - less.number, f"{arrive}: {why}"))
+
+
+def _factors(counted: Counted) -> tuple[Factor, ...]:
+    return (*counted.once, *counted.times)
+
+
+def time(problem: Problem, mapping: Mapping, chip: Memories, rule: RowRule) -> Time | None:
+    """Count cycles and moments; None without an array, where nothing says what a cycle does.
+
+    Source: docs/chips.md, 'Time'.
+    """
+    if chip.array is None:
+        return None
+    nest = Nest(problem, mapping, chip, rule)
+    cycles, moments = nest.made(places=True), nest.made(places=False)
+    return Time(cycles, moments, nest.products / (product(moments) * chip.macs(problem.bits)))

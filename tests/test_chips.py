@@ -1,0 +1,184 @@
+"""Chips with memories side by side and arrays: their files, what may not stand in them, drawn."""
+
+import pytest
+
+from hwmodel import HwmodelError, SpecError, evaluate
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.tiling.options import Bound, memories
+from hwmodel.work.problem import Widths
+from tests.specs import CHIP, written
+
+RF = "{level: 0, name: RF, "
+PES = "{level: 0, name: RF, fanout: 256, "
+ARRAY = ("arithmetic:", "array: {}\narithmetic:")
+
+
+def chip(folder, *changes):
+    return load(Hardware, written(folder, CHIP, *changes))
+
+
+def test_without_the_fields_a_chip_is_what_it_was(tmp_path):
+    plain = memories(chip(tmp_path))
+    assert not plain.spatial
+    assert [x.fanout for x in plain.levels] == [1, 1, 1]
+
+
+def test_a_fanout_of_axes(tmp_path):
+    fields = (
+        "fanout: {M: 12, positions: 14}, multicast: false, reduction: false, hop_energy: 2 pJ/B, "
+    )
+    places = memories(chip(tmp_path, (RF, RF + fields)))
+    level = places.levels[2]
+    assert level.fanout == 12 * 14
+    assert level.axes == (Bound(("M",), 12), Bound(("N", "HO", "WO"), 14))
+    assert (level.multicast, level.reduction, level.hop_energy_per_bit) == (False, False, 0.25)
+    assert places.spatial
+
+
+def test_macs_and_lanes(tmp_path):
+    array = "array: {M: 16, C: 16, positions: 16, operand_bits: 16}\narithmetic:"
+    places = memories(chip(tmp_path, ("arithmetic:", array)))
+    assert places.macs(Widths(16, 16, 32)) == 16**3
+    assert places.macs(Widths(8, 1, 32)) == 2 * 16**3
+    assert places.macs(Widths(1, 1, 32)) == 16 * 16**3
+    assert places.macs(Widths(32, 1, 32)) == 16**3
+
+
+def test_static_energy_of_a_cycle(tmp_path):
+    time = "array: {}\nclock: 1600 MHz\nstatic_power: 50 W\narithmetic:"
+    assert chip(tmp_path, ("arithmetic:", time)).static_energy == pytest.approx(50 / 1.6e9 * 1e12)
+
+
+def test_operands_may_pass_a_level_by(tmp_path):
+    places = memories(chip(tmp_path, ("name: SRAM, ", "name: SRAM, holds: [I, O], ")))
+    assert places.spatial
+    assert [level.holds("F") for level in places.levels] == [True, False, True]
+
+
+SPLIT = (
+    "{level: 0, name: RF, capacity: 1 KiB, access_energy: 0.5 pJ/B, source: me}",
+    "{level: 0, name: RF, split: [{name: A, holds: [I, O], capacity: 1 KiB, access_energy: 1 pJ/B, "
+    "source: me%s}, {name: B, holds: [F], capacity: 1 KiB, access_energy: 1 pJ/B, source: me}]}",
+)
+
+
+def member(field):
+    return SPLIT[0], SPLIT[1] % f", {field}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        # where a fan-out may stand
+        ([("name: DRAM, ", "name: DRAM, fanout: 2, ")],
+         ":7: levels.DRAM.fanout: the outermost level is there once; fanout and what goes with it "
+         "belong to levels below it"),
+        ([member("fanout: 4")],
+         ":9: levels.RF.split.A.fanout: belongs to the level RF, not to one memory of its split"),
+        ([member("hop_energy: 1 pJ/B")],
+         ":9: levels.RF.split.A.hop_energy: belongs to the level RF, not to one memory of its split"),
+        ([(RF, RF + "multicast: false, ")],
+         ":9: levels.RF.multicast: says how memories side by side are served; state their fanout, "
+         "too"),
+        ([(RF, RF + "reduction: true, ")],
+         ":9: levels.RF.reduction: says how memories side by side are served; state their fanout, "
+         "too"),
+        ([(RF, RF + "hop_energy: 1 pJ/B, ")],
+         ":9: levels.RF.hop_energy: says how memories side by side are served; state their fanout, "
+         "too"),
+        # what it may be
+        ([(RF, RF + "fanout: 0, ")],
+         ":9: levels.RF.fanout: 0 must be a whole number from 1 to 2147483648"),
+        ([(RF, RF + "fanout: 2.5, ")],
+         ":9: levels.RF.fanout: 2.5 must be a whole number from 1 to 2147483648"),
+        ([(RF, RF + "fanout: {M: 4, positoins: 2}, ")],
+         ":9: levels.RF.fanout: 'positoins' is no loop or axis; did you mean 'positions'?"),
+        ([(RF, RF + "fanout: {HO: 4, positions: 2}, ")],
+         ":9: levels.RF.fanout: names the loop HO twice, in HO and in positions"),
+        ([(RF, RF + "fanout: {M: 0}, ")],
+         ":9: levels.RF.fanout: M: 0 must be a whole number from 1 to 2147483648"),
+        ([(RF, RF + "fanout: {}, ")],
+         ":9: levels.RF.fanout: names no axis; write them as in {M: 12, positions: 14}, or a number"),
+        ([(RF, RF + "fanout: 4, multicast: 1, ")],
+         ":9: levels.RF.multicast 1: must be true or false"),
+        ([(RF, RF + "fanout: 4, hop_energy: 2 MAC/16bit, ")],
+         ":9: levels.RF.hop_energy: is in MAC, but energy_unit is pJ"),
+        # what levels hold
+        ([(RF, RF + "holds: [], ")], ":9: levels.RF.holds a list of 0: must have at least 1"),
+        ([(RF, RF + "holds: [I, I], ")],
+         ":9: levels.RF: holds I, I; each of I, F, O at most once"),
+        # arrays
+        ([("arithmetic:", "array: {M: 0}\narithmetic:")], ":10: array.M 0: must be at least 1"),
+        ([("arithmetic:", "array: {X: 4}\narithmetic:")], ":10: array.X is not a field; known: "),
+        ([("arithmetic:", "array: {HF: 4, reduction: 2}\narithmetic:")],
+         ":10: array: names the loop HF twice, in HF and in reduction"),
+        ([("arithmetic:", "array: {holds: W}\narithmetic:")],
+         ":10: array.holds 'W': must be 'I', 'F', 'O' or 'none'"),
+        ([("arithmetic:", "array: {cycle_energy: 1 MAC}\narithmetic:")],
+         ":10: array.cycle_energy: is in MAC, but energy_unit is pJ"),
+        # time
+        ([("arithmetic:", "array: {}\nstatic_power: 5 W\narithmetic:")],
+         ":11: static_power: is an energy only with a clock, as in '1530 MHz'"),
+        ([("arithmetic:", "clock: 1 GHz\nstatic_power: 5 W\narithmetic:")],
+         ":11: static_power: is paid in each cycle of an array; state one ('array: {}' is one MAC)"),
+        ([("arithmetic:", "array: {}\nclock: 5\narithmetic:")],
+         ":11: clock: 5 has no unit; write one as in '1530 MHz'"),
+        ([("arithmetic:", "array: {}\nclock: 5 W\narithmetic:")],
+         ":11: clock: '5 W': 'W' is no frequency; use one of Hz, kHz, MHz, GHz"),
+        ([ARRAY, ("array: {}", "array: {}\nclock: 1 GHz\nstatic_power: 5 W\n"
+          "static_energy_per_cycle: 5 pJ")],
+         ":12: static_power: is the same as static_energy_per_cycle; give one"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_with_its_field(tmp_path, changes, sentence):
+    with pytest.raises(SpecError) as refused:
+        chip(tmp_path, *changes)
+    assert f"file.yaml{sentence}" in str(refused.value)
+
+
+def test_static_power_needs_joules(tmp_path):
+    macs = [
+        ("pJ\n", "MAC\n"), ("50 pJ/B", "50 MAC/B"), ("5 pJ/B", "5 MAC/B"),
+        ("0.5 pJ/B", "0.5 MAC/B"), ("4.6 pJ", "1 MAC"),
+        ("arithmetic:", "array: {}\nclock: 1 GHz\nstatic_power: 5 W\narithmetic:"),
+    ]  # fmt: skip
+    with pytest.raises(SpecError, match="static_power: is in W, but energy_unit is MAC; give "):
+        chip(tmp_path, *macs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [(RF, PES), ARRAY, ("name: SRAM, ", "name: SRAM, holds: [I, O], ")],
+    ids=["fanout", "array", "passed by"],
+)
+def test_the_source_s_counts_are_refused(tmp_path, change):
+    with pytest.raises(HwmodelError) as refused:
+        evaluate("conv-small", written(tmp_path, CHIP, change), "fp", accounting="paper")
+    assert str(refused.value) == (
+        "counting paper, search level-by-level: the source has no chip with a fanout, an array or "
+        "a level that an operand passes by; use accounting full"
+    )
+
+
+def test_a_chip_is_drawn(hwmodel, tmp_path):
+    array = "array: {M: 4, positions: 2, holds: F, operand_bits: 16}\narithmetic:"
+    rf = RF + "holds: [I, F], fanout: {M: 3, C: 2}, hop_energy: 2 pJ/B, "
+    path = written(
+        tmp_path, CHIP, ("name: SRAM, ", "name: SRAM, fanout: 4, reduction: false, "),
+        (RF, rf), ("arithmetic:", array),
+    )  # fmt: skip
+    drawn = hwmodel("hardware", "show", path)[1].partition("# The chip")[2]
+    for words in (
+        "4 x SRAM: 64 KiB each, 256 KiB in all; holds I, F, O",
+        "their sums arrive one after the other",
+        "6 x RF (24 in all): 1 KiB each, 24 KiB in all; holds I, F",
+        "axes: M 3, C 2",
+        "hop: 0.25 pJ/bit",
+        "8 MACs a memory, 192 in all; side by side: M 4, positions 2",
+        "F rests in them from cycle to cycle",
+        "narrower operands share lanes of 16 bit along C",
+        "F: DRAM -> SRAM -> RF -> MACs",
+        "O: DRAM <- SRAM <- MACs",
+    ):
+        assert words in drawn
