@@ -22,6 +22,7 @@ __all__ = [
     "SearchOptions",
     "Sizes",
     "Stationary",
+    "Transfers",
     "memories",
     "pass_kinds",
 ]
@@ -29,6 +30,10 @@ __all__ = [
 # What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
 Stationary = Literal["filter", "either", "best"]
 Sizes = Literal["quotients", "integers"]  # extents that the level-by-level search tries
+
+
+# Who pays for what moves: the memory that is asked, or the one below it, too.
+Transfers = Literal["upper", "both"]
 
 
 @dataclass(frozen=True)
