@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hwmodel.cli.options import Files, Strict, Tables
-from hwmodel.cli.screen import console, deliver, destination, progress, say, stem_of
+from hwmodel.cli.screen import console, deliver, destination, progress, say, show, stem_of, watched
 from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import CompareAsked, ReproduceAsked
 
@@ -81,8 +81,20 @@ def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> s
     return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=remarks)
 
 
-def reproduce(options: ReproduceAsked, to: Tables) -> None:
-    """The source's energy tables, row by row: published, computed, and what does not come out."""
+def reproduce(
+    options: ReproduceAsked,
+    to: Tables,
+    readings: Annotated[
+        bool,
+        typer.Option(
+            "--readings", help="Every reading of what the source leaves open, row by row; alone."
+        ),
+    ] = False,
+) -> None:
+    """The source's tables, row by row: published, computed, and what does not come out."""
+    if readings:
+        _readings(options, to)
+        return
     from hwmodel.rerun.question import reproduction
     from hwmodel.rerun.tables import NATURE, comparison_table
     from hwmodel.views.formats import Result
@@ -112,6 +124,18 @@ def reproduce(options: ReproduceAsked, to: Tables) -> None:
     )
     deliver(tables, lambda _: end, result, where, stem=stem, kinds=[])
     _partly(lines)
+
+
+def _readings(options: ReproduceAsked, to: Tables) -> None:
+    """All readings of all energy tables, to the screen. Raises: HwmodelError beside an option."""
+    if options != ReproduceAsked() or to != Tables():
+        raise HwmodelError("--readings prints what it finds, of all tables; it goes with no option")
+    from hwmodel.rerun.tables import NATURE
+    from hwmodel.vary.readings import readings
+    from hwmodel.views.readings import readings_tables
+
+    found = readings(watch=lambda several: watched(several, "reading"))
+    show([*readings_tables(found), f"All figures but the published are {NATURE}."])
 
 
 def _refuse_if_none(lines: list[Comparison]) -> None:
