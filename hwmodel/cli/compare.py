@@ -34,23 +34,29 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
-    total = len(asked.hardware) * len(asked.methods) * len(asked.accountings)
+    networks = [asked.network, *([asked.baseline_network] if asked.baseline_network else [])]
+    total = len(asked.hardware) * (len(asked.methods) + len(networks) - 1) * len(asked.accountings)
     lines = progress(asked.lines(), total, "comparing")
     _refuse_if_none(lines)
     ends = asked.ends(lines)
     presets = asked.accountings
-    missing = {preset.name: not_counted(asked.network, preset, asked.mode) for preset in presets}
+    missing = {
+        preset.name: list(
+            dict.fromkeys(x for one in networks for x in not_counted(one, preset, asked.mode))
+        )
+        for preset in presets
+    }
     provenance = asked.provenance(where.date)
     paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
     table = comparison_table(lines, asked.training, ends)
     several = [[one.name for one in of] for of in (asked.hardware, asked.methods, presets)]
     run = [asked.mode], [f"batch{asked.batch}"]
-    stem = stem_of(asked.asked, [asked.network.name], *several, *run)
+    stem = stem_of(asked.asked, [one.name for one in networks], *several, *run)
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if where.html else ""
     tables = _tables(lines, ends, asked)
-    looks = asked.methods
-    deliver(tables, notes, result, where, stem=stem, kinds=["methods"], page=page, looks=looks)
+    looks, kinds = asked.methods, ["methods"] if len(networks) == 1 else []  # of one network
+    deliver(tables, notes, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
     _partly(lines)
 
 
@@ -102,13 +108,14 @@ def reproduce(
     from hwmodel.views.reproduction import reproduction_tables
 
     where, asked = destination(to), reproduction(options)
-    lines: list[Comparison] = []
+    by_table: list[list[Comparison]] = []
     tables: list[RenderableType] = []
     for published in asked.tables:
         total = len(published.modelled) * len(published.chips) * len(asked.accountings)
         mine = progress(asked.lines(published), total, published.name)
-        lines += [line for line in mine if line not in lines]  # tables share rows
+        by_table.append(mine)
         tables += reproduction_tables(published, mine)
+    lines = asked.merged(by_table)
     _refuse_if_none(lines)
     presets = [preset.name for preset in asked.accountings]
     batch = [[f"batch{asked.batch}"]] if asked.batch else []
