@@ -244,6 +244,8 @@ def told(kind):
         texts[name], values[name] = TEXTS[tuple if get_origin(of) is tuple else plain]
     if "pass_" in texts:
         texts["pass_"] = values["pass_"] = "update"
+    if "optimal_tiles" in texts:
+        texts["optimal_tiles"] = values["optimal_tiles"] = "no"
     if "input_shape" in texts:
         texts["input_shape"] = values["input_shape"] = ("x=1,3,8,8", "y=1,2")
     return texts, values

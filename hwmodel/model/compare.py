@@ -12,6 +12,8 @@ from hwmodel.graph.network import Network, zoo
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import Report, check_run, evaluate
 from hwmodel.model.ledger import Component
+from hwmodel.model.optimal_tiles import OptimalTiles
+from hwmodel.model.optimal_tiles import optimal_tiles as tiled_optimally
 from hwmodel.model.traced import common_batch, see_alike, see_comparable
 from hwmodel.model.workload import Mode
 from hwmodel.specs.accounting import Accounting
@@ -25,6 +27,7 @@ from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
 
 __all__ = ["Comparison", "compare", "distinct", "line_of", "published_percent", "reproduce"]
+__all__ += ["set_beside"]
 
 
 class Comparison(NamedTuple):
@@ -58,8 +61,12 @@ class Comparison(NamedTuple):
     memory: float | None = None  # reads and writes of all passes
     source_percent: float | None = None
     residual_percent: float | None = None  # of the published value: 100 (ours / source - 1)
+    # The same work with optimal tiles, where the accounting's are greedy; None where not asked.
+    energy_optimal_tiles: float | None = None
+    percent_of_baseline_optimal_tiles: float | None = None
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
     report: Report | None = None  # what the line was taken from; not in the CSV
+    optimal: OptimalTiles | None = None  # None where tiles are optimal anyway; not in the CSV
 
 
 class _Cell(NamedTuple):
@@ -82,6 +89,7 @@ def compare(
     batch: SupportsIndex | None = None,
     mode: Mode = "training",
     traces: Sequence[Trace] = (),
+    optimal_tiles: bool = True,
 ) -> Iterator[Comparison]:
     """Yield lines in the order given: by chip, by accounting, by method.
 
@@ -94,6 +102,7 @@ def compare(
         batch: images in an iteration; by default those of the traces, else 1.
         traces: of training runs; a method takes what all runs by it measured, which differ in
             their seed.
+        optimal_tiles: whether to say, where tiles are greedy, what optimal ones would cost.
 
     Raises: HwmodelError, as `evaluate`.
     """
@@ -115,7 +124,7 @@ def compare(
         for chip in chips
         for choice, reference in zip(choices, references, strict=True)
     ]
-    return _lines(plan, images, mode, by_method)
+    return _lines(plan, images, mode, by_method, beside=optimal_tiles)
 
 
 def _loaded(
@@ -190,6 +199,7 @@ def reproduce(
     *,
     accounting: Sequence[str | Path | Accounting] = ("paper", "full"),
     batch: SupportsIndex = 1,
+    optimal_tiles: bool = True,
 ) -> Iterator[Comparison]:
     """Compute a published table row by row, on its chips, against its baseline.
 
@@ -210,7 +220,7 @@ def reproduce(
         for chip in published.chips
         for choice in choices
     ]
-    return _lines(plan, images, "training", {})
+    return _lines(plan, images, "training", {}, beside=optimal_tiles)
 
 
 def _lines(
@@ -218,6 +228,8 @@ def _lines(
     batch: int,
     mode: Mode,
     traces: Mapping[str, tuple[Trace, ...]],
+    *,
+    beside: bool,
 ) -> Iterator[Comparison]:
     for chip, choice, cells in plan:
 
@@ -229,17 +241,42 @@ def _lines(
                 trace=traces.get(method.name),
             )  # fmt: skip
 
-        wholes: dict[tuple[str, str], float | None] = {}
+        def with_tiles(one: Report) -> OptimalTiles | None:
+            return tiled_optimally(one) if beside else OptimalTiles(None)
+
+        wholes: dict[tuple[str, str], tuple[float | None, OptimalTiles | None]] = {}
         for cell in cells:
             key = cell.baseline_network.name, cell.baseline.name
             try:
                 if key not in wholes:
-                    wholes[key] = None
-                    wholes[key] = report(cell.baseline_network, cell.baseline).energy
-                yield line_of(report(cell.network, cell.method), wholes[key], cell.source_percent)
+                    wholes[key] = None, None
+                    base = report(cell.baseline_network, cell.baseline)
+                    wholes[key] = base.energy, with_tiles(base)
+                mine = report(cell.network, cell.method)
+                whole, optimal_whole = wholes[key]
+                line = line_of(mine, whole, cell.source_percent)
+                yield set_beside(line, with_tiles(mine), optimal_whole)
             except (Infeasible, TooLarge) as error:
                 names = cell.network.name, cell.method.name, chip.name, choice.name
                 yield Comparison(*names, mode, batch, None, chip.unit, reason=str(error))
+
+
+def set_beside(
+    line: Comparison, optimal: OptimalTiles | None, whole: OptimalTiles | None
+) -> Comparison:
+    """Set beside a line what optimal tiles would make of it."""
+    if optimal is None:  # they are optimal
+        return line._replace(
+            energy_optimal_tiles=line.energy,
+            percent_of_baseline_optimal_tiles=line.percent_of_baseline,
+        )
+    base = whole.energy if whole else None
+    percent = 100 * (optimal.energy / base) if optimal.energy is not None and base else None
+    return line._replace(
+        energy_optimal_tiles=optimal.energy,
+        percent_of_baseline_optimal_tiles=percent,
+        optimal=optimal,
+    )
 
 
 def line_of(report: Report, whole: float | None, source: float | None = None) -> Comparison:
@@ -273,4 +310,5 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         reason="; ".join(filter(None, (report.unproved, report.by_width))) or None,
         report=report,
+        optimal=None,
     )

@@ -89,12 +89,15 @@ class Question:
             trace=self.traces if traced and self.traces else None,
         )  # fmt: skip
 
-    def lines(self) -> Iterator[Comparison]:
-        """The answer of `compare`, line by line."""
+    def lines(self, optimal_tiles: bool = True) -> Iterator[Comparison]:
+        """The answer of `compare`, line by line; without optimal tiles beside greedy ones if not
+        `optimal_tiles`, or if it was asked without.
+        """
         return compare(
             self.network, self.hardware, self.methods,
             baseline=self.baseline, accounting=self.accountings, batch=self.batch,
             mode=self.mode, traces=self.traces,
+            optimal_tiles=optimal_tiles and getattr(self.asked, "optimal_tiles", "") != "no",
         )  # fmt: skip
 
     def study(self, jobs: int = 1, watch: Watch = lambda items, total, what: items) -> Sensitivity:
@@ -143,7 +146,10 @@ class Reproduction:
 
     def lines(self, table: PublishedTable) -> Iterator[Comparison]:
         """The answer for one of the tables, line by line."""
-        return reproduce(table.name, accounting=self.accountings, batch=self.batch)
+        return reproduce(
+            table.name, accounting=self.accountings, batch=self.batch,
+            optimal_tiles=self.asked.optimal_tiles != "no",
+        )  # fmt: skip
 
 
 def _table_digest(table: PublishedTable) -> str:

@@ -21,12 +21,17 @@ __all__ = [
     "MemoryLevel",
     "SearchOptions",
     "Stationary",
+    "Transfers",
     "memories",
     "pass_kinds",
 ]
 
 # What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
 Stationary = Literal["filter", "either", "best"]
+
+
+# Who pays for what moves: the memory that is asked, or the one below it, too.
+Transfers = Literal["upper", "both"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
 from hwmodel.model.widths import treatment
-from hwmodel.rerun.tables import OPERATIONS, layer_sums, scale, what, whole_run
+from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.published import PublishedTable
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
@@ -67,14 +67,18 @@ def comparison_tables(
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
-        columns = [f"energy, {unit}", "% of baseline", "published %", "residual %", *shown]
+        note, beside = greedy_notes(here), _has_optimal(here)
+        columns = [f"energy, {unit}", "% of baseline"]
+        columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
+        columns += ["published %", "residual %", *shown]
         whole, whole_unit = scale(0.0, first.unit)
         if run is not None:
             whole, whole_unit = scale(_least(whole_run(x, run)[2] for x in here), first.unit)
             columns += [f"{run.name}, {whole_unit}", "kWh"]
         listed = table(
             f"{first.network} on {hardware}: energy of one {what(first.mode, first.batch)}, "
-            f"accounting {accounting}",
+            f"accounting {accounting}"
+            + (", tiles greedy" if any(line.optimal for line in here) else ""),
             ["method"],
             columns,
         )
@@ -82,6 +86,7 @@ def comparison_tables(
             cells = [
                 _scaled(line.energy, divisor),
                 _number(line.percent_of_baseline),
+                *(_optimal(line, divisor) if beside else []),
                 _number(line.source_percent),
                 _number(line.residual_percent, "+.1f"),
                 *(_scaled(_sum(line, fields), divisor) for fields in shown.values()),
@@ -92,8 +97,19 @@ def comparison_tables(
             listed.add_row(line.method, *cells)
         yield listed
         yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
+        yield from (Text(f"  {text}") for text in note)
     if mixed := not_to_compare(line.unit for line in lines):
         yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
+
+
+def _has_optimal(lines: Iterable[Comparison]) -> bool:
+    """Say whether figures with optimal tiles stand beside greedy ones."""
+    return any(line.optimal and line.optimal.energy is not None for line in lines)
+
+
+def _optimal(line: Comparison, divisor: float) -> list[str]:
+    percent = _number(line.percent_of_baseline_optimal_tiles)
+    return [_scaled(line.energy_optimal_tiles, divisor), percent]
 
 
 def reproduction_tables(
@@ -109,7 +125,7 @@ def reproduction_tables(
             f"{published.title} on {chip}: % of {published.baseline.network} under "
             f"{published.baseline.method}, one training iteration of batch {here[0].batch}",
             ["network", "method"],
-            ["published", *(x for preset in presets for x in (preset, "residual %"))],
+            ["published", *(x for preset in presets for x in _heads(preset, here))],
         )
         rows = [[line for line in here if line.accounting == preset] for preset in presets]
         for same in zip(*rows, strict=True):
@@ -119,6 +135,11 @@ def reproduction_tables(
                 for cell in (
                     _number(line.percent_of_baseline),
                     _number(line.residual_percent, "+.1f"),
+                    *(
+                        _optimal(line, 1.0)[1:]
+                        if _has_optimal(_under(here, line.accounting))
+                        else []
+                    ),
                 )
             ]
             listed.add_row(same[0].network, same[0].method, _number(same[0].source_percent), *cells)
@@ -126,6 +147,17 @@ def reproduction_tables(
         for remark in published.remarks:
             if remark.hardware == chip:
                 yield Text(f"  {', '.join(remark.methods)}: {remark.text}.\n")
+        yield from (Text(f"  {text}\n") for text in greedy_notes(here))
+
+
+def _heads(preset: str, lines: Sequence[Comparison]) -> list[str]:
+    """Headings of the columns of one accounting."""
+    more = [f"{preset}, optimal tiles"] if _has_optimal(_under(lines, preset)) else []
+    return [preset, "residual %", *more]
+
+
+def _under(lines: Sequence[Comparison], accounting: str) -> list[Comparison]:
+    return [line for line in lines if line.accounting == accounting]
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
