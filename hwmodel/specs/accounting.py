@@ -94,6 +94,11 @@ class Counting(_Group):
         description="integer products: operand-width: one MAC or addition as wide as the wider "
         "operand; fan-in: a multiplication of both widths, and an addition as wide as its sum needs"
     )
+    zero_signals: Literal["computed", "skipped"] = Field(
+        default="computed",
+        description="operations of the backward passes on signals that are 0, of the share that "
+        "a trace measured: done like all others, or not at all; the zeros are moved",
+    )
 
 
 class WordWidths(_Group):
