@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from hwmodel.errors import DataError, HwmodelError, nearest, printable
+from hwmodel.specs import usual
 from hwmodel.specs.inputs import is_input
 
 __all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "Options", "ReportAsked"]
@@ -137,7 +138,7 @@ class ReportAsked(Asked):
     network: Network
     hardware: Chip
     method: Method
-    accounting: Accounting = "paper"
+    accounting: Accounting = usual.ACCOUNTING
     batch: Batch = None
     mode: Mode = "training"
     training: Run = ""
@@ -163,7 +164,7 @@ class CompareAsked(Asked):
             usual="the same",
         ),
     ] = ""
-    accounting: Accountings = ("paper",)
+    accounting: Accountings = (usual.ACCOUNTING,)
     batch: Batch = None
     mode: Mode = "training"
     training: Run = ""
@@ -190,7 +191,7 @@ class ExplainAsked(Asked):
     layer: Annotated[str, Says("The layer, by its name in the network.")]
     hardware: Chip
     method: Method
-    accounting: Accounting = "paper"
+    accounting: Accounting = usual.ACCOUNTING
     batch: Batch = None
     mode: Mode = "training"
     pass_: Annotated[str, Says(f"One pass only: {', '.join(PASSES)}.")] = ""
@@ -223,7 +224,7 @@ class SensitivityAsked(Asked):
     network: Network
     hardware: Chips
     methods: Methods
-    accounting: Accounting = "paper"
+    accounting: Accounting = usual.ACCOUNTING
     batch: Batch = None
     mode: Mode = "training"
     input_shape: InputShape = ()
