@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import typer
@@ -27,7 +29,7 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
     from hwmodel.model.not_counted import not_counted, refuse_unknown
     from hwmodel.rerun.question import question
-    from hwmodel.rerun.tables import comparison_table, notes
+    from hwmodel.rerun.tables import comparison_table
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
 
@@ -49,9 +51,19 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if where.html else ""
     tables = _tables(lines, ends, asked)
-    looks = asked.methods
-    deliver(tables, notes, result, where, stem=stem, kinds=["methods"], page=page, looks=looks)
+    looks, end = asked.methods, partial(_notes, asked)
+    deliver(tables, end, result, where, stem=stem, kinds=["methods"], page=page, looks=looks)
     _partly(lines)
+
+
+def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
+    """What is said below the tables."""
+    from hwmodel.model.widths import unlearned
+    from hwmodel.rerun.tables import notes
+
+    pairs = product(asked.accountings, asked.methods) if asked.mode == "training" else ()
+    said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
+    return "\n".join([*filter(None, said), notes(not_counted)])
 
 
 def _tables(

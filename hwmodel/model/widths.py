@@ -36,7 +36,7 @@ from hwmodel.work.problem import ProductPass
 
 __all__ = ["Applied", "Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits"]
 __all__ += ["layer_rules", "limits_of", "matches", "method_inputs", "method_specs", "named_widths"]
-__all__ += ["tell_doubts", "tensor_rule", "treatment"]
+__all__ += ["tell_doubts", "tensor_rule", "treatment", "unlearned"]
 
 Rule = TypeVar("Rule", LayerRule, TensorRule)
 NO_LIMITS = Limits()
@@ -314,6 +314,18 @@ def named_widths(accounting: Accounting, method: Method) -> dict[str, int | str]
         "boolean_sum": accounting.widths.boolean_sum_bits,
         "border": accounting.widths.border_bits,
     }
+
+
+def unlearned(method: Method, accounting: Accounting) -> str:
+    """A sentence on signals with which no run here has learned; "" if there are none."""
+    own = limits_of(method).signal
+    if not method.flips or named_widths(accounting, method)["boolean_signal"] != 1:
+        return ""
+    whose = f"method {method.name}" if own else f"accounting {accounting.name}"
+    return (
+        f"Signals of 1 bit, as {whose} has them, price something that did not learn in any form "
+        "tried here (docs/trainer.md)."
+    )
 
 
 def _measured_signal(node: Node, measured: Measures, source: Edge) -> int | None:

@@ -195,9 +195,14 @@ class Method(NamedSpec):
 
     def see_limited(self) -> None:
         """See that there are Boolean weights where widths are limited. Raises: SpecError."""
-        rules = [rule for method in (self, *self.references()) for rule in method.layers]
-        if self.widths is not None and all(rule.update != "boolean" for rule in rules):
+        if self.widths is not None and not self.flips:
             raise SpecError(f"method {self.name}: widths are of Boolean weights, and it has none")
+
+    @property
+    def flips(self) -> bool:
+        """Whether some rule has weights that are trained by flips. Raises: NameUnknown."""
+        rules = (rule for method in (self, *self.references()) for rule in method.layers)
+        return any(rule.update == "boolean" for rule in rules)
 
     def references(self) -> tuple[Method, ...]:
         """Return the methods that the rules name, and those that theirs do. Raises: NameUnknown."""

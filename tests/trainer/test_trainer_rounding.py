@@ -12,7 +12,7 @@ from hwmodel import evaluate
 from hwmodel.errors import DataError, SpecError
 from hwmodel.specs.limits import AccumulatorWidth, Limits, TensorWidth
 from hwmodel.specs.method import Method
-from hwmodel.specs.trace import dumps
+from hwmodel.specs.trace import dumps, write_trace
 from hwmodel.specs.training import Recipe
 from hwmodel.trainer.layers import BoolConv, BoolLinear, Rules
 from hwmodel.trainer.nets import build
@@ -314,3 +314,48 @@ def test_boolean_signals_of_a_recipe_have_no_width():
     with pytest.raises(SpecError, match="signal: boolean of the recipe"):
         train(settings, small.images())
     assert isinstance(settings.method, Method)
+
+
+# What reports say
+
+
+def test_reports_say_whose_width_it_is(hwmodel, tmp_path):
+    limits = {"signal": {"bits": 5}}
+    text = hwmodel("method", "show", "bold")[1].replace("name: bold\n", "name: mine\n")
+    (tmp_path / "mine.yaml").write_text(f"{text}widths: {{signal: {{bits: 5}}}}\n")
+    held = Limits.model_validate(limits).model_dump()
+    write_trace(trace(method="mine", widths=held), tmp_path / "t.json")
+    asked = ("conv-small", "--hardware", "ascend", "--accounting", "full", "--method", "mine.yaml")
+    code, out, _ = hwmodel("report", *asked, "--trace", "t.json")
+    line = next(x for x in out.splitlines() if x.split()[:1] == ["fc4"] and "->" in x)
+    assert code == 0 and "5 (method)" in line and "16 -> 10" in line
+    _, out, _ = hwmodel("explain", *asked, "--layer", "conv2")
+    assert "signal boolean_signal (method mine: 5)" in out
+    assert "weight_signal boolean_vote (accounting full: 16)" in out
+
+
+@pytest.mark.parametrize(
+    ("method", "accounting", "mode", "said"),
+    [
+        ("bold", "paper", "training", "accounting paper"),
+        ("bold", "full", "training", ""),
+        ("fp", "paper", "training", ""),
+        ("bold", "paper", "inference", ""),
+        ("bold-8", "paper", "training", ""),
+        ("one.yaml", "full", "training", "method one"),
+    ],
+)
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_signals_of_one_bit_are_said_to_have_learned_nothing(
+    hwmodel, tmp_path, command, method, accounting, mode, said
+):
+    text = hwmodel("method", "show", "bold")[1].replace("name: bold\n", "name: one\n")
+    (tmp_path / "one.yaml").write_text(f"{text}widths: {{signal: {{bits: 1}}}}\n")
+    option = "--method" if command == "report" else "--methods"
+    code, out, err = hwmodel(
+        command, "mlp-784-512-512-10", "--hardware", "ascend", option, method,
+        "--accounting", accounting, "--mode", mode,
+    )  # fmt: skip
+    assert code == 0, err
+    sentence = "Signals of 1 bit, as"
+    assert (f"{sentence} {said} has them" in out) if said else (sentence not in out)
