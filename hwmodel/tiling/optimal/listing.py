@@ -61,7 +61,8 @@ def listed(
     """
     energies, places = np.empty(limit), np.empty((limit, 7), np.int64)
     found, settled = _walked(classes, level, weights, tables, reach, False, energies, places)
-    order = np.argsort(energies[:found], kind="stable")
+    # Of equal energies the largest tiles come first, however they were found.
+    order = np.lexsort((*places[:found].T[::-1], energies[:found]))
     order = order[: int(np.searchsorted(energies[order], settled, side="right"))]
     return Listed(energies[order], places[order], settled)
 
