@@ -17,7 +17,7 @@ __all__ = ["Listed", "least", "listed", "rough"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-CALL = 4, 150  # tilings in the time of a call: compiled, and in arrays
+CALL = 4, 300  # tilings in the time of a call: compiled, and in arrays
 MOST_WORK = 1_000_000  # steps of one walk; then it ends with the bound that it has
 MOST_REDUCTIONS = 4_000_000
 

@@ -34,7 +34,7 @@ def walk_in_arrays(
     part, floors = _reductions(level, reach)
     work, found, begin = int(np.prod([len(level[0][d]) - level[2][d] for d in (2, 5, 6)])), 0, 0
     size = AT_ONCE if only_least else len(floors)
-    if only_least and len(floors):
+    if only_least and len(floors) and reach == np.inf:
         reach = min(reach, _guessed(level, _kept(part, slice(0, AT_ONCE)), reach))
     while begin < len(floors) and floors[begin] <= reach:
         if work > most_work:
