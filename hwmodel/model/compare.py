@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from math import fsum
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex, cast
 
 from hwmodel.errors import DataError, HwmodelError, Infeasible, TooLarge
 from hwmodel.graph.network import Network, zoo
+from hwmodel.graph.zoo import family_arguments
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import Report, check_run, evaluate
 from hwmodel.model.ledger import Component
@@ -21,13 +23,13 @@ from hwmodel.specs.arguments import expect, several
 from hwmodel.specs.files import NamedSpec, Spec, bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.specs.published import energy_percent, published_table
+from hwmodel.specs.published import PublishedTable, energy_percent, published_table
 from hwmodel.specs.trace import Trace, named
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
 
 __all__ = ["Comparison", "compare", "distinct", "line_of", "published_percent", "reproduce"]
-__all__ += ["set_beside"]
+__all__ += ["reproduced_run", "set_beside", "sized"]
 
 
 class Comparison(NamedTuple):
@@ -198,29 +200,63 @@ def reproduce(
     table: str,
     *,
     accounting: Sequence[str | Path | Accounting] = ("paper", "full"),
-    batch: SupportsIndex = 1,
+    batch: SupportsIndex | None = None,
     optimal_tiles: bool = True,
 ) -> Iterator[Comparison]:
     """Compute a published table row by row, on its chips, against its baseline.
+
+    Rows that share network and method are one line; rows without a model have none.
+
+    Args:
+        batch: images of an iteration; by default as each accounting has it (`published_run`).
 
     Raises: NameUnknown; HwmodelError for arguments of another kind.
     """
     published = published_table(table)
     choices = _loaded(Accounting, "accounting", accounting)
     distinct(choices)
-    images = check_run(batch, "training")
-    baseline = load_network(published.baseline.network), load(Method, published.baseline.method)
-    rows = [(load_network(f.network), load(Method, f.method), f) for f in published.figures]
-    plan = [
-        (
-            load(Hardware, chip),
-            choice,
-            [_Cell(net, rule, *baseline, f.energy_percent.get(chip)) for net, rule, f in rows],
-        )
+    runs = [reproduced_run(published, choice, batch) for choice in choices]
+    percents = {f.modelled: f.energy_percent for f in published.figures[::-1] if f.modelled}
+    methods = {method: load(Method, method) for _, method in published.modelled}
+    reference = load(Method, published.baseline.method)
+
+    def cells(chip: str, size: Size) -> list[_Cell]:
+        whole = sized(published.baseline.network, size)
+        found = []
+        for network, method in published.modelled:
+            percent = percents[network, method].get(chip)
+            mine = sized(network, size), methods[method]
+            found.append(_Cell(*mine, whole, reference, percent))
+        return found
+
+    plans = [
+        ([(load(Hardware, chip), choice, cells(chip, size))], images)
         for chip in published.chips
-        for choice in choices
+        for choice, (images, size) in zip(choices, runs, strict=True)
     ]
-    return _lines(plan, images, "training", {}, beside=optimal_tiles)
+    return chain.from_iterable(
+        _lines(plan, images, "training", {}, beside=optimal_tiles) for plan, images in plans
+    )
+
+
+Size = tuple[int, int] | None  # rows and columns of an image; None: the bundled network's
+
+
+def reproduced_run(
+    published: PublishedTable, choice: Accounting, batch: SupportsIndex | None
+) -> tuple[int, Size]:
+    """Return images of an iteration and their size, as an accounting takes them for a table."""
+    stated = choice.published_run == "stated"
+    images = (published.run.batch if stated and batch is None else batch) or 1
+    return check_run(images, "training"), published.run.image if stated else None
+
+
+def sized(network: str, size: Size) -> Network:
+    """Load a bundled network at another image size, where it has another."""
+    found = load_network(network)
+    if size is None or found.input[1:] == size or "image" not in family_arguments(network):
+        return found
+    return load_network(f"{network}@{size[0]}x{size[1]}")
 
 
 def _lines(

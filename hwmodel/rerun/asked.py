@@ -150,8 +150,8 @@ class CompareAsked(Asked):
 
     NAME = "compare"
     network: Network
-    hardware: Chips
-    methods: Methods
+    hardware: Chips = ("ascend", "v100")  # the source's chips and methods
+    methods: Methods = ("fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn")
     baseline: Annotated[
         str, Says("Method that is 100 %.", names="method", usual="the accounting's")
     ] = ""

@@ -128,7 +128,7 @@ class Reproduction:
     asked: ReproduceAsked
     tables: tuple[PublishedTable, ...]
     accountings: tuple[Accounting, ...]
-    batch: int
+    batch: int | None  # None: as each accounting has it
 
     def inputs(self) -> tuple[Input, ...]:
         """Each table, with all that its figures are of, and the accountings."""
@@ -154,8 +154,7 @@ class Reproduction:
 
 def _table_digest(table: PublishedTable) -> str:
     """SHA-256 of a published table's hash and those of its networks, methods and chips."""
-    pairs = [(table.baseline.network, table.baseline.method)]
-    pairs += [(figure.network, figure.method) for figure in table.figures]
+    pairs = [(table.baseline.network, table.baseline.method), *table.modelled]
     networks, methods = (dict.fromkeys(column) for column in zip(*pairs, strict=True))
     found = [input_of(load(Hardware, chip)) for chip in table.chips]
     found += [input_of(load_network(network)) for network in networks]
@@ -167,10 +166,8 @@ def _table_digest(table: PublishedTable) -> str:
 def reproduction(asked: ReproduceAsked) -> Reproduction:
     """The values behind what `reproduce` is asked. Raises: HwmodelError."""
     tables = [published_table(asked.table)] if asked.table else list(published_tables().values())
-    batch = 1 if asked.batch is None else asked.batch
     accountings = tuple(load(Accounting, name) for name in asked.accounting)
-    stated = asked.model_copy(update={"batch": batch})
-    return Reproduction(stated, tuple(tables), accountings, batch)
+    return Reproduction(asked, tuple(tables), accountings, asked.batch)
 
 
 def question(asked: Asked) -> Question:

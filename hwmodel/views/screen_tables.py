@@ -15,7 +15,6 @@ from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
 from hwmodel.model.widths import treatment
 from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
-from hwmodel.specs.published import PublishedTable
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
 from hwmodel.work.problem import PASSES
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["comparison_tables", "moved_tables", "reached_tables", "report_tables"]
-__all__ += ["reproduction_tables", "table", "tensor_table"]
+__all__ += ["has_optimal", "table", "tensor_table"]
 
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
 # and elementwise work do, and so do the last two.
@@ -67,7 +66,7 @@ def comparison_tables(
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
-        note, beside = greedy_notes(here), _has_optimal(here)
+        note, beside = greedy_notes(here), has_optimal(here)
         columns = [f"energy, {unit}", "% of baseline"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
         columns += ["published %", "residual %", *shown]
@@ -102,7 +101,7 @@ def comparison_tables(
         yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
 
 
-def _has_optimal(lines: Iterable[Comparison]) -> bool:
+def has_optimal(lines: Iterable[Comparison]) -> bool:
     """Say whether figures with optimal tiles stand beside greedy ones."""
     return any(line.optimal and line.optimal.energy is not None for line in lines)
 
@@ -110,54 +109,6 @@ def _has_optimal(lines: Iterable[Comparison]) -> bool:
 def _optimal(line: Comparison, divisor: float) -> list[str]:
     percent = _number(line.percent_of_baseline_optimal_tiles)
     return [_scaled(line.energy_optimal_tiles, divisor), percent]
-
-
-def reproduction_tables(
-    published: PublishedTable, lines: Sequence[Comparison]
-) -> Iterator[RenderableType]:
-    """Yield published and computed percentages, a table per chip, with the reasons known."""
-    from rich.text import Text
-
-    for chip in published.chips:
-        here = [line for line in lines if line.hardware == chip]
-        presets = list(dict.fromkeys(line.accounting for line in here))
-        listed = table(
-            f"{published.title} on {chip}: % of {published.baseline.network} under "
-            f"{published.baseline.method}, one training iteration of batch {here[0].batch}",
-            ["network", "method"],
-            ["published", *(x for preset in presets for x in _heads(preset, here))],
-        )
-        rows = [[line for line in here if line.accounting == preset] for preset in presets]
-        for same in zip(*rows, strict=True):
-            cells = [
-                cell
-                for line in same
-                for cell in (
-                    _number(line.percent_of_baseline),
-                    _number(line.residual_percent, "+.1f"),
-                    *(
-                        _optimal(line, 1.0)[1:]
-                        if _has_optimal(_under(here, line.accounting))
-                        else []
-                    ),
-                )
-            ]
-            listed.add_row(same[0].network, same[0].method, _number(same[0].source_percent), *cells)
-        yield listed
-        for remark in published.remarks:
-            if remark.hardware == chip:
-                yield Text(f"  {', '.join(remark.methods)}: {remark.text}.\n")
-        yield from (Text(f"  {text}\n") for text in greedy_notes(here))
-
-
-def _heads(preset: str, lines: Sequence[Comparison]) -> list[str]:
-    """Headings of the columns of one accounting."""
-    more = [f"{preset}, optimal tiles"] if _has_optimal(_under(lines, preset)) else []
-    return [preset, "residual %", *more]
-
-
-def _under(lines: Sequence[Comparison], accounting: str) -> list[Comparison]:
-    return [line for line in lines if line.accounting == accounting]
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:

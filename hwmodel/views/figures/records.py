@@ -159,7 +159,7 @@ def _of_one_table(records: Sequence[Record]) -> bool:
     """Say whether networks differ but share a baseline, as in a published table."""
     pairs = {(record["network"], record["method"]) for record in records}
     tables = published_tables().values()
-    return any(pairs <= {(f.network, f.method) for f in table.figures} for table in tables)
+    return any(pairs <= {*table.modelled} for table in tables)
 
 
 def _check_beside(paths: Sequence[Path], tables: Sequence[Sequence[Record]]) -> None:
