@@ -155,6 +155,14 @@ class CompareAsked(Asked):
     baseline: Annotated[
         str, Says("Method that is 100 %.", names="method", usual="the accounting's")
     ] = ""
+    baseline_network: Annotated[
+        str,
+        Says(
+            "Network that is 100 % under it, with a line of its own.",
+            names="network",
+            usual="the same",
+        ),
+    ] = ""
     accounting: Accountings = ("paper",)
     batch: Batch = None
     mode: Mode = "training"
