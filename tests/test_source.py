@@ -303,7 +303,7 @@ def test_a_run_that_comes_after_no_run_is_refused(tmp_path):
     path.write_text(
         "version: 1\nname: mine\ntitle: Mine\nepochs: 1\nimages: 5\nbatch: 2\nafter: cifar10-30\n"
     )
-    with pytest.raises(HwmodelError, match="no training is called 'cifar10-30'.*'cifar10-300'"):
+    with pytest.raises(HwmodelError, match=r"no training is called 'cifar10-30'.*'cifar10-300'"):
         load(Training, path).stages()
 
 
