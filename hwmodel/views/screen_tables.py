@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["comparison_tables", "moved_tables", "reached_tables", "report_tables"]
-__all__ += ["has_optimal", "table", "tensor_table"]
+__all__ = ["comparison_tables", "has_optimal", "moved_tables", "reached_tables", "report_tables"]
+__all__ += ["table", "tensor_table"]
 
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
 # and elementwise work do, and so do the last two.
