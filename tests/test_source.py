@@ -387,3 +387,33 @@ def test_a_figure_that_the_source_has_not_is_refused(refused):
     assert said == "--figure 7: the source's figures of energy are 1"
     said = refused("reproduce", "glue", "--figure", "1")
     assert said == "--figure 1 is of cifar10_vgg_small, not of glue"
+
+
+# Headlines
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+def test_headlines_stand_beside_narrower_full_precision_at_their_batch(batch):
+    """The table of docs/model.md, section 8, and what README says of batch 64."""
+    docs = Path(__file__).parent.parent / "docs"
+    text = (
+        (docs / "model.md").read_text(encoding="utf-8").partition("## 8 ")[2].partition("## 9 ")[0]
+    )
+    methods = ("fp", "fp16", "int8", "bold", "bold-bn")
+    paid = {
+        m: evaluate("vgg-small", "ascend", m, accounting="full", batch=batch).energy
+        for m in methods
+    }
+    shares = [
+        f"{100 * paid[mine] / paid[whole]:.1f}"
+        for mine in ("bold", "bold-bn")
+        for whole in ("fp", "fp16", "int8")
+    ]
+    assert f"| {batch} | {' | '.join(shares)} |" in text
+    readme = (docs.parent / "README.md").read_text(encoding="utf-8")
+    wide, half, narrow = shares[:3]
+    if batch == 64:
+        assert f"At batch 64 it is {wide} % under `full`: {half} % of" in readme
+        assert f"{narrow} % with 8-bit integers" in readme
+    else:
+        assert f"{wide} % under `full`, both at batch 1" in readme
