@@ -1,6 +1,8 @@
 """Readings of the source: residuals from an audit, sums by hand, sentences from their numbers."""
 
+import re
 from math import sqrt
+from pathlib import Path
 
 import pytest
 
@@ -127,3 +129,54 @@ def test_sentences_follow_from_the_numbers(residuals, said):
 def test_readings_go_with_no_option(refused):
     said = refused("reproduce", "--readings", "--accounting", "paper")
     assert said == "--readings prints what it finds, of all tables; it goes with no option"
+
+
+# What documents say follows from the page that the command prints
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def printed_rows():
+    """Readings page: (chip, network, method) -> published, rms, near, best, reading."""
+    text = (DOCS / "readings.md").read_text(encoding="utf-8")
+    rows = [line.split() for line in text.splitlines()]
+    return {tuple(r[:3]): r[3:] for r in rows if len(r) >= 12 and r[0] in ("ascend", "v100")}
+
+
+def test_the_summary_in_the_model_s_page_is_of_the_readings_page():
+    page = (DOCS / "readings.md").read_text(encoding="utf-8")
+    most, many, reached = re.search(
+        r"readings of (?P<many>\d+) rows.*the most is (?P<most>\d+),.*\n(?P<reached>\d+) rows have",
+        page,
+    ).group("most", "many", "reached")
+    model = (
+        (DOCS / "model.md").read_text(encoding="utf-8").partition("## 8 ")[2].partition("## 9 ")[0]
+    )
+    validation = (DOCS / "validation.md").read_text(encoding="utf-8")
+    assert f"The most is {most} of {many}:" in model
+    assert f"Of the {many} rows with a published energy {reached} come within 10 %" in validation
+    assert f"no\nreading gives more than {most}" in validation
+    rows = printed_rows()
+    assert len(rows) == int(many)
+    never = {network for (_, network, _), cells in rows.items() if cells[2] == "0"}
+    assert never == {"resnet18-base192"} and "Base 192 comes out under no reading" in model
+
+
+def test_residuals_in_the_model_s_page_are_those_computed(few):
+    """Every signed percentage of the list: which reading, which row."""
+    model = (
+        (DOCS / "model.md").read_text(encoding="utf-8").partition("## 8 ")[2].partition("## 9 ")[0]
+    )
+    stated = [
+        (STATED, "vgg-small", "bold", "ascend"), (STATED, "vgg-small", "bold-bn", "ascend"),
+        (AS_PAPER, "vgg-small", "bold", "ascend"), (AS_PAPER, "vgg-small", "bold-bn", "ascend"),
+        (STATED, "vgg-small", "bold", "v100"), (STATED, "vgg-small", "bold-bn", "v100"),
+        (LARGE, "resnet18-base64", "bold-bn", "v100"), (LARGE, "bi-realnet-18", "bi-realnet", "v100"),
+        (LARGE, "bi-realnet-34", "bi-realnet", "v100"), (LARGE, "bnext-18", "bnext", "v100"),
+    ]  # fmt: skip
+    for one in stated:
+        assert f"{residual(few, *one):+.1f}" in model, (one, residual(few, *one))
+    for chip, low, high in (("ascend", -14, 23), ("v100", -27, 164)):
+        found = few.of_column(AS_PAPER, ("imagenet_resnet18", chip))
+        assert (round(min(found)), round(max(found))) == (low, high)
+        assert f"{low} to +{high} %" in model
