@@ -151,8 +151,8 @@ class CompareAsked(Asked):
 
     NAME = "compare"
     network: Network
-    hardware: Chips = ("ascend", "v100")  # the source's chips and methods
-    methods: Methods = ("fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn")
+    hardware: Chips = usual.CHIPS
+    methods: Methods = usual.METHODS
     baseline: Annotated[
         str, Says("Method that is 100 %.", names="method", usual="the accounting's")
     ] = ""
