@@ -249,4 +249,8 @@ def test_the_command_prints_the_peak_by_class_and_by_memory(hwmodel, tmp_path):
     assert cells["sram"][-2:] == [f"{total:,}", "262,144"]
     assert f"Peak: {total:,} B at backward_input of act, step 6 of 9; " in out
     code, out, err = hwmodel("memory", path, "--method", "fp", "--mode", "trainig")
-    assert (code, out, err) == (2, "", "hwmodel: mode 'trainig': must be one of training, inference\n")
+    assert (code, out, err) == (
+        2,
+        "",
+        "hwmodel: mode 'trainig': must be one of training, inference\n",
+    )

@@ -55,26 +55,26 @@ def _at(nest: Nest, link: Link, level: int, transfers: Transfers) -> Iterator[As
         yield Asked(x, READ, Role.UNFINISHED, _again(nest, link))
         yield from _sums(nest, link, link.above, WRITE, Role.UNFINISHED)
     elif level == link.above:
-        yield Asked(x, READ, Role.OPERAND, _factors(nest.crossing(link, level)))
+        yield Asked(x, READ, Role.OPERAND, nest.crossing(link, level).factors)
     elif link.above < level <= link.below and nest.chip.levels[level].fanout > 1:
         if x == "O":
             yield from _sums(nest, link, level, HOP, Role.UNFINISHED)
         else:
-            yield Asked(x, HOP, Role.OPERAND, _factors(nest.crossing(link, level)))
+            yield Asked(x, HOP, Role.OPERAND, nest.crossing(link, level).factors)
     if level == link.below and transfers == "both":
         if x == "O":
             yield from _sums(nest, link, level, READ, Role.DRAINED)
             for direction in (WRITE, READ):
                 yield Asked(x, direction, Role.RETURNED, _again(nest, link))
         else:
-            yield Asked(x, WRITE, Role.OPERAND, _factors(nest.crossing(link, level)))
+            yield Asked(x, WRITE, Role.OPERAND, nest.crossing(link, level).factors)
 
 
 def _sums(nest: Nest, link: Link, level: int, direction: Direction, role: Role) -> Iterator[Asked]:
     """Sums that go up: the last one of each output is finished, all others are not."""
     going, last = nest.crossing(link, level), nest.finished(link)
     yield Asked("O", direction, role, _difference(going, last, "S - 1", "all but the last"))
-    yield Asked("O", direction, Role.OPERAND, _factors(last))
+    yield Asked("O", direction, Role.OPERAND, last.factors)
 
 
 def _again(nest: Nest, link: Link) -> tuple[Factor, ...]:
@@ -89,10 +89,6 @@ def _difference(more: Counted, less: Counted, name: str, why: str) -> tuple[Fact
     arrive = f"S = {more.number:,} arrive, T = {less.number:,}" if name == "S - T" else ""
     arrive = arrive or f"{more.number:,} go, {less.number:,} of them at last"
     return (*more.once, Factor(name, more.number - less.number, f"{arrive}: {why}"))
-
-
-def _factors(counted: Counted) -> tuple[Factor, ...]:
-    return (*counted.once, *counted.times)
 
 
 def time(problem: Problem, mapping: Mapping, chip: Memories, rule: RowRule) -> Time | None:
