@@ -109,7 +109,8 @@ def energies(problem, hardware, nest, held, options):
     for k, holds in enumerate((*held, "F")):
         asked = between(problem, nest[k], nest[k + 1], holds, leaving)
         leaving = sums_moved(nest[k], nest[k + 1], holds)
-        energy = energy + level_energy(asked, rates(problem, hardware, k, options.partial_sum_bits))
+        sums, transfers = options.partial_sum_bits, options.transfers
+        energy = energy + level_energy(asked, rates(problem, hardware, k, sums, transfers))
     return energy
 
 

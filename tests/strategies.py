@@ -94,27 +94,30 @@ def priced(read, write):
 def chips(draw, levels):
     """Small chips whose capacities bind at every level, shared and split.
 
-    Of half of them, inner memories are smaller and cheaper, and a write costs about as much as a
-    read; of the other half, prices have no order and may be zero, and sizes have none at times.
+    Of a third of them, inner memories are smaller and cheaper, and a write costs about as much as a
+    read; of another, they are dearer, and a write costs little; of the last, prices have no order
+    and may be zero, and sizes have none at times.
     """
-    ordered = draw(st.booleans())
-    shuffled_sizes = not ordered and draw(st.booleans())
+    kind = draw(st.sampled_from(("ordered", "inverted", "shuffled")))
+    shuffled_sizes = kind == "shuffled" and draw(st.booleans())
     capacities, most = [], 2000
     for _ in range(levels - 1):
         most = draw(st.integers(16, 2000 if shuffled_sizes else max(40, most)))
         split = draw(st.booleans())
         part = st.integers(max(8, most // 4), most)
         capacities.append((draw(part), draw(part), draw(part)) if split else most)
-    if not ordered:
+    if kind == "shuffled":
         pair = st.tuples(prices, prices)
         parts = [isinstance(bits, tuple) for bits in ("unlimited", *capacities)]
         return chip(
             capacities, [draw(st.tuples(*[pair] * 3) if split else pair) for split in parts]
         )
-    energies, level = [], 200.0
+    energies, level = [], 200.0 if kind == "ordered" else 1.0
+    written = (1, 1, 1.25, 0.5) if kind == "ordered" else (0.05, 0.2, 0.5, 1)
     for _ in range(levels):
-        energies.append((level, level * draw(st.sampled_from((1, 1, 1.25, 0.5)))))
-        level = round(level / draw(st.sampled_from((1, 1.5, 2, 5, 10))), 6)
+        energies.append((level, level * draw(st.sampled_from(written))))
+        step = draw(st.sampled_from((1, 1.5, 2, 5, 10)))
+        level = round(level / step if kind == "ordered" else level * step, 6)
     return chip(capacities, energies)
 
 
@@ -128,7 +131,8 @@ def small_problems(draw, tilings):
         if tilings(longer) <= 40_000:
             sizes = longer
     bits = draw(st.builds(Widths, *[st.sampled_from((1, 2, 4, 8))] * 3))
-    return Problem(Extents(*sizes), draw(windows), draw(windows), bits)
+    groups = draw(st.integers(1, 2))
+    return Problem(Extents(*sizes), draw(windows), draw(windows), bits, groups)
 
 
 @st.composite

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hwmodel.tiling.accesses import axis_rows, pieces
 from hwmodel.tiling.optimal.bounds import _axis, _cheapest_partition, reloads
 from hwmodel.tiling.optimal.chain_rows import chain_rows, summed_rows
-from hwmodel.tiling.optimal.nests import joined, stands
 from hwmodel.tiling.rows import RowRule, block_rows
 from hwmodel.work.problem import Window
 from tests.strategies import row_rules
@@ -22,6 +21,11 @@ windows = st.builds(
 )
 
 
+def of_tile(smallest, tile):
+    """The class of a tile: the first whose smallest tile is no larger."""
+    return next(i for i, least in enumerate(smallest) if least <= tile)
+
+
 @settings(max_examples=500, deadline=None)
 @given(windows, row_rules, st.integers(1, 14), st.integers(1, 7), st.data())
 def test_no_chain_loads_fewer_rows_than_its_classes(window, rule, outs, taps, data):
@@ -32,7 +36,7 @@ def test_no_chain_loads_fewer_rows_than_its_classes(window, rule, outs, taps, da
         chain.append((out, tap))
     loaded = axis_rows(window, rule, outs, taps, tuple(chain))[1:]
     for (out, tap), rows in zip(chain, loaded, strict=True):
-        assert axis.rows[stands(axis, -(-outs // out), -(-taps // tap))] <= rows
+        assert axis.rows[of_tile(axis.outs, out), of_tile(axis.taps, tap)] <= rows
 
 
 def test_cuts_near_the_border_load_less():
@@ -40,7 +44,7 @@ def test_cuts_near_the_border_load_less():
     axis = _axis(Window(224, 2, 1, 3, 3), RowRule(), 112, 7)
     assert axis.by_out[0] == 4 and set(axis.by_out[1:-1].tolist()) == {5}
     # Tiles of 37, the largest that leave four pieces, cut last before output 111: 4 rows again.
-    assert axis.rows[stands(axis, 4, 1)] == 224 + 5 + 5 + 4
+    assert axis.rows[of_tile(axis.outs, 37), 0] == 224 + 5 + 5 + 4
 
 
 dilated = st.builds(
@@ -90,35 +94,3 @@ def test_rows_of_many_chains_are_those_of_each(window, padding, many, few, turn,
     cut = np.column_stack([np.broadcast_to(n, 2) for n in pieces(outs, list(out.T))[1:]])
     alone = chain_rows(rule, window, outs, taps, out, np.full((1, 3), taps))
     assert (summed_rows(axis, axis.by_out, out, cut) == alone).all()
-
-
-classes = st.lists(
-    st.tuples(st.integers(0, 9), st.tuples(*[st.sampled_from((1, 2, 3, 700, 2**31))] * 7)),
-    max_size=12,
-)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(classes, min_size=1, max_size=3), st.integers(0, 20))
-def test_nests_are_all_combinations_of_classes_that_nest(lists, reach):
-    lists = [sorted(listed, key=lambda one: one[0]) for listed in lists]
-    expected = [
-        (sum(energy for energy, _ in nest), [pieces for _, pieces in nest])
-        for nest in product(*lists)
-        if sum(energy for energy, _ in nest) <= reach
-        and all(
-            upper <= lower
-            for (_, above), (_, below) in pairwise(nest)
-            for upper, lower in zip(above, below, strict=True)
-        )
-    ]
-    given_lists = [
-        (np.array([e for e, _ in x], float), np.array([p for _, p in x], int).reshape(-1, 7))
-        for x in lists
-    ]
-    totals, nests, _ = joined(given_lists, float(reach), 10**6)
-    found = [
-        (total, [tuple(p) for p in nest])
-        for total, nest in zip(totals, nests.tolist(), strict=True)
-    ]
-    assert sorted(found) == sorted(expected)

@@ -17,8 +17,8 @@ from hwmodel.rerun import unbundle
 from hwmodel.specs.inputs import inputs_kept, is_input, note_input, read_from, read_text
 from hwmodel.specs.trace import write_trace
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK, written
-from tests.test_measured import trace
 from tests.test_verify import SWEPT, edited
+from tests.traces import trace
 
 COMPARE = ("compare", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,own.yaml")
 ASKED = {

@@ -23,7 +23,8 @@ COMPARE_COLUMNS = (
     "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"
     "backward_input,backward_weight,update,forward_product,forward_elementwise,"
     "backward_input_product,backward_input_elementwise,backward_weight_product,"
-    "backward_weight_elementwise,compute,memory,source_percent,residual_percent,version,"
+    "backward_weight_elementwise,compute,memory,source_percent,residual_percent,energy_optimal_tiles,"
+    "percent_of_baseline_optimal_tiles,version,"
     "inputs_sha256,command"
 )
 REPORT_COLUMNS = (
@@ -99,11 +100,12 @@ def test_a_comparison_on_screen_has_percent_energy_unit_published_and_residual(h
 def test_files_go_to_the_folder_that_is_named_or_to_reports(hwmodel, tmp_path):
     stem = "compare_vgg-small-1fc_ascend+v100_fp+bold_paper_training_batch1"
     three = [f"{stem}.csv", f"{stem}_methods.png", f"{stem}_methods.svg"]
-    more = [f"{stem}_passes.png", f"{stem}_passes.svg"]  # no accuracy is published: no pareto
+    kinds = ("pareto", "passes")  # accuracies of both methods are published
+    more = [f"{stem}_{kind}.{ending}" for kind in kinds for ending in ("png", "svg")]
     _, _, err = hwmodel(*COMPARE)
     assert err == f"wrote reports/{stem}.csv, and methods as .png and .svg beside it\n"
     _, _, err = hwmodel(*COMPARE, "--out", "mine/deep")
-    assert err.endswith("methods, passes as .png and .svg beside it\n")
+    assert err.endswith("methods, passes, pareto as .png and .svg beside it\n")
     assert files(tmp_path) == [
         *(f"mine/deep/{x}" for x in (*three, *more)), *(f"reports/{x}" for x in three)
     ]  # fmt: skip

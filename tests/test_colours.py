@@ -93,7 +93,7 @@ def test_the_main_methods_are_told_apart_in_grey():
 
 def test_methods_published_side_by_side_differ_in_more_than_colour():
     for table in published_tables().values():
-        for first, second in combinations(sorted({f.method for f in table.figures}), 2):
+        for first, second in combinations(sorted({method for _, method in table.modelled}), 2):
             a, b = look(first), look(second)
             near = min(apart(a.colour, b.colour, eyes) for eyes in EYES) < 20
             assert not near or a.marker != b.marker, (first, second)

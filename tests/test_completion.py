@@ -121,7 +121,7 @@ def test_the_parser_complains_in_its_own_words_on_one_line(hwmodel, call, words)
     ("command", "words"),
     [
         (("schema",), ("accounting", "hardware", "method", "network", "sweep", "training")),
-        (("compare",), ("1; the training's; in compare the trace's",)),
+        (("compare",), ("1; the training's; the traces'",)),
     ],
 )
 def test_help_names_every_choice(hwmodel, command, words):

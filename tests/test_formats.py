@@ -229,22 +229,24 @@ def test_markdown_has_a_row_a_method_and_says_what_it_is(hwmodel):
     caption, _, head, rule, *body = out.splitlines()
     assert caption.startswith(
         "Energy of one training iteration of 1 image of vgg-small on ascend and v100, and its "
-        "percentage of fp on the same chip, under accounting paper; analytical, not measured "
-        "(hwmodel "
+        "percentage of fp on the same chip, under accounting paper. Tiles under accounting paper are "
     )
+    assert "; energies in pJ and in MAC (fp32) are not to be compared; analytical, not" in caption
     assert cells(head) == [
-        "method", "ascend, energy, µJ", "ascend, relative, %", "ascend, published, %",
-        "v100, energy, 10⁶ MAC (fp32)", "v100, relative, %", "v100, published, %",
+        "method", "ascend, energy, µJ", "ascend, relative, %", "ascend, optimal tiles, %",
+        "ascend, published, %",
+        "v100, energy, 10⁶ MAC (fp32)", "v100, relative, %", "v100, optimal tiles, %",
+        "v100, published, %",
     ]  # fmt: skip
-    assert cells(rule) == [":--", *["--:"] * 6]
+    assert cells(rule) == [":--", *["--:"] * 8]
     found = {name: rest for name, *rest in map(cells, body[:3])}
     assert list(found) == ["fp", "bold", "int8"]
-    for chip, at in (("ascend", 0), ("v100", 3)):
+    for chip, at in (("ascend", 0), ("v100", 4)):
         energy = evaluate("vgg-small", chip, "bold").energy / 1e6
         whole = evaluate("vgg-small", chip, "fp").energy / 1e6
         assert found["bold"][at : at + 2] == [f"{energy:.1f}", f"{100 * energy / whole:.2f}"]
-        assert found["int8"][at + 2] == "-"  # not published
-    assert (found["bold"][2], found["bold"][5]) == ("3.64", "2.78")  # as the source has them
+        assert found["int8"][at + 3] == "-"  # not published
+    assert (found["bold"][3], found["bold"][7]) == ("3.64", "2.78")  # as the source has them
     assert "- biases, data loading" in body
     made = r"Made by `hwmodel compare vgg-small --hardware ascend,v100 .*` \(inputs [0-9a-f-]+\)\."
     assert re.fullmatch(made, body[-1])
@@ -280,7 +282,7 @@ def test_several_accountings_and_a_whole_run_are_columns_of_their_own(hwmodel):
 def test_a_published_table_has_a_row_for_each_network_and_method(hwmodel):
     out = hwmodel("reproduce", "cifar10_vgg_small", "--accounting", "paper", "--format", "latex")[1]
     assert r"vgg-small under fp on the same chip" in out
-    assert out.count(r"\multicolumn{3}{c}") == 2
+    assert out.count(r"\multicolumn{4}{c}") == 2
     assert "2.78" in out
 
 

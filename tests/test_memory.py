@@ -108,6 +108,13 @@ def test_inference_keeps_weights_and_what_the_next_layer_reads():
     ]
 
 
+def test_a_network_of_views_keeps_what_it_is_given():
+    view = CHAIN | {"layers": [{"name": "flat", "kind": "reshape", "shape": [32, 1, 1]}]}
+    assert words(kept(view, mode="inference")) == [("forward of flat", 32)]
+    norms = CHAIN | {"layers": [{"name": "bn", "kind": "batch-norm"}]}
+    assert kept(norms, "bold", mode="inference").peak().bits == 0  # which has none
+
+
 @pytest.mark.parametrize(("optimizer", "states"), [("none", 0), ("sgd", 0), ("momentum", 1)])
 def test_states_are_those_of_the_optimizer_counted_or_not(optimizer, states):
     found = kept(CHAIN, optimizer=optimizer, elementwise="preactivation-words")

@@ -167,7 +167,7 @@ def test_references_of_bundled_methods_come_to_an_end(name):
          ":7: layers.2: says nothing of weight_signal, and names no precision"),
         ("forward: logic, ", "", ":7: layers.2: says nothing of forward, and names no precision"),
         ("forward: logic", "forward: xnor",
-         ":9: layers.2.arithmetic.forward 'xnor': must be 'mac', 'int-mac', 'add', 'shift-add', "
+         ":9: layers.2.arithmetic.forward 'xnor': must be 'mac', 'int-mac', 'add', 'int-add', 'shift-add', "
          "'logic' or 'accumulate'"),
         ("[first, last]", "[frist]",
          ":6: layers.1.where.position.1 'frist': must be 'first', 'middle' or 'last'"),

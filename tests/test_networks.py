@@ -6,7 +6,7 @@ import csv
 import importlib
 import time
 from collections.abc import Iterator
-from math import prod
+from math import ceil, log2, prod
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,11 @@ from hwmodel.graph.layers import (
 from hwmodel.graph.network import INPUT, Network, zoo
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
+from hwmodel.model.evaluate import prepared
+from hwmodel.model.workload import Job
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.specs.method import Method
 
 DATA = Path(__file__).parent / "data"
 MEMBERS = list(zoo())
@@ -279,11 +284,14 @@ def shortcuts(member: str) -> list[tuple[int, int, int]]:
 
 
 def test_shortcuts_of_boolean_networks_are_as_their_lines_say() -> None:
-    assert shortcuts("resnet18-base192") == [(1, 2, 384), (1, 2, 768), (1, 2, 1536)]
+    """Source: BOLD, figure of block I, which has the convolution in every block."""
     widths = [256, 256, 512, 512, 1024, 1024, 2048, 2048]
     strides = [1, 1, 2, 1, 2, 1, 2, 1]
     every = list(zip([3] * 8, strides, widths, strict=True))
     assert shortcuts("resnet18-base256") == every
+    for base in (64, 128, 192, 230):
+        narrower = [(1, s, w * base // 256) for _, s, w in every]
+        assert shortcuts(f"resnet18-base{base}") == narrower
     assert shortcuts("resnet18-base256-1x1") == [(1, s, w) for _, s, w in every]
 
 
@@ -358,11 +366,39 @@ def test_deeplab_keeps_an_eighth_of_the_image_and_dilates() -> None:
 
 
 def test_the_pooling_branch_sees_integers_unless_it_is_naive() -> None:
-    seen = {}
+    """Source: BOLD, appendix "Semantic Segmentation": ReLU and batch norm before the mean."""
+    ways = {}
     for member in ("deeplabv3-boolean", "deeplabv3-boolean-naive"):
-        pool = next(node for node in nodes(member) if node.layer.name == "aspp.pool")
-        seen[member] = before(nodes(member), pool).layer.kind
-    assert seen == {"deeplabv3-boolean": "add", "deeplabv3-boolean-naive": "activation"}
+        found = nodes(member)
+        node = next(node for node in found if node.layer.name == "aspp.pool.act2")
+        way = []
+        while node.layer.name != "layer4.1.sum":
+            way.append(node.layer.name.removeprefix("aspp.pool.") or node.layer.name)
+            node = before(found, node)
+        ways[member] = way[::-1]
+    assert ways["deeplabv3-boolean"] == [
+        "relu",
+        "bn",
+        "aspp.pool",
+        "bn1",
+        "act1",
+        "conv",
+        "bn2",
+        "act2",
+    ]
+    assert ways["deeplabv3-boolean-naive"] == ["aspp.act", "aspp.pool", "act1", "conv", "act2"]
+
+
+@pytest.mark.parametrize("method", ["bold", "bold-bn"])
+def test_the_pooling_branch_is_real_up_to_its_first_threshold(method: str) -> None:
+    _, edges = prepared(
+        load_network("deeplabv3-boolean"),
+        Job(load(Method, method), load(Accounting, "full"), 1, "training", None),
+    )
+    assert [edges[f"aspp.pool{part}"].bits for part in (".relu", ".bn", "")] == [32, 32, 32]
+    # The ReLU reads sums of the path, 9 x 2048 terms, and of the shortcut, 9 x 2048 more.
+    assert edges["layer4.1.sum"].bits == ceil(log2(2 * 9 * 2048 + 1))
+    assert [edges[f"aspp.pool.act{n}"].bits for n in (1, 2)] == [1, 1]
 
 
 def test_fcn_32s_has_its_authors_maps() -> None:

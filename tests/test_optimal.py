@@ -1,4 +1,5 @@
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import pairwise
 from math import comb, prod
 
@@ -31,12 +32,32 @@ choices = st.builds(
     stationary=st.sampled_from(("filter", "either", "best")),
     rule=row_rules,
     ofmap_space=st.sampled_from(("held", "counted")),
+    transfers=st.sampled_from(("upper", "both")),
 )
 
 
+ways = pytest.mark.parametrize(
+    "compiled",
+    [
+        pytest.param(True, marks=pytest.mark.skipif(not find_spec("numba"), reason="an extra")),
+        False,
+    ],
+)
+
+
+@pytest.fixture
+def as_asked(monkeypatch):
+    """Lists are made by the compiled walk, or in arrays."""
+    return lambda compiled: monkeypatch.setattr(
+        "hwmodel.tiling.optimal.compiled._switch", [compiled]
+    )
+
+
+@ways
 @settings(max_examples=examples(500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(2, 4), choices)
-def test_the_optimum_is_that_of_every_integer_chain(data, levels, options):
+def test_the_optimum_is_that_of_every_integer_chain(as_asked, compiled, data, levels, options):
+    as_asked(compiled)
     problem = data.draw(small_problems(lambda sizes: tilings(sizes, levels - 1)))
     hardware = data.draw(chips(levels))
     judged = least_energy(problem, hardware, options)
@@ -46,7 +67,8 @@ def test_the_optimum_is_that_of_every_integer_chain(data, levels, options):
         return
     mapping, certificate = optimal(problem, hardware, options)
     counted = traffic(problem, mapping, "exact", options.rule)
-    priced = memory_energy(problem, counted, hardware, options.partial_sum_bits)
+    sums, transfers = options.partial_sum_bits, options.transfers
+    priced = memory_energy(problem, counted, hardware, sums, transfers)
     assert certificate.energy == priced
     if options.rule.rows == "bounding" and not certificate.proved:  # its bounds are loose
         assert certificate.lower_bound * (1 - 1e-12) <= judged[0] <= certificate.energy
@@ -72,7 +94,10 @@ def test_more_freedom_is_never_worse_however_early_a_search_ends(data, levels, o
     energies = [certificate.energy for _, certificate in found]
     if options.rule.padding == "skipped":  # counted rows take room that the greedy search saves
         counted = traffic(problem, greedy, "exact", options.rule)
-        energies.insert(0, memory_energy(problem, counted, hardware, options.partial_sum_bits))
+        energies.insert(
+            0,
+            memory_energy(problem, counted, hardware, options.partial_sum_bits, options.transfers),
+        )
     for less, more in pairwise(energies):
         assert more <= less * (1 + 1e-12)
 
@@ -217,10 +242,9 @@ def test_what_cannot_fit_is_named():
 def test_a_limit_is_reported_with_a_gap(stationary):
     problem, hardware = conv(4, 31, 23, 14, 3, 1, 1), chip((60_000, 20_000, 5_000), ENERGIES)
     exact = optimal(problem, hardware, Options(stationary=stationary)).certificate
-    _, short = optimal(problem, hardware, Options(stationary=stationary, limit=40))
+    _, short = optimal(problem, hardware, Options(stationary=stationary, limit=1))
     assert short.lower_bound <= exact.energy <= short.energy
-    assert short.proved == (short.gap == 0) == (short.energy == exact.energy)
-    assert not short.proved and 0 < short.gap < 1
+    assert exact.proved and not short.proved and 0 < short.gap < 1
 
 
 @pytest.mark.parametrize("padding", (600, 6000))
@@ -228,11 +252,11 @@ def test_lists_that_lead_to_no_tiling_are_paid_for(padding, monkeypatch):
     """Of a long padded axis nests take long to meet: few of them spend what many others would."""
     met = []
     monkeypatch.setattr(
-        "hwmodel.tiling.optimal.search.best_within", lambda *a: met.append(a) or best_within(*a)
+        "hwmodel.tiling.optimal.best_first.best_within", lambda *a: met.append(a) or best_within(*a)
     )
     problem, hardware = conv(1, 8, 3, 300, 3, 1, padding), chip((10**7, 10**6, 10**5), ENERGIES)
     _, certificate = optimal(problem, hardware, Options(budget=200 * NEST))
-    assert len(met) < 100  # half of the budget at most; the rest is paid for lists
+    assert len(met) < 150  # the rest of the budget is paid for lists
     assert certificate.lower_bound <= certificate.energy
     assert not certificate.proved and certificate.gap < 1e-3
 
@@ -271,7 +295,7 @@ def test_a_search_that_has_nothing_to_spend_still_ends_with_a_tiling(data, optio
         return
     mapping, certificate = optimal(problem, hardware, replace(options, budget=0))
     counted = traffic(problem, mapping, "exact", options.rule)
-    priced = memory_energy(problem, counted, hardware, options.partial_sum_bits)
+    priced = memory_energy(problem, counted, hardware, options.partial_sum_bits, options.transfers)
     assert certificate.energy == priced
     assert certificate.lower_bound <= judged[0] * (1 + 1e-12)
     assert judged[0] <= certificate.energy * (1 + 1e-12)

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from hwmodel import Infeasible, TooLarge, evaluate
 from hwmodel.graph.layers import Conv
 from hwmodel.importers.load import load_network
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
 from hwmodel.tiling.level_by_level import candidates, level_by_level
+from hwmodel.vary.paths import replaced_all
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.specs import NETWORK, chip, written
 from tests.strategies import convolutions, problem
@@ -69,6 +72,25 @@ def cost(nest, above, tile, is_top, hardware, level):
     eps_I = hardware.holder(level - 1, "I").read_energy_per_bit
     eps_F = hardware.holder(level, "F").read_energy_per_bit
     return n_I * eps_I * of_I + n_F * eps_F * of_F
+
+
+def every(extent):
+    return range(extent, 0, -1)
+
+
+def first_of_the_least(nest, above, is_top, hardware, level):
+    """The source's loops over M, N, H, W, each from its largest; a tile wins if it costs less."""
+    for C, HF, WF in reductions(above):
+        least, best = None, None
+        for M, N, HO, WO in product(*(every(d) for d in (above.M, above.N, above.HO, above.WO))):
+            tile = Extents(N, M, C, HO, WO, HF, WF)
+            if fits(nest, tile, hardware, level):
+                paid = cost(nest, above, tile, is_top, hardware, level)
+                if least is None or paid < least * (1 - 1e-12):
+                    least, best = paid, tile
+        if best is not None:
+            return best
+    return None
 
 
 def brute_force(nest, above, is_top, hardware, level):
@@ -138,6 +160,33 @@ def test_every_level_has_the_cheapest_tile_that_fits(convolution, phase, hardwar
             least, rel=1e-12
         )
         above = tile
+
+
+@settings(max_examples=60, deadline=None)
+@given(convolutions(), st.sampled_from(["forward", "backward_input", "backward_weight"]), chips(),
+       st.tuples(*[st.sampled_from([1, 8, 32])] * 3))  # fmt: skip
+def test_of_all_integers_the_first_of_the_source_s_loops_wins(convolution, phase, hardware, widths):
+    layer, shape, batch = convolution
+    assume(phase != "backward_input" or layer.stride == (1, 1))
+    nest = problem(layer, shape, batch, phase, widths)
+    above = nest.extent
+    assume(above.M * above.N * above.HO * above.WO <= 4000)
+    try:
+        tiles = level_by_level(nest, hardware, "integers").tiles
+    except Infeasible:
+        return
+    for level, tile in enumerate(tiles, start=1):
+        assert tile == first_of_the_least(nest, above, level == 1, hardware, level)
+        above = tile
+
+
+@pytest.mark.parametrize(("network", "more"), [("vgg-small", 2.45), ("resnet18", 4.35)])
+def test_all_integers_raise_full_precision_on_the_ascend(network, more):
+    """Source: an audit of the reconstruction against the source's algorithm."""
+    paper = load(Accounting, "paper")
+    every_one = replaced_all(paper, {"counting.tile_sizes": "integers"})
+    few, all_ = (evaluate(network, "ascend", "fp", accounting=a).energy for a in (paper, every_one))
+    assert 100 * (all_ / few - 1) == pytest.approx(more, abs=0.005)
 
 
 @given(st.integers(1, 3000))

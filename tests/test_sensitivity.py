@@ -394,7 +394,8 @@ def command(hwmodel, tmp_path):
     hardware = written(folder, CHIP, name="chip.yaml")
 
     def run(*options):
-        files = ("sensitivity", network, "--hardware", hardware, "--methods", "fp,bold")
+        methods = () if "--methods" in options else ("--methods", "fp,bold")
+        files = ("sensitivity", network, "--hardware", hardware, *methods)
         return hwmodel(*files, "--jobs", 1, *options)
 
     return run

@@ -5,7 +5,8 @@ import json
 import pytest
 
 CONV = "N=2,M=24,C=16,H=14,W=10,K=3,stride=2,pad=1"
-BASE = ("tile", "--hardware", "ascend", "--bits", "16,16,16")
+CHIP = ("tile", "--hardware", "ascend")
+BASE = (*CHIP, "--bits", "16,16,16")
 
 
 def solved(hwmodel, *options, conv=CONV):
@@ -78,7 +79,8 @@ def test_what_cannot_fit_names_level_tensor_and_bytes(hwmodel, tmp_path):
     ],
 )
 def test_a_wrong_line_is_refused_in_one_sentence(hwmodel, options, sentence):
-    code, out, err = hwmodel(*BASE, *options)
+    base = CHIP if "--bits" in options else BASE
+    code, out, err = hwmodel(*base, *options)
     assert (code, out) == (2, "")
     assert sentence in err and err.count("\n") == 1
 

@@ -246,11 +246,11 @@ def command(text):
         (command("hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x"),
          "t.csv: command 'hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x': "
          "hwmodel compare has no option --csv here; known: --accounting, --accuracy, --baseline, "
-         "--batch, --hardware, --input-shape, --methods, --mode, --trace, --training"),
+         "--batch, --hardware, --input-shape, --methods, --mode, --optimal-tiles, --trace, --training"),
         (command("hwmodel compare net.yaml --hardware $(touch pwned) --methods fp"),
          "t.csv: command 'hwmodel compare net.yaml --hardware $(touch pwned) --methods fp': "
          "hwmodel compare has no option pwned) here; known: --accounting, --accuracy, --baseline, "
-         "--batch, --hardware, --input-shape, --methods, --mode, --trace, --training"),
+         "--batch, --hardware, --input-shape, --methods, --mode, --optimal-tiles, --trace, --training"),
         (command("hwmodel compare net.yaml --hardware v100 --methods fp, --accounting paper"),
          "--methods 'fp,': names separated by commas, none of them empty"),
         (command("hwmodel compare net.yaml --hardware v100"),

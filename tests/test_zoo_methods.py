@@ -333,7 +333,8 @@ def test_distilling_methods_name_their_teacher():
         "real2binary": ("resnet34", "fp"), "reactnet": ("resnet34", "fp"),
         "bnext": ("resnet34", "fp"), "pokebnn": ("resnet50", "int8"),
         "binarybert": ("bert-base", "fp"), "bibert": ("bert-base", "fp"),
-        "bit": ("bert-base", "fp"),
+        "bit": ("bert-base", "fp"), "bold-bert": ("bert-base", "fp"),
+        "bold-kd": ("resnet34", "fp"), "bold-bn-kd": ("resnet34", "fp"),
     }  # fmt: skip
 
 

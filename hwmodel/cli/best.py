@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hwmodel.cli.screen import handed, show
+from hwmodel.cli.screen import handed, say, show
 from hwmodel.errors import HwmodelError
 
 __all__ = ["best"]
@@ -27,7 +27,7 @@ def best(
     """The points of a sweep with the least energy, or the least of another column."""
     from hwmodel.rerun.tables import csv_text
     from hwmodel.vary.sweep.results import kept, lowest, numbers, read_results, varied
-    from hwmodel.views.sweep_tables import best_table
+    from hwmodel.views.sweep_tables import best_table, greedy_points
 
     if top < 1:
         raise HwmodelError(f"--top {top}: must be at least 1")
@@ -42,3 +42,5 @@ def best(
             return
     of = f"{len(rows):,} points" + (f" where {where}" if where else "")
     show([best_table(found, columns, f"least {by} of {of}")])
+    if note := greedy_points(rows):
+        say(f"hwmodel: {note}")

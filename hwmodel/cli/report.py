@@ -10,6 +10,7 @@ import typer
 
 from hwmodel.cli.options import Files, Strict
 from hwmodel.cli.screen import deliver, destination, stem_of
+from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import ReportAsked
 
 if TYPE_CHECKING:
@@ -28,14 +29,20 @@ def report(
         bool, typer.Option("--tensors", help="List every tensor: shape, bits, bytes, each way.")
     ] = False,
     strict: Strict = False,
+    optimal_tiles: Annotated[
+        str,
+        typer.Option(help="Say what greedy tiles cost more than optimal ones: yes or no."),
+    ] = "yes",
 ) -> None:
     """One network on one chip under one method: by layer, pass, tensor and memory."""
     from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
-    from hwmodel.rerun.tables import report_table
+    from hwmodel.rerun.tables import report_table, tiles_sentence
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import report_paper
 
+    if optimal_tiles not in ("yes", "no"):
+        raise HwmodelError(f"--optimal-tiles {optimal_tiles!r}: yes or no")
     where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
@@ -45,30 +52,36 @@ def report(
     run = found.mode, f"batch{found.batch}"
     stem = stem_of(asked.asked, *([name] for name in (*names, *run)))
     missing = {found.accounting.name: found.not_counted}
-    result = Result(report_table(found), report_paper(found, provenance), missing, provenance)
+    remark = tiles_sentence(found) if optimal_tiles == "yes" else ""
+    paper = report_paper(found, provenance, remark)
+    result = Result(report_table(found), paper, missing, provenance)
     pieces = _pieces(found, asked, tensors)
-    page = _page(found, asked, where.date) if where.html else ""
+    page = _page(found, asked, where.date, optimal_tiles == "yes") if where.html else ""
     kinds = ["layers", "levels"]
-    notes = partial(_notes, found, asked)
+    notes = partial(_notes, found, asked, remark)
     looks = asked.methods
     deliver(pieces, notes, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
 
 
-def _notes(found: Report, asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
+def _notes(
+    found: Report, asked: Question, remark: str, not_counted: Mapping[str, Sequence[str]]
+) -> str:
     """What is said below the tables."""
     from hwmodel.rerun.tables import notes, run_sentence
 
     end = notes(not_counted)
-    for remark in filter(None, (found.by_width, found.unproved)):
-        end = f"{remark}.\n{end}"
+    for said in filter(None, (found.by_width, found.unproved)):
+        end = f"{said}.\n{end}"
+    end = f"{remark}\n{end}" if remark else end
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end
 
 
-def _page(found: Report, asked: Question, date: str | None) -> str:
+def _page(found: Report, asked: Question, date: str | None, optimal_tiles: bool) -> str:
     """The HTML file of a report, beside the baseline of its accounting."""
     from dataclasses import replace
 
-    from hwmodel.model.compare import line_of, published_percent
+    from hwmodel.model.compare import line_of, published_percent, set_beside
+    from hwmodel.model.optimal_tiles import optimal_tiles as tiled_optimally
     from hwmodel.rerun.tables import run_sentence
     from hwmodel.specs.files import load
     from hwmodel.specs.method import Method
@@ -76,11 +89,13 @@ def _page(found: Report, asked: Question, date: str | None) -> str:
     from hwmodel.views.html.page import page
 
     base = load(Method, found.accounting.baseline)
-    (whole,) = replace(asked, methods=(base,), traces=()).lines()
+    (whole,) = replace(asked, methods=(base,), traces=()).lines(optimal_tiles)
     published = published_percent(
         found.network, found.method, found.hardware, base, found.batch, found.mode
     )
     mine = line_of(found, whole.energy, published)
+    if optimal_tiles:
+        mine = set_beside(mine, tiled_optimally(found), whole.optimal)
     beside = replace(asked, methods=(*asked.methods, base))
     return page(
         [mine] if base.name == found.method.name else [whole, mine],

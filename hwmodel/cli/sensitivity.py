@@ -35,8 +35,20 @@ def sensitivity(
     _deliver(found, asked, where)
 
 
+def _with_optimal_tiles(asked: Question) -> str:
+    """The percentages that optimal tiles would give, a line for each chip."""
+    lines: dict[str, list[str]] = {}
+    for line in asked.lines():
+        percents = line.percent_of_baseline, line.percent_of_baseline_optimal_tiles
+        greedy, optimal = ("-" if p is None else f"{p:.2f} %" for p in percents)
+        words = f"{line.method} {optimal} instead of {greedy}"
+        lines.setdefault(line.hardware, []).append(words)
+    return "\n".join(f"  {chip}: {', '.join(found)}" for chip, found in lines.items())
+
+
 def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
     """Tables to the screen; the CSVs, and a figure for each chip, to a folder."""
+    from hwmodel.model.optimal_tiles import greedy_note
     from hwmodel.rerun.tables import NATURE, effects_table, spreads_table
     from hwmodel.specs.files import write
     from hwmodel.views.colours import looks_of
@@ -45,7 +57,9 @@ def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
 
     provenance = asked.provenance(to.date)
     text = effects_table(found.effects).csv(provenance)
-    notes = f"All figures are {NATURE}.\n{provenance}"
+    greedy = greedy_note(asked.accountings[0])
+    beside = f"{greedy}:\n{_with_optimal_tiles(asked)}\n" if greedy else ""
+    notes = f"{beside}All figures are {NATURE}.\n{provenance}"
     folder = told(sensitivity_tables(found), notes, text, to)
     if folder is None:
         return

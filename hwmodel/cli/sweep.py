@@ -57,6 +57,10 @@ def sweep(
         _refuse_another(target, command)
     summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
     say(printable(f"wrote {target}"))
+    if summary.greedy:
+        from hwmodel.views.sweep_tables import GREEDY
+
+        say(f"hwmodel: {summary.greedy:,} of {summary.points:,} points: {GREEDY}")
     if summary.unproved:
         say(f"hwmodel: {summary.unproved:,} tilings are not proved optimal: unproved_tilings")
     if summary.failed:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from hwmodel.errors import ShapeError, SpecError, near
 from hwmodel.graph.network import BEFORE, Network, NetworkFile, Repeat, family_member
+from hwmodel.graph.zoo import family_arguments
 from hwmodel.specs.arguments import expect
 from hwmodel.specs.files import is_path, read_yaml, validate
 from hwmodel.specs.mistakes import line_of
@@ -43,10 +45,32 @@ def load_network(
 
 @cache
 def _bundled(name: str) -> Network:
-    """A bundled network, built once: its family is part of the program."""
-    network = family_member(name)
+    """A bundled network, built once: its family is part of the program.
+
+    NAME@192 and NAME@192x256 are it at another image size, where its family has one.
+    """
+    member, at, size = name.partition("@")
+    network = resized(member, size, name) if at else family_member(name)
     network.nodes()
     return network
+
+
+def resized(member: str, size: str, name: str) -> Network:
+    """Return a bundled network at an image size, as its family takes it. Raises: SpecError."""
+    usual = family_arguments(member)
+    if "image" not in usual:
+        raise SpecError(f"network {name}: {member} has no image size that could be changed")
+    if not re.fullmatch(r"[1-9][0-9]{0,8}(x[1-9][0-9]{0,8})?", size):
+        raise SpecError(
+            f"network {name}: {size!r} is no image size; write {member}@192 or {member}@192x256"
+        )
+    rows, columns = (list(map(int, size.split("x"))) * 2)[:2]
+    square = isinstance(usual["image"], int)
+    if square and rows != columns:
+        raise SpecError(f"network {name}: images of {member} have as many rows as columns")
+    changed = family_member(member, {"image": rows if square else [rows, columns]})
+    known = {"name": name, "title": f"{changed.title}, images of {rows} x {columns}"}
+    return changed.model_copy(update=known)
 
 
 def _read(path: Path) -> Network:

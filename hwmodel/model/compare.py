@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from math import fsum
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex, cast
 
 from hwmodel.errors import DataError, HwmodelError, Infeasible, TooLarge
 from hwmodel.graph.network import Network, zoo
+from hwmodel.graph.zoo import family_arguments
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import Report, check_run, evaluate
 from hwmodel.model.ledger import Component
+from hwmodel.model.optimal_tiles import OptimalTiles
+from hwmodel.model.optimal_tiles import optimal_tiles as tiled_optimally
 from hwmodel.model.traced import common_batch, see_alike, see_comparable
 from hwmodel.model.workload import Mode
 from hwmodel.specs.accounting import Accounting
@@ -19,12 +23,13 @@ from hwmodel.specs.arguments import expect, several
 from hwmodel.specs.files import NamedSpec, Spec, bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.specs.published import energy_percent, published_table
+from hwmodel.specs.published import PublishedTable, energy_percent, published_table
 from hwmodel.specs.trace import Trace, named
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
 
 __all__ = ["Comparison", "compare", "distinct", "line_of", "published_percent", "reproduce"]
+__all__ += ["reproduced_run", "set_beside", "sized"]
 
 
 class Comparison(NamedTuple):
@@ -58,8 +63,12 @@ class Comparison(NamedTuple):
     memory: float | None = None  # reads and writes of all passes
     source_percent: float | None = None
     residual_percent: float | None = None  # of the published value: 100 (ours / source - 1)
+    # The same work with optimal tiles, where the accounting's are greedy; None where not asked.
+    energy_optimal_tiles: float | None = None
+    percent_of_baseline_optimal_tiles: float | None = None
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
     report: Report | None = None  # what the line was taken from; not in the CSV
+    optimal: OptimalTiles | None = None  # None where tiles are optimal anyway; not in the CSV
 
 
 class _Cell(NamedTuple):
@@ -82,6 +91,7 @@ def compare(
     batch: SupportsIndex | None = None,
     mode: Mode = "training",
     traces: Sequence[Trace] = (),
+    optimal_tiles: bool = True,
 ) -> Iterator[Comparison]:
     """Yield lines in the order given: by chip, by accounting, by method.
 
@@ -94,6 +104,7 @@ def compare(
         batch: images in an iteration; by default those of the traces, else 1.
         traces: of training runs; a method takes what all runs by it measured, which differ in
             their seed.
+        optimal_tiles: whether to say, where tiles are greedy, what optimal ones would cost.
 
     Raises: HwmodelError, as `evaluate`.
     """
@@ -115,7 +126,7 @@ def compare(
         for chip in chips
         for choice, reference in zip(choices, references, strict=True)
     ]
-    return _lines(plan, images, mode, by_method)
+    return _lines(plan, images, mode, by_method, beside=optimal_tiles)
 
 
 def _loaded(
@@ -189,28 +200,63 @@ def reproduce(
     table: str,
     *,
     accounting: Sequence[str | Path | Accounting] = ("paper", "full"),
-    batch: SupportsIndex = 1,
+    batch: SupportsIndex | None = None,
+    optimal_tiles: bool = True,
 ) -> Iterator[Comparison]:
     """Compute a published table row by row, on its chips, against its baseline.
+
+    Rows that share network and method are one line; rows without a model have none.
+
+    Args:
+        batch: images of an iteration; by default as each accounting has it (`published_run`).
 
     Raises: NameUnknown; HwmodelError for arguments of another kind.
     """
     published = published_table(table)
     choices = _loaded(Accounting, "accounting", accounting)
     distinct(choices)
-    images = check_run(batch, "training")
-    baseline = load_network(published.baseline.network), load(Method, published.baseline.method)
-    rows = [(load_network(f.network), load(Method, f.method), f) for f in published.figures]
-    plan = [
-        (
-            load(Hardware, chip),
-            choice,
-            [_Cell(net, rule, *baseline, f.energy_percent.get(chip)) for net, rule, f in rows],
-        )
+    runs = [reproduced_run(published, choice, batch) for choice in choices]
+    percents = {f.modelled: f.energy_percent for f in published.figures[::-1] if f.modelled}
+    methods = {method: load(Method, method) for _, method in published.modelled}
+    reference = load(Method, published.baseline.method)
+
+    def cells(chip: str, size: Size) -> list[_Cell]:
+        whole = sized(published.baseline.network, size)
+        found = []
+        for network, method in published.modelled:
+            percent = percents[network, method].get(chip)
+            mine = sized(network, size), methods[method]
+            found.append(_Cell(*mine, whole, reference, percent))
+        return found
+
+    plans = [
+        ([(load(Hardware, chip), choice, cells(chip, size))], images)
         for chip in published.chips
-        for choice in choices
+        for choice, (images, size) in zip(choices, runs, strict=True)
     ]
-    return _lines(plan, images, "training", {})
+    return chain.from_iterable(
+        _lines(plan, images, "training", {}, beside=optimal_tiles) for plan, images in plans
+    )
+
+
+Size = tuple[int, int] | None  # rows and columns of an image; None: the bundled network's
+
+
+def reproduced_run(
+    published: PublishedTable, choice: Accounting, batch: SupportsIndex | None
+) -> tuple[int, Size]:
+    """Return images of an iteration and their size, as an accounting takes them for a table."""
+    stated = choice.published_run == "stated"
+    images = (published.run.batch if stated and batch is None else batch) or 1
+    return check_run(images, "training"), published.run.image if stated else None
+
+
+def sized(network: str, size: Size) -> Network:
+    """Load a bundled network at another image size, where it has another."""
+    found = load_network(network)
+    if size is None or found.input[1:] == size or "image" not in family_arguments(network):
+        return found
+    return load_network(f"{network}@{size[0]}x{size[1]}")
 
 
 def _lines(
@@ -218,6 +264,8 @@ def _lines(
     batch: int,
     mode: Mode,
     traces: Mapping[str, tuple[Trace, ...]],
+    *,
+    beside: bool,
 ) -> Iterator[Comparison]:
     for chip, choice, cells in plan:
 
@@ -229,17 +277,42 @@ def _lines(
                 trace=traces.get(method.name),
             )  # fmt: skip
 
-        wholes: dict[tuple[str, str], float | None] = {}
+        def with_tiles(one: Report) -> OptimalTiles | None:
+            return tiled_optimally(one) if beside else OptimalTiles(None)
+
+        wholes: dict[tuple[str, str], tuple[float | None, OptimalTiles | None]] = {}
         for cell in cells:
             key = cell.baseline_network.name, cell.baseline.name
             try:
                 if key not in wholes:
-                    wholes[key] = None
-                    wholes[key] = report(cell.baseline_network, cell.baseline).energy
-                yield line_of(report(cell.network, cell.method), wholes[key], cell.source_percent)
+                    wholes[key] = None, None
+                    base = report(cell.baseline_network, cell.baseline)
+                    wholes[key] = base.energy, with_tiles(base)
+                mine = report(cell.network, cell.method)
+                whole, optimal_whole = wholes[key]
+                line = line_of(mine, whole, cell.source_percent)
+                yield set_beside(line, with_tiles(mine), optimal_whole)
             except (Infeasible, TooLarge) as error:
                 names = cell.network.name, cell.method.name, chip.name, choice.name
                 yield Comparison(*names, mode, batch, None, chip.unit, reason=str(error))
+
+
+def set_beside(
+    line: Comparison, optimal: OptimalTiles | None, whole: OptimalTiles | None
+) -> Comparison:
+    """Set beside a line what optimal tiles would make of it."""
+    if optimal is None:  # they are optimal
+        return line._replace(
+            energy_optimal_tiles=line.energy,
+            percent_of_baseline_optimal_tiles=line.percent_of_baseline,
+        )
+    base = whole.energy if whole else None
+    percent = 100 * (optimal.energy / base) if optimal.energy is not None and base else None
+    return line._replace(
+        energy_optimal_tiles=optimal.energy,
+        percent_of_baseline_optimal_tiles=percent,
+        optimal=optimal,
+    )
 
 
 def line_of(report: Report, whole: float | None, source: float | None = None) -> Comparison:
@@ -273,4 +346,5 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         reason="; ".join(filter(None, (report.unproved, report.by_width))) or None,
         report=report,
+        optimal=None,
     )

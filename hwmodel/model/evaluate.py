@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
 __all__ += ["prepared", "read_traces", "run_name", "teacher_layer", "teacher_run"]
-__all__ += ["teacher_tasks", "tiled"]
+__all__ += ["teacher_tasks", "tiled", "unproved"]
 
 MAX_BATCH = 2**31
 COLUMNS = (
@@ -108,13 +108,7 @@ class Report:
     @property
     def unproved(self) -> str:
         """A sentence on tilings that the optimal search did not prove; "" if there are none."""
-        gaps = [t.certificate.gap for _, t in self.tilings if t.certificate and t.certificate.gap]
-        if not gaps:
-            return ""
-        return (
-            f"{len(gaps)} of {len(self.tilings)} tilings are not proved optimal: the largest gap "
-            f"to a lower bound is {100 * max(gaps):.1f} %"
-        )
+        return unproved(self.tilings)
 
     @property
     def by_width(self) -> str:
@@ -167,6 +161,17 @@ class Report:
             else pd.Index(labels[0], name=columns[0])
         )
         return pd.Series(list(found.values()), index=index, name="energy", dtype=float)
+
+
+def unproved(tilings: Sequence[tuple[Task, Tiling]]) -> str:
+    """Say how many tilings the optimal search did not prove; "" if there are none."""
+    gaps = [t.certificate.gap for _, t in tilings if t.certificate and t.certificate.gap]
+    if not gaps:
+        return ""
+    return (
+        f"{len(gaps)} of {len(tilings)} tilings are not proved optimal: the largest gap "
+        f"to a lower bound is {100 * max(gaps):.1f} %"
+    )
 
 
 def evaluate(

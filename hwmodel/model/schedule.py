@@ -26,7 +26,7 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from hwmodel.graph.layers import Shape
+from hwmodel.graph.layers import INPUT, Shape
 from hwmodel.graph.node import Node
 from hwmodel.model.ledger import Component
 from hwmodel.model.widths import Edge
@@ -169,8 +169,11 @@ class _Schedule:
         """Yield the forward pass, the way back and the updates."""
         ends = [node.layer.name for node in self.nodes if node.layer.name not in self.takers]
         forward = [step for node in self.nodes for step in self._forward(node)]
-        if forward:  # a loss, or whoever asked, takes what the network gives
-            forward[-1][1].extend(Use(*self.maps[name], READ) for name in ends)
+        if not forward:  # views alone
+            last = ends[-1] if ends else INPUT
+            forward = [(Step(last, FORWARD, Component.ELEMENTWISE), [])]
+        # A loss, or whoever asked, takes what the network gives.
+        forward[-1][1].extend(Use(*self.maps[name], READ) for name in ends)
         yield from forward
         if not self.job.trains:
             return

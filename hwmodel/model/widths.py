@@ -94,6 +94,10 @@ def matches(where: Where, node: Node) -> bool:
         return False
     if where.stated is not None and where.stated != _is_stated(node):
         return False
+    if where.feeds_role is not None:
+        roles = {layer.role for layer in node.consumers}
+        if roles.isdisjoint(where.feeds_role):
+            return False
     return where.feeds is None or (bool(node.feeds) and set(node.feeds) <= set(where.feeds))
 
 
@@ -180,7 +184,9 @@ def edges(
 def kept_bits(method: Method, node: Node, edges: Mapping[str, Edge], accounting: Accounting) -> int:
     """Return the width of the sum stored beside a layer's input [bit]; 0 if none is stored."""
     rule = next((rule for rule in method.kept if matches(rule.where, node)), None)
-    return _width_of(rule.bits, edges[node.inputs[0]].sum_bits, accounting) if rule else 0
+    if rule is None or rule.bits == "none":
+        return 0
+    return _width_of(rule.bits, edges[node.inputs[0]].sum_bits, accounting)
 
 
 def extra_work(method: Method, node: Node) -> list[ExtraWork]:

@@ -184,8 +184,19 @@ class _Run:
                 continue
             I, F, O = (tensors[letter] for letter in nest.tensors)  # noqa: E741
             arithmetic = treatment.arithmetic[pass_]
-            done = operations(arithmetic, nest, I, F, self.macs, self.accounting)
+            macs = (*self.macs, *self._nonzero(pass_))
+            done = operations(arithmetic, nest, I, F, macs, self.accounting)
             yield Multiply(Pass(pass_), nest, I, F, O, done, self.macs)
+
+    def _nonzero(self, pass_: ProductPass) -> tuple[Factor, ...]:
+        """Return the share of a backward pass's operations that an accounting leaves to it."""
+        found = (self.job.measured or {}).get(self.node.layer.name)
+        if pass_ == FORWARD or found is None:
+            return ()
+        if self.accounting.counting.zero_signals == "computed":
+            return ()
+        why = "of the signals, as traces measured; operations on the others are skipped"
+        return (Factor("not 0", 1 - found.signal_zeros, why),)
 
     def _wanted(self, pass_: ProductPass) -> bool:
         """Whether anything wants what a pass gives; of a first layer that is trained, as chosen."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -85,9 +86,23 @@ Accountings = Annotated[
     Names, Says("Presets or YAML files, separated by commas.", names="accounting")
 ]
 Batch = Annotated[
-    int | None, Says("Images in the iteration.", usual="1; the training's; in compare the trace's")
+    int | None, Says("Images in the iteration.", usual="1; the training's; the traces'")
 ]
 Mode = Annotated[str, Says("training (all passes) or inference (forward only).")]
+
+
+def _no_or_nothing(value: str) -> str:
+    """Yes is the default and has no word in a command."""
+    if value not in ("", "yes", "no"):
+        raise ValueError("yes or no")
+    return "" if value == "yes" else value
+
+
+OptimalTiles = Annotated[
+    str,
+    AfterValidator(_no_or_nothing),
+    Says("Say what greedy tiles cost more than optimal ones: yes or no.", usual="yes"),
+]
 Run = Annotated[str, Says("A whole training run, too: a preset, or a YAML file.", names="training")]
 TraceFiles = Annotated[
     Names,
@@ -148,6 +163,7 @@ class CompareAsked(Asked):
     accuracy: Annotated[
         float | None, Says("Test accuracy to reach, 0 to 1.", usual="what all traces reach")
     ] = None
+    optimal_tiles: OptimalTiles = ""  # yes, which needs no word in the command
     input_shape: InputShape = ()
 
     @field_validator("accuracy")
@@ -189,6 +205,7 @@ class ReproduceAsked(Asked):
     table: Annotated[str, Says("A published table.", usual="all of them", argument=True)] = ""
     accounting: Accountings = ("paper", "full")
     batch: Batch = None
+    optimal_tiles: OptimalTiles = ""
 
 
 class SensitivityAsked(Asked):

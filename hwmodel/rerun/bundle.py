@@ -29,7 +29,7 @@ from hwmodel.specs.files import NamedSpec, load, whole_file
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.inputs import inputs_kept
 from hwmodel.specs.method import Method
-from hwmodel.specs.trace import read_trace
+from hwmodel.specs.trace import read_trace, short_name
 from hwmodel.specs.training import Training
 from hwmodel.vary.sweep.file import SweepFile
 
@@ -89,7 +89,7 @@ def _name_in(path: Path, kind: str) -> str:
     if kind == Network.KIND:
         return load_network(path).name
     if kind == "trace":
-        return read_trace(path).run.method
+        return short_name(read_trace(path).run)
     one = next((one for one in _KINDS if kind == one.KIND), None)
     return load(one, path).name if one else path.name
 

@@ -32,7 +32,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import Input, Provenance, digest, input_of, input_of_file
 from hwmodel.specs.published import PublishedTable, published_table, published_tables
-from hwmodel.specs.trace import Trace
+from hwmodel.specs.trace import Trace, short_name
 from hwmodel.specs.training import Training
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Question:
         """Everything that the numbers depend on, each once."""
         found = [*map(input_of, self.specs())]
         for trace in self.traces:
-            found.append(Input("trace", f"{trace.run.method} seed {trace.run.seed}", digest(trace)))
+            found.append(Input("trace", short_name(trace.run), digest(trace)))
         if isinstance(self.asked, SensitivityAsked) and self.asked.ranges:
             found.append(input_of_file("ranges", self.asked.ranges))
         return tuple(dict.fromkeys(found))
@@ -89,12 +89,15 @@ class Question:
             trace=self.traces if traced and self.traces else None,
         )  # fmt: skip
 
-    def lines(self) -> Iterator[Comparison]:
-        """The answer of `compare`, line by line."""
+    def lines(self, optimal_tiles: bool = True) -> Iterator[Comparison]:
+        """The answer of `compare`, line by line; without optimal tiles beside greedy ones if not
+        `optimal_tiles`, or if it was asked without.
+        """
         return compare(
             self.network, self.hardware, self.methods,
             baseline=self.baseline, accounting=self.accountings, batch=self.batch,
             mode=self.mode, traces=self.traces,
+            optimal_tiles=optimal_tiles and getattr(self.asked, "optimal_tiles", "") != "no",
         )  # fmt: skip
 
     def study(self, jobs: int = 1, watch: Watch = lambda items, total, what: items) -> Sensitivity:
@@ -125,7 +128,7 @@ class Reproduction:
     asked: ReproduceAsked
     tables: tuple[PublishedTable, ...]
     accountings: tuple[Accounting, ...]
-    batch: int
+    batch: int | None  # None: as each accounting has it
 
     def inputs(self) -> tuple[Input, ...]:
         """Each table, with all that its figures are of, and the accountings."""
@@ -143,13 +146,15 @@ class Reproduction:
 
     def lines(self, table: PublishedTable) -> Iterator[Comparison]:
         """The answer for one of the tables, line by line."""
-        return reproduce(table.name, accounting=self.accountings, batch=self.batch)
+        return reproduce(
+            table.name, accounting=self.accountings, batch=self.batch,
+            optimal_tiles=self.asked.optimal_tiles != "no",
+        )  # fmt: skip
 
 
 def _table_digest(table: PublishedTable) -> str:
     """SHA-256 of a published table's hash and those of its networks, methods and chips."""
-    pairs = [(table.baseline.network, table.baseline.method)]
-    pairs += [(figure.network, figure.method) for figure in table.figures]
+    pairs = [(table.baseline.network, table.baseline.method), *table.modelled]
     networks, methods = (dict.fromkeys(column) for column in zip(*pairs, strict=True))
     found = [input_of(load(Hardware, chip)) for chip in table.chips]
     found += [input_of(load_network(network)) for network in networks]
@@ -161,10 +166,8 @@ def _table_digest(table: PublishedTable) -> str:
 def reproduction(asked: ReproduceAsked) -> Reproduction:
     """The values behind what `reproduce` is asked. Raises: HwmodelError."""
     tables = [published_table(asked.table)] if asked.table else list(published_tables().values())
-    batch = 1 if asked.batch is None else asked.batch
     accountings = tuple(load(Accounting, name) for name in asked.accounting)
-    stated = asked.model_copy(update={"batch": batch})
-    return Reproduction(stated, tuple(tables), accountings, batch)
+    return Reproduction(asked, tuple(tables), accountings, asked.batch)
 
 
 def question(asked: Asked) -> Question:

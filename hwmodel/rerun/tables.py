@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import COLUMNS, Report
+from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
 from hwmodel.model.reached import Reached
 from hwmodel.specs.csv_files import Check, Row, read_table, rows_of
 from hwmodel.specs.provenance import Provenance
@@ -20,14 +21,16 @@ from hwmodel.work.tensor import Pass
 if TYPE_CHECKING:
     from hwmodel.vary.sensitivity import Effect, Sampled
 
-__all__ = ["COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv_text"]
-__all__ += ["effects_table", "layer_sums", "notes", "read_csv", "report_table", "run_sentence"]
-__all__ += ["scale", "spreads_table", "what", "whole_run"]
+__all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv_text"]
+__all__ += ["effects_table", "greedy_notes", "layer_sums", "notes", "read_csv", "report_table"]
+__all__ += ["run_sentence", "scale", "spreads_table", "tiles_sentence", "what", "whole_run"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
 OPERATIONS = "(operations)"  # what stands for a memory where none is asked; no name is like it
-COMPARED = Comparison._fields[:-2]  # columns of the CSV; reason and report are for other views
+COMPARED = Comparison._fields[:-3]  # columns of the CSV; the last are for other views
+# Columns that tables of before have not: they are read and verified without.
+ADDED = ("energy_optimal_tiles", "percent_of_baseline_optimal_tiles", "tiles")
 _JOULES = (1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")
 _POWERS = (1e12, "10¹² "), (1e9, "10⁹ "), (1e6, "10⁶ "), (1e3, "10³ "), (1.0, "")  # of MACs
 
@@ -90,6 +93,39 @@ def whole_run(
     energy = iterations * line.energy
     kwh = energy / PJ_PER_KWH if line.unit == "pJ" else None
     return run.name, iterations, energy, kwh
+
+
+def greedy_notes(lines: Sequence[Comparison]) -> list[str]:
+    """Say of which lines tiles are greedy, what was exchanged beside them, and what is unproved."""
+    found: dict[str, None] = {}
+    for line in lines:
+        if (
+            line.report
+            and line.optimal
+            and (line.optimal.energy is not None or line.optimal.reason)
+        ):
+            found[f"{greedy_note(line.report.accounting)}."] = None
+    for line in lines:
+        said = line.optimal and (line.optimal.unproved or line.optimal.reason)
+        if said:
+            found[f"{line.method}, optimal tiles: {said}"] = None
+    return list(found)
+
+
+def tiles_sentence(report: Report) -> str:
+    """Say what a report with greedy tiles would cost with optimal ones; "" where they are."""
+    found = optimal_tiles(report)
+    if found is None:
+        return ""
+    note = greedy_note(report.accounting)
+    if found.energy is None:
+        return f"{note}; it has no energy: {found.reason}."
+    divisor, unit = scale(found.energy, report.unit)
+    times = f", {report.energy / found.energy:.3g} times less" if found.energy else ""
+    if found.energy > report.energy:
+        times = ", more than here"
+    end = f" ({found.unproved})" if found.unproved else ""
+    return f"{note}: {found.energy / divisor:,.1f} {unit}{times}{end}."
 
 
 def run_sentence(report: Report, run: Training) -> str:

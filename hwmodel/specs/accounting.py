@@ -57,6 +57,10 @@ class Counting(_Group):
         description="level-by-level: each level's cheapest tile in turn, from the top (greedy); "
         "optimal: the least memory energy over all levels at once, proved"
     )
+    tile_sizes: Literal["quotients", "integers"] = Field(
+        description="extents that the level-by-level search tries: ceil(D / k), k = 1 ... D, or "
+        "every integer, as the source's algorithm; the optimal search has every integer",
+    )
     stationary: Literal["filter", "best"] = Field(
         description="filter: filters are held while ifmaps stream past, at every boundary; "
         "best: filters, ifmaps or ofmaps, whichever is cheapest at each (optimal search)"
@@ -89,6 +93,11 @@ class Counting(_Group):
     accumulation: Literal["operand-width", "fan-in"] = Field(
         description="integer products: operand-width: one MAC or addition as wide as the wider "
         "operand; fan-in: a multiplication of both widths, and an addition as wide as its sum needs"
+    )
+    zero_signals: Literal["computed", "skipped"] = Field(
+        default="computed",
+        description="operations of the backward passes on signals that are 0, of the share that "
+        "a trace measured: done like all others, or not at all; the zeros are moved",
     )
 
 
@@ -190,6 +199,11 @@ class Accounting(NamedSpec):
     widths: WordWidths = Field(description="widths that a method leaves to the accounting")
     prices: PriceRules = Field(description="what an operation costs where the chip does not say")
     extras: Extras = Field(description="work beside the products")
+    published_run: Literal["one-image", "stated"] = Field(
+        default="one-image",
+        description="what reproduce takes unless a batch is asked for: one image of the bundled "
+        "network's size, or batch and image size as the publication states them for the table",
+    )
     not_counted: tuple[Text, ...] = Field(description="what every report under it leaves out")
     not_counted_in_training: tuple[Text, ...] = Field(
         default=(), description="what only a training iteration would have to pay"
@@ -216,6 +230,8 @@ class Accounting(NamedSpec):
                     grouped.lc.add_kv_line_col(owners[field], at)
             into[field] = value
             into.lc.add_kv_line_col(field, at)
+        if isinstance(grouped.get("counting"), dict):  # what no flat file had
+            grouped["counting"]["tile_sizes"] = "quotients"
         warnings.warn(
             f"{path}: fields stand in groups now ({', '.join(_GROUPS)}), as 'hwmodel accounting "
             "show full' has them; the next version reads no others",

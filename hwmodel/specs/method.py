@@ -68,6 +68,9 @@ class Where(SpecModel):
     role: Words | None = None
     function: Words | None = None
     feeds: Words | None = Field(default=None, description="kinds of layers that take the output")
+    feeds_role: Words | None = Field(
+        default=None, description="roles of which a layer that takes the output has one"
+    )
     stated: Flag | None = Field(
         default=None, description="whether the network states the width of its weights and input"
     )
@@ -114,7 +117,7 @@ class SumRule(SpecModel):
     """The width of the sum that is stored beside a layer's output for the way back."""
 
     where: Where = Where()
-    bits: Width
+    bits: Width | Literal["none"] = Field(description="none: nothing is stored")
     source: Text
 
 

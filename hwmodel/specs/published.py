@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hwmodel.errors import NameUnknown
 from hwmodel.specs.arguments import expect
-from hwmodel.specs.files import Name, NamedSpec, Number, SpecModel, Text, bundled_yaml, validate
+from hwmodel.specs.files import (
+    Name,
+    NamedSpec,
+    Number,
+    SpecModel,
+    Text,
+    Whole,
+    bundled_yaml,
+    validate,
+)
 
 __all__ = ["Figure", "PublishedTable", "accuracy_percent", "energy_percent", "published_table"]
 __all__ += ["published_tables"]
@@ -19,10 +29,32 @@ __all__ += ["published_tables"]
 class Figure(SpecModel):
     """A published result of one network under one method."""
 
-    network: Name
-    method: Name
-    accuracy_percent: Number | None = None
+    network: Name | None = None
+    method: Name | None = Field(default=None, description="none: it has no model here")
+    title: Text | None = Field(default=None, description="what it is, where no network says so")
+    ref: Name | None = Field(default=None, description="by which other rows refer to it")
+    starts_from: Name | None = Field(default=None, description="row whose weights it starts from")
+    modality: Text | None = Field(default=None, description="how it is trained, as published")
+    bits: Text | None = Field(
+        default=None, pattern=r"^\d+/\d+/\d+$", description="of weights/activations/gradients"
+    )
+    scores: dict[Name, Number] = Field(min_length=1, description="by test set, in the table's unit")
     energy_percent: dict[Name, Number] = Field(default={}, description="of the baseline, by chip")
+    why: Text | None = Field(default=None, description="there is no model of it")
+
+    @model_validator(mode="after")
+    def _has_a_model_or_a_reason(self) -> Figure:
+        modelled = self.network is not None and self.method is not None
+        if modelled == (self.why is not None):
+            raise ValueError("has a network and a method, or says why it has no model")
+        if self.network is None and self.title is None:
+            raise ValueError("has neither a network nor a title")
+        return self
+
+    @property
+    def modelled(self) -> tuple[str, str] | None:
+        """The network and method; None where there is no model of them."""
+        return (self.network, self.method) if self.network and self.method else None
 
 
 class Baseline(SpecModel):
@@ -32,12 +64,12 @@ class Baseline(SpecModel):
     method: Name
 
 
-class Remark(SpecModel):
-    """The reason why figures of some methods on a chip do not come out."""
+class StatedRun(SpecModel):
+    """What the publication states of the iterations behind a table; what it does not, is none."""
 
-    hardware: Name
-    methods: tuple[Name, ...]
-    text: Text
+    training: Name | None = Field(default=None, description="the training run")
+    image: tuple[Whole, Whole] | None = Field(default=None, description="rows, columns")
+    batch: Whole | None = Field(default=None, ge=1, description="images of an iteration")
 
 
 class PublishedTable(SpecModel):
@@ -45,15 +77,29 @@ class PublishedTable(SpecModel):
 
     name: Name
     title: Text
+    metric: Text
+    unit: Literal["%", "dB"]
     baseline: Baseline
     source: Text
+    run: StatedRun
     figures: tuple[Figure, ...]
-    remarks: tuple[Remark, ...] = ()
 
     @property
     def chips(self) -> tuple[str, ...]:
-        """Chips that the table has figures for."""
-        return tuple(dict.fromkeys(chip for f in self.figures for chip in f.energy_percent))
+        """Chips that the table has energies for; without any, those of the tables that have."""
+        own = _chips((self,))
+        return own or _chips(published_tables().values())
+
+    @property
+    def modelled(self) -> tuple[tuple[str, str], ...]:
+        """Networks and methods of its rows that have a model, each pair once."""
+        return tuple(dict.fromkeys(f.modelled for f in self.figures if f.modelled))
+
+
+def _chips(tables: Iterable[PublishedTable]) -> tuple[str, ...]:
+    """Chips that some figure of the tables has an energy on."""
+    found = [chip for table in tables for f in table.figures for chip in f.energy_percent]
+    return tuple(dict.fromkeys(found))
 
 
 class _Published(NamedSpec):
@@ -84,15 +130,19 @@ def energy_percent(network: str, method: str, hardware: str, baseline: str) -> f
     for table in published_tables().values():
         if table.baseline == Baseline(network=network, method=baseline):
             for figure in table.figures:
-                if (figure.network, figure.method) == (network, method):
+                if figure.modelled == (network, method):
                     return figure.energy_percent.get(hardware)
     return None
 
 
 def accuracy_percent(network: str, method: str) -> float | None:
-    """Return the published accuracy of a network under a method; None where there is none."""
+    """Return the published accuracy of a network under a method; None where there is none.
+
+    It is the first in the order of the tables, of those with one score in percent.
+    """
     for table in published_tables().values():
         for figure in table.figures:
-            if (figure.network, figure.method) == (network, method):
-                return figure.accuracy_percent
+            if figure.modelled == (network, method) and len(figure.scores) == 1:
+                (score,) = figure.scores.values()
+                return score if table.unit == "%" else None
     return None

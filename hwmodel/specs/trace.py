@@ -21,7 +21,7 @@ from hwmodel.specs.files import Flag, Name, Number, SpecModel, Text, Whole, vali
 from hwmodel.specs.inputs import MAX_JSON, read_text
 
 __all__ = ["Epoch", "LayerEpoch", "LayerShape", "Magnitudes", "Range", "Run", "Trace"]
-__all__ += ["dumps", "loads", "named", "read_trace", "steps_to", "sum_bits"]
+__all__ += ["dumps", "loads", "named", "read_trace", "short_name", "steps_to", "sum_bits"]
 __all__ += ["two_complement_bits", "write_trace"]
 
 VERSION = 2
@@ -171,6 +171,14 @@ def named(run: Run) -> str:
     """Name a run in a message."""
     control = ", Boolean weights frozen" if run.frozen else ""
     return f"{run.network} by {run.method}, seed {run.seed}{control}"
+
+
+def short_name(run: Run) -> str:
+    """Name a run among the inputs of a table.
+
+    Runs of one method differ in their seed.
+    """
+    return f"{run.method} seed {run.seed}"
 
 
 def steps_to(trace: Trace, accuracy: float) -> int | None:

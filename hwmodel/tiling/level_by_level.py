@@ -25,7 +25,7 @@ from hwmodel.tiling.accesses import (
     paper_extent,
     paper_top,
 )
-from hwmodel.tiling.options import Memories
+from hwmodel.tiling.options import Memories, Sizes
 from hwmodel.work.problem import Extents, Operand, Problem
 
 __all__ = ["footprint_bits", "level_by_level"]
@@ -44,10 +44,14 @@ class Step(NamedTuple):
     shared: bool  # whether that is one memory
     read_I: float  # from the level above [chip's unit/bit]
     read_F: float  # from this level [chip's unit/bit]
+    sizes: Sizes  # that are tried
 
 
-def level_by_level(problem: Problem, hardware: Memories) -> Mapping:
+def level_by_level(problem: Problem, hardware: Memories, sizes: Sizes = "quotients") -> Mapping:
     """Search tiles by the source's greedy rule, filters held at every boundary.
+
+    Args:
+        sizes: the extents that are tried: the values of ceil(D / k), or every integer.
 
     Source: BOLD, appendix, algorithm of the tiling search (docs/model.md section 3).
     Raises: Infeasible, TooLarge.
@@ -56,7 +60,7 @@ def level_by_level(problem: Problem, hardware: Memories) -> Mapping:
     tiles = []
     for level, memories in enumerate(hardware.levels[1:], start=1):
         try:
-            found = _settled(_step(problem, hardware, level, above, above_tile))
+            found = _settled(_step(problem, hardware, level, above, above_tile, sizes))
         except TooLarge as error:
             error.what = f"tiles of {memories.name} to compare"
             raise
@@ -68,7 +72,12 @@ def level_by_level(problem: Problem, hardware: Memories) -> Mapping:
 
 
 def _step(
-    problem: Problem, hardware: Memories, level: int, above: Cut, above_tile: Extents
+    problem: Problem,
+    hardware: Memories,
+    level: int,
+    above: Cut,
+    above_tile: Extents,
+    sizes: Sizes,
 ) -> Step:
     """The step that settles `levels[level]`, given the tile above."""
     I, F = hardware.holder(level, "I"), hardware.holder(level, "F")  # noqa: E741
@@ -81,6 +90,7 @@ def _step(
         shared=I is F,
         read_I=hardware.holder(level - 1, "I").read_energy_per_bit,
         read_F=F.read_energy_per_bit,
+        sizes=sizes,
     )
 
 
@@ -121,8 +131,12 @@ def _settled(step: Step) -> tuple[Extents, Cut] | None:
         + between(problem, cut, cut).F_reads * price_F
     )
     equal = np.flatnonzero(cost == cost.min())
-    best = equal[np.argmax(tiles.M[equal])]
-    tile = whole._replace(**{d: int(getattr(tiles, d)[best]) for d in ("N", "M", "HO", "WO")})
+    equal = equal[tiles.M[equal] == tiles.M[equal].max()]
+    least = tiles._replace(**{d: getattr(tiles, d)[equal] for d in ("N", "M", "HO", "WO")})
+    if step.sizes == "integers":
+        least = least._replace(N=_most_images(step, whole, least))
+    best = np.lexsort((least.WO, least.HO, least.N))[-1]
+    tile = whole._replace(**{d: int(getattr(least, d)[best]) for d in ("N", "M", "HO", "WO")})
     return tile, paper_cut(problem, above, above_tile, tile)
 
 
@@ -151,29 +165,53 @@ def candidates(extent: int) -> NDArray[np.int64]:
     return found
 
 
+def integers(extent: int) -> NDArray[np.int64]:
+    """Return every length up to an extent, the largest first."""
+    return np.arange(extent, 0, -1)
+
+
 def _fitting(step: Step, whole: Extents) -> Tile:
     """Return the tiles within `whole` that fit the level and may be the best, as arrays [tile].
 
     For each (N, HO, WO) only the largest M that fits: filters are held while ifmaps pass once
-    for every block of them, so a larger M never costs more. Entries are floats, which count
-    further than 64-bit integers.
+    for every block of them, so a larger M never costs more. Where every integer is tried, of
+    those N that cut the images into as many blocks only the smallest: it costs the same and
+    leaves the most room. Entries are floats, which count further than 64-bit integers.
 
     Raises: TooLarge.
     """
-    axes = [candidates(extent).astype(float) for extent in (whole.N, whole.HO, whole.WO)]
+    every = step.sizes == "integers"
+    lengths = (candidates(whole.N), *map(integers if every else candidates, (whole.HO, whole.WO)))
+    axes = [extents.astype(float) for extents in lengths]
     count = prod(axis.size for axis in axes)
     if count > MAX_TILES:
         raise TooLarge("tiles of a level to compare", count, MAX_TILES)
-    N, HO, WO = np.meshgrid(*axes, indexing="ij")
-    M = candidates(whole.M)[::-1].astype(float)
+    N, HO, WO = np.meshgrid(*axes, indexing="ij", sparse=True)
     problem: Problem = step.problem
     tile: Tile = whole
     bits_I = footprint_bits(problem, tile._replace(N=N, HO=HO, WO=WO), "I")
     bits_of_one_M = footprint_bits(problem, whole._replace(M=1), "F")
     room_F = step.capacity_F - bits_I * step.shared
     fits = (bits_I <= step.capacity_I) & (room_F >= bits_of_one_M)
-    largest_M = M[np.searchsorted(M, room_F[fits] / bits_of_one_M, side="right") - 1]
-    return tile._replace(N=N[fits], M=largest_M, HO=HO[fits], WO=WO[fits])
+    N, HO, WO = (np.broadcast_to(axis, fits.shape)[fits] for axis in (N, HO, WO))
+    most = np.broadcast_to(room_F, fits.shape)[fits] / bits_of_one_M
+    if every:
+        return tile._replace(N=N, M=np.minimum(np.floor(most), whole.M), HO=HO, WO=WO)
+    M = candidates(whole.M)[::-1].astype(float)
+    return tile._replace(N=N, M=M[np.searchsorted(M, most, side="right") - 1], HO=HO, WO=WO)
+
+
+def _most_images(step: Step, whole: Extents, tiles: Tile) -> NDArray[np.float64]:
+    """Return for each tile the most images that it can have at its cost: in as many blocks."""
+    blocks = -(-whole.N // tiles.N)
+    as_many = np.where(blocks > 1, -(-whole.N // np.maximum(blocks - 1, 1)) - 1, whole.N)
+    of_one = footprint_bits(step.problem, tiles._replace(N=1), "I")
+    room = np.minimum(
+        step.capacity_I,
+        step.capacity_F - footprint_bits(step.problem, tiles, "F") if step.shared else inf,
+    )
+    most: NDArray[np.float64] = np.minimum(as_many, np.floor(room / of_one))
+    return most
 
 
 def _infeasible(problem: Problem, hardware: Memories, level: int) -> Infeasible:

@@ -20,13 +20,20 @@ __all__ = [
     "Memory",
     "MemoryLevel",
     "SearchOptions",
+    "Sizes",
     "Stationary",
+    "Transfers",
     "memories",
     "pass_kinds",
 ]
 
 # What the boundaries may hold: filters at all of them; filters at all or ifmaps at all; anything.
 Stationary = Literal["filter", "either", "best"]
+Sizes = Literal["quotients", "integers"]  # extents that the level-by-level search tries
+
+
+# Who pays for what moves: the memory that is asked, or the one below it, too.
+Transfers = Literal["upper", "both"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class SearchOptions:
     rows: Literal["touched", "bounding"]
     padding: Literal["skipped", "counted"]
     partial_sum_bits: int
+    sizes: Sizes = "quotients"
     transfers: Literal["upper", "both"] = "upper"
 
     @classmethod
@@ -55,6 +63,7 @@ class SearchOptions:
             rows=accounting.counting.rows,
             padding=accounting.counting.padding,
             partial_sum_bits=accounting.widths.partial_sum_bits,
+            sizes=accounting.counting.tile_sizes,
             transfers=accounting.counting.transfers,
         )
 

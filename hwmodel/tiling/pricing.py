@@ -11,27 +11,47 @@ from operator import add
 from typing import Any
 
 from hwmodel.tiling.accesses import Traffic
-from hwmodel.tiling.options import Memories
-from hwmodel.work.problem import Problem
+from hwmodel.tiling.options import Memories, Transfers
+from hwmodel.work.problem import OPERANDS, Problem
 
 __all__ = ["added", "level_energies", "level_energy", "memory_energy", "partial_sum_bits", "rates"]
 
 
-def rates(problem: Problem, hardware: Memories, level: int, unfinished_bits: int) -> Traffic:
+def rates(
+    problem: Problem,
+    hardware: Memories,
+    level: int,
+    unfinished_bits: int,
+    transfers: Transfers = "upper",
+) -> Traffic:
     """Return the energy of one element of each kind of traffic at a level [chip's unit/element].
 
-    Reads are priced as reads and sums that arrive as writes.
+    Reads are priced as reads and sums that arrive as writes. Where both sides of a transfer pay,
+    an element that is read here is written one level in, and a sum that arrives is read there; one
+    that comes back is written there, and read when the next product is added to it. The MACs have
+    no memory that could pay.
 
     Source: BOLD, eps_i times bits; reads and writes as in docs/model.md section 5.
     """
     bits, partial = problem.bits, partial_sum_bits(problem, unfinished_bits)
-    I, F, O = (hardware.holder(level, operand) for operand in ("I", "F", "O"))  # noqa: E741
-    return Traffic(
+    I, F, O = (hardware.holder(level, operand) for operand in OPERANDS)  # noqa: E741
+    upper = Traffic(
         I_reads=bits.I * I.read_energy_per_bit,
         F_reads=bits.F * F.read_energy_per_bit,
         O_partial_reads=partial * O.read_energy_per_bit,
         O_partial_writes=partial * O.write_energy_per_bit,
         O_writes=bits.O * O.write_energy_per_bit,
+    )
+    if transfers == "upper" or level + 1 == len(hardware.levels):
+        return upper
+    I, F, O = (hardware.holder(level + 1, operand) for operand in OPERANDS)  # noqa: E741
+    read, write = O.read_energy_per_bit, O.write_energy_per_bit
+    return Traffic(
+        I_reads=upper.I_reads + bits.I * I.write_energy_per_bit,
+        F_reads=upper.F_reads + bits.F * F.write_energy_per_bit,
+        O_partial_reads=upper.O_partial_reads + partial * (write + read),
+        O_partial_writes=upper.O_partial_writes + partial * read,
+        O_writes=upper.O_writes + bits.O * read,
     )
 
 
@@ -52,11 +72,15 @@ def level_energy(traffic: Traffic, rates: Traffic) -> Any:
 
 
 def memory_energy(
-    problem: Problem, traffics: Sequence[Traffic], hardware: Memories, unfinished_bits: int
+    problem: Problem,
+    traffics: Sequence[Traffic],
+    hardware: Memories,
+    unfinished_bits: int,
+    transfers: Transfers = "upper",
 ) -> float:
     """Return the energy of all levels [chip's unit]; `accesses.traffic` gives `traffics`."""
     levels: Iterable[float] = (
-        level_energy(asked, rates(problem, hardware, level, unfinished_bits))
+        level_energy(asked, rates(problem, hardware, level, unfinished_bits, transfers))
         for level, asked in enumerate(traffics)
     )
     return float(added(levels))

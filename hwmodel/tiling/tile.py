@@ -57,7 +57,7 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
     _check_known(memories, options)
     _check_size(problem, options.rule)
     if options.search == "level-by-level":
-        return Tiling(level_by_level(problem, memories), None)
+        return Tiling(level_by_level(problem, memories, options.sizes), None)
     chosen = Options(
         partial_sum_bits=options.partial_sum_bits, stationary=options.stationary, rule=options.rule
     )

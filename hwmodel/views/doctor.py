@@ -20,7 +20,7 @@ __all__ = ["EXTRAS", "Finding", "findings"]
 
 EXTRAS = {
     "cluster": "sweeps on many machines",
-    "compiled": "a faster trainer",
+    "compiled": "a faster tiling search and trainer",
     "data": "images to train on",
     "excel": "tables as workbooks",
     "onnx": "networks from ONNX files",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
-from hwmodel.rerun.tables import NATURE, layer_sums, scale, what, whole_run
+from hwmodel.rerun.tables import NATURE, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
@@ -88,6 +88,7 @@ def comparison_paper(
         f"Energy of one {what(first.mode, first.batch)} of {of} on {chips}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
+    caption += "".join(f". {note.removesuffix('.')}" for note in greedy_notes(lines))
     if mixed := not_to_compare(line.unit for line in lines):
         caption += f"; {mixed}"
     texts = keys if several else [key[1:] for key in keys]
@@ -108,6 +109,9 @@ def _quantities(
     found = [_scaled("energy", energies, here[0].unit)]
     percents = [line.percent_of_baseline for line in here]
     found.append((Heading("relative", "%"), 2, percents))
+    if any(line.optimal and line.optimal.energy is not None for line in here):
+        then = [line.percent_of_baseline_optimal_tiles for line in here]
+        found.append((Heading("optimal tiles", "%"), 2, then))
     published = [line.source_percent for line in here]
     if any(percent is not None for percent in published):
         found.append((Heading("published", "%"), 2, published))
@@ -126,7 +130,7 @@ def _scaled(
     return Heading(text, scaled), 1, numbers
 
 
-def report_paper(report: Report, provenance: Provenance) -> Paper:
+def report_paper(report: Report, provenance: Provenance, remark: str = "") -> Paper:
     """A row for each layer with the energy of each pass, their sum and its share; a last row."""
     divisor, unit = scale(report.energy, report.unit)
     passes, sums = layer_sums(report)
@@ -147,6 +151,7 @@ def report_paper(report: Report, provenance: Provenance) -> Paper:
         f"Energy of one {what(report.mode, report.batch)} of {names[0]} under {names[2]} on "
         f"{names[1]} by layer and pass, under accounting {report.accounting.name}"
     )
+    caption += f". {remark.removesuffix('.')}" if remark else ""
     return Paper(
         _caption(caption, provenance),
         _label(provenance.task, *names),

@@ -14,8 +14,7 @@ from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
 from hwmodel.model.widths import treatment
-from hwmodel.rerun.tables import OPERATIONS, layer_sums, scale, what, whole_run
-from hwmodel.specs.published import PublishedTable
+from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
 from hwmodel.work.problem import PASSES
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["comparison_tables", "moved_tables", "reached_tables", "report_tables"]
-__all__ += ["reproduction_tables", "table", "tensor_table"]
+__all__ += ["has_optimal", "table", "tensor_table"]
 
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
 # and elementwise work do, and so do the last two.
@@ -67,14 +66,18 @@ def comparison_tables(
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
-        columns = [f"energy, {unit}", "% of baseline", "published %", "residual %", *shown]
+        note, beside = greedy_notes(here), has_optimal(here)
+        columns = [f"energy, {unit}", "% of baseline"]
+        columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
+        columns += ["published %", "residual %", *shown]
         whole, whole_unit = scale(0.0, first.unit)
         if run is not None:
             whole, whole_unit = scale(_least(whole_run(x, run)[2] for x in here), first.unit)
             columns += [f"{run.name}, {whole_unit}", "kWh"]
         listed = table(
             f"{first.network} on {hardware}: energy of one {what(first.mode, first.batch)}, "
-            f"accounting {accounting}",
+            f"accounting {accounting}"
+            + (", tiles greedy" if any(line.optimal for line in here) else ""),
             ["method"],
             columns,
         )
@@ -82,6 +85,7 @@ def comparison_tables(
             cells = [
                 _scaled(line.energy, divisor),
                 _number(line.percent_of_baseline),
+                *(_optimal(line, divisor) if beside else []),
                 _number(line.source_percent),
                 _number(line.residual_percent, "+.1f"),
                 *(_scaled(_sum(line, fields), divisor) for fields in shown.values()),
@@ -92,40 +96,19 @@ def comparison_tables(
             listed.add_row(line.method, *cells)
         yield listed
         yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
+        yield from (Text(f"  {text}") for text in note)
     if mixed := not_to_compare(line.unit for line in lines):
         yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
 
 
-def reproduction_tables(
-    published: PublishedTable, lines: Sequence[Comparison]
-) -> Iterator[RenderableType]:
-    """Yield published and computed percentages, a table per chip, with the reasons known."""
-    from rich.text import Text
+def has_optimal(lines: Iterable[Comparison]) -> bool:
+    """Say whether figures with optimal tiles stand beside greedy ones."""
+    return any(line.optimal and line.optimal.energy is not None for line in lines)
 
-    for chip in published.chips:
-        here = [line for line in lines if line.hardware == chip]
-        presets = list(dict.fromkeys(line.accounting for line in here))
-        listed = table(
-            f"{published.title} on {chip}: % of {published.baseline.network} under "
-            f"{published.baseline.method}, one training iteration of batch {here[0].batch}",
-            ["network", "method"],
-            ["published", *(x for preset in presets for x in (preset, "residual %"))],
-        )
-        rows = [[line for line in here if line.accounting == preset] for preset in presets]
-        for same in zip(*rows, strict=True):
-            cells = [
-                cell
-                for line in same
-                for cell in (
-                    _number(line.percent_of_baseline),
-                    _number(line.residual_percent, "+.1f"),
-                )
-            ]
-            listed.add_row(same[0].network, same[0].method, _number(same[0].source_percent), *cells)
-        yield listed
-        for remark in published.remarks:
-            if remark.hardware == chip:
-                yield Text(f"  {', '.join(remark.methods)}: {remark.text}.\n")
+
+def _optimal(line: Comparison, divisor: float) -> list[str]:
+    percent = _number(line.percent_of_baseline_optimal_tiles)
+    return [_scaled(line.energy_optimal_tiles, divisor), percent]
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:

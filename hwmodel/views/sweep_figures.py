@@ -267,6 +267,8 @@ def _title(
     ]
     chosen = [f"only points with {view.where}"] if view.where else []
     style = style._replace(width=figure.get_figwidth(), small=style.size)
+    greedy = ["tiles greedy"] if any(row.get("tiles") == "greedy" for row in rows) else []
+    alike += greedy
     caption(figure, style, "\n".join([f"{', '.join(alike)} ({NATURE})", *chosen, what]))
 
 

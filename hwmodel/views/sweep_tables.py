@@ -11,7 +11,18 @@ from hwmodel.vary.sweep.results import ENERGIES, Row, unit_of
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["best_table"]
+__all__ = ["GREEDY", "best_table", "greedy_points"]
+
+GREEDY = (
+    "tiles are greedy: each level's in turn, which may cost several times what optimal ones do; an "
+    "accounting with counting.search optimal (as full has) gives those"
+)
+
+
+def greedy_points(rows: Sequence[Row]) -> str:
+    """Say of how many of some points tiles are greedy; "" if of none, or if it is not known."""
+    number = sum(row.get("tiles") == "greedy" for row in rows)
+    return f"{number:,} of {len(rows):,} points: {GREEDY}" if number else ""
 
 
 def best_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> Table:

@@ -14,7 +14,7 @@ from hwmodel.tiling.accesses import traffic
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.bounds import space
 from hwmodel.tiling.optimal.budget import Budget
-from hwmodel.tiling.optimal.chains import best_within
+from hwmodel.tiling.optimal.chains import Nest, best_within
 from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.rows import RowRule
@@ -160,6 +160,31 @@ def test_A5_proved_is_true_where_inner_memories_are_dearer(case, name, stationar
         assert simulated(problem, hardware, better) == pytest.approx(least, rel=1e-12)
 
 
+HARD = {  # chip, layer, widths, pass, what may stay; least energy of a search of its own
+    "A7": ("ascend", "N=1,M=64,C=64,H=56,W=56,K=3,pad=1", "16,16,16", "forward", "best", 52.20e6),
+    "A7 filter": (
+        "ascend", "N=1,M=64,C=64,H=56,W=56,K=3,pad=1", "16,16,16", "forward", "filter", 53.38e6,
+    ),
+    "A9 product": ("v100", "N=256,M=49152,C=12288,H=1,W=1,K=1", "8,8,8", "forward", "filter", None),
+    "A9 rate 36": (
+        "ascend", "N=4096,M=256,C=2048,H=65,W=65,K=3,pad=36,dilation=36", "32,32,32", "forward",
+        "filter", None,
+    ),
+    "A10": ("v100", "N=256,M=64,C=256,H=56,W=56,K=1", "32,32,32", "forward", "best", 53.7204e9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_A7_A9_A10_hard_layers_are_proved(case):
+    """A7: a general mapper's tiling costs 52.83 uJ under the same rules."""
+    chip, conv, bits, phase, stationary, least = HARD[case]
+    problem = parsed_problem(conv, bits, phase)
+    _, certificate = optimal(problem, load(Hardware, chip), Options(stationary=stationary))
+    assert certificate.proved
+    if least:
+        assert certificate.energy == pytest.approx(least, rel=1e-4)
+
+
 A6 = "N=4,M=96,C=3,H=227,W=227,K=11,stride=4", "16,16,16", "forward"
 
 
@@ -176,12 +201,21 @@ def test_A6_a_search_that_meets_nests_without_a_tiling_goes_on(stationary):
 def test_A6_a_nest_of_which_a_loop_may_have_no_pieces_holds_no_tiling(loop, uncut):
     """Whatever the rows of an axis are made of: cuts of its outputs, of its taps or of both."""
     problem, hardware = parsed_problem(*A6), chip((10**9,) * 3, [(1.0, 1.0)] * 4)
-    prepared = space(problem, hardware, 16, TOUCHED, "held", 10**6, Budget(10**6))
-    classes = np.array([[2, 3, 3, 5, 5, 2, 2], [4, 5, 3, 7, 7, 3, 3], [4, 48, 3, 11, 11, 11, 11]])
-    classes[:, uncut] = 1
-    most = classes + 2
+    prepared = space(problem, hardware, 16, TOUCHED, "held", "upper", 10**6, Budget(10**6))
+    pieces = np.array([[2, 3, 3, 5, 5, 2, 2], [4, 5, 3, 7, 7, 3, 3], [4, 48, 3, 11, 11, 11, 11]])
+    pieces[:, uncut] = 1
+    most = pieces + 2
     most[:, loop] = 0
-    found = best_within(prepared, ("F", "F", "F"), classes, most)
+    smallest = -(-np.array(problem.extent) // pieces)
+    axes = [prepared.height.outs, prepared.width.outs, prepared.height.taps, prepared.width.taps]
+    loops = [prepared.N, prepared.M, prepared.C, *axes]
+    places = [
+        [list(tiles).index(tile) for tiles, tile in zip(loops, row, strict=True)]
+        for row in smallest.tolist()
+    ]
+    largest = -(-np.array(problem.extent) // np.maximum(pieces - 1, 1)) - (pieces > 1)
+    nest = Nest(np.array(places), smallest, largest, pieces, most)
+    found = best_within(prepared, ("F", "F", "F"), nest)
     assert found.mapping is None and found.energy == float("inf")
 
 

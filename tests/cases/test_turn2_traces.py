@@ -18,6 +18,7 @@ from hwmodel import compare, evaluate
 from hwmodel.errors import DataError
 from hwmodel.graph.network import NetworkFile
 from hwmodel.model.reached import reached
+from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import dumps, loads, read_trace, sum_bits, write_trace
@@ -260,6 +261,29 @@ def test_D4_a_report_shows_votes_and_zeros(hwmodel, traced):
     code, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", traced(zeros=0.75))
     line = next(x for x in out.splitlines() if re.match(r"\s+fc4\s+16 -> 6", x))
     assert code == 0 and re.search(r"16 -> 6\s+75\.0\s+16 -> 10\s+75\.0\s+9 -> 8", line)
+
+
+def test_D4_an_accounting_may_skip_the_zeros_of_signals():
+    """A quarter of the operations of both backward passes, and all else as it was."""
+    full = load(Accounting, "full")
+    skips = full.model_copy(
+        update={"counting": full.counting.model_copy(update={"zero_signals": "skipped"})}
+    )
+    one, other = (
+        evaluate("conv-small", "ascend", "bold", accounting=a, trace=trace(zeros=0.75))
+        for a in (full, skips)
+    )
+    pairs = list(zip(one.ledger.entries, other.ledger.entries, strict=True))
+    moved = [(a, b) for a, b in pairs if a.elements != b.elements]
+    assert {(a.pass_, a.component, a.key.direction) for a, _ in moved} == {
+        ("backward_input", "product", "operate"), ("backward_weight", "product", "operate"),
+    }  # fmt: skip
+    assert all(b.elements == pytest.approx(a.elements / 4, abs=1) for a, b in moved)
+    assert {a.layer for a, _ in moved} == set(CONV_SMALL)
+    without = [
+        evaluate("conv-small", "ascend", "bold", accounting=a, batch=4) for a in (full, skips)
+    ]
+    assert without[0].energy == without[1].energy
 
 
 # D5: one representation of a sum

@@ -72,9 +72,10 @@ class Wiring:
         """Batch norm with scale and shift."""
         return self.put(BatchNorm(name=name, kind="batch-norm", inputs=(x,), role=role))
 
-    def act(self, name: str, x: str, function: str = "method") -> str:
+    def act(self, name: str, x: str, function: str = "method", *, role: str | None = None) -> str:
         """An activation, the method's own unless the architecture has its own."""
-        fields = {"name": name, "kind": "activation", "inputs": (x,), "function": function}
+        fields = {"name": name, "kind": "activation", "inputs": (x,), "role": role}
+        fields |= {"function": function}
         return self.put(Activation.model_validate(fields))
 
     def conv_bn(
@@ -160,9 +161,11 @@ class Wiring:
             AveragePool(name=name, kind="average-pool", inputs=(x,), kernel=(size, size))
         )
 
-    def global_pool(self, name: str, x: str) -> str:
+    def global_pool(self, name: str, x: str, *, role: str | None = None) -> str:
         """The mean of each channel."""
-        return self.put(GlobalAveragePool(name=name, kind="global-average-pool", inputs=(x,)))
+        return self.put(
+            GlobalAveragePool(name=name, kind="global-average-pool", inputs=(x,), role=role)
+        )
 
     def resize(self, name: str, x: str, rows: int, columns: int) -> str:
         """Bilinear interpolation."""

@@ -34,7 +34,6 @@ def network(
     base: int,
     block: Literal["I", "II"],
     shortcut: int = 1,
-    every: bool = False,
     image: int = 224,
     classes: int = 1000,
 ) -> dict[str, Any]:
@@ -42,12 +41,11 @@ def network(
 
     Args:
         shortcut: kernel of block I's convolutions on shortcuts [elements].
-        every: whether each of them has one, not only those where the shape changes.
         image: rows and columns of the input [elements].
         classes: features of the last layer.
     """
     net = Wiring()
-    wire = partial(block_1, kernel=shortcut, every=every) if block == "I" else block_2
+    wire = partial(block_1, kernel=shortcut) if block == "I" else block_2
     x = trunk(net, base, wire)
     net.classifier(net.act("last.act", x), classes)
     return {"input": (3, image, image), "layers": net.layers}
@@ -76,19 +74,17 @@ def trunk(
     return x
 
 
-def block_1(net: Wiring, x: str, at: Place, *, kernel: int, every: bool) -> str:
+def block_1(net: Wiring, x: str, at: Place, *, kernel: int) -> str:
     """Block I: the path and the convolution on its shortcut see the same Boolean tensor.
 
-    Chosen: a shortcut without a convolution carries the Boolean tensor. Convolutions on shortcuts
-    are not dilated, as the source says of its segmentation network.
+    The source draws that convolution in every block, whether the map halves or not (appendix, the
+    two Boolean blocks). It is not dilated, as the source says of its segmentation network.
     """
     x = net.act(f"{at.name}.act1", x)
     path = net.conv_bn(f"{at.name}.conv1", x, at.width, stride=at.stride, dilation=at.dilation)
     path = net.act(f"{at.name}.act2", path)
     path = net.conv_bn(f"{at.name}.conv2", path, at.width, dilation=at.dilation)
-    if every or at.changes:
-        name = f"{at.name}.shortcut"
-        x = net.conv_bn(name, x, at.width, kernel, stride=at.stride, role="shortcut")
+    x = net.conv_bn(f"{at.name}.shortcut", x, at.width, kernel, stride=at.stride, role="shortcut")
     return net.add(f"{at.name}.sum", path, x)
 
 

@@ -3,8 +3,8 @@
 Source: Chen et al., Rethinking Atrous Convolution for Semantic Image Segmentation, 2017; layers of
 the head as in torchvision. The Boolean network is that of Nguyen et al., BOLD, NeurIPS 2024,
 appendix "Semantic Segmentation": output stride 8, rates 12, 24 and 36, block I with a 3 x 3
-convolution on every shortcut; its pooling branch keeps batch norm (role `aspp-norm`) where the
-rest does without.
+convolution on every shortcut; its pooling branch has a real ReLU and keeps batch norm (role
+`aspp-norm`) where the rest does without.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def network(
     net = Wiring()
     rows, columns = image
     if boolean is not None:
-        x = boolean_trunk(net, base, partial(block_1, kernel=3, every=True), dilated=DILATED)
+        x = boolean_trunk(net, base, partial(block_1, kernel=3), dilated=DILATED)
         x = _boolean_aspp(net, x, (rows // 8, columns // 8), boolean == "pooled Booleans")
     else:
         stages = trunk(net, blocks or [2, 2, 2, 2], bottleneck, dilated=DILATED)
@@ -77,8 +77,7 @@ def _aspp(net: Wiring, x: str, size: tuple[int, int]) -> str:
 def _boolean_aspp(net: Wiring, x: str, size: tuple[int, int], naive: bool) -> str:
     """Wire the Boolean head: an activation before and after each convolution, then the sum.
 
-    Branches see a Boolean tensor; of the pooling branch, the naive one takes the mean of that, the
-    other of the integers before. Chosen: the 1 x 1 projection and the classifier are as they are
+    Branches see a Boolean tensor. Chosen: the 1 x 1 projection and the classifier are as they are
     without Booleans.
     """
     seen = net.act("aspp.act", x)
@@ -86,13 +85,27 @@ def _boolean_aspp(net: Wiring, x: str, size: tuple[int, int], naive: bool) -> st
     for name, kernel, rate in _convolutions():
         branch = net.conv(name, seen, 256, kernel, dilation=rate, role="aspp")
         branches.append(net.act(f"{name}.act", branch))
-    branch = net.global_pool("aspp.pool", seen if naive else x)
-    branch = net.act("aspp.pool.act1", net.bn("aspp.pool.bn1", branch, role="aspp-norm"))
-    branch = net.conv("aspp.pool.conv", branch, 256, 1, role="aspp")
-    branch = net.act("aspp.pool.act2", net.bn("aspp.pool.bn2", branch, role="aspp-norm"))
-    branches.append(net.resize("aspp.pool.resize", branch, *size))
+    branches.append(net.resize("aspp.pool.resize", _pooled(net, seen, x, naive), *size))
     x = net.conv("aspp.project", net.concat("aspp.joined", *branches), 256, 1, role="aspp")
     return net.act("aspp.project.act", x)
+
+
+def _pooled(net: Wiring, seen: str, sums: str, naive: bool) -> str:
+    """Wire the pooling branch: a mean, and a Boolean convolution between activations.
+
+    The naive one takes the mean of the Boolean tensor `seen` and has no norm. The other takes the
+    integers before it, `sums`, through a real ReLU and batch norm, and normalises before each of
+    its activations (appendix "Semantic Segmentation", figures of the two designs).
+    """
+    if naive:
+        x = net.act("aspp.pool.act1", net.global_pool("aspp.pool", seen))
+        return net.act("aspp.pool.act2", net.conv("aspp.pool.conv", x, 256, 1, role="aspp"))
+    x = net.act("aspp.pool.relu", sums, "relu", role="aspp-norm")
+    x = net.bn("aspp.pool.bn", x, role="aspp-norm")
+    x = net.global_pool("aspp.pool", x, role="aspp-norm")
+    x = net.act("aspp.pool.act1", net.bn("aspp.pool.bn1", x, role="aspp-norm"))
+    x = net.conv("aspp.pool.conv", x, 256, 1, role="aspp")
+    return net.act("aspp.pool.act2", net.bn("aspp.pool.bn2", x, role="aspp-norm"))
 
 
 def _convolutions() -> list[tuple[str, int, int]]:

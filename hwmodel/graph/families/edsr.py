@@ -41,7 +41,7 @@ def network(
 
 def _block(net: Wiring, name: str, x: str, channels: int, boolean: bool) -> str:
     if boolean:
-        return block_1(net, x, Place(name, channels, 1, 1, False), kernel=3, every=True)
+        return block_1(net, x, Place(name, channels, 1, 1, False), kernel=3)
     path = net.act(f"{name}.act", net.conv(f"{name}.conv1", x, channels, bias=True))
     path = net.conv(f"{name}.conv2", path, channels, bias=True)
     return net.add(f"{name}.sum", path, x)

@@ -10,16 +10,17 @@ into one term a level, which is linear in few products of counts; its weights ar
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.tiling.accesses import Cut, Traffic, between
+from hwmodel.tiling.accesses import Cut, Traffic, axis_rows, between
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal.budget import Budget
-from hwmodel.tiling.options import Memories
+from hwmodel.tiling.options import Memories, Transfers
 from hwmodel.tiling.pricing import level_energy, rates
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
 from hwmodel.work.problem import OPERANDS, Operand, Problem, Window
@@ -32,6 +33,8 @@ __all__ = [
     "Space",
     "Weights",
     "all_rooms",
+    "is_uneven",
+    "largest",
     "level",
 ]
 __all__ += ["reloads", "rooms", "space", "sum_weights"]
@@ -42,6 +45,7 @@ Ints = NDArray[np.int64]
 NOTHING = Cut(0, 0, 0, 0, 0, 0, 0, 0, 0)
 LONGEST_AXIS = 4096  # outputs or taps of an axis whose cuts are bounded one by one
 LONGEST_APART = 1024  # and of one whose rows are touched by outputs apart
+MOST_SINGLE = 4096  # outputs times taps of an axis of which each tile is a class
 
 
 class Room(NamedTuple):
@@ -58,11 +62,9 @@ class Axis(NamedTuple):
 
     outs: Ints  # the smallest tile of each class
     taps: Ints
-    out_pieces: Ints
-    tap_pieces: Ints
     room: Ints  # rows the smallest tiles of two classes need in a buffer
     rows: Ints  # rows loaded at least
-    outs_per_row: Floats  # at most, in a buffer, for each class of taps
+    cut_once: Ints  # and where they cut the uncut axis: at the level below the outermost
     by_out: Ints | None  # rows that cuts of the outputs load anew, the taps uncut: see `_anew`
     by_tap: Ints | None  # None where they are not known
 
@@ -100,13 +102,20 @@ class Weights(NamedTuple):
     R: float
 
 
-class Level(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Level:
     """One level's term of the energy, under what the boundaries above and below it hold."""
 
     space: Space
     number: int
     rooms: tuple[Room, ...]
     weights: Weights
+    crossing: float  # of RA, what is paid by the rows of the level below; see `_term`
+
+    @cached_property
+    def room_table(self) -> Floats:
+        """Capacity [bit] and whether I, F and O lie there, a row a memory."""
+        return np.array(self.rooms, float).reshape(-1, 4)
 
 
 def space(
@@ -115,19 +124,25 @@ def space(
     partial_sum_bits: int,
     rule: RowRule,
     ofmap_space: OfmapSpace,
+    transfers: Transfers,
     limit: int,
     budget: Budget,
+    single: bool = False,
 ) -> Space:
-    """Prepare the search of `problem` on `hardware`."""
+    """Prepare the search of `problem` on `hardware`.
+
+    Args:
+        single: each tile of an uneven axis is a class of its own (`is_uneven`).
+    """
     n, height, width = problem.extent, problem.height, problem.width
-    tables = {height: _axis(height, rule, n.HO, n.HF)} if (n.HO, n.HF) == (n.WO, n.WF) else {}
-    axis_h = tables.get(height) or _axis(height, rule, n.HO, n.HF)
-    axis_w = tables.get(width) or _axis(width, rule, n.WO, n.WF)
+    axis_h = _axis(height, rule, n.HO, n.HF, single)
+    is_square = (height, n.HO, n.HF) == (width, n.WO, n.WF)
+    axis_w = axis_h if is_square else _axis(width, rule, n.WO, n.WF, single)
     whole = [
         int(block_rows(w, rule, 0, outs, 0, taps))
         for w, outs, taps in ((height, n.HO, n.HF), (width, n.WO, n.WF))
     ]
-    paid, least = _rates(problem, hardware, partial_sum_bits)
+    paid, least = _rates(problem, hardware, partial_sum_bits, transfers)
     return Space(
         problem=problem,
         rule=rule,
@@ -184,7 +199,7 @@ def _rooms(hardware: Memories) -> tuple[tuple[Room, ...], ...]:
 
 
 def _rates(
-    problem: Problem, hardware: Memories, partial_sum_bits: int
+    problem: Problem, hardware: Memories, partial_sum_bits: int, transfers: Transfers
 ) -> tuple[tuple[Traffic, ...], tuple[Traffic, ...]]:
     """Return the rates of every level, and those of bounds, with reads of sums put on arrivals.
 
@@ -193,7 +208,8 @@ def _rates(
     below. Where that is negative, the bounds take nothing, and the level below so much less: it
     has as many arrivals or more. Where it is nowhere negative, both are the same energy.
     """
-    found = [rates(problem, hardware, k, partial_sum_bits) for k in range(len(hardware.levels))]
+    levels = range(len(hardware.levels))
+    found = [rates(problem, hardware, k, partial_sum_bits, transfers) for k in levels]
     reads = [found[0].O_partial_reads]
     for outer, inner in pairwise(found):
         reads.append(min(inner.O_partial_reads, reads[-1] + outer.O_partial_writes))
@@ -227,20 +243,42 @@ def sum_weights(space: Space, held: tuple[Operand, ...]) -> Floats | None:
     return weights if (weights < 0).any() else None
 
 
-def _axis(window: Window, rule: RowRule, outs: int, taps: int) -> Axis:
-    out, tap = candidates(outs), candidates(taps)
+def _axis(window: Window, rule: RowRule, outs: int, taps: int, single: bool = False) -> Axis:
+    alone = single and is_uneven(window, outs, taps)
+    out, tap = (_tiles(length, alone) for length in (outs, taps))
     turned = window._replace(step=window.dilation, dilation=window.step)
     whole = int(block_rows(window, rule, 0, outs, 0, taps))
     room = most_rows(window, rule, whole, out[:, None], tap)
-    with np.errstate(divide="ignore"):
-        per_row = (out[:, None] / room).max(axis=0)
     by_out, by_tap = _anew(window, rule, outs, taps), _anew(turned, rule, taps, outs)
-    rows = np.maximum(_least_anew(outs, out, by_out)[:, None], _least_anew(taps, tap, by_tap))
-    touched = int(block_rows(window, rule._replace(rows="touched"), 0, outs, 0, taps))
-    pieces = -(-outs // out), -(-taps // tap)
+    rows = np.maximum(
+        _least_anew(outs, out, by_out, alone)[:, None], _least_anew(taps, tap, by_tap, alone)
+    )
+    touched = rule._replace(rows="touched")
+    rows += int(block_rows(window, touched, 0, outs, 0, taps))
+    once = rows
+    if alone:
+        once = np.array(
+            [[axis_rows(window, touched, outs, taps, ((o, t),))[1] for t in tap] for o in out]
+        )
     if rule.rows == "bounding":  # more rows than are touched, and not a sum over cuts
         by_out = by_tap = None
-    return Axis(out, tap, *pieces, room, touched + rows, per_row, by_out, by_tap)
+    return Axis(out, tap, room, rows, once, by_out, by_tap)
+
+
+def is_uneven(window: Window, outs: int, taps: int) -> bool:
+    """Whether rows are touched by outputs or taps apart, so that a class says little of its tiles.
+
+    Then a class has the room of its smallest tile and the rows of its largest, which may be far
+    from one another. An axis of many tiles keeps its classes.
+    """
+    apart = outs > 1 and window.step % window.dilation != 0
+    apart |= taps > 1 and window.dilation % window.step != 0
+    return apart and min(outs, taps) > 1 and outs * taps <= MOST_SINGLE
+
+
+def _tiles(length: int, alone: bool) -> Ints:
+    """The smallest tile of each class, the uncut loop first."""
+    return np.arange(length, 0, -1) if alone else candidates(length)
 
 
 def _anew(window: Window, rule: RowRule, outs: int, taps: int) -> Ints | None:
@@ -261,18 +299,23 @@ def _anew(window: Window, rule: RowRule, outs: int, taps: int) -> Ints | None:
     return before + block_rows(window, touched, at, outs - at, 0, taps) - whole
 
 
-def _least_anew(outs: int, tiles: Ints, anew: Ints | None) -> Ints:
+def _least_anew(outs: int, tiles: Ints, anew: Ints | None, alone: bool = False) -> Ints:
     """Rows loaded anew at least when outputs are cut into pieces by tiles of each class.
 
     Args:
         anew: of `_anew`, for the same axis.
+        alone: each class is one tile.
     """
     if anew is None or outs == 1:
         return np.zeros(len(tiles), np.int64)
     if anew.ndim == 1:
         return _cheapest_cuts(outs, tiles, anew)
-    longest = -(-outs // np.maximum(-(-outs // tiles) - 1, 1)) - (tiles < outs)  # tile of a class
-    return _cheapest_partition(anew, longest)
+    return _cheapest_partition(anew, tiles if alone else largest(outs, tiles))
+
+
+def largest(length: int, smallest: Ints) -> Ints:
+    """The largest tile of each class, by the smallest ones of all classes, the uncut loop first."""
+    return np.concatenate([[length], smallest[:-1] - 1]).astype(np.int64)
 
 
 def reloads(window: Window, rule: RowRule, outs: int, taps: int) -> Ints:
@@ -349,7 +392,10 @@ def level(space: Space, index: int, above: Operand, below: Operand) -> Level:
         RA=energy(1, 0, 0, 1) - energy(0, 0, 0, 1) - (one_A - base),
         R=energy(0, 0, 0, 1) - base,
     )
-    return Level(space, index, all_rooms(space, index, above), weights)
+    n = space.problem.extent
+    crosses = below == "I" and index < len(space.rates) - 1
+    crossing = space.problem.groups * n.N * n.C * space.rates[index].I_reads if crosses else 0.0
+    return Level(space, index, all_rooms(space, index, above), weights, crossing)
 
 
 def _term(space: Space, index: int, above: Operand, below: Operand, cut: Cut) -> float:

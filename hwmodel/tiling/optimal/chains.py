@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,18 +17,19 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Cut, Mapping, Tile, between, exact_cuts, pieces, sums_moved
 from hwmodel.tiling.optimal.bounds import Axis, Room, Space, rooms, sum_weights
-from hwmodel.tiling.optimal.budget import ENTRIES, Budget, TooMany
+from hwmodel.tiling.optimal.budget import ENTRIES, STEPS, Budget, TooMany
 from hwmodel.tiling.optimal.chain_rows import chain_rows, pair_cost, summed_rows
-from hwmodel.tiling.optimal.nests import stands, tile_ranges
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.pricing import level_energy
 from hwmodel.tiling.rows import most_rows
 from hwmodel.work.problem import Extents, Operand, Window
 
-__all__ = ["Found", "best_within", "energies_of", "energy_of", "uncut_energy"]
+__all__ = ["Found", "Nest", "best_held", "best_within", "energies_of", "energy_of", "uncut_energy"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 REMEMBERED = 5_000  # tiles below the first cut up to which a loop's chains are kept for reuse
+MOST_STEPS = 10_000_000  # of a compiled list of chains
 COMPARED = 1000  # options that are compared with all others; what is left then is kept
 
 
@@ -58,18 +60,20 @@ class _Options(NamedTuple):
     stored: Ints | None = None
 
 
-def best_within(space: Space, held: tuple[Operand, ...], classes: Ints, most: Ints) -> Found:
-    """The cheapest nested tiling whose tiles are of `classes` [levels, 7].
+class Nest(NamedTuple):
+    """A class of tiles of every loop at every level: arrays [levels, 7]."""
 
-    Args:
-        most: pieces [levels, 7] beyond which a loop alone makes a tiling too dear.
-    """
-    extents = np.array(space.problem.extent)
-    least, largest = (tiles[0] for tiles in tile_ranges(space, held, classes[None]))
-    boxes = [
-        _Box(extents[d].item(), least[:, d], largest[:, d], classes[:, d], most[:, d])
-        for d in range(7)
-    ]
+    places: Ints  # of the classes
+    least: Ints  # tile
+    largest: Ints
+    fewest: Ints  # pieces
+    most: Ints  # beyond which a loop alone makes a tiling too dear
+
+
+def best_within(space: Space, held: tuple[Operand, ...], nest: Nest) -> Found:
+    """The cheapest tiling whose tiles are of the classes of a nest. Raises: TooMany."""
+    extents = space.problem.extent
+    boxes = [_Box(extents[d], *(x[:, d] for x in nest[1:])) for d in range(7)]
     n, m, c, ho, wo, hf, wf = boxes
     problem, top = space.problem, space.top
     sums = sum_weights(space, held)
@@ -78,9 +82,11 @@ def best_within(space: Space, held: tuple[Operand, ...], classes: Ints, most: In
         parts.append(_loop(space, box, weights))
         if not len(parts[-1].tiles[0]):
             return Found(np.inf, None, 1)
-    axes = (problem.height, space.height, top.rows), (problem.width, space.width, top.columns)
-    for (window, axis, whole), (outs, taps) in zip(axes, ((ho, hf), (wo, wf)), strict=True):
-        parts.append(_axis(space, window, axis, whole, outs, taps, sums))
+    height = problem.height, space.height, top.rows
+    width = problem.width, space.width, top.columns
+    for axis, outs, taps, at in ((height, ho, hf, (3, 5)), (width, wo, wf, (4, 6))):
+        places = nest.places[:, at[0]], nest.places[:, at[1]]
+        parts.append(_axis(space, axis, places, outs, taps, sums))
         if not len(parts[-1].tiles[0]):
             return Found(np.inf, None, 1)
     return _combined(space, held, parts)
@@ -125,6 +131,9 @@ def _useful_chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     if uncut == len(tiles):
         return box.least[None], box.fewest[None]
     below = prod(largest - least + 1 for least, largest in tiles[uncut + 1 :])
+    first = prod(largest - least + 1 for least, largest in tiles[uncut : uncut + 2])
+    if below > REMEMBERED and first < below:  # few have so few pieces
+        return _chains(budget, box, limit)
     listed = _remembered_chains if below <= REMEMBERED else _cutting_chains
     chains, cut = listed(box.extent, tiles[uncut:], limit // 3)
     budget.spend(len(chains) / ENTRIES)  # as if none were remembered
@@ -188,6 +197,21 @@ def _longer(limit: int, chains: Ints, tiles: Ints) -> Ints:
 
 def _chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     """The falling chains of a box with few enough pieces, and their pieces [chains, levels]."""
+    return (_compiled_chains if is_compiled() else _chains_in_arrays)(budget, box, limit)
+
+
+def _compiled_chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
+    chains, cut = (np.empty((limit, len(box.least)), np.int64) for _ in range(2))
+    steps = min(STEPS * limit, MOST_STEPS)
+    ends = (np.asarray(x, np.int64) for x in (box.least, box.largest, box.most))
+    found, work = kernel("chains")(box.extent, *ends, steps, chains, cut)
+    budget.spend(work / STEPS)
+    if found < 0:
+        raise TooMany
+    return chains[:found].copy(), cut[:found].copy()
+
+
+def _chains_in_arrays(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     chains = cut = np.zeros((1, 0), np.int64)
     for i, (low, high) in enumerate(zip(box.least.tolist(), box.largest.tolist(), strict=True)):
         budget.spend(min(len(chains) * (high + 1 - low), limit) / ENTRIES)
@@ -213,9 +237,8 @@ def _undominated(budget: Budget, costs: Any) -> Any:
 
 def _axis(
     space: Space,
-    window: Window,
-    axis: Axis,
-    whole: int,
+    of: tuple[Window, Axis, int],
+    at: tuple[Ints, Ints],
     outs: _Box,
     taps: _Box,
     sums: Floats | None,
@@ -223,13 +246,17 @@ def _axis(
     """Chains of outputs and taps of one axis with the rows that they load and store.
 
     Args:
+        of: the axis; and the rows of the whole.
+        at: places of the classes of outputs and of taps.
         sums: what pieces of the taps cost at every level, if they pay at one (`sum_weights`).
     """
+    window, axis, whole = of
     if _wastes_nothing(outs, None) and _wastes_nothing(taps, sums):
-        at = stands(axis, outs.fewest, taps.fewest)
         out, tap = outs.least[None], taps.least[None]
         loaded = chain_rows(space.rule, window, outs.extent, taps.extent, out, tap)
-        if (loaded[0] == axis.rows[at]).all():
+        least = axis.rows[at]
+        least[0] = axis.cut_once[at[0][0], at[1][0]]
+        if (loaded[0] == least).all():
             cut = outs.fewest[None], taps.fewest[None]
             return _Options((out, tap), cut, loaded, axis.room[at][None])
     by_out = axis.by_out if (taps.fewest == 1).all() else None
@@ -344,6 +371,37 @@ def energies_of(space: Space, tiles: Sequence[Tile], held: tuple[Operand, ...]) 
     levels = np.array(flat, float).reshape(len(cuts), len(Cut._fields), -1)
     found: Floats = np.where(fits, _energy(space, held, np.moveaxis(levels, 0, -1)), np.inf)
     return found
+
+
+def best_held(
+    space: Space, tiles: tuple[Extents, ...], choices: Sequence[tuple[Operand, ...]]
+) -> tuple[float, Mapping]:
+    """The energy of tiles under the best of the `choices` of what the boundaries hold.
+
+    Given the tiles, each boundary is paid by itself: what it holds changes nothing elsewhere but
+    the reads of sums at the next one, which are counted with the arrivals that spare them.
+    """
+    problem, top = space.problem, space.top
+    cuts = [top, *exact_cuts(problem, tiles, space.rule)[1:]]
+    stored = [
+        most_rows(problem.height, space.rule, top.rows, tile.HO, tile.HF)
+        * most_rows(problem.width, space.rule, top.columns, tile.WO, tile.WF)
+        for tile in tiles
+    ]
+    freed = [problem.O_elements * rate.O_partial_reads for rate in space.rates[1:]] + [0.0]
+    paid: dict[tuple[int, Operand], float] = {}
+    for i, (upper, lower) in enumerate(pairwise(cuts)):
+        last: tuple[Operand, ...] = ("F",)
+        options = dict.fromkeys(held[i] for held in choices) if i < len(tiles) else last
+        for holds in options:
+            fits = i == len(tiles) or _fits(space, rooms(space, i + 1, holds), tiles[i], stored[i])
+            counts = between(problem, upper, lower, holds, 0)
+            spared = freed[i] * sums_moved(upper, lower, holds)
+            paid[i, holds] = level_energy(counts, space.rates[i]) - spared if fits else np.inf
+    fixed = paid[len(tiles), "F"] - problem.O_elements * space.rates[0].O_partial_reads
+    totals = [sum(paid[i, x] for i, x in enumerate(held)) + fixed for held in choices]
+    best = int(np.argmin(totals))
+    return float(totals[best]), Mapping(tiles, choices[best])
 
 
 def uncut_energy(space: Space) -> float:

@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.level_by_level import candidates
-from hwmodel.tiling.optimal.bounds import Level, Space
+from hwmodel.tiling.optimal.bounds import Space
 from hwmodel.tiling.optimal.chains import energies_of, energy_of
-from hwmodel.tiling.optimal.classes import cheapest
-from hwmodel.tiling.optimal.nests import smallest_tiles
 from hwmodel.work.problem import Extents, Operand
 
-__all__ = ["descended", "dived", "first_guesses"]
+__all__ = ["descended", "first_guesses"]
 
-DIVED = 6  # classes of the first level that tilings are begun with
 ROUNDS = 6  # through all levels
 TRIED = 16  # lengths of one tile, and as many multiples of the tile below
 LOOPS = ("N", "M", "C")
@@ -37,31 +34,6 @@ def first_guesses(space: Space, held: tuple[Operand, ...]) -> Iterator[Mapping]:
         for level in range(len(held)):
             best = _without_halo(space, best, level)
         yield best[1]
-
-
-def dived(
-    space: Space,
-    levels: tuple[Level, ...],
-    held: tuple[Operand, ...],
-    known: dict[Level, NDArray[np.int64]],
-) -> Iterator[Mapping]:
-    """Yield tilings that are cheap level by level.
-
-    Below each of the cheapest classes of the first level lies the cheapest one of the next that is
-    nested in it, and so on.
-
-    Args:
-        known: the cheapest classes of first levels, for orders that have one in common.
-    """
-    outermost, *others = levels
-    if outermost not in known:
-        known[outermost] = cheapest(outermost, number=DIVED)[1]
-    for chosen in known[outermost]:
-        nest = [chosen]
-        for level in others:
-            nest += list(cheapest(level, nest[-1])[1])
-        if len(nest) == len(levels):
-            yield smallest_tiles(space, held, np.stack(nest))
 
 
 def descended(space: Space, mapping: Mapping) -> tuple[float, Mapping]:

@@ -39,6 +39,7 @@ ENERGIES: dict[str, tuple[tuple[int, str], ...]] = {
     **{f"{pass_}_{part}": ((0, pass_), (1, part)) for pass_ in PASSES for part in Component},
     "compute": ((2, Direction.OPERATE),),
 }
+_TILES = {"level-by-level": "greedy", "optimal": "optimal"}  # by the accounting's search
 _COUNTED = Counted()  # of this process
 WORKLOADS = 64  # workloads that a process remembers
 CHIPS = 4096  # chips that a process remembers; some ten kilobytes each
@@ -58,7 +59,8 @@ def columns(plan: Plan) -> dict[str, type]:
     percent = {"percent_of_baseline": float} if plan.baseline else {}
     energies = dict.fromkeys((*ENERGIES, "memory"), float)
     fields = {path: _type(plan.values(path)) for path in plan.paths}
-    ends = {"capacity_bits": int, "published_accuracy_percent": float, "unproved_tilings": int}
+    ends: dict[str, type] = {"capacity_bits": int, "published_accuracy_percent": float}
+    ends |= {"tiles": str, "unproved_tilings": int}
     return {
         "point": int,
         **dict.fromkeys(NAMES, str),
@@ -182,8 +184,10 @@ def run_part(plan: Plan, points: Sequence[int]) -> str:
         whole: list[Cost] | list[None] = [None] * len(ours)
         if plan.baseline:
             whole = _costs(memo, outer, chips, as_baseline=True)
+        job = work_at(memo, outer).job
+        tiles = _TILES[job.accounting.counting.search] if job else None
         for (point, digits), chip, got, base in zip(several, chips, ours, whole, strict=True):
-            writer.writerow(_line(plan, point, digits, chip, got, base))
+            writer.writerow(_line(plan, point, digits, chip, got, base, tiles))
     return stream.getvalue()
 
 
@@ -201,7 +205,13 @@ def _costs(
 
 
 def _line(
-    plan: Plan, point: int, digits: Digits, chip: Hardware | str, got: Cost, base: Cost | None
+    plan: Plan,
+    point: int,
+    digits: Digits,
+    chip: Hardware | str,
+    got: Cost,
+    base: Cost | None,
+    tiles: str | None,
 ) -> list[object]:
     """One line, in the order of `columns`."""
     shown = plan.shown(digits)
@@ -224,6 +234,7 @@ def _line(
         *_energies(got),
         capacity,
         _accuracy(plan, digits),
+        tiles,
         None if got.reason else got.unproved,
         got.reason or None,
     ]

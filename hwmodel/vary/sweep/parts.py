@@ -41,6 +41,7 @@ class Summary(NamedTuple):
     failed: int
     first_reason: str
     unproved: int  # tilings
+    greedy: int  # points of which tiles are greedy
 
 
 class Folder(NamedTuple):
@@ -120,6 +121,7 @@ class Folder(NamedTuple):
             sum(part.failed for part in seen),
             next(iter(reasons), ""),
             sum(part.unproved for part in seen),
+            sum(part.greedy for part in seen),
         )
 
 
@@ -191,7 +193,8 @@ def _summary(columns: Mapping[str, type], lines: Sequence[Sequence[str]]) -> Sum
     places = {name: place for place, name in enumerate(columns)}
     reasons = [line[places["reason"]] for line in lines if line[places["reason"]]]
     unproved = sum(int(line[places["unproved_tilings"]] or 0) for line in lines)
-    return Summary(len(lines), len(reasons), next(iter(reasons), ""), unproved)
+    greedy = sum(line[places["tiles"]] == "greedy" for line in lines)
+    return Summary(len(lines), len(reasons), next(iter(reasons), ""), unproved, greedy)
 
 
 Lines = Iterator[list[list[str]]]  # part by part

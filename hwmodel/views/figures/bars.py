@@ -60,12 +60,15 @@ def methods_figure(page: Page) -> Figure:
     figure, axes = panels(
         style, len(page.groups), _height(names, style), columns=page.columns, share_y=True
     )
-    marked = False
+    marked = then = False
     for one, group in zip(axes, page.groups, strict=True):
         for record in group:
-            marked |= _method_bar(one, names.index(label(record, records)), record, page)
+            y = names.index(label(record, records))
+            marked |= _method_bar(one, y, record, page)
+            then |= _optimal_mark(one, y, record, page)
         _prepare(one, style, names, page.name(group), PERCENT)
-    caption(figure, style, headline(records) + ("; | as published" if marked else ""))
+    marks = "; | as published" * marked + "; ◇ with optimal tiles in place of greedy ones" * then
+    caption(figure, style, headline(records) + marks)
     return figure
 
 
@@ -84,6 +87,20 @@ def _method_bar(axes: Axes, y: int, record: Record, page: Page) -> bool:
         textcoords="offset points", va="center", size=small,
     )  # fmt: skip
     return bool(source)
+
+
+def _optimal_mark(axes: Axes, y: int, record: Record, page: Page) -> bool:
+    """Mark what greedy tiles hide: the percentage with optimal ones; return whether there is one.
+
+    The baseline's is 100 % either way.
+    """
+    percent = record.get("percent_of_baseline_optimal_tiles", "")
+    if not percent or record["energy_optimal_tiles"] == record["energy"]:
+        return False
+    if percent != record["percent_of_baseline"]:
+        size = 0.5 * page.style.small
+        axes.plot(float(percent), y, "D", mfc="w", mec="k", ms=size, mew=0.1 * size, zorder=4)
+    return True
 
 
 def _lines(names: Sequence[str], style: Style) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from hwmodel.errors import DataError
 from hwmodel.model.evaluate import COLUMNS
 from hwmodel.model.ledger import Component
-from hwmodel.rerun.tables import COMPARED, NATURE, OPERATIONS, read_csv
+from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, OPERATIONS, read_csv
 from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import not_to_compare, refuse_unit
@@ -40,7 +40,7 @@ PARTS = (
     Pass.UPDATE.value,
 )
 _NUMBERS = {
-    **dict.fromkeys(("energy", "percent_of_baseline", "source_percent", *PARTS), "energy"),
+    **dict.fromkeys(("energy", "percent_of_baseline", "source_percent", *PARTS, *ADDED), "energy"),
     **dict.fromkeys(("energy_low", "energy_middle", "energy_high"), "energy"),
     "trace_accuracy_percent": "accuracy",
     "bits": "number of bits",
@@ -103,7 +103,8 @@ def read_records(*paths: Path) -> Sequence[Record]:
 def _read(path: Path) -> Sequence[Record]:
     def check(first: Mapping[str, str]) -> None:
         refuse_old(path, first, first.get("command", ""))
-        if not any(tuple(first)[: len(ours)] == ours for ours in (COLUMNS, COMPARED)):
+        before = tuple(name for name in COMPARED if name not in ADDED)
+        if not any(tuple(first)[: len(ours)] == ours for ours in (COLUMNS, before)):
             raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
 
     _, records = read_csv(path, check)
@@ -158,7 +159,7 @@ def _of_one_table(records: Sequence[Record]) -> bool:
     """Say whether networks differ but share a baseline, as in a published table."""
     pairs = {(record["network"], record["method"]) for record in records}
     tables = published_tables().values()
-    return any(pairs <= {(f.network, f.method) for f in table.figures} for table in tables)
+    return any(pairs <= {*table.modelled} for table in tables)
 
 
 def _check_beside(paths: Sequence[Path], tables: Sequence[Sequence[Record]]) -> None:

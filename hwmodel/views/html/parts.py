@@ -9,7 +9,7 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.workload import Task
-from hwmodel.rerun.tables import OPERATIONS, layer_sums, scale, what
+from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what
 from hwmodel.tiling.tile import Tiling
 from hwmodel.views.colours import look
 from hwmodel.views.html.charts import Segment, Shade, shaded, stacked
@@ -45,6 +45,7 @@ class Group(NamedTuple):
     divisor: float
     most: float  # end of the scale [% of the baseline]
     members: list[Member]
+    greedy: list[str]  # what is to be said of greedy tiles; nothing where they are optimal
 
 
 class LayerLine(NamedTuple):
@@ -99,7 +100,8 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
             (p for x in here for p in (x.percent_of_baseline, x.source_percent) if p), default=0.0
         )
         members = [_member(x, most, divisor, unit) for x in here]
-        found.append(Group(hardware, accounting, unit, divisor, most, members))
+        notes = greedy_notes(here)
+        found.append(Group(hardware, accounting, unit, divisor, most, members, notes))
     return found
 
 

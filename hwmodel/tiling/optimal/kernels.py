@@ -1,0 +1,268 @@
+"""Walks the classes of tiles of one level, loop by loop, and leaves what costs too much.
+
+The reduction is chosen first, then HO, WO and N; M comes last and in closed form. A partial choice
+has a floor, and goes on only below the bound. These functions are plain Python; where the extra
+`compiled` is installed, numba compiles them. Nothing imports this module before a search begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["chains", "nested", "walk"]
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function, and keep what is compiled beside it; as it is where numba is not."""
+    try:
+        import numba
+    except ImportError:
+        return function
+    compiled: Callable[..., Any] = numba.njit(cache=True)(function)
+    return compiled
+
+
+@_compiled
+def _rest(base: Any, eA: Any, eB: Any, A: Any, B: Any, sizes: Any, rooms: Any) -> Any:
+    """The least energy of all completions of a partial choice.
+
+    With A and B pieces of filters and of ifmaps, a block takes alpha / A bits of F, beta / B bits
+    of I and kappa / (A B) bits of O; eA A + eB B is least where a capacity binds.
+
+    Args:
+        base: what is paid whatever follows.
+        A: blocks at least; B alike.
+        sizes: alpha, beta and kappa [bit].
+        rooms: capacity [bit] and whether I, F and O lie there, a row a memory.
+    """
+    alpha, beta, kappa = sizes
+    coupled = 0.0
+    for r in range(rooms.shape[0]):
+        capacity = rooms[r, 0]
+        if rooms[r, 2] > 0:
+            A = max(A, alpha / capacity)
+        if rooms[r, 1] > 0:
+            B = max(B, beta / capacity)
+        if rooms[r, 1] > 0 and rooms[r, 2] > 0:
+            root = np.sqrt(eA * alpha) + np.sqrt(eB * beta)
+            coupled = max(coupled, root * root / capacity)
+        if rooms[r, 3] > 0:
+            coupled = max(coupled, 2 * np.sqrt(eA * eB * kappa / capacity))
+    return base + max(eA * A + eB * B, coupled)
+
+
+@_compiled
+def _filters(I_bits: Any, F_bits: Any, O_bits: Any, most: Any, rooms: Any) -> Any:
+    """The most filters that fit beside a block of I; each takes bits of F and of O. 0: none."""
+    for r in range(rooms.shape[0]):
+        free = rooms[r, 0] - I_bits * rooms[r, 1]
+        if free < 0:
+            return 0.0
+        of_one = F_bits * rooms[r, 2] + O_bits * rooms[r, 3]
+        if of_one > 0:
+            most = min(most, np.floor(free / of_one))
+    return most
+
+
+@_compiled
+def _first(tiles: Any, begin: Any, most: Any) -> Any:
+    """The first class from `begin` on whose smallest tile is at most `most`; tiles fall."""
+    low, high = begin, len(tiles)
+    while low < high:
+        middle = (low + high) // 2
+        if tiles[middle] <= most:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@_compiled
+def _reductions(level: Any, reach: Any) -> Any:
+    """Classes of C, HF and WF whose floor is at most `reach`, by their floors; and work."""
+    tile, piece, first, height, width, least_rows, extent, bits, rooms, w = level
+    ho, wo = first[3], first[4]
+    most = (len(tile[5]) - first[5]) * (len(tile[6]) - first[6]) * (len(tile[2]) - first[2])
+    floors = np.empty(most)
+    places = np.empty((most, 3), np.int64)
+    found = work = 0
+    outs = extent[0] * extent[3] * extent[4]
+    B = piece[0][first[0]] * piece[3][ho] * piece[4][wo]
+    A = piece[1][first[1]]
+    kappa = bits[2] * extent[1] * outs
+    for hf in range(first[5], len(tile[5])):
+        for wf in range(first[6], len(tile[6])):
+            R = max(least_rows[0], height[2][ho, hf]) * max(least_rows[1], width[2][wo, wf])
+            ratio = height[3][ho, hf] * width[3][wo, wf]
+            eA = w[3] + w[4] * R
+            base = w[0] + w[5] * R
+            for c in range(first[2], len(tile[2])):
+                own = base + w[1] * piece[2][c] * piece[5][hf] * piece[6][wf]
+                work += 1
+                if own > reach:
+                    break  # pieces rise
+                alpha = bits[1] * tile[2][c] * tile[5][hf] * tile[6][wf] * extent[1]
+                beta = bits[0] * tile[2][c] / ratio * outs
+                floor = _rest(own, eA, w[2], A, B, (alpha, beta, kappa), rooms)
+                if floor <= reach:
+                    floors[found] = floor
+                    places[found, 0], places[found, 1], places[found, 2] = c, hf, wf
+                    found += 1
+    by = np.argsort(floors[:found], kind="mergesort")
+    return floors[:found][by], places[:found][by], work
+
+
+@_compiled
+def walk(
+    level: Any, reach: Any, only_least: Any, most_work: Any, energies: Any, classes: Any
+) -> Any:
+    """All classes of a level that fit and cost at most `reach`, or the cheapest of them.
+
+    Args:
+        level: smallest tiles and least pieces of the classes of each loop, the first class of
+            each, tables of both axes, least rows, extents, bits, rooms and weights of a level.
+        only_least: only one, the cheapest; of equals, the first.
+        energies, classes: what is found is written here, in no order.
+    Returns: how many were found; work, in classes; and an energy that all others exceed: `reach`
+        unless there was no place, or too much work.
+    """
+    tile, piece, first, height, width, least_rows, extent, bits, rooms, w = level
+    floors, places, work = _reductions(level, reach)
+    kappa = bits[2] * extent[1] * extent[0] * extent[3] * extent[4]
+    A = piece[1][first[1]]
+    found = 0
+    for i in range(len(floors)):
+        if floors[i] > reach:
+            break
+        if work > most_work:
+            return found, work, min(reach, floors[i])
+        c, hf, wf = places[i, 0], places[i, 1], places[i, 2]
+        base = w[0] + w[1] * piece[2][c] * piece[5][hf] * piece[6][wf]
+        F_bits = bits[1] * tile[2][c] * tile[5][hf] * tile[6][wf]
+        alpha = F_bits * extent[1]
+        for ho in range(first[3], len(tile[3])):
+            rows = max(least_rows[0], height[1][ho, hf])
+            R = rows * max(least_rows[1], width[2][first[4], wf])
+            own = base + w[5] * R
+            eA = w[3] + w[4] * R
+            I_bits = bits[0] * tile[2][c] * height[0][ho, hf]
+            beta = I_bits / width[3][first[4], wf] * piece[3][ho] * extent[0] * extent[4]
+            B = piece[3][ho] * piece[4][first[4]] * piece[0][first[0]]
+            work += 1
+            if base + w[2] * B > reach:
+                break  # pieces rise
+            if _rest(own, eA, w[2], A, B, (alpha, beta, kappa), rooms) > reach:
+                continue
+            for wo in range(first[4], len(tile[4])):
+                R = rows * max(least_rows[1], width[1][wo, wf])
+                eA = w[3] + w[4] * R
+                own = base + w[5] * R
+                room = I_bits * width[0][wo, wf]
+                B = piece[3][ho] * piece[4][wo]
+                beta = room * B * extent[0]
+                work += 1
+                if base + w[2] * B * piece[0][first[0]] > reach:
+                    break
+                least = B * piece[0][first[0]]
+                if _rest(own, eA, w[2], A, least, (alpha, beta, kappa), rooms) > reach:
+                    continue
+                outs = tile[3][ho] * tile[4][wo]
+                for n in range(first[0], len(tile[0])):
+                    cost = own + w[2] * B * piece[0][n]
+                    work += 1
+                    if cost + eA * A > reach:
+                        break
+                    O_bits = bits[2] * outs * tile[0][n]
+                    most = _filters(room * tile[0][n], F_bits, O_bits, extent[1], rooms)
+                    if most < 1:
+                        continue
+                    for m in range(_first(tile[1], first[1], most), len(tile[1])):
+                        energy = cost + eA * piece[1][m]
+                        if energy > reach or (only_least and found and energy >= energies[0]):
+                            break
+                        if only_least:
+                            found, reach = 0, energy
+                        if found == len(energies):
+                            return found, work, min(reach, floors[i])
+                        energies[found] = energy
+                        classes[found, 0], classes[found, 1], classes[found, 2] = n, m, c
+                        classes[found, 3], classes[found, 4] = ho, wo
+                        classes[found, 5], classes[found, 6] = hf, wf
+                        found += 1
+                        work += 1
+    return found, work, reach
+
+
+@_compiled
+def chains(
+    extent: Any, least: Any, largest: Any, most: Any, most_work: Any, tiles: Any, pieces: Any
+) -> Any:
+    """Falling chains of tiles from `least` to `largest` with at most `most` pieces at every level.
+
+    Args:
+        tiles, pieces: they are written here [chains, levels].
+    Returns: how many there are; -1 if there is no place for them, or too much work. And work.
+    """
+    levels = len(least)
+    length = np.zeros((levels + 1, levels + 1), np.int64)  # of kinds of pieces, by level
+    number = np.zeros((levels + 1, levels + 1), np.int64)
+    length[0, 0], number[0, 0] = extent, 1
+    tile = np.zeros(levels, np.int64)
+    total = np.zeros(levels, np.int64)
+    tile[0] = least[0] - 1
+    found = work = k = 0
+    while k >= 0:
+        tile[k] += 1
+        if tile[k] > largest[k] or (k > 0 and tile[k] > tile[k - 1]):
+            k -= 1
+            continue
+        work += 1
+        if work > most_work:
+            return -1, work
+        t = tile[k]
+        full = rests = 0
+        for i in range(k + 1):  # a whole tile as often as it fits, and one rest of each kind
+            full += length[k, i] // t * number[k, i]
+            rest = length[k, i] % t
+            length[k + 1, i + 1] = rest
+            number[k + 1, i + 1] = number[k, i] if rest else 0
+            rests += number[k + 1, i + 1]
+        length[k + 1, 0], number[k + 1, 0] = t, full
+        total[k] = full + rests
+        if total[k] > most[k]:
+            continue
+        if k < levels - 1:
+            k += 1
+            tile[k] = least[k] - 1
+            continue
+        if found == len(tiles):
+            return -1, work
+        tiles[found], pieces[found] = tile, total
+        found += 1
+    return found, work
+
+
+@_compiled
+def nested(
+    extent: Any, low: Any, high: Any, whole: Any, floor: Any, tile: Any, loop: Any, pieces: Any
+) -> None:
+    """Raise the pieces of all classes to what tiles above leave them; see `tables.below`.
+
+    Args:
+        low, high: smallest and largest tiles [loops] of the level above.
+        whole: pieces [loops] there that are whole tiles.
+        floor: pieces [loops] at least.
+        tile: the largest of each class; `loop`: which loop that is; `pieces`: at least, changed.
+    """
+    for i in range(len(tile)):
+        d = loop[i]
+        least = max(pieces[i], floor[d])
+        if whole[d] > 0:
+            most = min(high[d], np.floor(extent[d] / whole[d]))
+            if np.floor(most / tile[i]) * tile[i] < low[d]:  # no tile is a multiple
+                rest = max(extent[d] - whole[d] * most, 0.0)
+                least = max(least, whole[d] * np.ceil(most / tile[i]) + np.ceil(rest / tile[i]))
+        pieces[i] = least

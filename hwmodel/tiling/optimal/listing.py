@@ -1,0 +1,87 @@
+"""Lists of the classes that a level can afford, and the least energy of a level."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwmodel.tiling.optimal.bounds import Level, Weights
+from hwmodel.tiling.optimal.budget import ENTRIES, STEPS, TooMany
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
+from hwmodel.tiling.optimal.staged import walk_in_arrays
+from hwmodel.tiling.optimal.tables import Classes, Tables
+
+__all__ = ["Listed", "least", "listed", "rough"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+CALL = 4, 150  # tilings in the time of a call: compiled, and in arrays
+MOST_WORK = 1_000_000  # steps of one walk; then it ends with the bound that it has
+MOST_REDUCTIONS = 4_000_000
+
+
+class Listed(NamedTuple):
+    """Classes of a level, the cheapest first: energies, places [n, 7]."""
+
+    energies: Floats
+    places: Ints
+    settled: float  # all classes up to this energy are listed
+
+
+def least(
+    classes: Classes, level: Level, weights: Weights, tables: Tables, reach: float = np.inf
+) -> tuple[float, tuple[int, ...] | None]:
+    """The least energy of a level, and the classes that have it; `reach` if none is below it.
+
+    Where this takes too much work, the energy is a lower bound.
+    """
+    energies, places = np.empty(1), np.empty((1, 7), np.int64)
+    found, settled = _walked(classes, level, weights, tables, reach, True, energies, places)
+    if not found:
+        return settled, None
+    return min(float(energies[0]), settled), tuple(places[0].tolist())
+
+
+def rough(classes: Classes, level: Level) -> float:
+    """A quick lower bound of the energy of a level. Raises: TooMany."""
+    energies, places = np.empty(1), np.empty((1, 7), np.int64)
+    return _walked(classes, level, level.weights, classes.whole, np.inf, True, energies, places, 0)[
+        1
+    ]
+
+
+def listed(
+    classes: Classes, level: Level, weights: Weights, tables: Tables, reach: float, limit: int
+) -> Listed:
+    """All classes of a level that fit and cost at most `reach`, or as many as there is place for.
+
+    Raises: TooMany.
+    """
+    energies, places = np.empty(limit), np.empty((limit, 7), np.int64)
+    found, settled = _walked(classes, level, weights, tables, reach, False, energies, places)
+    order = np.argsort(energies[:found], kind="stable")
+    order = order[: int(np.searchsorted(energies[order], settled, side="right"))]
+    return Listed(energies[order], places[order], settled)
+
+
+def _walked(
+    classes: Classes, level: Level, weights: Weights, tables: Tables, reach: float, only: bool,
+    energies: Floats, places: Ints, most_work: int = MOST_WORK,
+) -> tuple[int, float]:  # fmt: skip
+    """Walk; pay for it. Returns: how many were found; up to which energy nothing is missing."""
+    sizes = [len(classes.tiles[d]) - int(tables.first[d]) for d in (2, 5, 6)]
+    if sizes[0] * sizes[1] * sizes[2] > MOST_REDUCTIONS:
+        raise TooMany
+    axes = classes.outer_axes if level.number == 1 else classes.axes
+    given = (
+        classes.tiles, tables.pieces, tables.first, *axes, tables.rows, classes.extent,
+        classes.bits, level.room_table, np.array(weights),
+    )  # fmt: skip
+    compiled = is_compiled()
+    walk = kernel("walk") if compiled else walk_in_arrays
+    found, work, settled = walk(given, float(reach), only, most_work, energies, places)
+    steps, call = (STEPS, CALL[0]) if compiled else (ENTRIES, CALL[1])
+    classes.space.budget.spend(call + work / steps)
+    return int(found), float(settled)

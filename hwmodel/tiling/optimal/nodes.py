@@ -1,0 +1,194 @@
+"""Nodes of the search: classes of tiles of the outer levels, and what all below them costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hwmodel.tiling.optimal.bounds import Level, Weights
+from hwmodel.tiling.optimal.chains import Nest
+from hwmodel.tiling.optimal.listing import least
+from hwmodel.tiling.optimal.tables import Chosen, Classes, Tables, below, chosen, raised
+from hwmodel.tiling.pricing import added
+from hwmodel.work.problem import Operand
+
+__all__ = [
+    "Node",
+    "Order",
+    "Part",
+    "Place",
+    "child",
+    "cost",
+    "nest_of",
+    "root",
+    "term",
+    "weights_below",
+]
+
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """The operands held at each boundary, and the levels between them."""
+
+    held: tuple[Operand, ...]
+    levels: tuple[Level, ...]
+
+
+class Part(NamedTuple):
+    """The least energy of one level, and classes that have it, if they are known."""
+
+    energy: float
+    place: Place | None
+
+
+@dataclass(frozen=True)
+class Node:
+    """Classes of the outer levels of an order; none at the root."""
+
+    order: Order
+    chosen: tuple[Chosen, ...]
+    done: float  # what these levels cost at least
+    tables: Tables  # of the levels below
+    rest: tuple[Part, ...]  # what each level below costs at least
+
+    @property
+    def bound(self) -> float:
+        """The least energy of all tilings of the node."""
+        return self.done + self.below
+
+    @property
+    def below(self) -> float:
+        """What all levels below cost at least."""
+        return float(added(part.energy for part in self.rest))
+
+    @property
+    def crossing(self) -> float:
+        """Of the boundary below the last level: see `Level`."""
+        return self.order.levels[len(self.chosen) - 1].crossing if self.chosen else 0.0
+
+    @property
+    def next_below(self) -> float:
+        """The same without the next one."""
+        return float(added(part.energy for part in self.rest[1:]))
+
+
+def root(classes: Classes, order: Order, known: dict[Level, Part]) -> Node:
+    """The node of all tilings of an order.
+
+    Args:
+        known: least energies of levels, which orders share.
+    """
+    for level in order.levels:
+        if level not in known:
+            known[level] = Part(*least(classes, level, level.weights, classes.whole))
+    return Node(order, (), 0.0, classes.whole, tuple(known[level] for level in order.levels))
+
+
+def weights_below(level: Level, above: tuple[Chosen, ...], crossing: float) -> Weights:
+    """The weights of a level under tiles of known classes.
+
+    Where the boundary above holds ifmaps, rows of this level times visits of the upper one are
+    paid; the upper level's own term has taken its own rows for them.
+    """
+    if not crossing:
+        return level.weights
+    last = above[-1]
+    paid = crossing * last.pieces[1]
+    taken = paid * last.rows * last.columns
+    own = level.weights
+    return own._replace(R=own.R + paid, constant=own.constant - taken)
+
+
+def term(
+    classes: Classes, level: Level, weights: Weights, tables: Tables, place: Place
+) -> float | None:
+    """The energy of classes at a level; None if their tiles are larger than the ones above."""
+    if any(i < j for i, j in zip(place, tables.first.tolist(), strict=True)):
+        return None
+    axes = classes.outer_axes if level.number == 1 else classes.axes
+    pieces = tuple(p[i] for p, i in zip(tables.pieces, place, strict=True))
+    rows = max(axes[0][1][place[3], place[5]], tables.rows[0])
+    return cost(weights, pieces, rows * max(axes[1][1][place[4], place[6]], tables.rows[1]))
+
+
+def cost(w: Weights, pieces: tuple[float, ...], R: float) -> float:
+    """The energy of a level by the pieces of all loops and the rows times columns of I."""
+    n, m, c, ho, wo, hf, wf = pieces
+    own = w.constant + w.S * c * hf * wf + w.R * R + w.B * ho * wo * n
+    return float(own + (w.A + w.RA * R) * m)
+
+
+def child(classes: Classes, node: Node, place: Place, energy: float, reach: float) -> Node | None:
+    """The node with the classes at `place` for the next level; None if it costs `reach` or more.
+
+    Args:
+        energy: of these classes, under the node's weights.
+    """
+    order, k = node.order, len(node.chosen)
+    own = chosen(classes, node.tables, order.levels[k], place)
+    pieces = raised(classes, own, node.chosen)
+    if pieces != own.pieces:
+        own = own._replace(pieces=pieces)
+        weights = weights_below(order.levels[k], node.chosen, node.crossing)
+        energy = max(energy, cost(weights, pieces, own.rows * own.columns))
+    above = (*node.chosen, own)
+    done, rest = node.done + energy, list(node.rest[1:])
+    if not rest:
+        return Node(order, above, done, node.tables, ()) if done < reach else None
+    tables = below(classes, above)
+    total = done + float(added(part.energy for part in rest))
+    for j, before in enumerate(rest):
+        if total >= reach:
+            return None
+        level = order.levels[k + 1 + j]
+        weights = weights_below(level, above, order.levels[k].crossing if j == 0 else 0.0)
+        others = total - before.energy
+        rest[j] = _raised(classes, level, weights, tables, before, reach - others)
+        total = others + rest[j].energy
+    return Node(order, above, done, tables, tuple(rest)) if total < reach else None
+
+
+def _raised(
+    classes: Classes, level: Level, weights: Weights, tables: Tables, before: Part, reach: float
+) -> Part:
+    """The least energy of a level under further tiles, from that under fewer.
+
+    Args:
+        reach: beyond which nothing need be known.
+    """
+    still = None
+    if before.place is not None:
+        still = term(classes, level, weights, tables, before.place)
+    if still is not None and still <= before.energy * (1 + 1e-15):
+        return before  # what was least is still there, and costs no more
+    most = reach if still is None else min(reach, still)
+    found = Part(*least(classes, level, weights, tables, most))
+    if found.place is None and still is not None and still <= found.energy:
+        found = Part(still, before.place)
+    return found if found.energy > before.energy else before
+
+
+def nest_of(node: Node, reach: float) -> Nest:
+    """The classes of all levels, and the pieces up to which a loop alone does not cost `reach`."""
+    slack = max(reach - node.done, 0.0)
+    pieces = np.array([one.pieces for one in node.chosen])
+    most = np.empty(pieces.shape, np.int64)
+    for i, (level, own) in enumerate(zip(node.order.levels, pieces, strict=True)):
+        w, (n, m, c, ho, wo, hf, wf) = level.weights, own
+        R = node.chosen[i].rows * node.chosen[i].columns
+        of_B, of_S, of_A = w.B * n * ho * wo, w.S * c * hf * wf, (w.A + w.RA * R) * m
+        each = np.array([of_B, of_A, of_S, of_B, of_B, of_S, of_S]) / own
+        with np.errstate(divide="ignore", invalid="ignore"):
+            more = np.where(each > 0, (slack * (1 + 1e-9) + 1e-300) / each, np.inf)
+        most[i] = own + np.minimum(more, level.space.problem.extent)
+    return Nest(
+        places=np.array([one.place for one in node.chosen]),
+        least=np.array([one.low for one in node.chosen], np.int64),
+        largest=np.array([one.high for one in node.chosen], np.int64),
+        fewest=pieces.astype(np.int64),
+        most=most,
+    )
