@@ -1,7 +1,7 @@
 """A lower bound of the energy on a chip with memories side by side.
 
-Terms of three kinds are bounded apart, by machines of one memory a level, whose optimum the search
-for these proves or bounds:
+Terms of three kinds are bounded apart; those of the first two by machines of one memory a level,
+whose optimum the search for these proves or bounds:
 
 1.  What the memories above are asked for. All instances that are served by one read hold, together,
     a union tile; so it fits one memory of as many times the capacity. Instances that are not
@@ -10,12 +10,15 @@ for these proves or bounds:
     fits one instance, and a held operand is brought once at least.
 3.  What the MACs ask for: each product takes part in it, shared by as many as the array has.
 
-Source: docs/chips.md, 'The bound'.
+At level 0 each sum that begins saves a read; so where sums leave it as they arrive above, the first
+machine has that much off its price of an arriving sum, elsewhere the second.
+
+Source: docs/chips.md, 'The search'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
@@ -24,10 +27,12 @@ from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.options import Memories, Memory, MemoryLevel, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import products
-from hwmodel.tiling.spatial.links import links
-from hwmodel.work.problem import OPERANDS, Operand, Problem
+from hwmodel.tiling.spatial.paths import Axis, Step, meetings, rows
+from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 
 __all__ = ["Bound", "bound"]
+
+ELEMENTS = (Step(1, True),)
 
 
 class Bound(NamedTuple):
@@ -39,31 +44,208 @@ class Bound(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """What a sum that leaves a memory of level 0 costs or saves, and what was left out by that."""
+    """How what the MACs ask for of O is parted."""
 
-    leaves: float  # for each that leaves [chip's unit/bit]
-    bound: float  # of what the MACs ask for [chip's unit]
+    arrives: float  # more for a sum that arrives above level 0 [chip's unit/bit]
+    leaves: float  # for a sum that leaves an instance of level 0 [chip's unit/bit]
+    energy: float  # for all else, a lower bound [chip's unit]
 
 
 def bound(problem: Problem, chip: Memories, options: SearchOptions) -> Bound:
-    """Return a lower bound of memories, hops, arrays and time. Raises: Infeasible."""
+    """Return a lower bound of memories, hops, arrays and time. Raises: Infeasible, TooLarge."""
+    macs = _Macs(problem, chip, options)
+    sums = macs.sums()
     own = Options(
         partial_sum_bits=options.partial_sum_bits, stationary=options.stationary, rule=options.rule
     )
-    total = _time(problem, chip, options)
-    total += sum(_asked(problem, chip, options, x) for x in ("I", "F"))
-    last = len(chip.levels) - 1
-    together = _counts_alike(chip, last)  # sums leave level 0 as they arrive above
-    sums = _sums_of_macs(problem, chip, options)
-    total += sums.bound
-    pooled = _pooled(chip, sums.leaves if together else 0.0)
-    first = optimal(problem, pooled, own)
-    total += first.certificate.lower_bound
+    first = optimal(problem, _pooled(chip, sums.arrives), own)
+    total = first.certificate.lower_bound + sums.energy + macs.time()
+    total += macs.reads("I") + macs.reads("F")
     inside = {}
     for level in range(1, len(chip.levels)):
-        machine = _entered(chip, level, options, 0.0 if together or level < last else sums.leaves)
+        leaves = sums.leaves if level == len(chip.levels) - 1 else None
+        machine = _entered(chip, level, options, leaves)
         if machine is not None:
             found = optimal(problem, machine, own)
             total += found.certificate.lower_bound
             inside[level] = found.mapping
     return Bound(max(0.0, total), first.mapping, inside)
+
+
+def _pooled(chip: Memories, arrives: float) -> Memories:
+    """One memory a level, as large as all its instances that are served together."""
+    levels = [chip.levels[0]]
+    last = len(chip.levels) - 1
+    for i, level in enumerate(chip.levels[1:], 1):
+        times = level.fanout if level.multicast or level.reduction else 1
+        free = i == last and (chip.array is not None or level.fanout > 1)
+        levels.append(_whole(level, times, free=free))
+    above = max(i for i, level in enumerate(chip.levels[:last]) if level.holds("O"))
+    levels[above] = levels[above]._replace(
+        buffers=tuple(
+            b._replace(write_energy_per_bit=b.write_energy_per_bit + arrives)
+            if "O" in b.holds
+            else b
+            for b in levels[above].buffers
+        )
+    )
+    return Memories(tuple(levels))
+
+
+def _whole(level: MemoryLevel, times: int, *, free: bool) -> MemoryLevel:
+    """A level as one memory of several times its size; what passes it by has room for nothing.
+
+    Args:
+        free: whether accesses cost nothing.
+    """
+    buffers = [
+        b._replace(capacity_bits=None if b.capacity_bits is None else times * b.capacity_bits)
+        for b in level.buffers
+    ]
+    if free:
+        buffers = [b._replace(read_energy_per_bit=0.0, write_energy_per_bit=0.0) for b in buffers]
+    passing = tuple(x for x in OPERANDS if not level.holds(x))
+    if passing:
+        buffers.append(Memory("passed by", passing, None, 0.0, 0.0))
+    return MemoryLevel(level.name, tuple(buffers))
+
+
+def _entered(
+    chip: Memories, level: int, options: SearchOptions, leaves: float | None
+) -> Memories | None:
+    """A memory in which everything lies, and one instance of a level; None if nothing is paid."""
+    inner, last = chip.levels[level], level == len(chip.levels) - 1
+    hop = inner.hop_energy_per_bit
+    both = last and options.transfers == "both"
+    prices: dict[Operand, tuple[float, float]] = {}
+    for x in OPERANDS:
+        if not inner.holds(x):
+            prices[x] = (0.0, 0.0)
+        elif x == "O":
+            prices[x] = (0.0, hop if leaves is None else leaves)
+        else:
+            written = chip.holder(level, x).write_energy_per_bit
+            prices[x] = (hop + (written if both else 0.0), 0.0)
+    free = not last or chip.array is not None or inner.fanout == 1
+    if free and not any(map(any, prices.values())):
+        return None
+    top = tuple(Memory(f"all {x}", (x,), None, *prices[x]) for x in OPERANDS)
+    return Memories((MemoryLevel("everything", top), _whole(inner, 1, free=free)))
+
+
+class _Macs(NamedTuple):
+    """What the MACs ask for, at least."""
+
+    problem: Problem
+    chip: Memories
+    options: SearchOptions
+
+    def reads(self, x: Operand) -> float:
+        """Energy of what the MACs read of I or of F; 0 where a machine counts it."""
+        if self.chip.array is None:
+            return 0.0
+        level, merged = self._holder(x, multicast=True)
+        bits: int = getattr(self.problem.bits, x)
+        energy = self.chip.holder(level, x).read_energy_per_bit * bits
+        n, (height, width) = self.problem.extent, self._axes()
+        if self.chip.array.holds == x:
+            if x == "I":
+                elements = n.N * n.C * rows(height, (), ()) * rows(width, (), ())
+            else:
+                elements = n.M * n.C
+                elements *= prod(meetings(axis, (), ELEMENTS).taps for axis in (height, width))
+            return energy * self.problem.groups * elements
+        if x == "I":
+            shared = self._most(("M",)) * min(self._most(("HO",)), self._most(("HF",)))
+            shared *= min(self._most(("WO",)), self._most(("WF",)))
+        else:
+            shared = self._most(("N", "HO", "WO"))
+        return energy * self._products() / (shared * merged)
+
+    def sums(self) -> _Sums:
+        """What the MACs write and read of O, and what leaves level 0.
+
+        With W writes, of which B begin a sum, D sums leaving level 0 and F finished:
+
+            w (W - F) + w F + r (W - B),  B <= D, B <= W, F <= |O|
+
+        where r B is set against what D costs, and where that is too little, against W.
+        """
+        last = len(self.chip.levels) - 1
+        inner, wide = (
+            self.chip.levels[last],
+            partial_sum_bits(self.problem, self.options.partial_sum_bits),
+        )
+        level, merged = self._holder("O", multicast=False)
+        memory = self.chip.holder(level, "O")
+        r, w = memory.read_energy_per_bit, memory.write_energy_per_bit
+        leaves = inner.hop_energy_per_bit if level == last else 0.0
+        if level == last and self.options.transfers == "both":
+            leaves += r
+        if self.chip.array is None:
+            return _Sums(0.0, leaves, 0.0)
+        narrow = (wide - self.problem.bits.O) * self.problem.O_elements
+        if self.chip.array.holds == "O":
+            n, done = self.problem.extent, 1
+            for axis in self._axes():
+                done *= meetings(axis, ELEMENTS, ()).outs
+            finished = self.problem.groups * n.N * n.M * done
+            return _Sums(0.0, leaves, w * self.problem.bits.O * finished)
+        written = self._products() / (self._most(("C", "HF", "WF")) * merged)
+        if level != last:
+            return _Sums(0.0, 0.0, w * (wide * written - narrow))
+        arrives, rest = 0.0, r
+        used = min(leaves, rest)
+        leaves, rest = leaves - used, rest - used
+        above = max(i for i, x in enumerate(self.chip.levels[:last]) if x.holds("O"))
+        alike = above == last - 1 and (inner.fanout == 1 or not inner.reduction)
+        if alike and self.options.transfers == "upper":
+            arrives = -min(self.chip.holder(above, "O").write_energy_per_bit, rest)
+            rest += arrives
+        return _Sums(arrives, leaves, (w + r - rest) * wide * written - (w + r) * narrow)
+
+    def time(self) -> float:
+        """Energy of cycles and moments, each of which makes as many products as it can."""
+        array = self.chip.array
+        if array is None:
+            return 0.0
+        side = prod(level.fanout for level in self.chip.levels)
+        cycles = self._products() / self._most(Extents._fields)
+        return cycles * array.cycle_energy + cycles / side * self.chip.moment_energy
+
+    def _holder(self, x: Operand, *, multicast: bool) -> tuple[int, int]:
+        """The level that serves the MACs, and how many innermost instances it serves at once."""
+        merged = 1
+        for level in range(len(self.chip.levels) - 1, -1, -1):
+            there = self.chip.levels[level]
+            if there.holds(x):
+                break
+            merged *= there.fanout if (there.multicast if multicast else there.reduction) else 1
+        return level, merged
+
+    def _most(self, loops: Iterable[str]) -> int:
+        """The most of some loops together that a cycle of an array takes."""
+        array, n = self.chip.array, self.problem.extent
+        assert array is not None
+        lanes = array.lanes(self.problem.bits)
+        together = set(loops)
+        found = 1
+        free = together - {loop for bound in array.axes for loop in bound.loops}
+        for axis in array.axes:
+            here = together & set(axis.loops)
+            if here:
+                most = axis.most * (lanes if "C" in axis.loops else 1)
+                found *= min(most, prod(getattr(n, loop) for loop in here))
+        return found * (min(lanes, n.C) if "C" in free else 1)
+
+    def _products(self) -> int:
+        n, (height, width) = self.problem.extent, self._axes()
+        met = [products(axis.window, axis.rule, axis.outs, axis.taps) for axis in (height, width)]
+        return self.problem.groups * n.N * n.M * n.C * prod(met)
+
+    def _axes(self) -> tuple[Axis, Axis]:
+        n, rule = self.problem.extent, self.options.rule
+        return (
+            Axis(self.problem.height, rule, n.HO, n.HF),
+            Axis(self.problem.width, rule, n.WO, n.WF),
+        )

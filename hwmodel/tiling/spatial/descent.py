@@ -6,9 +6,10 @@ matrices; so is the room that they take. Which pairs fit is seen the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import combinations, islice, product
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
+from itertools import combinations, combinations_with_replacement, cycle, islice, product
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +21,14 @@ from hwmodel.tiling.spatial.space import GROUPS, Space, candidates
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import OPERANDS, Extents, Operand
 
-__all__ = ["Held", "Point", "descended"]
+__all__ = ["MISFIT", "Axis", "Held", "Point", "descended", "settled", "shaken"]
 
-TILES, FEW = 24, 8  # of a loop, that are tried for one size; for a second one
-MOST = 700  # chains of an axis that are looked at together
+TILES = 16  # of a loop, that are tried for a size
+DRAWN = 0.6  # share of the loops that are drawn anew
+MANY = 60  # chains with one size changed, of a loop with taps
+MOST = 600  # chains of an axis that are looked at together
 BETTER = 1e-12
+MISFIT = 1e200  # above all energies
 Chosen = tuple[int, ...]  # sizes of a loop's chain that are free
 Axis = tuple[Chosen, ...]  # of the loops of an axis
 Point = tuple[Axis, ...]  # of all axes
@@ -93,18 +97,26 @@ class Held:
         return _Rows(*(part[at] for part in table_))
 
     def energy(self, point: Point) -> float:
-        """The energy of a mapping, infinite where it does not fit [chip's unit]."""
+        """The energy of a mapping; beyond `MISFIT` by how much it does not fit [chip's unit]."""
         counts, rooms, spreads = self._rest(point, ())
-        if (spreads > self.most).any():
-            return np.inf
-        if any(float(bits @ rooms) > most for bits, most in self.buffers):
-            return np.inf
-        return float(self.weights @ counts)
+        own = _Rows(*(part[None, :] for part in (counts, rooms, spreads)))
+        return float(self._paid(own)[0])
+
+    def _paid(self, rows: _Rows) -> Any:
+        """Energies of whole mappings, as `energy` has them."""
+        excess = np.maximum(rows.spreads / self.most - 1, 0).sum(axis=1)
+        for bits, most in self.buffers:
+            excess += np.maximum(rows.rooms @ bits / most - 1, 0)
+        return np.where(excess > 0, MISFIT * (1 + excess), rows.counts @ self.weights)
 
     def _rest(self, point: Point, without: tuple[int, ...]) -> _Rows:
         """The products over all axes but some."""
         parts = [self.rows(g, [point[g]]) for g in range(len(GROUPS)) if g not in without]
         return _Rows(*(np.prod([part[i][0] for part in parts], axis=0) for i in range(3)))
+
+    def best_near(self, point: Point, groups: tuple[int, int]) -> tuple[float, Point]:
+        """The best chains of two axes near their own; the others stay."""
+        return self.best_of(point, groups, [neighbours(self.space, g, point[g]) for g in groups])
 
     def best_of(self, point: Point, groups: tuple[int, int], lists: Any) -> tuple[float, Point]:
         """The best chains of two axes, from a list each; the others stay."""
@@ -116,11 +128,20 @@ class Held:
             fits &= (first.rooms * (bits * rooms)) @ second.rooms.T <= most
         for i, most in enumerate(self.most):
             fits &= np.outer(first.spreads[:, i] * spreads[i], second.spreads[:, i]) <= most
-        energy[~fits] = np.inf
-        i, k = np.unravel_index(int(np.argmin(energy)), energy.shape)
+        energy[~fits] = MISFIT * 2
+        i, k = divmod(int(np.argmin(energy)), energy.shape[1])
         changed = list(point)
         changed[groups[0]], changed[groups[1]] = lists[0][i], lists[1][k]
         return float(energy[i, k]), tuple(changed)
+
+    def best_alone(self, point: Point, group: int) -> tuple[float, Point]:
+        """The best chain of one axis near its own; the others stay."""
+        rest = self._rest(point, (group,))
+        chains = neighbours(self.space, group, point[group])
+        own = self.rows(group, chains)
+        energy = self._paid(_Rows(*(a * b for a, b in zip(own, rest, strict=True))))
+        i = int(np.argmin(energy))
+        return float(energy[i]), (*point[:group], chains[i], *point[group + 1 :])
 
     def mapping(self, point: Point) -> Mapping:
         """The mapping of a point."""
@@ -139,53 +160,75 @@ class Held:
         return Mapping(tiles, self.held, unions, cycle)
 
 
-def descended(held: Held, point: Point, rounds: int = 20) -> tuple[float, Point]:
+def settled(held: Held, point: Point) -> tuple[float, Point]:
+    """Change one axis at a time for the better, until nothing is."""
+    groups = range(len(GROUPS))
+    return _improved(held.energy(point), point, [partial(held.best_alone, group=g) for g in groups])
+
+
+def descended(held: Held, point: Point) -> tuple[float, Point]:
     """Change two axes at a time for the better, until nothing is."""
-    best = held.energy(point)
-    pairs = list(combinations(range(len(GROUPS)), 2))
+    pairs = combinations(range(len(GROUPS)), 2)
+    return _improved(held.energy(point), point, [partial(held.best_near, groups=p) for p in pairs])
+
+
+def _improved(
+    energy: float, point: Point, moves: Sequence[Callable[[Point], tuple[float, Point]]]
+) -> tuple[float, Point]:
+    """Take moves in turn, until none is for the better."""
     stale = 0
-    for i in range(rounds * len(pairs)):
-        if stale == len(pairs):
-            break
-        groups = pairs[i % len(pairs)]
-        lists = [neighbours(held.space, g, point[g]) for g in groups]
-        energy, changed = held.best_of(point, groups, lists)
-        if energy < best * (1 - BETTER):
-            best, point, stale = energy, changed, 0
-        else:
-            stale += 1
-    return best, point
+    for move in cycle(moves):
+        found, changed = move(point)
+        stale += 1
+        if found < energy * (1 - BETTER):
+            energy, point, stale = found, changed, 0
+        if stale >= len(moves):
+            return energy, point
+    raise AssertionError("no moves")
+
+
+def shaken(held: Held, point: Point, chance: Random) -> Point:
+    """Draw the chains of some loops anew; the outer sizes of a chain may stay."""
+    space, axes = held.space, []
+    for loops, axis in zip(GROUPS, point, strict=True):
+        chains = []
+        for loop, chosen in zip(loops, axis, strict=True):
+            keep = chance.randint(0, len(chosen)) if chance.random() < DRAWN else len(chosen)
+            sizes = list(chosen[:keep])
+            while len(sizes) < len(chosen):
+                outer = sizes[-1] if sizes else getattr(space.problem.extent, loop)
+                sizes.append(chance.choice(candidates(outer, TILES)))
+            chains.append(tuple(sizes))
+        axes.append(tuple(chains))
+    return tuple(axes)
 
 
 def neighbours(space: Space, group: int, axis: Axis) -> tuple[Axis, ...]:
-    """Chains of an axis near one: of a loop with two sizes changed, or of both with one each."""
+    """Chains of an axis near one: two sizes of one loop are changed, or one of both."""
     return _near(tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group]), axis)
 
 
 @lru_cache(maxsize=2**12)
 def _near(lengths: tuple[int, ...], axis: Axis) -> tuple[Axis, ...]:
-    near = [_changed(n, chosen, TILES) for n, chosen in zip(lengths, axis, strict=True)]
-    found = {axis: None}
-    if len(axis) == 1:
-        found |= {(one,): None for one in near[0]}
-        for one in near[0]:
-            found |= {(chosen,): None for chosen in _changed(lengths[0], one, FEW)}
-            if len(found) > MOST:
-                break
-    else:
-        found |= {pair: None for pair in product(*near)}
+    once = [_changed(n, chosen, 1) for n, chosen in zip(lengths, axis, strict=True)]
+    twice = [_changed(n, chosen, 2) for n, chosen in zip(lengths, axis, strict=True)]
+    found = dict.fromkeys(product(*once)) if len(axis) == 1 or len(once[0]) < MANY else {axis: None}
+    for i, chains in enumerate(twice):
+        found |= dict.fromkeys((*axis[:i], chain, *axis[i + 1 :]) for chain in chains)
     return tuple(islice(found, MOST))
 
 
 @lru_cache(maxsize=2**14)
-def _changed(length: int, chosen: Chosen, most: int) -> tuple[Chosen, ...]:
-    """Chains with one size changed; what lies further in is cut to it, further out widened."""
+def _changed(length: int, chosen: Chosen, sizes: int) -> tuple[Chosen, ...]:
+    """Chains with so many neighbouring sizes changed; the others are cut or widened to them."""
     found = {chosen: None}
-    for place, now in enumerate(chosen):
+    for place in range(len(chosen) - sizes + 1):
+        tiles = [(*candidates(length, TILES), *(chosen[place + i] + k for k in (1, -1)
+                 for i in range(sizes)))]  # fmt: skip
         outer = chosen[place - 1] if place else length
-        for tile in (*candidates(outer, most), *candidates(length, most), now - 1, now + 1):
-            if 0 < tile <= length:
-                before = (max(tile, size) for size in chosen[:place])
-                after = (min(tile, size) for size in chosen[place + 1 :])
-                found[*before, tile, *after] = None
+        tried = sorted({t for t in (*tiles[0], *candidates(outer, TILES)) if 0 < t <= length})
+        for some in combinations_with_replacement(tried[::-1], sizes):
+            before = (max(some[0], size) for size in chosen[:place])
+            after = (min(some[-1], size) for size in chosen[place + sizes :])
+            found[*before, *some, *after] = None
     return tuple(found)

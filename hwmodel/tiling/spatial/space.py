@@ -18,6 +18,7 @@ from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import block_rows, most_rows
 from hwmodel.tiling.spatial.links import INDEXED, Plan, axis_count
 from hwmodel.tiling.spatial.paths import Axis, Step
+from hwmodel.tiling.spatial.piece_rows import piece_rows
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
 
 __all__ = ["GROUPS", "Columns", "Space", "Table", "candidates"]
@@ -135,7 +136,9 @@ class Space:
         """Return what chains of an axis do; entry by entry of the loops' chains together."""
         loops = GROUPS[group]
         sizes = tuple(self.chain(loop, some) for loop, some in zip(loops, chosen, strict=True))
-        counts = np.stack([self._count(group, plan, sizes) for plan in plans], axis=1)
+        counts = np.empty((len(sizes[0]), len(plans)))
+        for i, plan in enumerate(plans):
+            counts[:, i] = self._count(group, plan, sizes)
         return Table(sizes, counts, self._rooms(group, sizes), self._spreads(loops, sizes))
 
     def _count(self, group: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
@@ -149,10 +152,10 @@ class Space:
             return _values(whole, plan, loops[0], sizes[0])
         if plan.operand in ("I", None) or plan.to_array:
             return self._met(group - 3, plan, sizes)
-        result = np.ones(shape)
+        result: Floats = np.ones(shape)
         for loop, some in zip(loops, sizes, strict=True):
-            whole = getattr(n, loop)
-            result *= whole if loop in indexed else _values(whole, plan, loop, some)
+            length: int = getattr(n, loop)
+            result *= length if loop in indexed else _values(length, plan, loop, some)
         return result
 
     def _met(self, which: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
@@ -165,16 +168,16 @@ class Space:
             last = max((i for i, kept in enumerate(keeps) if kept), default=-1)
             columns.append((np.hstack([some, ones])[:, : last + 1], keeps[: last + 1]))
         (outs, out_keeps), (taps, tap_keeps) = columns
-        rows, back = np.unique(np.hstack([outs, taps]), axis=0, return_inverse=True)
-        found = [
-            axis_count(
-                axis,
-                plan,
-                tuple(map(Step, row[: outs.shape[1]], out_keeps)),
-                tuple(map(Step, row[outs.shape[1] :], tap_keeps)),
-            )
-            for row in rows.tolist()
-        ]
+        pairs, back = np.unique(np.hstack([outs, taps]), axis=0, return_inverse=True)
+        depth, found = outs.shape[1], []
+        listed = piece_rows(axis) if plan.operand == "I" and all(out_keeps + tap_keeps) else None
+        for pair in map(tuple, pairs.tolist()):
+            out, tap = pair[:depth], pair[depth:]
+            if listed is not None:
+                found.append(listed.rows(out, tap))
+            else:
+                steps = tuple(map(Step, out, out_keeps)), tuple(map(Step, tap, tap_keeps))
+                found.append(axis_count(axis, plan, *steps))
         return np.array(found, np.float64)[back.ravel()]
 
     def _rooms(self, group: int, sizes: tuple[Chains, ...]) -> Floats:
@@ -229,18 +232,17 @@ def candidates(length: int, most: int) -> tuple[int, ...]:
 
 def _values(length: int, plan: Plan, loop: str, sizes: Chains) -> Floats:
     """`paths.values` of many chains at once."""
-    columns = [sizes[:, i] for i in range(sizes.shape[1])]
-    kinds: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
     shape = len(sizes)
-    kinds = [(np.full(shape, length), np.ones(shape, np.int64))]
-    for tile, kept in zip(columns, plan.keeps(loop), strict=False):
-        full: NDArray[np.int64] = np.zeros(shape, np.int64)
-        rests = []
+    kinds: list[tuple[Chains, Chains]] = [(np.full(shape, length), np.ones(shape, np.int64))]
+    for tile, kept in zip(sizes.T, plan.keeps(loop), strict=False):
+        full: Chains = np.zeros(shape, np.int64)
+        rests: list[tuple[Chains, Chains]] = []
         for piece, number in kinds:
-            whole, rest = np.divmod(piece, tile)
-            whole = whole if kept else np.minimum(whole, 1)
-            full = full + whole * number
+            whole: Chains = piece // tile
+            rest: Chains = piece % tile
+            full = full + (whole if kept else np.minimum(whole, 1)) * number
             left = (rest > 0) if kept else (rest > 0) & (whole == 0)
             rests.append((rest, number * left))
         kinds = [(tile, full), *rests]
-    return sum(number for _, number in kinds).astype(np.float64)  # type: ignore[union-attr]
+    result: Floats = np.sum([number for _, number in kinds], axis=0).astype(np.float64)
+    return result
