@@ -22,7 +22,10 @@ from tests.strategies import examples, prices
 LOOPS = Extents._fields
 AXES = {"positions": ("N", "HO", "WO"), "reduction": ("C", "HF", "WF")} | {x: (x,) for x in LOOPS}
 SLOW = settings(
-    max_examples=examples(200), deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.filter_too_much]
+    max_examples=examples(200),
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.filter_too_much],
 )
 
 

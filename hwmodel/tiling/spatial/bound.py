@@ -73,37 +73,59 @@ def bound(problem: Problem, chip: Memories, options: SearchOptions) -> Bound:
 
 
 def _pooled(chip: Memories, arrives: float) -> Memories:
-    """One memory a level, as large as all its instances that are served together."""
-    levels = [chip.levels[0]]
+    """One memory a level, as large as all its instances that are served together.
+
+    Args:
+        arrives: what a sum that arrives above level 0 costs more [chip's unit/bit].
+    """
     last = len(chip.levels) - 1
-    for i, level in enumerate(chip.levels[1:], 1):
-        times = level.fanout if level.multicast or level.reduction else 1
-        free = i == last and (chip.array is not None or level.fanout > 1)
-        levels.append(_whole(level, times, free=free))
     above = max(i for i, level in enumerate(chip.levels[:last]) if level.holds("O"))
-    levels[above] = levels[above]._replace(
-        buffers=tuple(
-            b._replace(write_energy_per_bit=b.write_energy_per_bit + arrives)
-            if "O" in b.holds
-            else b
-            for b in levels[above].buffers
-        )
-    )
+    levels = []
+    for i, level in enumerate(chip.levels):
+        apart: tuple[Operand, ...] = OPERANDS if i == last else _straight_to_macs(chip, i)
+        if chip.array is None and level.fanout == 1:
+            apart = ()
+        times = level.fanout if level.multicast or level.reduction else 1
+        whole = _whole(level, times, apart)
+        if i == above and arrives:
+            buffers = [_dearer(b, arrives) if "O" in b.holds else b for b in whole.buffers]
+            whole = MemoryLevel(level.name, tuple(buffers))
+        levels.append(whole)
     return Memories(tuple(levels))
 
 
-def _whole(level: MemoryLevel, times: int, *, free: bool) -> MemoryLevel:
+def _straight_to_macs(chip: Memories, level: int) -> tuple[Operand, ...]:
+    """Operands that a level gives straight to an array, which is counted there."""
+    inside = chip.levels[level + 1 :]
+    here = chip.levels[level]
+    return tuple(
+        x for x in OPERANDS if here.holds(x) and not any(inner.holds(x) for inner in inside)
+    )
+
+
+def _dearer(memory: Memory, more: float) -> Memory:
+    return memory._replace(write_energy_per_bit=memory.write_energy_per_bit + more)
+
+
+def _whole(level: MemoryLevel, times: int, apart: tuple[Operand, ...]) -> MemoryLevel:
     """A level as one memory of several times its size; what passes it by has room for nothing.
 
     Args:
-        free: whether accesses cost nothing.
+        apart: operands whose accesses are counted elsewhere; as if each had the room for itself.
     """
-    buffers = [
-        b._replace(capacity_bits=None if b.capacity_bits is None else times * b.capacity_bits)
-        for b in level.buffers
-    ]
-    if free:
-        buffers = [b._replace(read_energy_per_bit=0.0, write_energy_per_bit=0.0) for b in buffers]
+    buffers = []
+    for memory in level.buffers:
+        bits = memory.capacity_bits
+        here = memory._replace(capacity_bits=None if bits is None else times * bits)
+        free = here._replace(read_energy_per_bit=0.0, write_energy_per_bit=0.0)
+        if set(memory.holds) <= set(apart):
+            buffers.append(free)
+            continue
+        kept = tuple(x for x in memory.holds if x not in apart)
+        buffers.append(here._replace(holds=kept))
+        buffers += [
+            free._replace(name=f"{memory.name} {x}", holds=(x,)) for x in memory.holds if x in apart
+        ]
     passing = tuple(x for x in OPERANDS if not level.holds(x))
     if passing:
         buffers.append(Memory("passed by", passing, None, 0.0, 0.0))
@@ -130,7 +152,7 @@ def _entered(
     if free and not any(map(any, prices.values())):
         return None
     top = tuple(Memory(f"all {x}", (x,), None, *prices[x]) for x in OPERANDS)
-    return Memories((MemoryLevel("everything", top), _whole(inner, 1, free=free)))
+    return Memories((MemoryLevel("everything", top), _whole(inner, 1, OPERANDS if free else ())))
 
 
 class _Macs(NamedTuple):
