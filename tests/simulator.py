@@ -18,20 +18,42 @@ DIMENSIONS = {
 }
 
 
+LOWER = ("I_brought", "F_brought", "O_returned", "O_sent", "O_partial_sent")
+
+
 def simulate(problem, tiles, held, rule):
     """What every level is asked for, outermost first; the last is asked by the MACs."""
-    levels = [dict(I_reads=0, F_reads=0, O_partial_reads=0, written=[]) for _ in (*tiles, 0)]
+    return [
+        {key: number for key, number in level.items() if key not in LOWER}
+        for level in walk(problem, tiles, held, rule)
+    ]
+
+
+def walk(problem, tiles, held, rule):
+    """The same, and what each level does for the one above: `LOWER`.
+
+    Words brought to it, sums that come back to be continued, sums sent up.
+    """
+    levels = [
+        dict(I_reads=0, F_reads=0, O_partial_reads=0, I_brought=0, F_brought=0, O_returned=0,
+             written=[], sent=[]) for _ in (*tiles, 0)
+    ]  # fmt: skip
     resting = [set() for _ in levels]  # outputs of which a sum rests in this level's memory
 
     def visit(level, box):
         asked = levels[level]
         loaded = None
         for block in blocks(box, tiles[level], ORDERS[held[level]]):
-            load(problem, block, rule, held[level], loaded, asked)
+            load(problem, block, rule, held[level], loaded, asked, levels[level + 1])
             loaded = part(block, held[level])
+            for output in outputs(block):
+                # One that rests above, and not here, is brought to be continued.
+                here = output in resting[level + 1]
+                levels[level + 1]["O_returned"] += output in resting[level] and not here
             (visit if level + 1 < len(tiles) else compute)(level + 1, block)
             if held[level] != "O" or all(block[d][1] == box[d][1] for d in REDUCTION):
                 arrive(level, block)
+                levels[level + 1]["sent"] += outputs(block)
                 resting[level + 1].clear()
 
     def compute(level, box):
@@ -50,16 +72,20 @@ def simulate(problem, tiles, held, rule):
     return [counted(asked, problem.groups) for asked in levels]
 
 
-def load(problem, block, rule, held, loaded, asked):
+def load(problem, block, rule, held, loaded, asked, below):
     """I and F of a block are loaded; what is held only when another block of it begins."""
     for operand in "IF":
         if operand != held or part(block, operand) != loaded:
-            asked[operand + "_reads"] += elements(problem, block, rule, operand)
+            words = elements(problem, block, rule, operand)
+            asked[operand + "_reads"] += words
+            below[operand + "_brought"] += words
 
 
 def counted(asked, groups):
-    """Of all sums written for an output, the last one is the finished one."""
-    written = asked.pop("written")
+    """Of all sums written or sent for an output, the last one is the finished one."""
+    written, sent = asked.pop("written"), asked.pop("sent")
+    asked["O_sent"] = len(set(sent))
+    asked["O_partial_sent"] = len(sent) - asked["O_sent"]
     asked["O_writes"] = len(set(written))
     asked["O_partial_writes"] = len(written) - asked["O_writes"]
     return {key: groups * number for key, number in asked.items()}

@@ -102,6 +102,24 @@ def test_more_freedom_is_never_worse_however_early_a_search_ends(data, levels, o
         assert more <= less * (1 + 1e-12)
 
 
+@pytest.mark.skipif(not find_spec("numba"), reason="an extra")
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.integers(2, 4), choices)
+def test_the_same_tiling_with_and_without_compiler(as_asked, data, levels, options):
+    problem = data.draw(small_problems(lambda sizes: tilings(sizes, levels - 1)))
+    hardware = data.draw(chips(levels))
+    found = []
+    for compiled in (True, False):
+        as_asked(compiled)
+        try:
+            found.append(optimal(problem, hardware, options))
+        except Infeasible:
+            return
+    if all(certificate.proved for _, certificate in found):
+        assert found[0].mapping == found[1].mapping
+        assert found[0].certificate.energy == found[1].certificate.energy
+
+
 def linear(N, M, C, bits=(1, 8, 1)):
     window = Window(1)
     return Problem(Extents(N, M, C, 1, 1, 1, 1), window, window, Widths(*bits))

@@ -156,3 +156,11 @@ def test_options_of_several_values_and_flags_may_stand_there_again(hwmodel, tmp_
     refusal = "vgg-small: input shapes are given for ONNX files only"
     shapes = ("--input-shape", "x=1,3,8,8", "--input-shape", "y=1,3")
     assert hwmodel(*REPORT, *shapes)[2] == f"hwmodel: {refusal}\n"
+
+
+def test_compare_takes_the_source_s_chips_and_methods_unless_told(hwmodel):
+    code, out, _ = hwmodel("compare", "mlp-784-512-512-10", "--accounting", "paper", "--csv", "-")
+    assert code == 0
+    rows = [row.split(",")[1:3] for row in out.splitlines()[1:]]
+    methods = ["fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn"]
+    assert rows == [[method, chip] for chip in ("ascend", "v100") for method in methods]

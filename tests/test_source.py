@@ -272,3 +272,77 @@ def test_published_figures_do_not_stand_beside_another_image_size(hwmodel):
     assert evaluate("vgg-small@32", "ascend", "fp", accounting="paper").energy == (
         evaluate("vgg-small", "ascend", "fp", accounting="paper").energy
     )
+
+
+# Runs in stages, and a baseline of another network
+
+
+def test_a_run_after_another_pays_for_both():
+    """300 epochs of 500 batches of 100, twice."""
+    run = load(Training, "cifar100-after-cifar10")
+    assert [one.name for one in run.stages()] == ["cifar10-300", "cifar100-after-cifar10"]
+    assert run.iterations(100) == 2 * 300 * 500
+    assert load(Training, "cifar10-after-cifar100").iterations(100) == 2 * 300 * 500
+    assert load(Training, "imagenet-two-stage").iterations(300) == 2 * 300 * 4271
+
+
+def test_runs_of_rows_start_from_the_rows_they_name():
+    rows = {f.ref: f for f in figures("cifar_fine_tuning")}
+    usual = published_table("cifar_fine_tuning").run.training
+    for figure in rows.values():
+        stages = load(Training, figure.training or usual).stages()
+        if figure.starts_from:
+            start = rows[figure.starts_from]
+            assert stages[-2].name == (start.training or usual)
+        else:
+            assert len(stages) == 1
+
+
+def test_a_run_that_comes_after_no_run_is_refused(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "version: 1\nname: mine\ntitle: Mine\nepochs: 1\nimages: 5\nbatch: 2\nafter: cifar10-30\n"
+    )
+    with pytest.raises(HwmodelError, match=r"no training is called 'cifar10-30'.*'cifar10-300'"):
+        load(Training, path).stages()
+
+
+def test_the_boolean_network_stands_beside_the_small_one_in_one_table(hwmodel):
+    out = hwmodel("compare", "edsr-boolean-x2", "--hardware", "ascend", "--methods", "bold",
+                  "--baseline-network", "edsr-small-x2", "--accounting", "paper",
+                  "--format", "json")[1]  # fmt: skip
+    first, second = [(r["network"], r["method"], r["energy"], r["percent_of_baseline"])
+                     for r in records(out)]  # fmt: skip
+    by = {"accounting": "paper"}
+    whole = evaluate("edsr-small-x2", "ascend", "fp", **by).energy
+    ours = evaluate("edsr-boolean-x2", "ascend", "bold", **by).energy
+    assert first == ("edsr-small-x2", "fp", whole, 100)
+    assert second == ("edsr-boolean-x2", "bold", ours, 100 * (ours / whole))
+
+
+def test_a_baseline_that_is_the_same_network_changes_nothing(hwmodel):
+    words = ("compare", "vgg-small-1fc", "--hardware", "ascend", "--methods", "fp,bold")
+    plain, named = (
+        hwmodel(*words, *more, "--accounting", "paper", "--format", "json")[1]
+        for more in ((), ("--baseline-network", "vgg-small-1fc"))
+    )
+    rows = [[r["energy"] for r in records(text)] for text in (plain, named)]
+    assert rows[0] == rows[1]
+
+
+def test_tables_that_share_a_row_have_it_once_and_of_one_baseline():
+    bases = {}
+    for table in published_tables().values():
+        for pair in table.modelled:
+            bases.setdefault(pair, set()).add((table.baseline.network, table.baseline.method))
+    assert all(len(of) == 1 for of in bases.values())
+
+
+def records(text):
+    """The rows of a JSON table."""
+    import json
+
+    found = json.loads(text)
+    return (
+        found if isinstance(found, list) else next(v for v in found.values() if isinstance(v, list))
+    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hwmodel.cli.options import Files, Strict, Tables
-from hwmodel.cli.screen import console, deliver, destination, progress, say, stem_of
+from hwmodel.cli.screen import console, deliver, destination, progress, say, show, stem_of, watched
 from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import CompareAsked, ReproduceAsked
 
@@ -34,23 +34,29 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
-    total = len(asked.hardware) * len(asked.methods) * len(asked.accountings)
+    networks = [asked.network, *([asked.baseline_network] if asked.baseline_network else [])]
+    total = len(asked.hardware) * (len(asked.methods) + len(networks) - 1) * len(asked.accountings)
     lines = progress(asked.lines(), total, "comparing")
     _refuse_if_none(lines)
     ends = asked.ends(lines)
     presets = asked.accountings
-    missing = {preset.name: not_counted(asked.network, preset, asked.mode) for preset in presets}
+    missing = {
+        preset.name: list(
+            dict.fromkeys(x for one in networks for x in not_counted(one, preset, asked.mode))
+        )
+        for preset in presets
+    }
     provenance = asked.provenance(where.date)
     paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
     table = comparison_table(lines, asked.training, ends)
     several = [[one.name for one in of] for of in (asked.hardware, asked.methods, presets)]
     run = [asked.mode], [f"batch{asked.batch}"]
-    stem = stem_of(asked.asked, [asked.network.name], *several, *run)
+    stem = stem_of(asked.asked, [one.name for one in networks], *several, *run)
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if where.html else ""
     tables = _tables(lines, ends, asked)
-    looks = asked.methods
-    deliver(tables, notes, result, where, stem=stem, kinds=["methods"], page=page, looks=looks)
+    looks, kinds = asked.methods, ["methods"] if len(networks) == 1 else []  # of one network
+    deliver(tables, notes, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
     _partly(lines)
 
 
@@ -81,8 +87,20 @@ def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> s
     return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=remarks)
 
 
-def reproduce(options: ReproduceAsked, to: Tables) -> None:
-    """The source's energy tables, row by row: published, computed, and what does not come out."""
+def reproduce(
+    options: ReproduceAsked,
+    to: Tables,
+    readings: Annotated[
+        bool,
+        typer.Option(
+            "--readings", help="Every reading of what the source leaves open, row by row; alone."
+        ),
+    ] = False,
+) -> None:
+    """The source's tables, row by row: published, computed, and what does not come out."""
+    if readings:
+        _readings(options, to)
+        return
     from hwmodel.rerun.question import reproduction
     from hwmodel.rerun.tables import NATURE, comparison_table
     from hwmodel.views.formats import Result
@@ -90,13 +108,14 @@ def reproduce(options: ReproduceAsked, to: Tables) -> None:
     from hwmodel.views.reproduction import reproduction_tables
 
     where, asked = destination(to), reproduction(options)
-    lines: list[Comparison] = []
+    by_table: list[list[Comparison]] = []
     tables: list[RenderableType] = []
     for published in asked.tables:
         total = len(published.modelled) * len(published.chips) * len(asked.accountings)
         mine = progress(asked.lines(published), total, published.name)
-        lines += [line for line in mine if line not in lines]  # tables share rows
+        by_table.append(mine)
         tables += reproduction_tables(published, mine)
+    lines = asked.merged(by_table)
     _refuse_if_none(lines)
     presets = [preset.name for preset in asked.accountings]
     batch = [[f"batch{asked.batch}"]] if asked.batch else []
@@ -112,6 +131,18 @@ def reproduce(options: ReproduceAsked, to: Tables) -> None:
     )
     deliver(tables, lambda _: end, result, where, stem=stem, kinds=[])
     _partly(lines)
+
+
+def _readings(options: ReproduceAsked, to: Tables) -> None:
+    """All readings of all energy tables, to the screen. Raises: HwmodelError beside an option."""
+    if options != ReproduceAsked() or to != Tables():
+        raise HwmodelError("--readings prints what it finds, of all tables; it goes with no option")
+    from hwmodel.rerun.tables import NATURE
+    from hwmodel.vary.readings import readings
+    from hwmodel.views.readings import readings_tables
+
+    found = readings(watch=lambda several: watched(several, "reading"))
+    show([*readings_tables(found), f"All figures but the published are {NATURE}."])
 
 
 def _refuse_if_none(lines: list[Comparison]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hwmodel.views.formats import Result, Target
 
 __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "handed", "progress"]
-__all__ += ["say", "show", "stem_of", "told"]
+__all__ += ["say", "show", "stem_of", "told", "watched"]
 
 REPORTS = Path("reports")
 LONGEST_STEM = 120  # characters of a file's name before its ending
@@ -192,13 +192,22 @@ def console() -> Console:
 
 def progress(items: Iterator[Item], total: int, what: str) -> list[Item]:
     """All items, with a bar on standard error while they come, if somebody is watching."""
+    return list(_with_bar(items, total, what))
+
+
+def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """The items one by one, with the bar of `progress` while they are worked on."""
+    yield from _with_bar(iter(items), len(items), what)
+
+
+def _with_bar(items: Iterator[Item], total: int, what: str) -> Iterable[Item]:
     if not sys.stderr.isatty():
-        return list(items)
+        return items
     from rich.console import Console
     from rich.progress import track
 
     errors: Any = Console(stderr=True)
-    return list(track(items, what, total, transient=True, console=errors))
+    return track(items, what, total, transient=True, console=errors)
 
 
 def say(message: str) -> None:

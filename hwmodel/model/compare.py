@@ -70,6 +70,11 @@ class Comparison(NamedTuple):
     report: Report | None = None  # what the line was taken from; not in the CSV
     optimal: OptimalTiles | None = None  # None where tiles are optimal anyway; not in the CSV
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from all lines of other energies."""
+        return self.network, self.method, self.hardware, self.accounting, self.mode, self.batch
+
 
 class _Cell(NamedTuple):
     """One line that is asked for: its inputs, its baseline, and its published figure."""
@@ -87,6 +92,7 @@ def compare(
     methods: str | Path | Method | Sequence[str | Path | Method],
     *,
     baseline: str | Path | Method | None = None,
+    baseline_network: str | Path | Network | None = None,
     accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = "paper",
     batch: SupportsIndex | None = None,
     mode: Mode = "training",
@@ -100,6 +106,8 @@ def compare(
     Args:
         hardware, methods: one, or several.
         baseline: the method that is 100 %, by default each accounting's.
+        baseline_network: the network that is 100 % under it, by default the same; another one has
+            a line of its own, which comes first.
         accounting: one, or several to be set side by side.
         batch: images in an iteration; by default those of the traces, else 1.
         traces: of training runs; a method takes what all runs by it measured, which differ in
@@ -121,8 +129,14 @@ def compare(
         expect((str, Path, Method), "baseline", baseline, "a name, a path or a Method")
     references = [load(Method, c.baseline if baseline is None else baseline) for c in choices]
     _see_compared(by_method, [*rules, *references])
+    whole = network if baseline_network is None else load_network(baseline_network)
+    if whole != network and whole.name == network.name:
+        raise HwmodelError(
+            f"two networks to compare are called {network.name!r}; "
+            "give one of the files another name"
+        )
     plan = [
-        (chip, choice, [_cell(network, m, chip, reference, images, mode) for m in rules])
+        (chip, choice, _cells(network, whole, rules, chip, reference, images, mode))
         for chip in chips
         for choice, reference in zip(choices, references, strict=True)
     ]
@@ -161,11 +175,24 @@ def _see_compared(traces: Mapping[str, Sequence[Trace]], methods: Sequence[Metho
             )
 
 
-def _cell(
-    network: Network, method: Method, chip: Hardware, reference: Method, batch: int, mode: Mode
-) -> _Cell:
-    source = published_percent(network, method, chip, reference, batch, mode)
-    return _Cell(network, method, network, reference, source)
+def _cells(
+    network: Network,
+    whole: Network,
+    methods: Sequence[Method],
+    chip: Hardware,
+    reference: Method,
+    batch: int,
+    mode: Mode,
+) -> list[_Cell]:
+    """Lines of one chip under one accounting; a baseline of another network is the first."""
+    if whole != network:
+        first = _Cell(whole, reference, whole, reference, None)
+        return [first, *(_Cell(network, m, whole, reference, None) for m in methods)]
+    return [
+        _Cell(network, m, network, reference,
+              published_percent(network, m, chip, reference, batch, mode))
+        for m in methods
+    ]  # fmt: skip
 
 
 def published_percent(

@@ -101,6 +101,6 @@ def multiplied(
 def _levels(
     work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
 ) -> Iterator[list[Asked]]:
-    if chip.spatial:
+    if chip.spatial or options.transfers == "both":
         return spatial.asked(work.problem, mapping, chip, options.rule, options.transfers)
     return asked(work.problem, mapping, options.counting, options.rule)

@@ -75,7 +75,7 @@ def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
         return _swept(asked)
     if isinstance(asked, ReproduceAsked):
         these = reproduction(asked)
-        found = [line for table in these.tables for line in these.lines(table)]
+        found = these.merged(map(these.lines, these.tables))
         return comparison_table(found), these.provenance()
     one = question(asked)
     if isinstance(asked, ReportAsked):

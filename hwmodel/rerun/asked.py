@@ -150,10 +150,18 @@ class CompareAsked(Asked):
 
     NAME = "compare"
     network: Network
-    hardware: Chips
-    methods: Methods
+    hardware: Chips = ("ascend", "v100")  # the source's chips and methods
+    methods: Methods = ("fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn")
     baseline: Annotated[
         str, Says("Method that is 100 %.", names="method", usual="the accounting's")
+    ] = ""
+    baseline_network: Annotated[
+        str,
+        Says(
+            "Network that is 100 % under it, with a line of its own.",
+            names="network",
+            usual="the same",
+        ),
     ] = ""
     accounting: Accountings = ("paper",)
     batch: Batch = None

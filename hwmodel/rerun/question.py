@@ -7,7 +7,7 @@ a table states as its command is what made it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -56,17 +56,19 @@ class Question:
     training: Training | None
     traces: tuple[Trace, ...]
     accuracy: float | None = None  # to be reached, as a share
+    baseline_network: Network | None = None  # None: the same
 
     def specs(self) -> Iterator[NamedSpec]:
         """Everything with a file of its own that the numbers depend on."""
         yield from (self.network, *self.hardware)
+        yield from [self.baseline_network] if self.baseline_network else []
         for method in self.methods:
             yield from method_specs(method)
         yield from self.accountings
         if isinstance(self.asked, (CompareAsked, SensitivityAsked)):
             for accounting in self.accountings:
                 yield from method_specs(self.baseline or load(Method, accounting.baseline))
-        yield from [self.training] if self.training else []
+        yield from self.training.stages() if self.training else ()
 
     def inputs(self) -> tuple[Input, ...]:
         """Everything that the numbers depend on, each once."""
@@ -95,8 +97,8 @@ class Question:
         """
         return compare(
             self.network, self.hardware, self.methods,
-            baseline=self.baseline, accounting=self.accountings, batch=self.batch,
-            mode=self.mode, traces=self.traces,
+            baseline=self.baseline, baseline_network=self.baseline_network,
+            accounting=self.accountings, batch=self.batch, mode=self.mode, traces=self.traces,
             optimal_tiles=optimal_tiles and getattr(self.asked, "optimal_tiles", "") != "no",
         )  # fmt: skip
 
@@ -114,7 +116,8 @@ class Question:
     def baseline_words(self) -> str:
         """What percentages refer to."""
         named = [self.baseline.name] if self.baseline else [x.baseline for x in self.accountings]
-        return " or ".join(dict.fromkeys(named))
+        words = " or ".join(dict.fromkeys(named))
+        return f"{self.baseline_network.name} under {words}" if self.baseline_network else words
 
     def ends(self, lines: list[Comparison]) -> list[Reached]:
         """What the traces say of each line; empty without traces."""
@@ -143,6 +146,15 @@ class Reproduction:
         """What percentages refer to."""
         wholes = (f"{x.baseline.network} under {x.baseline.method}" for x in self.tables)
         return " or ".join(dict.fromkeys(wholes))
+
+    @staticmethod
+    def merged(tables: Iterable[Iterable[Comparison]]) -> list[Comparison]:
+        """The lines of several tables, each once: some share rows, all of one baseline."""
+        found: dict[object, Comparison] = {}
+        for lines in tables:
+            for line in lines:
+                found.setdefault(line.key, line)
+        return list(found.values())
 
     def lines(self, table: PublishedTable) -> Iterator[Comparison]:
         """The answer for one of the tables, line by line."""
@@ -191,6 +203,7 @@ def question(asked: Asked) -> Question:
         training=run,
         traces=traces,
         accuracy=said.get("accuracy"),
+        baseline_network=load_network(whole) if (whole := said.get("baseline_network")) else None,
     )
 
 

@@ -133,8 +133,11 @@ def run_sentence(report: Report, run: Training) -> str:
     name, iterations, energy, kwh = whole_run(report, run)
     divisor, unit = scale(energy or 0.0, report.unit)
     in_kwh = "" if kwh is None else f", {kwh:.4g} kWh"
+    stages = " and then ".join(
+        f"{one.epochs:,} epochs of {one.images:,} images" for one in run.stages()
+    )
     return (
-        f"Training {name}: {run.epochs:,} epochs of {run.images:,} images, {iterations:,} "
+        f"Training {name}: {stages}, {iterations:,} "
         f"iterations of {report.batch:,}: {(energy or 0.0) / divisor:,.1f} {unit}{in_kwh}."
     )
 

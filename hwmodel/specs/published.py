@@ -34,6 +34,7 @@ class Figure(SpecModel):
     title: Text | None = Field(default=None, description="what it is, where no network says so")
     ref: Name | None = Field(default=None, description="by which other rows refer to it")
     starts_from: Name | None = Field(default=None, description="row whose weights it starts from")
+    training: Name | None = Field(default=None, description="its run, where not the table's")
     modality: Text | None = Field(default=None, description="how it is trained, as published")
     bits: Text | None = Field(
         default=None, pattern=r"^\d+/\d+/\d+$", description="of weights/activations/gradients"

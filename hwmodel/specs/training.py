@@ -6,7 +6,17 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from hwmodel.specs.files import Flag, Name, NamedSpec, Number, SpecModel, Whole
+from hwmodel.errors import NameUnknown, SpecError
+from hwmodel.specs.files import (
+    Flag,
+    Name,
+    NamedSpec,
+    Number,
+    SpecModel,
+    Whole,
+    bundled,
+    load,
+)
 
 __all__ = ["PJ_PER_KWH", "Recipe", "Training"]
 
@@ -57,8 +67,28 @@ class Training(NamedSpec):
     epochs: Whole = Field(ge=1, le=10**6)
     images: Whole = Field(ge=1, le=10**12)
     batch: Whole = Field(ge=1, le=2**31)
+    after: Name | None = Field(
+        default=None,
+        description="a bundled training run whose weights this one starts from; its iterations are "
+        "paid, too, as those of the network and method at hand",
+    )
     recipe: Recipe = Recipe()
 
+    def check_references(self) -> None:
+        """See that the run before exists and ends somewhere. Raises: NameUnknown, SpecError."""
+        self.stages()
+
+    def stages(self) -> tuple[Training, ...]:
+        """The runs one after another, this one last. Raises: NameUnknown, SpecError."""
+        found: list[Training] = [self]
+        while (before := found[0].after) is not None:
+            if before in (one.name for one in found):
+                raise SpecError(f"training {self.name}: {before} comes after itself")
+            if before not in bundled(Training):
+                raise NameUnknown(self.KIND, before, bundled(Training))
+            found.insert(0, load(Training, before))
+        return tuple(found)
+
     def iterations(self, batch: int) -> int:
-        """Iterations of the whole run with batches of `batch` images."""
-        return self.epochs * -(-self.images // batch)
+        """Iterations of the whole run with batches of `batch` images, those before included."""
+        return sum(one.epochs * -(-one.images // batch) for one in self.stages())

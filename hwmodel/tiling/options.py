@@ -47,7 +47,7 @@ class SearchOptions:
     padding: Literal["skipped", "counted"]
     partial_sum_bits: int
     sizes: Sizes = "quotients"
-    transfers: Literal["upper", "both"] = "upper"
+    transfers: Transfers = "upper"
 
     @classmethod
     def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:

@@ -60,7 +60,10 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
     if options.search == "level-by-level":
         return Tiling(level_by_level(problem, memories, options.sizes), None)
     chosen = Options(
-        partial_sum_bits=options.partial_sum_bits, stationary=options.stationary, rule=options.rule
+        partial_sum_bits=options.partial_sum_bits,
+        stationary=options.stationary,
+        rule=options.rule,
+        transfers=options.transfers,
     )
     n = problem.extent
     if isqrt(n.N) * isqrt(n.M) * isqrt(n.C) > MANY_CLASSES:  # a loop has 2 sqrt(length) of them
@@ -80,10 +83,10 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
 def _check_known(memories: Memories, options: SearchOptions) -> None:
     """See that the rules of counting and of search know such a chip. Raises: HwmodelError."""
     if not memories.spatial:
-        if options.transfers == "both":
+        if options.transfers == "both" and options.counting == "paper":
             raise HwmodelError(
-                "transfers both: the search for a chip without fanout and array minimises what the "
-                "upper memory pays; use transfers upper"
+                "transfers both: counting paper knows only what is asked of the upper memory; use "
+                "counting exact"
             )
         return
     old = {"counting": "paper", "search": "level-by-level"}

@@ -42,6 +42,7 @@ def _scores(published: PublishedTable) -> RenderableType:
     words = {
         "bits": [figure.bits or "" for figure in published.figures],
         "trained": [figure.modality or "" for figure in published.figures],
+        "run": [figure.training or "" for figure in published.figures],
         "teacher": list(map(_teacher, published.figures)),
     }
     shown = {word: cells for word, cells in words.items() if any(cells)}

@@ -74,11 +74,13 @@ def comparison_tables(
         if run is not None:
             whole, whole_unit = scale(_least(whole_run(x, run)[2] for x in here), first.unit)
             columns += [f"{run.name}, {whole_unit}", "kWh"]
+        networks = list(dict.fromkeys(line.network for line in here))
+        several = len(networks) > 1
         listed = table(
-            f"{first.network} on {hardware}: energy of one {what(first.mode, first.batch)}, "
-            f"accounting {accounting}"
+            f"{' and '.join(networks)} on {hardware}: energy of one "
+            f"{what(first.mode, first.batch)}, accounting {accounting}"
             + (", tiles greedy" if any(line.optimal for line in here) else ""),
-            ["method"],
+            ["network", "method"] if several else ["method"],
             columns,
         )
         for line in here:
@@ -93,7 +95,7 @@ def comparison_tables(
             if run is not None:
                 _, _, energy, kwh = whole_run(line, run)
                 cells += [_scaled(energy, whole), _number(kwh, ".4g")]
-            listed.add_row(line.method, *cells)
+            listed.add_row(*([line.network] if several else []), line.method, *cells)
         yield listed
         yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
         yield from (Text(f"  {text}") for text in note)

@@ -240,7 +240,8 @@ class Solved:
         for index, (level, asked) in enumerate(
             zip(self.hardware.levels, self.traffic, strict=True)
         ):
-            rate = rates(self.problem, self.places, index, self.options.partial_sum_bits)
+            sums, transfers = self.options.partial_sum_bits, self.options.transfers
+            rate = rates(self.problem, self.places, index, sums, transfers)
             energies = level_energies(asked, rate)
             elements = (asked.I_reads, asked.F_reads, _sums(asked))
             listed.add_row(
@@ -253,6 +254,8 @@ class Solved:
     def _sentences(self) -> Iterator[str]:
         divisor, unit = scale(self.energy, self.hardware.unit)
         plain = f"{self.energy!r} {self.hardware.unit}"
+        if self.options.transfers == "both":
+            yield "energies of a level have what the level below pays for its side of each transfer"
         yield f"memory energy {self.energy / divisor:,.4f} {unit} ({plain})"
         proof = self.tiling.certificate
         if proof is None:
@@ -312,7 +315,7 @@ def solved(
     tiling = Tiling(mapping, None) if mapping else tile(problem, places, options)
     asked = counts(problem, tiling.mapping, options)
     greedy = _greedy(problem, places, options)
-    energy = memory_energy(problem, asked, places, options.partial_sum_bits)
+    energy = _energy(problem, asked, places, options)
     searched = options.search == "level-by-level" and mapping is None
     optimum = _optimum(problem, places, options) if searched else None
     return Solved(problem, hardware, places, options, tiling, asked, energy, greedy, optimum)
@@ -324,7 +327,14 @@ def _optimum(problem: Problem, places: Memories, options: SearchOptions) -> floa
     if options.counting == "paper":
         best = replace(best, counting="exact", rows="touched", padding="skipped")
     asked = counts(problem, tile(problem, places, best).mapping, best)
-    return memory_energy(problem, asked, places, best.partial_sum_bits)
+    return _energy(problem, asked, places, best)
+
+
+def _energy(
+    problem: Problem, asked: list[Traffic], places: Memories, options: SearchOptions
+) -> float:
+    sums, transfers = options.partial_sum_bits, options.transfers
+    return memory_energy(problem, asked, places, sums, transfers)
 
 
 def _greedy(problem: Problem, places: Memories, options: SearchOptions) -> float | None:
@@ -334,5 +344,4 @@ def _greedy(problem: Problem, places: Memories, options: SearchOptions) -> float
         mapping = tile(problem, places, greedily).mapping
     except HwmodelError:
         return None
-    asked = counts(problem, mapping, options)
-    return memory_energy(problem, asked, places, options.partial_sum_bits)
+    return _energy(problem, counts(problem, mapping, options), places, options)

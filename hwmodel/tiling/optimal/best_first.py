@@ -15,7 +15,7 @@ from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.bounds import Level, Space, Weights
 from hwmodel.tiling.optimal.budget import NEST, TooMany
 from hwmodel.tiling.optimal.chains import best_held, best_within
-from hwmodel.tiling.optimal.dual import shifted
+from hwmodel.tiling.optimal.dual import STEPS, shifted
 from hwmodel.tiling.optimal.listing import Listed, listed, rough
 from hwmodel.tiling.optimal.nodes import (
     Node,
@@ -35,9 +35,9 @@ __all__ = ["ROUNDING", "Search"]
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 FEW = 1_000  # entries of a list at first
 GROWTH = 8  # of a list that was too short
-SLACK, SLACKS = 1e-9, 30  # up to which classes of all levels are met, and its growth
+SLACK, SLACKS = 1e-5, 30  # up to which classes of all levels are met, and its growth
 SHARE = 20  # of the limits of lists at first, for nests that take long to meet
-LOOKED_AT = 24  # classes of the first level whose bounds are made for a dive
+LOOKED_AT = 12  # classes of the first level whose bounds are made for a dive
 DIVED = 3  # of them that are dived into
 PRICED = 100  # nests of which the smallest tiles are looked at before they are met
 NEAR = 1e-3  # slack of the first list of a dive, relative to a level's least energy
@@ -161,7 +161,8 @@ class Search:
         self._dive(node)
         if node.bound >= self._enough:
             return
-        better = shifted(self.classes, node, self.energy)
+        alike = len(set(node.order.held)) == 1 and node.order.held[0] != "O"
+        better = shifted(self.classes, node, self.energy, 0 if alike else STEPS)
         base = better.bound - better.parts[0].energy
         self._list(node, base, better.weights[0])
 

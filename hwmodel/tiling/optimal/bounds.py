@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.tiling.accesses import Cut, Traffic, axis_rows, between
+from hwmodel.tiling.accesses import Cut, Traffic, between
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal.budget import Budget
 from hwmodel.tiling.options import Memories, Transfers
@@ -257,12 +257,32 @@ def _axis(window: Window, rule: RowRule, outs: int, taps: int, single: bool = Fa
     rows += int(block_rows(window, touched, 0, outs, 0, taps))
     once = rows
     if alone:
-        once = np.array(
-            [[axis_rows(window, touched, outs, taps, ((o, t),))[1] for t in tap] for o in out]
-        )
+        once = _cut_once(window, touched, (outs, out), (taps, tap))
     if rule.rows == "bounding":  # more rows than are touched, and not a sum over cuts
         by_out = by_tap = None
     return Axis(out, tap, room, rows, once, by_out, by_tap)
+
+
+def _cut_once(
+    window: Window, rule: RowRule, outs: tuple[int, Ints], taps: tuple[int, Ints]
+) -> Ints:
+    """Rows [out tiles, tap tiles] that an axis loads if each tile cuts its uncut loop.
+
+    Args:
+        outs: length of the loop, and tiles of it.
+    """
+    (out, long, of_out), (tap, wide, of_tap) = (_pieces(*loop) for loop in (outs, taps))
+    rows = block_rows(window, rule, out[:, None], long[:, None], tap, wide)
+    once: Ints = np.add.reduceat(np.add.reduceat(rows, of_out, axis=0), of_tap, axis=1)
+    return once
+
+
+def _pieces(length: int, tiles: Ints) -> tuple[Ints, Ints, Ints]:
+    """Begin and length of the pieces that every tile cuts, and where those of each tile begin."""
+    number = -(-length // tiles)
+    first = np.cumsum(number) - number
+    begin = (np.arange(number.sum()) - np.repeat(first, number)) * np.repeat(tiles, number)
+    return begin, np.minimum(np.repeat(tiles, number), length - begin), first
 
 
 def is_uneven(window: Window, outs: int, taps: int) -> bool:
@@ -273,6 +293,7 @@ def is_uneven(window: Window, outs: int, taps: int) -> bool:
     """
     apart = outs > 1 and window.step % window.dilation != 0
     apart |= taps > 1 and window.dilation % window.step != 0
+    apart |= window.spread > 1
     return apart and min(outs, taps) > 1 and outs * taps <= MOST_SINGLE
 
 

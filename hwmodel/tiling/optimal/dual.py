@@ -18,10 +18,10 @@ from hwmodel.tiling.optimal.nodes import Node, Part, Place
 from hwmodel.tiling.optimal.tables import Classes
 from hwmodel.tiling.pricing import added
 
-__all__ = ["Shifted", "shifted"]
+__all__ = ["STEPS", "Shifted", "shifted"]
 
 Floats = NDArray[np.float64]
-STEPS = 14
+STEPS = 14  # for orders that hold different operands; with one held little is gained
 PATIENCE = 3  # steps without a better bound after which they are halved
 
 
@@ -33,7 +33,7 @@ class Shifted(NamedTuple):
     bound: float
 
 
-def shifted(classes: Classes, node: Node, target: float, steps: int = STEPS) -> Shifted:
+def shifted(classes: Classes, node: Node, target: float, steps: int) -> Shifted:
     """Weights under which the root of an order has a high bound; at least its own.
 
     Steps along the subgradient, as long as what is missing to `target`, the best energy known.

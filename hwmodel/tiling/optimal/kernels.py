@@ -68,6 +68,17 @@ def _filters(I_bits: Any, F_bits: Any, O_bits: Any, most: Any, rooms: Any) -> An
 
 
 @_compiled
+def _images(I_bits: Any, F_bits: Any, O_bits: Any, most: Any, rooms: Any) -> Any:
+    """The most images that fit beside one filter, or a few more; each takes bits of I and of O."""
+    for r in range(rooms.shape[0]):
+        free = rooms[r, 0] - F_bits * rooms[r, 2]
+        of_one = I_bits * rooms[r, 1] + O_bits * rooms[r, 3]
+        if of_one > 0:
+            most = min(most, np.floor(free / of_one * (1 + 1e-12)))
+    return most
+
+
+@_compiled
 def _first(tiles: Any, begin: Any, most: Any) -> Any:
     """The first class from `begin` on whose smallest tile is at most `most`; tiles fall."""
     low, high = begin, len(tiles)
@@ -98,9 +109,8 @@ def _reductions(level: Any, reach: Any) -> Any:
             R = max(least_rows[0], height[2][ho, hf]) * max(least_rows[1], width[2][wo, wf])
             ratio = height[3][ho, hf] * width[3][wo, wf]
             eA = w[3] + w[4] * R
-            base = w[0] + w[5] * R
             for c in range(first[2], len(tile[2])):
-                own = base + w[1] * piece[2][c] * piece[5][hf] * piece[6][wf]
+                own = w[0] + w[1] * piece[2][c] * piece[5][hf] * piece[6][wf] + w[5] * R
                 work += 1
                 if own > reach:
                     break  # pieces rise
@@ -170,7 +180,8 @@ def walk(
                 if _rest(own, eA, w[2], A, least, (alpha, beta, kappa), rooms) > reach:
                     continue
                 outs = tile[3][ho] * tile[4][wo]
-                for n in range(first[0], len(tile[0])):
+                images = _images(room, F_bits, bits[2] * outs, extent[0], rooms)
+                for n in range(_first(tile[0], first[0], images), len(tile[0])):
                     cost = own + w[2] * B * piece[0][n]
                     work += 1
                     if cost + eA * A > reach:

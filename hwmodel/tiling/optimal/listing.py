@@ -17,7 +17,7 @@ __all__ = ["Listed", "least", "listed", "rough"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-CALL = 4, 150  # tilings in the time of a call: compiled, and in arrays
+CALL = 4, 300  # tilings in the time of a call: compiled, and in arrays
 MOST_WORK = 1_000_000  # steps of one walk; then it ends with the bound that it has
 MOST_REDUCTIONS = 4_000_000
 
@@ -61,7 +61,8 @@ def listed(
     """
     energies, places = np.empty(limit), np.empty((limit, 7), np.int64)
     found, settled = _walked(classes, level, weights, tables, reach, False, energies, places)
-    order = np.argsort(energies[:found], kind="stable")
+    # Of equal energies the largest tiles come first, however they were found.
+    order = np.lexsort((*places[:found].T[::-1], energies[:found]))
     order = order[: int(np.searchsorted(energies[order], settled, side="right"))]
     return Listed(energies[order], places[order], settled)
 

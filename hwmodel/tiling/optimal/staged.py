@@ -11,6 +11,7 @@ __all__ = ["walk_in_arrays"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+GUESSED = 16  # of the best partial choices that a guess goes on with
 AT_ONCE = 4  # reductions that are completed together at first, and then fourfold
 
 
@@ -33,6 +34,8 @@ def walk_in_arrays(
     part, floors = _reductions(level, reach)
     work, found, begin = int(np.prod([len(level[0][d]) - level[2][d] for d in (2, 5, 6)])), 0, 0
     size = AT_ONCE if only_least else len(floors)
+    if only_least and len(floors) and reach == np.inf:
+        reach = min(reach, _guessed(level, _kept(part, slice(0, AT_ONCE)), reach))
     while begin < len(floors) and floors[begin] <= reach:
         if work > most_work:
             return found, work, min(reach, float(floors[begin]))
@@ -56,6 +59,15 @@ def walk_in_arrays(
     return found, work, reach
 
 
+def _guessed(level: Any, part: _Part, reach: float) -> float:
+    """The energy of some good choice, or `reach`: what costs more need not be looked at."""
+    for axis in (0, 1):
+        part, floors, _ = _with_outputs(level, part, axis, reach)
+        part = _kept(part, np.argsort(floors, kind="stable")[:GUESSED])
+    costs = _completed(level, part, reach, True, 0)[0]
+    return reach if costs is None else float(costs.min(initial=reach))
+
+
 def _cheaper(costs: Floats, places: Ints, before: Floats) -> tuple[Floats, Ints]:
     """The cheapest entry, the first of equals; none if it is not cheaper than what was `before`."""
     best = np.argsort(costs, kind="stable")[:1]
@@ -70,7 +82,7 @@ def _below(
     """Energies up to `reach` of all completions, and their classes; None if they are too many."""
     work = 0
     for axis in (0, 1):
-        part, listed = _with_outputs(level, part, axis, reach)
+        part, _, listed = _with_outputs(level, part, axis, reach)
         work += listed
     costs, places, listed = _completed(level, part, reach, only_least, room)
     return costs, places, work + listed
@@ -123,7 +135,7 @@ def _reductions(level: Any, reach: float) -> tuple[_Part, Floats]:
     return _kept(part, keep), floors[keep]
 
 
-def _with_outputs(level: Any, part: _Part, axis: int, reach: float) -> tuple[_Part, int]:
+def _with_outputs(level: Any, part: _Part, axis: int, reach: float) -> tuple[_Part, Floats, int]:
     """Every choice with every class of HO, or of WO, that leaves its floor at most `reach`."""
     tile, piece, first, height, width, least_rows, extent = level[:7]
     own, other = (height, width) if axis == 0 else (width, height)
@@ -147,8 +159,30 @@ def _with_outputs(level: Any, part: _Part, axis: int, reach: float) -> tuple[_Pa
     beta, B = part.I_bits * part.B * extent[0], part.B * piece[0][first[0]]
     if axis == 0:
         beta, B = beta / width[3][first[4], wf] * extent[4], B * piece[4][first[4]]
-    keep = np.flatnonzero(_rest(level, part, B, beta) <= reach)
-    return _kept(part, keep), len(out)
+    floors = _rest(level, part, B, beta)
+    keep = np.flatnonzero(floors <= reach)
+    return _kept(part, keep), floors[keep], len(out)
+
+
+def _images(level: Any, part: _Part, reach: float) -> tuple[Ints, Ints]:
+    """The choices and the classes of N that may fit and cost at most `reach`, by the choice."""
+    tile, piece, first, extent, bits, rooms, w = (level[i] for i in (0, 1, 2, 6, 7, 8, 9))
+    most = np.full(len(part.R), extent[0])
+    for capacity, has_I, has_F, has_O in rooms:
+        of_one = part.I_bits * has_I + bits[2] * part.outs * has_O
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fit = np.floor((capacity - part.F_bits * has_F) / of_one * (1 + 1e-12))
+        most = np.where(of_one > 0, np.minimum(most, fit), most)
+    tiles, pieces = tile[0][first[0] :], piece[0][first[0] :]
+    begin = np.searchsorted(-tiles, -np.maximum(most, 0.5))
+    rest = reach - part.base - w[5] * part.R - (w[3] + w[4] * part.R) * piece[1][first[1]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        dearest = np.where(w[2] * part.B > 0, rest / (w[2] * part.B), np.inf)
+    end = np.searchsorted(pieces, dearest * (1 + 1e-12), side="right")
+    many = np.maximum(end - begin, 0)
+    row = np.repeat(np.arange(len(many)), many)
+    n = np.arange(len(row)) - np.repeat(np.cumsum(many) - many - begin, many)
+    return row, n + first[0]
 
 
 def _completed(
@@ -156,9 +190,8 @@ def _completed(
 ) -> tuple[Floats | None, Ints, int]:
     """Energies up to `reach` of choices with every N and M that fit, and their classes."""
     tile, piece, first, extent, bits, rooms, w = (level[i] for i in (0, 1, 2, 6, 7, 8, 9))
-    number = len(tile[0]) - first[0]
-    n = np.tile(np.arange(first[0], len(tile[0])), len(part.R))
-    part = _kept(part, np.repeat(np.arange(len(part.R)), number))
+    row, n = _images(level, part, reach)
+    part = _kept(part, row)
     eA = w[3] + w[4] * part.R
     cost = part.base + w[5] * part.R + w[2] * part.B * piece[0][n]
     keep = np.flatnonzero(cost + eA * piece[1][first[1]] <= reach)

@@ -8,18 +8,17 @@ memory below for its side of each transfer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from hwmodel.tiling.accesses import Asked, Mapping
-from hwmodel.tiling.options import Memories
+from hwmodel.tiling.options import Memories, Transfers
 from hwmodel.tiling.rows import RowRule
 from hwmodel.tiling.spatial.links import Counted, Link, Nest, links
 from hwmodel.work.problem import OPERANDS, Problem
 from hwmodel.work.tensor import Direction, Factor, Role, product
 
-__all__ = ["Time", "Transfers", "asked", "time"]
+__all__ = ["Time", "asked", "time"]
 
-Transfers = Literal["upper", "both"]
 READ, WRITE, HOP = Direction.READ, Direction.WRITE, Direction.HOP
 
 
