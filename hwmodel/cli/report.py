@@ -70,7 +70,7 @@ def _notes(
     from hwmodel.rerun.tables import notes, run_sentence
 
     end = notes(not_counted)
-    for said in filter(None, (found.by_width, found.unproved)):
+    for said in filter(None, (found.by_width, found.unproved, found.idleness)):
         end = f"{said}.\n{end}"
     end = f"{remark}\n{end}" if remark else end
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end

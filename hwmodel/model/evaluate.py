@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
@@ -31,6 +31,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
+from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, tile
 from hwmodel.work.tensor import Direction
 from hwmodel.work.work import Move, Multiply, Operate
@@ -126,6 +127,24 @@ class Report:
         return found
 
     @property
+    def idleness(self) -> str:
+        """A sentence on how many MACs work, on a chip with an array; "" without."""
+        chip = self.hardware
+        if chip.array is None or not self.tilings:
+            return ""
+        made, could = 0, 0
+        for task, tiling in self.tilings:
+            assert isinstance(task.work, Multiply)
+            places = memories(chip, task.work.kinds)
+            options = SearchOptions.of(self.accounting, task.work.pass_)
+            taken = time(task.work.problem, tiling.mapping, places, options.rule)
+            assert taken is not None
+            made += taken.products
+            could += taken.possible
+        free = "" if chip.static_energy else "; time is free here, the chip states no static energy"
+        return f"utilisation: {100 * made / could if could else 0:.1f} % of the MACs work{free}"
+
+    @property
     def records(self) -> list[tuple[object, ...]]:
         """The tidy table as plain tuples in the order of `COLUMNS`: energy = count x price."""
         inputs = (self.network.name, self.hardware.name, self.method.name, self.accounting.name)
@@ -215,11 +234,27 @@ def evaluate(
     ledger, tilings = entered(tasks, chip, choices)
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
-    missing = not_counted(network, choices, mode)
+    missing = (*not_counted(network, choices, mode), *_of_chip(chip, choices))
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
         traces,
     )  # fmt: skip
+
+
+def _of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
+    """Say what the chip's file leaves out of what is counted, or puts into it."""
+    if accounting.counting.counting == "paper":
+        return
+    if chip.array is None:
+        yield "innermost reads: unlimited broadcast, for the chip states no array"
+    stated = {
+        "hops (interconnect)": any(level.hop_energy for level in chip.levels),
+        "cycles of arrays (control)": bool(chip.array and chip.array.cycle_energy),
+        "static energy": bool(chip.static_energy),
+    }
+    paid = [what for what, is_stated in stated.items() if is_stated]
+    if paid:
+        yield f"but counted, for the chip states it: {', '.join(paid)}"
 
 
 def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Edge]]:

@@ -27,7 +27,13 @@ class Time(NamedTuple):
 
     cycles: tuple[Factor, ...]  # of all arrays
     moments: tuple[Factor, ...]  # cycles of the whole chip
-    utilisation: float  # products over those that all MACs could do in these moments
+    products: int
+    possible: int  # products that all MACs could do in these moments
+
+    @property
+    def utilisation(self) -> float:
+        """Products over possible ones; 0 where all may be padding."""
+        return self.products / self.possible if self.possible else 0.0
 
 
 def asked(
@@ -99,5 +105,4 @@ def time(problem: Problem, mapping: Mapping, chip: Memories, rule: RowRule) -> T
         return None
     nest = Nest(problem, mapping, chip, rule)
     cycles, moments = nest.made(places=True), nest.made(places=False)
-    could = product(moments) * chip.macs(problem.bits)
-    return Time(cycles, moments, nest.products / could if could else 0.0)  # all may be padding
+    return Time(cycles, moments, nest.products, product(moments) * chip.macs(problem.bits))

@@ -217,7 +217,11 @@ class Nest(NamedTuple):
         n = self.problem.extent
         once = [loop for loop in n._fields if loop in ONCE[plan.operand, plan.to_array]]
         met = [
-            Factor(name, axis_count(self._axis(i), plan, *self._steps(i, plan)))
+            Factor(
+                name,
+                axis_count(self._axis(i), plan, *self._steps(i, plan)),
+                "; ".join(filter(None, (self._path(loop, plan) for loop in AXES[i]))),
+            )
             for i, name in enumerate(MET[plan.operand])
             if plan.operand in ("I", None) or plan.to_array
         ]
@@ -225,7 +229,11 @@ class Nest(NamedTuple):
         if plan.operand is not None:
             others -= set(INDEXED[plan.operand])
         times = [
-            Factor(f"#{d}", values(getattr(n, d), plan.steps(d, self._sizes(d, plan))))
+            Factor(
+                f"#{d}",
+                values(getattr(n, d), plan.steps(d, self._sizes(d, plan))),
+                self._path(d, plan),
+            )
             for d in n._fields
             if d in others
         ]
@@ -242,6 +250,19 @@ class Nest(NamedTuple):
     def _steps(self, which: int, plan: Plan) -> tuple[Steps, Steps]:
         out, tap = AXES[which]
         return plan.steps(out, self._sizes(out, plan)), plan.steps(tap, self._sizes(tap, plan))
+
+    def _path(self, loop: str, plan: Plan) -> str:
+        """The cuts of a loop in words; those between whose pieces a count does not tell."""
+        parts, above = [], getattr(self.problem.extent, loop)
+        whole = f"{loop} = {above:,}"
+        last = len(self.mapping.tiles)
+        for i, (tile, kept) in enumerate(plan.steps(loop, self._sizes(loop, plan))):
+            if tile < above:
+                kind = "place" if i % 2 else "time" if i < 2 * last else "cycle"
+                level = f" at {self.chip.levels[i // 2 + 1].name}" if i < 2 * last else ""
+                parts.append(f"{kind}{level} {tile:,}{'' if kept else ' (taken together)'}")
+                above = tile
+        return f"{whole} cut by {', '.join(parts)}" if parts else ""
 
     def _sizes(self, loop: str, plan: Plan) -> list[int]:
         """Return the union tile and the tile of every boundary, then the piece of one cycle.

@@ -29,8 +29,8 @@ from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 __all__ = ["mapped"]
 
 WALKED = 3_000_000  # mappings of a space that is walked whole
-GOOD = 4  # mappings that are made better two axes at a time
-SHAKEN = 30  # mappings that are drawn near each of them
+FEW, GOOD = 8, 4  # choices of what is held that are looked at: one axis, two axes at a time
+SHAKEN = 12  # mappings that are drawn near a good one
 ROUNDING = 1e-9
 
 
@@ -50,14 +50,50 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
         found = [_Found(*best_of_all(held), held) for held in choices]
         best = min(found, key=_energy)
         return _certified(best, best.energy, size, size)
-    least = bound(problem, chip, options)
-    found = [min(_started(held, least), key=_energy) for held in choices]
-    found = sorted(found, key=_energy)[:GOOD]
-    found += [_shaken(one, least.energy) for one in found]
-    found = [_Found(*descended(one.held, one.point), one.held) for one in found]
-    best = min(found, key=_energy)
+    search = _Search(bound(problem, chip, options), choices)
+    best = search.best()
     examined = sum(held.examined for held in choices)
-    return _certified(best, min(least.energy, best.energy), size, examined)
+    return _certified(best, min(search.least.energy, best.energy), size, examined)
+
+
+class _Search:
+    """A search that ends as soon as it meets the bound."""
+
+    def __init__(self, least: Bound, choices: list[Held]) -> None:
+        self.least, self.choices = least, choices
+        self.found: list[_Found] = []
+
+    def best(self) -> _Found:
+        """The best mapping found, by ever longer looks at ever fewer choices of what is held."""
+        for look in self._looks():
+            self.found.append(look)
+            if look.energy <= self.least.energy * (1 + ROUNDING):
+                break
+        return min(self.found, key=_energy)
+
+    def _looks(self) -> Iterator[_Found]:
+        first = {self.least.above.held, self.choices[0].held}
+        for held in self.choices:
+            if held.held in first:
+                for point in _seeds(held, self.least):
+                    yield _Found(*settled(held, point), held)
+        for one in self._promising(FEW):
+            yield _Found(*settled(one.held, one.point), one.held)
+        for one in self._promising(GOOD):
+            yield (better := _Found(*descended(one.held, one.point), one.held))
+            yield (shaken_ := _shaken(better))
+            if shaken_.energy < better.energy:
+                yield _Found(*descended(shaken_.held, shaken_.point), shaken_.held)
+
+    def _promising(self, number: int) -> list[_Found]:
+        """The choices of what is held under which the best mapping of all so far costs least."""
+        best = min(self.found, key=_energy)
+        known = {
+            held.held: _Found(held.energy(best.point), best.point, held) for held in self.choices
+        }
+        for one in self.found:
+            known[one.held.held] = min(known[one.held.held], one, key=_energy)
+        return sorted(known.values(), key=_energy)[:number]
 
 
 def holdings(stationary: str, depth: int) -> list[tuple[Operand, ...]]:
@@ -72,20 +108,13 @@ def _energy(one: _Found) -> float:
     return one.energy
 
 
-def _shaken(best: _Found, least: float) -> _Found:
+def _shaken(best: _Found) -> _Found:
     """The best of several mappings that are drawn near one, the same ones each time."""
     chance, found = Random(0), best
     for _ in range(SHAKEN):
         point = shaken(best.held, best.point, chance)
-        tried = _Found(*settled(best.held, point), best.held)
-        found = min(found, tried, key=_energy)
+        found = min(found, _Found(*settled(best.held, point), best.held), key=_energy)
     return found
-
-
-def _started(held: Held, least: Bound) -> Iterator[_Found]:
-    """What several mappings come to, one axis at a time."""
-    for point in _seeds(held, least):
-        yield _Found(*settled(held, point), held)
 
 
 def _seeds(held: Held, least: Bound) -> Iterator[Point]:
