@@ -232,4 +232,4 @@ def test_explain_writes_the_paths_of_a_count(hwmodel):
         "--method", "fp", "--accounting", "full", "--mode", "inference",
     )[1]  # fmt: skip
     assert "on its way into or out of one" in out
-    assert re.search(r"M = 10 cut by (time|place) at", out)
+    assert re.search(r"C = 512 cut by place at RF \d+ \(taken together\)", out)
