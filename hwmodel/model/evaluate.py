@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
@@ -18,7 +18,7 @@ from hwmodel.model.entries import moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
-from hwmodel.model.not_counted import not_counted, see_counted, tell_unmodelled
+from hwmodel.model.not_counted import not_counted, of_chip, see_counted, tell_unmodelled
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.schedule import everything, schedule
 from hwmodel.model.traced import common_batch, fitted
@@ -235,27 +235,12 @@ def evaluate(
     ledger, tilings = entered(tasks, chip, choices)
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
-    missing = (*not_counted(network, choices, mode), *_of_chip(chip, choices))
+    missing = (*not_counted(network, choices, mode), *of_chip(chip, choices))
+    missing += tuple(widths.unpriced(method)) if job.trains else ()
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
         traces,
     )  # fmt: skip
-
-
-def _of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
-    """Say what the chip's file leaves out of what is counted, or puts into it."""
-    if accounting.counting.counting == "paper":
-        return
-    if chip.array is None:
-        yield "innermost reads: unlimited broadcast, for the chip states no array"
-    stated = {
-        "hops (interconnect)": any(level.hop_energy for level in chip.levels),
-        "cycles of arrays (control)": bool(chip.array and chip.array.cycle_energy),
-        "static energy": bool(chip.static_energy),
-    }
-    paid = [what for what, is_stated in stated.items() if is_stated]
-    if paid:
-        yield f"but counted, for the chip states it: {', '.join(paid)}"
 
 
 def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Edge]]:
