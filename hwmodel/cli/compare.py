@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,8 +30,9 @@ WIDE = "slides"  # style of figures with chips side by side
 def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
     from hwmodel.model.not_counted import not_counted, refuse_unknown
+    from hwmodel.model.widths import unpriced
     from hwmodel.rerun.question import question
-    from hwmodel.rerun.tables import comparison_table, notes
+    from hwmodel.rerun.tables import comparison_table
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
 
@@ -48,6 +51,9 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
         )
         for preset in presets
     }
+    if asked.mode == "training":
+        own = [item for method in asked.methods for item in unpriced(method)]
+        missing = {name: [*items, *own] for name, items in missing.items()}
     provenance = asked.provenance(where.date)
     paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
     table = comparison_table(lines, asked.training, ends)
@@ -57,9 +63,20 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if where.html else ""
     tables = _tables(lines, ends, asked)
-    looks, kinds = asked.methods, ["methods"] if len(networks) == 1 else []  # of one network
-    deliver(tables, notes, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
+    looks, end = asked.methods, partial(_notes, asked)
+    kinds = ["methods"] if len(networks) == 1 else []  # of one network
+    deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
     _partly(lines)
+
+
+def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
+    """What is said below the tables."""
+    from hwmodel.model.widths import unlearned
+    from hwmodel.rerun.tables import notes
+
+    pairs = product(asked.accountings, asked.methods) if asked.mode == "training" else ()
+    said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
+    return "\n".join([*filter(None, said), notes(not_counted)])
 
 
 def _tables(

@@ -201,6 +201,7 @@ def evaluate(
     chip = load(Hardware, hardware)
     method = load(Method, method)
     widths.tell_doubts(method)
+    method.see_limited()
     choices = load(Accounting, accounting)
     traces = read_traces("trace", trace)
     images = check_run(common_batch(traces) or 1 if batch is None else batch, mode)
@@ -216,6 +217,7 @@ def evaluate(
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
     missing = not_counted(network, choices, mode)
+    missing += tuple(widths.unpriced(method)) if job.trains else ()
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
         traces,
