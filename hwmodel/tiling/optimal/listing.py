@@ -17,6 +17,7 @@ __all__ = ["Listed", "least", "listed", "rough"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+SORTED = 4  # entries of a list that take as long as one tiling
 CALL = 4, 300  # tilings in the time of a call: compiled, and in arrays
 MOST_WORK = 1_000_000  # steps of one walk; then it ends with the bound that it has
 MOST_REDUCTIONS = 4_000_000
@@ -61,8 +62,8 @@ def listed(
     """
     energies, places = np.empty(limit), np.empty((limit, 7), np.int64)
     found, settled = _walked(classes, level, weights, tables, reach, False, energies, places)
-    # Of equal energies the largest tiles come first, however they were found.
-    order = np.lexsort((*places[:found].T[::-1], energies[:found]))
+    order = np.argsort(energies[:found], kind="stable")
+    classes.space.budget.spend(found / SORTED)
     order = order[: int(np.searchsorted(energies[order], settled, side="right"))]
     return Listed(energies[order], places[order], settled)
 

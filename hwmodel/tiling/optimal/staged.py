@@ -111,7 +111,9 @@ def _rest(level: Any, part: _Part, B: Floats, beta: Floats) -> Floats:
         if has_O:
             coupled = np.maximum(coupled, 2 * np.sqrt(eA * eB * kappa / capacity))
     least: Floats = part.base + w[5] * part.R + np.maximum(eA * A + eB * B, coupled)
-    return least
+    outs = extent[0] * extent[3] * extent[4]
+    fits = (extent[1] * (1 + 1e-12) >= A) & (outs * (1 + 1e-12) >= B)
+    return np.where(fits, least, np.inf)
 
 
 def _reductions(level: Any, reach: float) -> tuple[_Part, Floats]:
@@ -130,7 +132,7 @@ def _reductions(level: Any, reach: float) -> tuple[_Part, Floats]:
     B = np.full(len(c), piece[0][first[0]] * piece[3][ho] * piece[4][wo])
     beta = I_bits / (height[3][ho, hf] * width[3][wo, wf]) * extent[0] * extent[3] * extent[4]
     floors = _rest(level, part, B, beta)
-    keep = np.flatnonzero(floors <= reach)
+    keep = np.flatnonzero((floors <= reach) & (floors < np.inf))
     keep = keep[np.argsort(floors[keep], kind="stable")]
     return _kept(part, keep), floors[keep]
 
@@ -160,7 +162,7 @@ def _with_outputs(level: Any, part: _Part, axis: int, reach: float) -> tuple[_Pa
     if axis == 0:
         beta, B = beta / width[3][first[4], wf] * extent[4], B * piece[4][first[4]]
     floors = _rest(level, part, B, beta)
-    keep = np.flatnonzero(floors <= reach)
+    keep = np.flatnonzero((floors <= reach) & (floors < np.inf))
     return _kept(part, keep), floors[keep], len(out)
 
 
