@@ -19,7 +19,9 @@ from hwmodel.trainer.data import Dataset, load_dataset
 from hwmodel.trainer.train import Settings, train
 
 DATA = {"deep-mlp": "digits", "conv-small": "digits", "conv-mnist": "mnist-5k"}
-METHODS = ("bold", "bold, frozen", "bold-bn", "binarynet", "binaryconnect", "fp")
+METHODS = (
+    "bold", "bold, frozen", "bold-8", "bold-1-1-16", "bold-bn", "binarynet", "binaryconnect", "fp",
+)  # fmt: skip
 
 
 def accuracies(network: str, method: str, data: Dataset, seeds: int) -> list[float]:

@@ -13,6 +13,7 @@ from hwmodel.specs.files import load
 from hwmodel.specs.method import Method
 from hwmodel.specs.published import published_table, published_tables
 from hwmodel.specs.training import Training
+from hwmodel.views.figures.reproduced import series_of
 
 SOURCE = YAML(typ="safe").load(Path(__file__).parent / "data" / "paper_tables.yaml")
 GLUE = ("mnli", "qqp", "qnli", "sst-2", "cola", "sst-b", "mrpc", "rte", "average")
@@ -346,3 +347,73 @@ def records(text):
     return (
         found if isinstance(found, list) else next(v for v in found.values() if isinstance(v, list))
     )
+
+
+# The source's figure
+
+
+def test_the_source_s_figure_has_published_and_our_energies():
+    rows = SOURCE["cifar10_vgg_small"]["rows"]
+    found = [x for x in reproduce("cifar10_vgg_small", accounting=["paper"], optimal_tiles=False)]
+    series = series_of(published_table("cifar10_vgg_small"), found)
+    for chip in ("ascend", "v100"):
+        published = [(p.method, p.x, p.y) for p in series[chip, "published"]]
+        assert published == [(r["method"], r[chip], r["accuracy"]) for r in rows]
+        ours = {p.method: (p.x, p.y) for p in series[chip, "paper"]}
+        scores = {r["method"]: r["accuracy"] for r in rows}
+        assert ours == {
+            x.method: (x.percent_of_baseline, scores[x.method]) for x in found if x.hardware == chip
+        }
+
+
+def test_the_source_s_figure_is_drawn_where_it_is_asked_for(hwmodel, tmp_path):
+    words = ("reproduce", "--figure", "1", "--accounting", "paper", "--optimal-tiles", "no")
+    code, out, err = hwmodel(*words, "-o", "one.svg")
+    assert (code, out, err) == (0, "", "wrote one.svg\n")
+    drawn = (tmp_path / "one.svg").read_text(encoding="utf-8")
+    for method in ("fp", "binaryconnect", "xnor-net", "binarynet"):
+        assert drawn.count(f">{load(Method, method).title}<") == 4, method  # a panel each
+    for panel in ("ascend, published", "v100, published", "ascend, paper", "v100, paper"):
+        assert f">{panel}<" in drawn
+    hwmodel(*words, "--out", "there")
+    stem = "there/reproduce_figure1_paper"
+    assert sorted(p.name for p in (tmp_path / "there").iterdir()) == [
+        f"{stem.partition('/')[2]}.png", f"{stem.partition('/')[2]}.svg"
+    ]  # fmt: skip
+
+
+def test_a_figure_that_the_source_has_not_is_refused(refused):
+    said = refused("reproduce", "--figure", "7")
+    assert said == "--figure 7: the source's figures of energy are 1"
+    said = refused("reproduce", "glue", "--figure", "1")
+    assert said == "--figure 1 is of cifar10_vgg_small, not of glue"
+
+
+# Headlines
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+def test_headlines_stand_beside_narrower_full_precision_at_their_batch(batch):
+    """The table of docs/model.md, section 8, and what README says of batch 64."""
+    docs = Path(__file__).parent.parent / "docs"
+    text = (
+        (docs / "model.md").read_text(encoding="utf-8").partition("## 8 ")[2].partition("## 9 ")[0]
+    )
+    methods = ("fp", "fp16", "int8", "bold", "bold-bn")
+    paid = {
+        m: evaluate("vgg-small", "ascend", m, accounting="full", batch=batch).energy
+        for m in methods
+    }
+    shares = [
+        f"{100 * paid[mine] / paid[whole]:.1f}"
+        for mine in ("bold", "bold-bn")
+        for whole in ("fp", "fp16", "int8")
+    ]
+    assert f"| {batch} | {' | '.join(shares)} |" in text
+    readme = (docs.parent / "README.md").read_text(encoding="utf-8")
+    wide, half, narrow = shares[:3]
+    if batch == 64:
+        assert f"At batch 64 it is {wide} % under `full`: {half} % of" in readme
+        assert f"{narrow} % with 8-bit integers" in readme
+    else:
+        assert f"{wide} % under `full`, both at batch 1" in readme

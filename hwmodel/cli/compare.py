@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,12 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "reproduce"]
 
+WIDE = "slides"  # style of figures with chips side by side
+
 
 def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
     from hwmodel.model.not_counted import not_counted, refuse_unknown
     from hwmodel.rerun.question import question
-    from hwmodel.rerun.tables import comparison_table, notes
+    from hwmodel.rerun.tables import comparison_table
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
 
@@ -55,9 +59,20 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if where.html else ""
     tables = _tables(lines, ends, asked)
-    looks, kinds = asked.methods, ["methods"] if len(networks) == 1 else []  # of one network
-    deliver(tables, notes, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
+    looks, end = asked.methods, partial(_notes, asked)
+    kinds = ["methods"] if len(networks) == 1 else []  # of one network
+    deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
     _partly(lines)
+
+
+def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
+    """What is said below the tables."""
+    from hwmodel.model.widths import unlearned
+    from hwmodel.rerun.tables import notes
+
+    pairs = product(asked.accountings, asked.methods) if asked.mode == "training" else ()
+    said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
+    return "\n".join([*filter(None, said), notes(not_counted)])
 
 
 def _tables(
@@ -96,10 +111,23 @@ def reproduce(
             "--readings", help="Every reading of what the source leaves open, row by row; alone."
         ),
     ] = False,
+    figure: Annotated[
+        int | None,
+        typer.Option(
+            help="Draw this figure of the source, with its energies and ours; -o FILE.svg, .pdf or "
+            ".png, by default in reports/.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """The source's tables, row by row: published, computed, and what does not come out."""
     if readings:
+        if figure is not None:
+            raise HwmodelError("--readings goes with no option")
         _readings(options, to)
+        return
+    if figure is not None:
+        _figure(figure, options, to)
         return
     from hwmodel.rerun.question import reproduction
     from hwmodel.rerun.tables import NATURE, comparison_table
@@ -131,6 +159,38 @@ def reproduce(
     )
     deliver(tables, lambda _: end, result, where, stem=stem, kinds=[])
     _partly(lines)
+
+
+def _figure(number: int, options: ReproduceAsked, to: Tables) -> None:
+    """Draw a figure of the source. Raises: HwmodelError where it has none of that number."""
+    from pathlib import Path
+
+    from hwmodel.cli.screen import REPORTS
+    from hwmodel.rerun.question import reproduction
+    from hwmodel.specs.published import published_tables
+    from hwmodel.views.figures.reproduced import reproduced_figure
+    from hwmodel.views.plot import sizes, write_figure
+
+    drawn = {t.figure: t for t in published_tables().values() if t.figure is not None}
+    if number not in drawn:
+        raise HwmodelError(
+            f"--figure {number}: the source's figures of energy are {', '.join(map(str, drawn))}"
+        )
+    published = drawn[number]
+    if options.table not in ("", published.name):
+        raise HwmodelError(f"--figure {number} is of {published.name}, not of {options.table}")
+    asked = reproduction(options.model_copy(update={"table": published.name}))
+    stem = f"reproduce_figure{number}_{'+'.join(preset.name for preset in asked.accountings)}"
+    folder = to.out or REPORTS
+    one = [Path(to.output)] if to.output else []
+    paths = one or [folder / f"{stem}.{ending}" for ending in ("png", "svg")]
+    lines = progress(asked.lines(published), 0, published.name)
+    _refuse_if_none(lines)
+    stamp = list(map(str, asked.provenance().cells))
+    write_figure(
+        lambda: reproduced_figure(published, lines, sizes(WIDE)), *paths, stamp=stamp, style=WIDE
+    )
+    say(f"wrote {' and '.join(map(str, paths))}")
 
 
 def _readings(options: ReproduceAsked, to: Tables) -> None:

@@ -67,9 +67,13 @@ def _notes(
     found: Report, asked: Question, remark: str, not_counted: Mapping[str, Sequence[str]]
 ) -> str:
     """What is said below the tables."""
+    from hwmodel.model.widths import unlearned
     from hwmodel.rerun.tables import notes, run_sentence
 
     end = notes(not_counted)
+    doubt = unlearned(found.method, found.accounting) if found.mode == "training" else ""
+    if doubt:
+        end = f"{doubt}\n{end}"
     for said in filter(None, (found.by_width, found.unproved)):
         end = f"{said}.\n{end}"
     end = f"{remark}\n{end}" if remark else end

@@ -201,6 +201,7 @@ def evaluate(
     chip = load(Hardware, hardware)
     method = load(Method, method)
     widths.tell_doubts(method)
+    method.see_limited()
     choices = load(Accounting, accounting)
     traces = read_traces("trace", trace)
     images = check_run(common_batch(traces) or 1 if batch is None else batch, mode)

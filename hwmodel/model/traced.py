@@ -15,8 +15,9 @@ from hwmodel.graph.layers import Conv
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.model.measured import LayerMeasures, Measures
-from hwmodel.model.widths import treatment
+from hwmodel.model.widths import NO_LIMITS, limits_of, treatment
 from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.limits import Limits
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import LayerEpoch, LayerShape, Run, Trace, named
 
@@ -48,6 +49,11 @@ def fitted(
         if trace.run.method != method.name:
             raise DataError(
                 f"the trace of {named(trace.run)} measured another method than {method.name}"
+            )
+        if (trace.run.widths or NO_LIMITS) != limits_of(method):
+            raise DataError(
+                f"the trace of {named(trace.run)} measured widths {_said(trace.run.widths)}, and "
+                f"method {method.name} has widths {_said(method.widths)}"
             )
         _see_extents(trace, network, layers, method, accounting)
     return {
@@ -116,6 +122,13 @@ def _see_usable(trace: Trace) -> None:
             f"the trace of {named(run)} ends at {100 * end:.1f} % accuracy, {100 * chance:.1f} % "
             "being chance: the run collapsed, and its widths are those of nothing learned"
         )
+
+
+def _said(limits: Limits | None) -> str:
+    """Say in bits what is limited."""
+    stated = dict(limits) if limits else {}
+    parts = [f"{name} {width.bits}" for name, width in stated.items() if width]
+    return f"of {', '.join(parts)} bit" if parts else "that are not limited"
 
 
 def _without_seed(run: Run) -> dict[str, object]:

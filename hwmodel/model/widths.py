@@ -19,6 +19,7 @@ from hwmodel.importers.load import load_network
 from hwmodel.model.measured import Measures
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, bundled, load
+from hwmodel.specs.limits import Limits
 from hwmodel.specs.method import (
     AS_INPUT,
     Arithmetic,
@@ -34,10 +35,11 @@ from hwmodel.specs.provenance import Input, input_of
 from hwmodel.work.problem import ProductPass
 
 __all__ = ["Applied", "Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits"]
-__all__ += ["layer_rules", "matches", "method_inputs", "method_specs", "named_widths"]
-__all__ += ["tell_doubts", "tensor_rule", "treatment"]
+__all__ += ["layer_rules", "limits_of", "matches", "method_inputs", "method_specs", "named_widths"]
+__all__ += ["tell_doubts", "tensor_rule", "treatment", "unlearned"]
 
 Rule = TypeVar("Rule", LayerRule, TensorRule)
+NO_LIMITS = Limits()
 
 
 class Applied(NamedTuple, Generic[Rule]):
@@ -137,15 +139,15 @@ def treatment(
     """
     rule = _resolved(method, node)
     assert rule.weights is not None and rule.weight_signal is not None and rule.update
-    vote = _width_of(rule.weight_signal, 1, accounting)
-    if measured is not None and rule.weight_signal == "boolean_vote":
+    vote = _width_of(rule.weight_signal, 1, method, accounting)
+    if measured is not None and rule.weight_signal == "boolean_vote" and not limits_of(method).vote:
         vote = measured[node.layer.name].vote_bits or vote
     return Treatment(
-        _width_of(rule.weights, 1, accounting, node.weight_bits),
+        _width_of(rule.weights, 1, method, accounting, node.weight_bits),
         vote,
         rule.arithmetic,
         rule.update,
-        None if rule.inputs is None else _width_of(rule.inputs, 1, accounting),
+        None if rule.inputs is None else _width_of(rule.inputs, 1, method, accounting),
     )
 
 
@@ -168,11 +170,12 @@ def edges(
         name, rule = node.layer.name, tensor_rule(method, node).rule
         ins = [found[source] for source in node.inputs]
         sums = _sum_bits(method, node, ins, accounting, measured)
-        bits = _width_of(rule.bits, sums, accounting, node.bits)
+        bits = _width_of(rule.bits, sums, method, accounting, node.bits)
         if rule.bits == AS_INPUT:
             bits = max((edge.bits for edge in ins), default=full)
-        signal = _width_of(rule.signal, sums, accounting)
-        if measured is not None and rule.signal == "boolean_signal" and ins:
+        signal = _width_of(rule.signal, sums, method, accounting)
+        is_free = rule.signal == "boolean_signal" and not limits_of(method).signal
+        if measured is not None and is_free and ins:
             signal = _measured_signal(node, measured, ins[0]) or signal
         found[name] = Edge(bits, signal, sums, rule.format == "floating")
     for node in nodes:
@@ -186,7 +189,7 @@ def kept_bits(method: Method, node: Node, edges: Mapping[str, Edge], accounting:
     rule = next((rule for rule in method.kept if matches(rule.where, node)), None)
     if rule is None or rule.bits == "none":
         return 0
-    return _width_of(rule.bits, edges[node.inputs[0]].sum_bits, accounting)
+    return _width_of(rule.bits, edges[node.inputs[0]].sum_bits, method, accounting)
 
 
 def extra_work(method: Method, node: Node) -> list[ExtraWork]:
@@ -273,7 +276,11 @@ def _first(method: Method, rules: tuple[Rule, ...], node: Node, part: str) -> Ap
 
 
 def _width_of(
-    word: int | str, sum_bits: int, accounting: Accounting, in_file: int | None = None
+    word: int | str,
+    sum_bits: int,
+    method: Method,
+    accounting: Accounting,
+    in_file: int | None = None,
 ) -> int:
     """Return the bits of a width's word; `sum_bits` are those of a Boolean sum.
 
@@ -284,20 +291,41 @@ def _width_of(
         return int(word) if isinstance(word, int) else 0
     if word == "stated":
         return in_file or accounting.widths.full_precision_bits
-    bits = named_widths(accounting)[word]
+    bits = named_widths(accounting, method)[word]
     return sum_bits if bits == "fan-in" else int(bits)
 
 
-def named_widths(accounting: Accounting) -> dict[str, int | str]:
-    """What each word for a width means under an accounting [bit]; a Boolean sum may be "fan-in"."""
+def limits_of(method: Method) -> Limits:
+    """Return the widths that a method limits; without any, none is."""
+    return method.widths or NO_LIMITS
+
+
+def named_widths(accounting: Accounting, method: Method) -> dict[str, int | str]:
+    """What each word for a width means [bit]; a Boolean sum may be "fan-in".
+
+    What a method limits is as wide as it says, whatever the accounting.
+    """
+    signal, vote = limits_of(method).signal, limits_of(method).vote
     return {
         "full_precision": accounting.widths.full_precision_bits,
         "preactivation": accounting.widths.preactivation_bits,
-        "boolean_signal": accounting.widths.boolean_signal_bits,
-        "boolean_vote": accounting.widths.boolean_vote_bits,
+        "boolean_signal": signal.bits if signal else accounting.widths.boolean_signal_bits,
+        "boolean_vote": vote.bits if vote else accounting.widths.boolean_vote_bits,
         "boolean_sum": accounting.widths.boolean_sum_bits,
         "border": accounting.widths.border_bits,
     }
+
+
+def unlearned(method: Method, accounting: Accounting) -> str:
+    """A sentence on signals with which no run here has learned; "" if there are none."""
+    own = limits_of(method).signal
+    if not method.flips or named_widths(accounting, method)["boolean_signal"] != 1:
+        return ""
+    whose = f"method {method.name}" if own else f"accounting {accounting.name}"
+    return (
+        f"Signals of 1 bit, as {whose} has them, price something that did not learn in any form "
+        "tried here (docs/trainer.md)."
+    )
 
 
 def _measured_signal(node: Node, measured: Measures, source: Edge) -> int | None:

@@ -366,8 +366,11 @@ class _Run:
         bits = Factor("accumulator_bits", accounting.extras.accumulator_bits, stated)
         flips = Factor("flip rate", accounting.extras.flip_rate, stated)
         measured = self.job.measured
+        own = widths.limits_of(self.job.method).accumulator
+        if own:
+            bits = bits._replace(value=own.bits, why=f"as method {self.job.method.name} states")
         if measured is not None and (found := measured.get(layer.name)):
-            if found.accumulator_bits:
+            if found.accumulator_bits and not own:
                 bits = bits._replace(value=found.accumulator_bits, why="as traces measured")
             if found.flip_rate is not None:
                 flips = flips._replace(value=found.flip_rate, why="as traces measured")

@@ -13,8 +13,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from hwmodel.errors import NameUnknown
+from hwmodel.errors import NameUnknown, SpecError
 from hwmodel.specs.files import Flag, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
+from hwmodel.specs.limits import Limits
 from hwmodel.work.problem import PASSES, ProductPass
 
 __all__ = ["AS_INPUT", "Arithmetic", "ExtraWork", "LayerRule", "Method", "Teacher", "TensorRule"]
@@ -179,14 +180,29 @@ class Method(NamedSpec):
         default=(), description="sums stored beside the tensor for the way back"
     )
     extra_work: tuple[ExtraWork, ...] = ()
+    widths: Limits | None = Field(
+        default=None, description="of Boolean layers: before those of a trace and the accounting"
+    )
     teacher: Teacher | None = None
     untrained: Text | None = Field(
         default=None, description="what its training does beyond its rules: the trainer does not"
     )
 
     def check_references(self) -> None:
-        """See that every method named by a rule exists. Raises: NameUnknown."""
+        """See that every method named by a rule exists. Raises: NameUnknown, SpecError."""
         self.references()
+        self.see_limited()
+
+    def see_limited(self) -> None:
+        """See that there are Boolean weights where widths are limited. Raises: SpecError."""
+        if self.widths is not None and not self.flips:
+            raise SpecError(f"method {self.name}: widths are of Boolean weights, and it has none")
+
+    @property
+    def flips(self) -> bool:
+        """Whether some rule has weights that are trained by flips. Raises: NameUnknown."""
+        rules = (rule for method in (self, *self.references()) for rule in method.layers)
+        return any(rule.update == "boolean" for rule in rules)
 
     def references(self) -> tuple[Method, ...]:
         """Return the methods that the rules name, and those that theirs do. Raises: NameUnknown."""

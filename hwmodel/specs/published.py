@@ -78,6 +78,7 @@ class PublishedTable(SpecModel):
 
     name: Name
     title: Text
+    figure: Whole | None = Field(default=None, description="the publication's figure of it")
     metric: Text
     unit: Literal["%", "dB"]
     baseline: Baseline

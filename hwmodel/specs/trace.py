@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from hwmodel.errors import DataError, SpecError
 from hwmodel.specs.files import Flag, Name, Number, SpecModel, Text, Whole, validate, whole_file
 from hwmodel.specs.inputs import MAX_JSON, read_text
+from hwmodel.specs.limits import Limits
 
 __all__ = ["Epoch", "LayerEpoch", "LayerShape", "Magnitudes", "Range", "Run", "Trace"]
 __all__ += ["dumps", "loads", "named", "read_trace", "short_name", "steps_to", "sum_bits"]
@@ -60,6 +61,7 @@ class Run(SpecModel):
     network_digest: Digest = Field(description="SHA-256 of the network as validated")
     method_digest: Digest
     data_digest: Digest = Field(description="SHA-256 of the images and labels used")
+    widths: Limits | None = Field(default=None, description="at which the run was held")
     training: Name | None = Field(default=None, description="none: a trace from before there were")
     training_digest: Digest | None = None
 

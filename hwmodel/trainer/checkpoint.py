@@ -76,6 +76,8 @@ def _fields(net: Net) -> list[tuple[str, Any, str]]:
                 fields += [(f"{node.name}/{kind}{index}/{x}", weights, x) for x in kept]
         if isinstance(node.layer, BatchNorm):
             fields += [(f"{node.name}/{x}", node.layer, x) for x in ("mean", "variance")]
+    for name, limiter in net.limiters.items():
+        fields += [(f"{name}/{x}", limiter, x) for x in ("steps", "exponent", "known")]
     return fields
 
 

@@ -47,6 +47,7 @@ class Rules(NamedTuple):
     logic: Literal["xnor", "xor"] = "xnor"
     signal: Literal["real", "boolean"] = "real"
     bias: bool = False
+    bits: int | None = None  # of signals on a grid; None: they are not limited
 
     @property
     def sign(self) -> int:
@@ -56,6 +57,16 @@ class Rules(NamedTuple):
     def received(self, z: Reals) -> Reals:
         """Return the signal as the layer uses it: real, or only its truth value."""
         return truth(z) if self.signal == "boolean" else z
+
+    def exact(self, z: Reals, terms: int) -> Reals:
+        """Return the signal in words in which every sum of so many of its values is exact.
+
+        On a grid a value is at most 2^(bits - 1) - 1 steps: float32 holds sums of up to 2^24 of
+        them, float64 any that are met here. Then no order of adding shows in a result.
+        """
+        most = 1 if self.bits == 1 else 2 ** ((self.bits or 1) - 1) - 1
+        wide = self.bits is not None and most * terms >= EXACT_FLOAT32
+        return z.astype(np.float64) if wide else z
 
 
 Count = Callable[[Bits, Bits, int], Sums]
@@ -141,6 +152,7 @@ class BoolLinear(Layer):
         """
         z = self.rules.received(z)
         w = self.boolean[0]
+        z = self.rules.exact(z, max(len(z), self.n))
         w.votes = self.rules.sign * (z.T @ signs(self.x))
         _bias_votes(self.boolean, z)
         sent = np.float32(self.rules.sign * self.scale) * (z @ w.signs)
@@ -189,11 +201,12 @@ class BoolConv(Layer):
         """Votes and the signal sent upstream, by the rules of the linear layer on windows."""
         z = self.rules.received(z)
         w, weights = self.boolean[0].signs, self.boolean[0]
-        votes = np.zeros_like(weights.votes)
-        sent = np.empty(self.x.shape, np.float32)
+        z = self.rules.exact(z, max(z.size // self.outs, self.outs * self.window.size**2))
+        votes = np.zeros(weights.votes.shape, z.dtype)
+        sent = np.empty(self.x.shape, z.dtype)
         for block in self.window.blocks(self.x, self.out):
             flat = z[block].reshape(-1, self.outs)
-            padded = self._padded_signs(block)
+            padded = self._padded_signs(block).astype(z.dtype, copy=False)
             votes += flat.T @ self.window.rows(padded)
             size = (*self.out, self.window.size, self.window.size, self.x.shape[-1])
             padded[:] = 0

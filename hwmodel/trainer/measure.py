@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,12 +69,14 @@ class Sizes:
 
     Attributes:
         error: relative rms error at which the width is stated.
+        held: width to which the tensor is limited, if it is [bit].
         bits: the widest of the steps' widths [bit].
         rounded: of each sampled step, the share of values that are 0 at its width.
         octaves: of each sampled step, the share of nonzero values in every halving of the range.
     """
 
     error: float
+    held: int | None = None
     values: int = 0
     nonzero: int = 0
     squares: float = 0.0
@@ -114,7 +117,7 @@ class Sizes:
             largest=self.largest,
             rms=math.sqrt(self.squares / self.values),
             zero_share=1 - self.nonzero / self.values,
-            bits=self.bits,
+            bits=min(self.bits, self.held or self.bits),
             rounded_zero_share=float(np.mean(self.rounded)),
             octaves=tuple(round(float(x), 6) for x in np.mean(self.octaves, axis=0)),
         )
@@ -136,12 +139,14 @@ class Tally:
         error: relative rms error at which widths are stated.
         integer: whether its sums are integers.
         weights: number of Boolean weights, 0 where it has none.
+        held: widths of tensors that are limited, by name [bit]; no wider ones are stated.
     """
 
     name: str
     error: float
     integer: bool
     weights: int
+    held: Mapping[str, int] = field(default_factory=dict)
     flips: int = 0
     steps: int = 0
     lowest: float = math.inf
@@ -165,7 +170,8 @@ class Tally:
         self.highest = max(self.highest, finite(float(sums.max())))
         for name, values in tensors.items():
             if values is not None:
-                self.seen.setdefault(name, Sizes(self.error)).step(values, closely=closely)
+                sizes = self.seen.setdefault(name, Sizes(self.error, self.held.get(name)))
+                sizes.step(values, closely=closely)
         if closely:
             exact = sums.astype(np.float64)
             self.count += exact.size

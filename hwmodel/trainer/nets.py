@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwmodel.errors import SpecError
 from hwmodel.graph.layers import Conv
 from hwmodel.graph.layers import Layer as AnyLayer
 from hwmodel.graph.network import INPUT
 from hwmodel.graph.node import Node
+from hwmodel.specs.limits import Limits
 from hwmodel.specs.trace import LayerShape, sum_bits
 from hwmodel.specs.training import Recipe
 from hwmodel.trainer import real
@@ -25,6 +27,7 @@ from hwmodel.trainer.layers import (
     linear_scale,
     window_slope,
 )
+from hwmodel.trainer.rounding import Limiter
 from hwmodel.trainer.stack import Stack
 from hwmodel.trainer.weights import Reals
 from hwmodel.trainer.windows import Window
@@ -44,8 +47,11 @@ class Trained(NamedTuple):
 class Net:
     """Layers in order, each taking outputs of earlier ones; the last gives the logits."""
 
-    def __init__(self, nodes: list[Trained]) -> None:
+    def __init__(self, nodes: list[Trained], limits: Limits | None = None, seed: int = 0) -> None:
         self.nodes = nodes
+        self.places = {node.name: place for place, node in enumerate(nodes)}
+        self.memory = limits.accumulator if limits else None
+        self.limiters = _limiters(nodes, limits, seed) if limits else {}
         self.values: dict[str, Any] = {}
         self.signals: dict[str, Reals] = {}
         self.sent: dict[str, Reals] = {}
@@ -65,17 +71,43 @@ class Net:
     def backward(self, z: Reals) -> None:
         """From the loss's derivative by the logits to every layer's votes and gradients.
 
-        `signals` then holds what each layer received and `sent` what it sent upstream.
+        `signals` then holds what each layer received and `sent` what it sent upstream, both as
+        wide as they are limited.
         """
         signals, self.sent = {self.nodes[-1].name: z}, {}
         for node in reversed(self.nodes):
-            sent = self.sent[node.name] = node.layer.backward(signals[node.name])
+            received = signals[node.name] = self._limited(f"{node.name}/signal", signals[node.name])
+            sent = self._limited(f"{node.name}/sent", node.layer.backward(received))
+            self.sent[node.name] = sent
             for name in node.inputs:
                 signals[name] = signals[name] + sent if name in signals else sent
         self.signals = signals
 
+    def _limited(self, tensor: str, z: Reals) -> Reals:
+        """A tensor as wide as it is limited."""
+        limiter = self.limiters.get(tensor)
+        return z if limiter is None else limiter(z).astype(np.float32, copy=False)
 
-def build(stack: Stack, recipe: Recipe, batch: int, seed: int) -> Net:
+
+def _limiters(nodes: list[Trained], limits: Limits, seed: int) -> dict[str, Limiter]:
+    """What rounds the signals of layers that compute sums, and the votes on Boolean weights.
+
+    The first of these layers sends nothing that is read, and the last receives the loss's signal.
+    """
+    found: dict[str, Limiter] = {}
+    layers = [(place, node) for place, node in enumerate(nodes) if node.shape]
+    for place, node in layers:
+        of = (seed, place)
+        if limits.signal and node is not layers[-1][1]:
+            found[f"{node.name}/signal"] = Limiter(limits.signal, (*of, 0))
+        if limits.signal and node is not layers[0][1]:
+            found[f"{node.name}/sent"] = Limiter(limits.signal, (*of, 1))
+        if limits.vote and node.layer.boolean:
+            found[f"{node.name}/vote"] = Limiter(limits.vote, (*of, 2))
+    return found
+
+
+def build(stack: Stack, recipe: Recipe, batch: int, seed: int, limits: Limits | None = None) -> Net:
     """A network with freshly drawn weights.
 
     Args:
@@ -84,19 +116,23 @@ def build(stack: Stack, recipe: Recipe, batch: int, seed: int) -> Net:
         batch: images a step, for the extents of the trace.
         seed: every layer draws from a stream of its own, given by this and its place; batch norms
             draw nothing and are not counted, so that a network draws alike with and without them.
+        limits: widths of signals, votes and accumulators.
     """
+    bits = limits.signal.bits if limits and limits.signal else None
+    if bits and recipe.signal == "boolean":
+        raise SpecError("signal: boolean of the recipe, and a width of signals of the method's")
     made: list[Trained] = []
     spread, place = {INPUT: 1.0}, 0
     for node in stack.nodes:
         rng = np.random.default_rng([seed, place])
         place += node.layer.kind != "batch-norm"
         before = [spread[source] for source in node.inputs]
-        layer = _layer(node, before[0], stack, recipe, rng)
+        layer = _layer(node, before[0], stack, recipe, rng, bits)
         name, integer = node.layer.name, stack.values[node.layer.name] == "integer"
         fan_in, spread[name] = _sums(node, before, integer, len(layer.boolean) > 1)
         shape = _shape(node, layer, stack, fan_in, batch) if fan_in else None
         made.append(Trained(name, layer, node.inputs, shape))
-    return Net(made)
+    return Net(made, limits, seed)
 
 
 def scaled(stack: Stack, recipe: Recipe) -> bool:
@@ -105,11 +141,12 @@ def scaled(stack: Stack, recipe: Recipe) -> bool:
 
 
 def _layer(
-    node: Node, spread: float, stack: Stack, recipe: Recipe, rng: np.random.Generator
-) -> Layer:
-    """The layer at a node; `spread` is the variance expected of its input."""
+    node: Node, spread: float, stack: Stack, recipe: Recipe, rng: np.random.Generator,
+    bits: int | None,
+) -> Layer:  # fmt: skip
+    """The layer at a node; `spread` is the variance expected of its input, `bits` of signals."""
     if node.macs:
-        return _product(node, stack, recipe, rng)
+        return _product(node, stack, recipe, rng, bits)
     if node.layer.kind == "activation":
         slope = window_slope(spread) if recipe.reweighting else None
         function = stack.functions[node.layer.name]
@@ -122,7 +159,9 @@ def _layer(
 _FUNCTIONS: dict[str, type[Layer]] = {"sign": real.SignThrough, "relu": real.Relu}
 
 
-def _product(node: Node, stack: Stack, recipe: Recipe, rng: np.random.Generator) -> Layer:
+def _product(
+    node: Node, stack: Stack, recipe: Recipe, rng: np.random.Generator, bits: int | None
+) -> Layer:
     """A convolution or linear layer with weights as the method has them."""
     layer, weights, outs = node.layer, stack.weights[node.layer.name], node.output_shape[0]
     window = _window(layer)
@@ -132,7 +171,7 @@ def _product(node: Node, stack: Stack, recipe: Recipe, rng: np.random.Generator)
         if window is None:
             return real.Linear(size, outs, rng, **own)
         return real.Conv(size, outs, window, rng, **own)
-    rules, scale = Rules(recipe.logic, recipe.signal, recipe.bias), 1.0
+    rules, scale = Rules(recipe.logic, recipe.signal, recipe.bias, bits), 1.0
     if scaled(stack, recipe):
         pooled = any(taker.kind == "max-pool" for taker in node.consumers)
         scale = (

@@ -6,14 +6,24 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hwmodel.specs.limits import AccumulatorWidth
 from hwmodel.trainer.bits import signs
+from hwmodel.trainer.rounding import limited_memory
 from hwmodel.trainer.weights import BoolWeights, RealWeights
 
 __all__ = ["adam_step", "boolean_step", "cosine"]
 
+MEMORY = 3  # ends the seeds of accumulators, as no tensor's
 
-def boolean_step(layer: Sequence[BoolWeights], rate: float) -> int:
+
+def boolean_step(
+    layer: Sequence[BoolWeights],
+    rate: float,
+    width: AccumulatorWidth | None = None,
+    seed: tuple[int, ...] = (),
+) -> int:
     """One step of the Boolean optimizer on all Boolean weights of a layer; the number of flips.
 
         m <- beta m + eta q;   where m e(w) >= 1: w <- not w, m <- 0
@@ -25,6 +35,9 @@ def boolean_step(layer: Sequence[BoolWeights], rate: float) -> int:
     Args:
         layer: the layer's weights, and its biases where it has any; they share beta.
         rate: eta.
+        width: of the memory; None: not limited. A flip is decided before the memory is rounded,
+            for the adder has its carry.
+        seed: of stochastic rounding, for this layer in this step.
 
     Source: BOLD, section 3.3, Boolean optimizer. The text asks for a flip wherever m and w
         agree in sign; the threshold of 1 is that of the published code.
@@ -39,11 +52,20 @@ def boolean_step(layer: Sequence[BoolWeights], rate: float) -> int:
         if count:
             memory[flip] = 0
             weights.flip(flip)
+        if width is not None:
+            memory[...] = limited_memory(memory, width, _draws(width, seed, memory.shape))
         flips += count
         total += flip.size
     for weights in layer:
         weights.ratio = (total - flips) / total
     return flips
+
+
+def _draws(
+    width: AccumulatorWidth, seed: tuple[int, ...], shape: tuple[int, ...]
+) -> NDArray[np.float64] | None:
+    stochastic = width.rounding == "stochastic"
+    return np.random.default_rng((*seed, MEMORY)).random(shape) if stochastic else None
 
 
 def adam_step(parameters: Iterable[RealWeights], rate: float) -> None:

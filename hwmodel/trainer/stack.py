@@ -58,6 +58,7 @@ def stack(network: Network, method: Method) -> Stack:
     beyond = method.untrained or (method.teacher and "it learns from a teacher")
     if beyond:
         raise SpecError(f"method {method.name} is not trained here: {beyond}")
+    method.see_limited()
     where = f"network {network.name} is not trained by {method.name}: layer"
     nodes = network.nodes(frozenset(method.omits))
     accounting = load(Accounting, COUNTED)

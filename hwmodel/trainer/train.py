@@ -104,7 +104,7 @@ def train(
         if not (resume or overwrite):
             _see_free(path)
     run = _run(settings, training, layers, data)
-    net = build(layers, training.recipe, run.batch, run.seed)
+    net = build(layers, training.recipe, run.batch, run.seed, run.widths)
     shapes = tuple(node.shape for node in net.nodes if node.shape)
     trace = Trace(run=run, layers=shapes, epochs=())
     if resume and path:
@@ -211,6 +211,7 @@ def _run(settings: Settings, training: Training, layers: Stack, data: Dataset) -
         signal_error=settings.signal_error,
         network_digest=digest(settings.network),
         method_digest=digest(settings.method),
+        widths=settings.method.widths,
         data_digest=data.digest,
         training=training.name,
         training_digest=digest(training),
@@ -225,7 +226,7 @@ def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], N
     before = trace.epochs[-1].steps if trace.epochs else 0
     accuracy = trace.epochs[-1].accuracy if trace.epochs else None
     sampled = {round((i + 1) * each / SAMPLES) for i in range(SAMPLES)}
-    tallies = [_tally(node, node.shape, run) for node in net.nodes if node.shape]
+    tallies = [_tally(net, node, node.shape, run) for node in net.nodes if node.shape]
     loss, right = 0.0, 0
     for step in range(1, each + 1):
         chosen = order[(step - 1) * run.batch : step * run.batch]
@@ -250,19 +251,31 @@ def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], N
 
 
 def _update(net: Net, run: Run, step: int, steps: int) -> dict[str, int]:
-    """One step of both optimizers; the flips of every layer with Boolean weights."""
+    """One step of both optimizers; the flips of every layer with Boolean weights.
+
+    Where votes are limited, they are rounded before they are counted.
+    """
     flips = {}
     for node in net.nodes:
         adam_step(node.layer.real, cosine(run.adam_rate, step - 1, steps))
+        if (limiter := net.limiters.get(f"{node.name}/vote")) is not None:
+            node.layer.boolean[0].votes = limiter(node.layer.boolean[0].votes)
         if node.layer.boolean and not run.frozen:
             rate = cosine(run.learning_rate, step - 1, steps)
-            flips[node.name] = boolean_step(node.layer.boolean, rate)
+            flips[node.name] = boolean_step(
+                node.layer.boolean, rate, net.memory, (run.seed, net.places[node.name], step)
+            )
     return flips
 
 
-def _tally(node: Trained, shape: LayerShape, run: Run) -> Tally:
+def _tally(net: Net, node: Trained, shape: LayerShape, run: Run) -> Tally:
     weights = sum(w.votes.size for w in node.layer.boolean)
-    return Tally(node.name, run.signal_error, shape.worst_sum_bits is not None, weights)
+    integer = shape.worst_sum_bits is not None
+    limiters = {x: net.limiters.get(f"{node.name}/{x}") for x in ("signal", "sent", "vote")}
+    held = {name: limiter.width.bits for name, limiter in limiters.items() if limiter}
+    if net.memory is not None:
+        held["optimizer_state"] = net.memory.bits
+    return Tally(node.name, run.signal_error, integer, weights, held)
 
 
 def _measure(net: Net, tallies: list[Tally], flips: dict[str, int], closely: bool) -> None:

@@ -29,7 +29,8 @@ from hwmodel.views.figures.roofline import roofline_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records", "write_figure"]
+__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records", "sizes"]
+__all__ += ["write_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 

@@ -13,8 +13,9 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
-from hwmodel.model.widths import treatment
+from hwmodel.model.widths import limits_of, treatment
 from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
+from hwmodel.specs.limits import TensorWidth
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
 from hwmodel.work.problem import PASSES
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["comparison_tables", "moved_tables", "reached_tables", "report_tables"]
-__all__ += ["has_optimal", "table", "tensor_table"]
+__all__ = ["comparison_tables", "has_optimal", "moved_tables", "reached_tables", "report_tables"]
+__all__ += ["table", "tensor_table"]
 
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
 # and elementwise work do, and so do the last two.
@@ -271,6 +272,7 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
         ],
     )  # fmt: skip
     before, after = assumed.energies("layer"), measured.energies("layer")
+    limits = limits_of(measured.method)
     nodes = {node.layer.name: node for node in measured.nodes}
     for name in [name for (name,) in before if name in assumed.edges]:
         old, new = assumed.edges[name], measured.edges[name]
@@ -280,7 +282,7 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
             zeros = (found.signal_zeros, found.vote_zeros) if found else (None, None)
             listed.add_row(
                 name,
-                f"{old.signal_bits} -> {new.signal_bits}",
+                _bits(old.signal_bits, new.signal_bits, limits.signal),
                 *_zeros(zeros[0]),
                 _votes(assumed, measured, nodes[name]),
                 *_zeros(zeros[1]),
@@ -308,8 +310,15 @@ def _votes(assumed: Report, measured: Report, node: Node) -> str:
     there, here = (
         treatment(of.method, node, of.accounting, of.measured) for of in (assumed, measured)
     )
-    votes = f"{there.weight_signal_bits} -> {here.weight_signal_bits}"
+    limit = limits_of(measured.method).vote
+    votes = _bits(there.weight_signal_bits, here.weight_signal_bits, limit)
     return votes if here.update == "boolean" else "-"
+
+
+def _bits(assumed: int, measured: int, limit: TensorWidth | None) -> str:
+    """A width that a trace moved or could have moved; or one that the method itself states."""
+    stated = limit is not None and limit.bits == measured
+    return f"{measured} (method)" if stated else f"{assumed} -> {measured}"
 
 
 def _of_runs(report: Report) -> str:

@@ -93,10 +93,15 @@ def _rule(
     stated: Mapping[str, int | str | None],
 ) -> str:
     """Name a rule, what it asks for and what it says; of a word, what the accounting says."""
-    name, means = at.job.accounting.name, widths.named_widths(at.job.accounting)
+    means = widths.named_widths(at.job.accounting, at.job.method)
+    limits = widths.limits_of(at.job.method)
+    own = {"boolean_signal": limits.signal, "boolean_vote": limits.vote}
     asked = [(field, word, means.get(str(word))) for field, word in stated.items() if word]
+    says = {False: f"accounting {at.job.accounting.name}", True: f"method {at.job.method.name}"}
     words = ", ".join(
-        f"{field} {word} (accounting {name}: {meant})" if meant else f"{field} {word}"
+        f"{field} {word} ({says[own.get(str(word)) is not None]}: {meant})"
+        if meant
+        else f"{field} {word}"
         for field, word, meant in asked
     )
     rule = f"{found.method}, {found.part} rule {found.number}{_shown(found.rule.where)}"

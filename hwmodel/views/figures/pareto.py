@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["accuracy", "front", "pareto_figure"]
+__all__ = ["accuracy", "framed", "front", "pareto_figure"]
 
 
 def accuracy(record: Record) -> float | None:
@@ -47,7 +47,7 @@ def pareto_figure(page: Page) -> Figure:
         scatter(one, points, style)
         if traced:
             _spreads(one, group, style)
-        _frame(one, points, style)
+        framed(one, points, style)
         what = f"energy to the accuracy asked for, {unit}" if traced else unit
         below(one, style, what, once=not traced)
         one.set_ylabel("test accuracy, %")
@@ -115,8 +115,8 @@ def front(points: Sequence[Point]) -> list[Point]:
     return best
 
 
-def _frame(axes: Axes, points: Sequence[Point], style: Style) -> None:
-    """Draw the front; set limits with room for names, and few round numbers as ticks."""
+def framed(axes: Axes, points: Sequence[Point], style: Style) -> None:
+    """Draw the front of a panel; set limits with room for names, and few round numbers as ticks."""
     axes.set_xscale("log")
     if points:
         low, high = min(p.x for p in points), max(p.x for p in points)
