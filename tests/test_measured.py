@@ -69,7 +69,7 @@ def test_energy_to_an_accuracy_is_steps_times_the_iteration(target, goal, steps)
     lines = list(
         compare("conv-small", ["ascend"], ["bold", "fp"], accounting="full", traces=traces)
     )
-    ends = reached(lines, traces, target)
+    ends = reached(lines, traces, target, sustain=1)
     assert [line.batch for line in lines] == [4, 4]
     assert [end.target_accuracy_percent for end in ends] == [pytest.approx(goal)] * 2
     assert [end.steps_middle for end in ends] == steps

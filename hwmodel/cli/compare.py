@@ -30,6 +30,7 @@ WIDE = "slides"  # style of figures with chips side by side
 def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
     from hwmodel.model.not_counted import not_counted, refuse_unknown
+    from hwmodel.model.widths import unpriced
     from hwmodel.rerun.question import question
     from hwmodel.rerun.tables import comparison_table
     from hwmodel.views.formats import Result
@@ -50,6 +51,9 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
         )
         for preset in presets
     }
+    if asked.mode == "training":
+        own = [item for method in asked.methods for item in unpriced(method)]
+        missing = {name: [*items, *own] for name, items in missing.items()}
     provenance = asked.provenance(where.date)
     paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
     table = comparison_table(lines, asked.training, ends)

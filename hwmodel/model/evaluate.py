@@ -217,6 +217,7 @@ def evaluate(
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
     missing = not_counted(network, choices, mode)
+    missing += tuple(widths.unpriced(method)) if job.trains else ()
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
         traces,

@@ -11,8 +11,9 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.traced import see_comparable
 from hwmodel.specs.trace import Trace, steps_to
 
-__all__ = ["QUARTILED", "Reached", "quantile", "reached"]
+__all__ = ["QUARTILED", "SUSTAIN", "Reached", "quantile", "reached"]
 
+SUSTAIN = 3  # evaluations in a row at or above a target that reach it
 QUARTILED = 5  # runs from which on a median and quartiles are stated
 
 Spread = Literal["one run", "extremes", "quartiles"]
@@ -40,31 +41,39 @@ class Reached(NamedTuple):
 
 
 def reached(
-    lines: Sequence[Comparison], traces: Sequence[Trace], target: float | None
+    lines: Sequence[Comparison],
+    traces: Sequence[Trace],
+    target: float | None,
+    sustain: int = SUSTAIN,
 ) -> list[Reached]:
     """Return for each line what the runs of its method reached, and at which energy.
 
     Args:
-        target: test accuracy that must be reached [share]; by default the lowest of the runs'
-            ends, so that every run has reached it.
+        target: test accuracy that must be reached [share]; by default the lowest of the last
+            `sustain` evaluations of any run, so that every run has reached it.
+        sustain: evaluations in a row that must reach it.
 
     Raises: DataError where the runs are of different images, or of another batch than a line.
     """
     for line in lines:
         see_comparable(traces, line.batch)
-    ends = [trace.epochs[-1].accuracy for trace in traces if trace.epochs]
+    ends = [epoch.accuracy for trace in traces for epoch in trace.epochs[-sustain:]]
     goal = min(ends, default=None) if target is None else target
     return [
-        _of_line(line, [t for t in traces if t.epochs and t.run.method == line.method], goal)
+        _of_line(
+            line, [t for t in traces if t.epochs and t.run.method == line.method], goal, sustain
+        )
         for line in lines
     ]
 
 
-def _of_line(line: Comparison, traces: Sequence[Trace], goal: float | None) -> Reached:
+def _of_line(
+    line: Comparison, traces: Sequence[Trace], goal: float | None, sustain: int
+) -> Reached:
     if not traces or goal is None:
         return Reached(0)
     ends = [100 * trace.epochs[-1].accuracy for trace in traces]
-    steps = [steps_to(trace, goal) for trace in traces]
+    steps = [steps_to(trace, goal, sustain) for trace in traces]
     spread, low, middle, high = _spread([inf if n is None else n for n in steps])
     energies = [None if n is None or line.energy is None else n * line.energy
                 for n in (low, middle, high)]  # fmt: skip

@@ -36,7 +36,7 @@ from hwmodel.work.problem import ProductPass
 
 __all__ = ["Applied", "Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits"]
 __all__ += ["layer_rules", "limits_of", "matches", "method_inputs", "method_specs", "named_widths"]
-__all__ += ["tell_doubts", "tensor_rule", "treatment", "unlearned"]
+__all__ += ["tell_doubts", "tensor_rule", "treatment", "unlearned", "unpriced"]
 
 Rule = TypeVar("Rule", LayerRule, TensorRule)
 NO_LIMITS = Limits()
@@ -314,6 +314,19 @@ def named_widths(accounting: Accounting, method: Method) -> dict[str, int | str]
         "boolean_sum": accounting.widths.boolean_sum_bits,
         "border": accounting.widths.border_bits,
     }
+
+
+def unpriced(method: Method) -> Iterator[str]:
+    """List what limited widths take that no price knows."""
+    limits = limits_of(method)
+    scaled = [width for width in (limits.signal, limits.vote) if width]
+    roundings = {width.rounding for width in scaled}
+    if limits.accumulator:
+        roundings.add(limits.accumulator.rounding)
+    if any(width.scale == "step" for width in scaled):
+        yield f"sums that wait at full width for the largest of their tensor ({method.name})"
+    if "stochastic" in roundings:
+        yield f"random bits of stochastic rounding ({method.name})"
 
 
 def unlearned(method: Method, accounting: Accounting) -> str:

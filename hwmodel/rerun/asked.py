@@ -172,7 +172,18 @@ class CompareAsked(Asked):
         float | None, Says("Test accuracy to reach, 0 to 1.", usual="what all traces reach")
     ] = None
     optimal_tiles: OptimalTiles = ""  # yes, which needs no word in the command
+    sustain: Annotated[
+        int | None,
+        Says("Evaluations in a row at or above it; the first of them counts.", usual="3"),
+    ] = None
     input_shape: InputShape = ()
+
+    @field_validator("sustain")
+    @classmethod
+    def _several(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and not (info.data.get("trace") and 1 <= value <= 1000):
+            raise ValueError("a whole number from 1 to 1,000, with --trace")
+        return value
 
     @field_validator("accuracy")
     @classmethod

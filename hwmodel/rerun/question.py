@@ -15,7 +15,7 @@ from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
 from hwmodel.model.compare import Comparison, compare, reproduce
 from hwmodel.model.evaluate import Report, evaluate, read_traces
-from hwmodel.model.reached import Reached, reached
+from hwmodel.model.reached import SUSTAIN, Reached, reached
 from hwmodel.model.traced import common_batch
 from hwmodel.model.widths import method_inputs, method_specs
 from hwmodel.model.workload import Mode
@@ -56,6 +56,7 @@ class Question:
     training: Training | None
     traces: tuple[Trace, ...]
     accuracy: float | None = None  # to be reached, as a share
+    sustain: int = SUSTAIN  # evaluations in a row that reach it
     baseline_network: Network | None = None  # None: the same
 
     def specs(self) -> Iterator[NamedSpec]:
@@ -121,7 +122,9 @@ class Question:
 
     def ends(self, lines: list[Comparison]) -> list[Reached]:
         """What the traces say of each line; empty without traces."""
-        return reached(lines, self.traces, self.accuracy) if self.traces else []
+        if not self.traces:
+            return []
+        return reached(lines, self.traces, self.accuracy, self.sustain)
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,7 @@ def question(asked: Asked) -> Question:
         training=run,
         traces=traces,
         accuracy=said.get("accuracy"),
+        sustain=said.get("sustain") or SUSTAIN,
         baseline_network=load_network(whole) if (whole := said.get("baseline_network")) else None,
     )
 

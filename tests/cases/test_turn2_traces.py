@@ -362,9 +362,10 @@ def test_D6_both_runs_of_a_method_count(hwmodel, traced, tmp_path):
         "--methods",
         "bold",
     )
-    code, out, _ = hwmodel(*asked, *more, "--accuracy", "0.9")
+    code, out, _ = hwmodel(*asked, *more, "--accuracy", "0.9", "--sustain", "1")
     assert code == 0 and "10 to 30" in out
-    _, text, _ = hwmodel(*asked, "--trace", ",".join(names), "--accuracy", "0.9", "--csv", "-")
+    reach = ("--accuracy", "0.9", "--sustain", "1")
+    _, text, _ = hwmodel(*asked, "--trace", ",".join(names), *reach, "--csv", "-")
     (row,) = csv.DictReader(io.StringIO(text))
     assert (row["runs"], row["runs_reached"], row["spread"]) == ("2", "2", "extremes")
     assert (row["steps_low"], row["steps_middle"], row["steps_high"]) == ("10", "", "30")
@@ -383,11 +384,43 @@ def test_D6_both_runs_of_a_method_count(hwmodel, traced, tmp_path):
 def test_D6_quartiles_of_five_runs_by_nearest_rank(accuracies, reach, steps):
     given = runs(*accuracies, epochs=3)
     lines = list(compare("conv-small", "ascend", "bold", accounting="full", traces=given))
-    (end,) = reached(lines, given, 0.9)
+    (end,) = reached(lines, given, 0.9, sustain=1)
     assert (end.runs, end.runs_reached, end.spread) == (5, reach, "quartiles")
     assert (end.steps_low, end.steps_middle, end.steps_high) == steps
     energies = [None if n is None else n * lines[0].energy for n in steps]
     assert [end.energy_low, end.energy_middle, end.energy_high] == energies
+
+
+@pytest.mark.parametrize(
+    ("sustain", "steps"),
+    [(1, 10), (2, 30), (3, 50), (4, None)],
+)
+def test_D6_a_target_is_reached_where_it_stays_reached(sustain, steps):
+    """An evaluation every 10 steps: the first of as many in a row as are asked for."""
+    lists = {
+        1: (0.9, 0.8, 0.8, 0.9, 0.9),
+        2: (0.9, 0.8, 0.9, 0.9, 0.8, 0.9),
+        3: (0.9, 0.8, 0.9, 0.8, 0.9, 0.95, 0.9),
+        4: (0.9, 0.9, 0.9, 0.8, 0.9, 0.9, 0.9),
+    }
+    run = trace(accuracies=lists[sustain])
+    lines = list(compare("conv-small", "ascend", "bold", traces=[run]))
+    (end,) = reached(lines, [run], 0.9, sustain)
+    assert (end.steps_middle, end.runs_reached) == (steps, int(steps is not None))
+
+
+def test_D6_the_usual_target_is_what_every_run_kept():
+    """Of the last three evaluations of both runs 0.6 is the lowest; both have it from 20 steps on."""
+    given = runs((0.5, 0.7, 0.6, 0.9), (0.4, 0.8, 0.8, 0.8))
+    (end,) = reached(list(compare("conv-small", "ascend", "bold", traces=given)), given, None)
+    assert end.target_accuracy_percent == pytest.approx(60)
+    assert (end.steps_low, end.steps_high, end.runs_reached) == (20, 20, 2)
+
+
+def test_D6_sustain_is_an_option_of_traces(refused, traced):
+    asked = ("compare", "conv-small", "--hardware", "ascend", "--methods", "bold")
+    for words in (("--sustain", "2"), ("--trace", traced(), "--sustain", "0")):
+        assert refused(*asked, *words).endswith("a whole number from 1 to 1,000, with --trace")
 
 
 def test_D6_the_end_of_runs_is_a_mean_with_a_deviation():

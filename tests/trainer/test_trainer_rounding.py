@@ -359,3 +359,17 @@ def test_signals_of_one_bit_are_said_to_have_learned_nothing(
     assert code == 0, err
     sentence = "Signals of 1 bit, as"
     assert (f"{sentence} {said} has them" in out) if said else (sentence not in out)
+
+
+def test_what_no_price_knows_of_a_rounding_is_listed(hwmodel, tmp_path):
+    text = hwmodel("method", "show", "bold")[1].replace("name: bold\n", "name: mine\n")
+    odd = "{vote: {bits: 8, scale: step}, accumulator: {bits: 8, rounding: stochastic}}"
+    (tmp_path / "mine.yaml").write_text(f"{text}widths: {odd}\n")
+    asked = ("mlp-784-512-512-10", "--hardware", "ascend")
+    for words in (("report", *asked, "--method"), ("compare", *asked, "--methods")):
+        out = hwmodel(*words, "mine.yaml")[1]
+        assert "\n  - random bits of stochastic rounding (mine)\n" in out
+        assert "\n  - sums that wait at full width for the largest of their tensor (mine)\n" in out
+        out = hwmodel(*words, "mine.yaml", "--mode", "inference")[1]
+        assert "stochastic" not in out and "wait at full width" not in out
+        assert "(bold-8)" not in hwmodel(*words, "bold-8")[1]
