@@ -36,7 +36,7 @@ __all__ = ["ROUNDING", "Search"]
 
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 NARROW, WIDER = 3e-3, 4  # slack of a list at first, relative to the bound, and its growth
-CHILD = 30  # tilings that take as long as what is known of one more level
+CHILD = 15  # tilings that take as long as what is known of one more level
 FEW = 1_000  # entries of a list at first
 LONG = 30_000  # and later, unless that ends with nothing new
 GROWTH = 8  # of a list that was too short

@@ -11,6 +11,7 @@ __all__ = ["walk_in_arrays"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+ROUNDING = 1e-11  # relative; a floor may be rounded above an energy
 GUESSED = 16  # of the best partial choices that a guess goes on with
 AT_ONCE = 4  # reductions that are completed together at first, and then fourfold
 
@@ -35,7 +36,8 @@ def walk_in_arrays(
     work, found, begin = int(np.prod([len(level[0][d]) - level[2][d] for d in (2, 5, 6)])), 0, 0
     size = AT_ONCE if only_least else len(floors)
     if only_least and len(floors) and reach == np.inf:
-        reach = min(reach, _guessed(level, _kept(part, slice(0, AT_ONCE)), reach))
+        guess = _guessed(level, _kept(part, slice(0, AT_ONCE)), reach)
+        reach = min(reach, guess + ROUNDING * (abs(guess) + abs(level[9][0])))
     while begin < len(floors) and floors[begin] <= reach:
         if work > most_work:
             return found, work, min(reach, float(floors[begin]))
