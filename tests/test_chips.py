@@ -1,9 +1,12 @@
 """Chips with memories side by side and arrays: their files, what may not stand in them, drawn."""
 
+import json
+import re
+
 import pytest
 
 from hwmodel import HwmodelError, SpecError, evaluate
-from hwmodel.specs.files import load
+from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.options import Bound, memories
 from hwmodel.work.problem import Widths
@@ -182,3 +185,51 @@ def test_a_chip_is_drawn(hwmodel, tmp_path):
         "O: DRAM <- SRAM <- MACs",
     ):
         assert words in drawn
+
+
+SPATIAL = [name for name in bundled(Hardware) if memories(load(Hardware, name)).spatial]
+
+
+def test_chips_with_arrays_are_bundled():
+    assert SPATIAL == ["a100-board", "ascend-cube", "eyeriss-isca", "v100-board", "v100-sm"]
+
+
+@pytest.mark.parametrize("name", SPATIAL)
+def test_a_report_adds_up_and_says_how_many_macs_work(name):
+    report = evaluate("mlp-784-512-512-10", name, "bold", accounting="full", mode="inference")
+    rows = report.records
+    assert len({row[5:13] for row in rows}) == len(rows)  # no two entries have one name
+    assert report.energy == pytest.approx(sum(row[-2] for row in rows), rel=1e-12)
+    assert report.idleness.startswith("utilisation: ")
+    free = report.hardware.static_energy == 0
+    assert ("time is free here" in report.idleness) == free
+    paid = report.energies("operation")
+    assert (paid[("chip-cycle",)] == 0) == free
+    assert not any("unlimited broadcast" in line for line in report.not_counted)
+
+
+def test_without_an_array_the_report_says_what_the_innermost_reads_are():
+    line = "innermost reads: unlimited broadcast, for the chip states no array"
+    assert line in evaluate("mlp-784-512-512-10", "ascend", "fp", accounting="full").not_counted
+    assert line not in evaluate("mlp-784-512-512-10", "ascend", "fp").not_counted
+
+
+def test_a_tiling_is_shown_saved_and_read_again(hwmodel):
+    conv = "N=2,M=4,C=4,H=6,W=6,K=3,pad=1"
+    asked = "tile", "--hardware", "eyeriss-isca", "--conv", conv, "--bits", "16,16,16"
+    code, out, _ = hwmodel(*asked, "--stationary", "best", "--save", "m.json")
+    assert code == 0
+    assert "parallel-for" in out and "utilisation" in out and "moments of the chip" in out
+    first = json.loads(hwmodel(*asked, "--stationary", "best", "--json")[1])
+    again = json.loads(hwmodel(*asked, "--tiles", "m.json", "--json")[1])
+    assert again["energy"] == first["energy"] and again["accesses"] == first["accesses"]
+    assert first["fits"] and first["lower_bound"] <= first["energy"]
+
+
+def test_explain_writes_the_paths_of_a_count(hwmodel):
+    out = hwmodel(
+        "explain", "mlp-784-512-512-10", "--layer", "fc3", "--hardware", "eyeriss-isca",
+        "--method", "fp", "--accounting", "full", "--mode", "inference",
+    )[1]  # fmt: skip
+    assert "on its way into or out of one" in out
+    assert re.search(r"C = 512 cut by place at RF \d+ \(taken together\)", out)

@@ -74,7 +74,7 @@ def _notes(
     doubt = unlearned(found.method, found.accounting) if found.mode == "training" else ""
     if doubt:
         end = f"{doubt}\n{end}"
-    for said in filter(None, (found.by_width, found.unproved)):
+    for said in filter(None, (found.by_width, found.unproved, found.idleness)):
         end = f"{said}.\n{end}"
     end = f"{remark}\n{end}" if remark else end
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end

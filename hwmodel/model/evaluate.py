@@ -18,7 +18,7 @@ from hwmodel.model.entries import moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
-from hwmodel.model.not_counted import not_counted, see_counted, tell_unmodelled
+from hwmodel.model.not_counted import not_counted, of_chip, see_counted, tell_unmodelled
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.schedule import everything, schedule
 from hwmodel.model.traced import common_batch, fitted
@@ -31,6 +31,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
+from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, tile
 from hwmodel.work.tensor import Direction
 from hwmodel.work.work import Move, Multiply, Operate
@@ -126,6 +127,24 @@ class Report:
         return found
 
     @property
+    def idleness(self) -> str:
+        """A sentence on how many MACs work, on a chip with an array; "" without."""
+        chip = self.hardware
+        if chip.array is None or not self.tilings:
+            return ""
+        made, could = 0, 0
+        for task, tiling in self.tilings:
+            assert isinstance(task.work, Multiply)
+            places = memories(chip, task.work.kinds)
+            options = SearchOptions.of(self.accounting, task.work.pass_)
+            taken = time(task.work.problem, tiling.mapping, places, options.rule)
+            assert taken is not None
+            made += taken.products
+            could += taken.possible
+        free = "" if chip.static_energy else "; time is free here, the chip states no static energy"
+        return f"utilisation: {100 * made / could if could else 0:.1f} % of the MACs work{free}"
+
+    @property
     def records(self) -> list[tuple[object, ...]]:
         """The tidy table as plain tuples in the order of `COLUMNS`: energy = count x price."""
         inputs = (self.network.name, self.hardware.name, self.method.name, self.accounting.name)
@@ -216,7 +235,7 @@ def evaluate(
     ledger, tilings = entered(tasks, chip, choices)
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
-    missing = not_counted(network, choices, mode)
+    missing = (*not_counted(network, choices, mode), *of_chip(chip, choices))
     missing += tuple(widths.unpriced(method)) if job.trains else ()
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,

@@ -16,9 +16,10 @@ from hwmodel.graph.node import Node
 from hwmodel.model.workload import Mode
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
 from hwmodel.work.tensor import Pass
 
-__all__ = ["not_counted", "refuse_unknown", "see_counted", "tell_unmodelled"]
+__all__ = ["not_counted", "of_chip", "refuse_unknown", "see_counted", "tell_unmodelled"]
 
 VIEWS = ("expand", "reshape", "slice", "source")  # nothing moves forward: no cost to leave out
 
@@ -44,6 +45,22 @@ def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[s
         return (*layers, *stated)
     signals = _signals_left_out(nodes, streamed)
     return (*layers, *signals, *stated, *accounting.not_counted_in_training)
+
+
+def of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
+    """Say what the chip's file leaves out of what is counted, or puts into it."""
+    if accounting.counting.counting == "paper":
+        return
+    if chip.array is None:
+        yield "innermost reads: unlimited broadcast, for the chip states no array"
+    stated = {
+        "hops (interconnect)": any(level.hop_energy for level in chip.levels),
+        "cycles of arrays (control)": bool(chip.array and chip.array.cycle_energy),
+        "static energy": bool(chip.static_energy),
+    }
+    paid = [what for what, is_stated in stated.items() if is_stated]
+    if paid:
+        yield f"but counted, for the chip states it: {', '.join(paid)}"
 
 
 def _differing(accounting: Accounting) -> Iterator[str]:

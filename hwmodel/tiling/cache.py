@@ -70,7 +70,8 @@ def store(key: object, found: Found) -> None:
     if folder() is None:
         return
     mapping, proof = found
-    text = json.dumps(["".join(mapping.held), mapping.tiles, asdict(proof)], default=int)
+    parts = ["".join(mapping.held), mapping.tiles, mapping.unions, mapping.cycle, asdict(proof)]
+    text = json.dumps(parts, default=int)
     name = _hash(key)
     _asked("INSERT OR REPLACE INTO tilings VALUES (?, ?)", name, _check(name, text) + text)
     _asked(_OLD, MOST)
@@ -81,8 +82,14 @@ def _read(whole: object, name: bytes) -> Found | None:
     if not isinstance(whole, str) or whole[:16] != _check(name, whole[16:]):
         return None
     text = whole[16:]
-    held, tiles, proof = json.loads(text)
-    return Mapping(tuple(Extents(*tile) for tile in tiles), tuple(held)), Certificate(**proof)
+    held, tiles, unions, cycle, proof = json.loads(text)
+    mapping = Mapping(
+        tuple(Extents(*tile) for tile in tiles),
+        tuple(held),
+        tuple(Extents(*union) for union in unions),
+        Extents(*cycle) if cycle else None,
+    )
+    return mapping, Certificate(**proof)
 
 
 def _check(name: bytes, text: str) -> str:

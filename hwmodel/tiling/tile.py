@@ -15,6 +15,7 @@ from hwmodel.tiling.optimal.search import Certificate, Options, optimal
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_rows
+from hwmodel.tiling.spatial.mapper import mapped
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
 from hwmodel.work.tensor import Factor, product
 
@@ -67,11 +68,14 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
     n = problem.extent
     if isqrt(n.N) * isqrt(n.M) * isqrt(n.C) > MANY_CLASSES:  # a loop has 2 sqrt(length) of them
         chosen = replace(chosen, limit=chosen.limit // 10)
-    key = problem, memories, chosen
+    key = problem, memories, (options if memories.spatial else chosen)
     found = look_up(key)
     if found is None:
-        mapping, certificate = optimal(problem, memories, chosen)
-        found = mapping, certificate
+        if memories.spatial:
+            found = mapped(problem, memories, options)
+        else:
+            mapping, certificate = optimal(problem, memories, chosen)
+            found = mapping, certificate
         store(key, found)
     return Tiling(*found)
 
@@ -92,7 +96,6 @@ def _check_known(memories: Memories, options: SearchOptions) -> None:
             f"{', '.join(stated)}: the source has no chip with a fanout, an array or a level that "
             "an operand passes by; use accounting full"
         )
-    raise HwmodelError("no search yet for a chip with a fanout, an array or a level passed by")
 
 
 @lru_cache(maxsize=2**12)
@@ -134,7 +137,8 @@ def footprints(
     """Return what a tile takes of each memory of a level.
 
     A capacity of None has no end. I counts with its halo, where that is widest; sums count,
-    unfinished, only where the boundary above holds them.
+    unfinished, only where the boundary above holds them, and at level 0 of a chip with an array,
+    where they rest between cycles.
 
     Source: docs/model.md section 3; docs/tiling.md; rows from `tile_rows`.
     """
@@ -151,7 +155,8 @@ def footprints(
         "F": (Factor("b_F", problem.bits.F), *part("M", "C", "HF", "WF")),
         "O": (Factor("b_sum", sum_bits), *part("N", "M", "HO", "WO")),
     }  # fmt: skip
-    kept = [operand for operand in OPERANDS if operand != "O" or held == "O"]
+    resting = memories.array is not None and level == len(memories.levels) - 1
+    kept = [operand for operand in OPERANDS if operand != "O" or held == "O" or resting]
     return [
         Room(
             buffer.name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.tile import footprints
@@ -24,12 +26,17 @@ def loop_nest(
     times = f", {problem.groups:,} groups one by one" if problem.groups > 1 else ""
     lines = [f"{memories.levels[0].name}: all of {_shown(problem.extent)}{times}"]
     above, depth = problem.extent, 0
-    for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1):
+    unions = mapping.unions or mapping.tiles
+    parts = zip(unions, mapping.tiles, mapping.held, strict=True)
+    for index, (union, tile, held) in enumerate(parts, 1):
         for loop in _ORDER[held]:
-            outer, inner = getattr(above, loop), getattr(tile, loop)
-            if inner < outer:
+            if getattr(union, loop) < getattr(above, loop):
                 depth += 1
-                lines.append(f"{'  ' * depth}for {loop} in blocks of {inner}:")
+                lines.append(f"{'  ' * depth}for {loop} in blocks of {getattr(union, loop)}:")
+        side = _side_by_side(union, tile)
+        if side:
+            depth += 1
+            lines.append(f"{'  ' * depth}{side}")
         depth += 1
         full = ", ".join(
             f"{room.memory} {100 * room.used / room.capacity:.1f} %"
@@ -40,7 +47,31 @@ def loop_nest(
         lines.append(f"{'  ' * depth}{memories.levels[index].name}: {_shown(tile)}")
         lines[-1] += f"  # {held} held; {full} full"
         above = tile
-    return "\n".join(lines)
+    return "\n".join([*lines, *_cycles(above, mapping, memories, depth)])
+
+
+def _side_by_side(union: Extents, tile: Extents) -> str:
+    """Loops over which several memories are spread; "" where there is one."""
+    pairs = zip(Extents._fields, union, tile, strict=True)
+    pieces = [(loop, inner, -(-outer // inner)) for loop, outer, inner in pairs if inner < outer]
+    times = prod(number for *_, number in pieces)
+    spread = ", ".join(f"{loop} in blocks of {inner}" for loop, inner, _ in pieces)
+    return f"parallel-for {spread}:  # {times:,} memories" if pieces else ""
+
+
+def _cycles(tile: Extents, mapping: Mapping, memories: Memories, depth: int) -> list[str]:
+    """What an array does: its cycles one after the other, and its MACs in one of them."""
+    if mapping.cycle is None or memories.array is None:
+        return []
+    lines = []
+    for loop, outer, inner in zip(Extents._fields, tile, mapping.cycle, strict=True):
+        if inner < outer:
+            depth += 1
+            lines.append(f"{'  ' * depth}for {loop} in blocks of {inner}:")
+    rests = memories.array.holds
+    resting = "nothing rests" if rests == "none" else f"{rests} rests"
+    lines.append(f"{'  ' * (depth + 1)}a cycle: {_shown(mapping.cycle)}  # {resting} in the MACs")
+    return lines
 
 
 def _shown(tile: Extents) -> str:

@@ -24,6 +24,7 @@ from hwmodel.tiling.pricing import level_energies, level_energy, memory_energy, 
 from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elements
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.screen_tables import table
+from hwmodel.views.spread_report import Spread, spread
 from hwmodel.work.problem import PASSES, Extents, Operand, Problem, ProductPass, Widths
 from hwmodel.work.tensor import Pass
 
@@ -123,8 +124,7 @@ def chosen(name: str, *, search: str, counting: str, stationary: str) -> SearchO
     return SearchOptions.of(validate(Accounting, whole, "options"), Pass.FORWARD)
 
 
-class _Tile(SpecModel):
-    level: Text
+class _Sizes(SpecModel):
     M: int = Field(ge=1)
     N: int = Field(ge=1)
     C: int = Field(ge=1)
@@ -132,13 +132,23 @@ class _Tile(SpecModel):
     W: int = Field(ge=1)
     HF: int = Field(ge=1)
     WF: int = Field(ge=1)
+
+    @property
+    def extents(self) -> Extents:
+        return Extents(self.N, self.M, self.C, self.H, self.W, self.HF, self.WF)
+
+
+class _Tile(_Sizes):
+    level: Text
     held: Operand
+    union: _Sizes | None = None
 
 
 class _Saved(SpecModel):
     """A saved tiling, as far as it is read back."""
 
     tiles: Annotated[tuple[_Tile, ...], Field(min_length=1)]
+    cycle: _Sizes | None = None
 
 
 def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
@@ -151,22 +161,34 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not JSON: {error}") from None
     kept = {"tiles": values.get("tiles")} if isinstance(values, dict) else values
+    if isinstance(values, dict) and values.get("cycle") is not None:
+        kept["cycle"] = values["cycle"]
     saved = validate(_Saved, kept, path)
-    tiles = tuple(Extents(t.N, t.M, t.C, t.H, t.W, t.HF, t.WF) for t in saved.tiles)
+    tiles = tuple(tile.extents for tile in saved.tiles)
+    unions = tuple(tile.union.extents if tile.union else tile.extents for tile in saved.tiles)
     if len(tiles) != len(hardware.levels) - 1:
         raise DataError(
             f"{path}: has tiles of {len(tiles)} levels, {hardware.name} has {len(hardware.levels)}"
             " with the outermost, which has none"
         )
+    if (saved.cycle is None) != (hardware.array is None):
+        raise DataError(
+            f"{path}: has {'no' if saved.cycle is None else 'a'} cycle of an array, "
+            f"{hardware.name} has {'none' if hardware.array is None else 'one'}"
+        )
+    cycle = saved.cycle.extents if saved.cycle else None
+    named = [(f"tiles {i}", size) for i, pair in enumerate(zip(unions, tiles, strict=True), 1)
+             for size in pair]  # fmt: skip
     above = problem.extent
-    for level, inside in enumerate(tiles, start=1):
+    for where, inside in [*named, *([("cycle", cycle)] if cycle else [])]:
         for loop, outer, inner in zip(Extents._fields, above, inside, strict=True):
             if inner > outer:
                 raise DataError(
-                    f"{path}: tiles {level}: {loop} {inner} is more than the {outer} above it"
+                    f"{path}: {where}: {loop} {inner} is more than the {outer} above it"
                 )
         above = inside
-    return Mapping(tiles, tuple(t.held for t in saved.tiles))
+    held = tuple(tile.held for tile in saved.tiles)
+    return Mapping(tiles, held, unions if unions != tiles or cycle else (), cycle)
 
 
 @dataclass(frozen=True)
@@ -301,7 +323,7 @@ def solved(
     options: SearchOptions,
     mapping: Mapping | None = None,
     pass_: ProductPass = "forward",
-) -> Solved:
+) -> Solved | Spread:
     """Search the tiling of a problem, or take a given one; count its traffic and energy.
 
     A given one is evaluated as it is; `Solved.overflows` says where it does not fit.
@@ -313,6 +335,8 @@ def solved(
     """
     places = memories(hardware, pass_kinds(pass_))
     tiling = Tiling(mapping, None) if mapping else tile(problem, places, options)
+    if places.spatial:
+        return spread(problem, hardware, places, options, tiling)
     asked = counts(problem, tiling.mapping, options)
     greedy = _greedy(problem, places, options)
     energy = _energy(problem, asked, places, options)

@@ -27,7 +27,13 @@ class Time(NamedTuple):
 
     cycles: tuple[Factor, ...]  # of all arrays
     moments: tuple[Factor, ...]  # cycles of the whole chip
-    utilisation: float  # products over those that all MACs could do in these moments
+    products: int
+    possible: int  # products that all MACs could do in these moments
+
+    @property
+    def utilisation(self) -> float:
+        """Products over possible ones; 0 where all may be padding."""
+        return self.products / self.possible if self.possible else 0.0
 
 
 def asked(
@@ -54,26 +60,26 @@ def _at(nest: Nest, link: Link, level: int, transfers: Transfers) -> Iterator[As
         yield Asked(x, READ, Role.UNFINISHED, _again(nest, link))
         yield from _sums(nest, link, link.above, WRITE, Role.UNFINISHED)
     elif level == link.above:
-        yield Asked(x, READ, Role.OPERAND, _factors(nest.crossing(link, level)))
+        yield Asked(x, READ, Role.OPERAND, nest.crossing(link, level).factors)
     elif link.above < level <= link.below and nest.chip.levels[level].fanout > 1:
         if x == "O":
             yield from _sums(nest, link, level, HOP, Role.UNFINISHED)
         else:
-            yield Asked(x, HOP, Role.OPERAND, _factors(nest.crossing(link, level)))
+            yield Asked(x, HOP, Role.OPERAND, nest.crossing(link, level).factors)
     if level == link.below and transfers == "both":
         if x == "O":
             yield from _sums(nest, link, level, READ, Role.DRAINED)
             for direction in (WRITE, READ):
                 yield Asked(x, direction, Role.RETURNED, _again(nest, link))
         else:
-            yield Asked(x, WRITE, Role.OPERAND, _factors(nest.crossing(link, level)))
+            yield Asked(x, WRITE, Role.OPERAND, nest.crossing(link, level).factors)
 
 
 def _sums(nest: Nest, link: Link, level: int, direction: Direction, role: Role) -> Iterator[Asked]:
     """Sums that go up: the last one of each output is finished, all others are not."""
     going, last = nest.crossing(link, level), nest.finished(link)
     yield Asked("O", direction, role, _difference(going, last, "S - 1", "all but the last"))
-    yield Asked("O", direction, Role.OPERAND, _factors(last))
+    yield Asked("O", direction, Role.OPERAND, last.factors)
 
 
 def _again(nest: Nest, link: Link) -> tuple[Factor, ...]:
@@ -90,10 +96,6 @@ def _difference(more: Counted, less: Counted, name: str, why: str) -> tuple[Fact
     return (*more.once, Factor(name, more.number - less.number, f"{arrive}: {why}"))
 
 
-def _factors(counted: Counted) -> tuple[Factor, ...]:
-    return (*counted.once, *counted.times)
-
-
 def time(problem: Problem, mapping: Mapping, chip: Memories, rule: RowRule) -> Time | None:
     """Count cycles and moments; None without an array, where nothing says what a cycle does.
 
@@ -103,4 +105,4 @@ def time(problem: Problem, mapping: Mapping, chip: Memories, rule: RowRule) -> T
         return None
     nest = Nest(problem, mapping, chip, rule)
     cycles, moments = nest.made(places=True), nest.made(places=False)
-    return Time(cycles, moments, nest.products / (product(moments) * chip.macs(problem.bits)))
+    return Time(cycles, moments, nest.products, product(moments) * chip.macs(problem.bits))

@@ -1,0 +1,273 @@
+"""A lower bound of the energy on a chip with memories side by side.
+
+Terms of three kinds are bounded apart; those of the first two by machines of one memory a level,
+whose optimum the search for these proves or bounds:
+
+1.  What the memories above are asked for. All instances that are served by one read hold, together,
+    a union tile; so it fits one memory of as many times the capacity. Instances that are not
+    merged are each served for their own tile.
+2.  What crosses into the instances of a level, from a memory in which everything lies: their tile
+    fits one instance, and a held operand is brought once at least.
+3.  What the MACs ask for: each product takes part in it, shared by as many as the array has.
+
+At level 0 each sum that begins saves a read; so where sums leave it as they arrive above, the first
+machine has that much off its price of an arriving sum, elsewhere the second.
+
+Source: docs/chips.md, 'The search'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import NamedTuple
+
+from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.optimal.search import Options, optimal
+from hwmodel.tiling.options import Memories, Memory, MemoryLevel, SearchOptions
+from hwmodel.tiling.pricing import partial_sum_bits
+from hwmodel.tiling.rows import products
+from hwmodel.tiling.spatial.paths import Axis, Step, meetings, rows
+from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
+
+__all__ = ["Bound", "bound"]
+
+ELEMENTS = (Step(1, True),)
+
+
+class Bound(NamedTuple):
+    """A lower bound, and the mappings by which its parts came about."""
+
+    energy: float  # [chip's unit]
+    above: Mapping  # union tiles of all levels
+    inside: dict[int, Mapping]  # the tile of one instance, by level
+
+
+class _Sums(NamedTuple):
+    """How what the MACs ask for of O is parted."""
+
+    arrives: float  # more for a sum that arrives above level 0 [chip's unit/bit]
+    leaves: float  # for a sum that leaves an instance of level 0 [chip's unit/bit]
+    energy: float  # for all else, a lower bound [chip's unit]
+
+
+def bound(problem: Problem, chip: Memories, options: SearchOptions) -> Bound:
+    """Return a lower bound of memories, hops, arrays and time. Raises: Infeasible, TooLarge."""
+    macs = _Macs(problem, chip, options)
+    sums = macs.sums()
+    own = Options(
+        partial_sum_bits=options.partial_sum_bits, stationary=options.stationary, rule=options.rule
+    )
+    first = optimal(problem, _pooled(chip, sums.arrives), own)
+    total = first.certificate.lower_bound + sums.energy + macs.time()
+    total += macs.reads("I") + macs.reads("F")
+    inside = {}
+    for level in range(1, len(chip.levels)):
+        leaves = sums.leaves if level == len(chip.levels) - 1 else None
+        machine = _entered(chip, level, options, leaves)
+        if machine is not None:
+            found = optimal(problem, machine, own)
+            total += found.certificate.lower_bound
+            inside[level] = found.mapping
+    return Bound(max(0.0, total), first.mapping, inside)
+
+
+def _pooled(chip: Memories, arrives: float) -> Memories:
+    """One memory a level, as large as all its instances that are served together.
+
+    Args:
+        arrives: what a sum that arrives above level 0 costs more [chip's unit/bit].
+    """
+    last = len(chip.levels) - 1
+    above = max(i for i, level in enumerate(chip.levels[:last]) if level.holds("O"))
+    levels = []
+    for i, level in enumerate(chip.levels):
+        apart: tuple[Operand, ...] = OPERANDS if i == last else _straight_to_macs(chip, i)
+        if chip.array is None and level.fanout == 1:
+            apart = ()
+        times = level.fanout if level.multicast or level.reduction else 1
+        whole = _whole(level, times, apart)
+        if i == above and arrives:
+            buffers = [_dearer(b, arrives) if "O" in b.holds else b for b in whole.buffers]
+            whole = MemoryLevel(level.name, tuple(buffers))
+        levels.append(whole)
+    return Memories(tuple(levels))
+
+
+def _straight_to_macs(chip: Memories, level: int) -> tuple[Operand, ...]:
+    """Operands that a level gives straight to an array, which is counted there."""
+    inside = chip.levels[level + 1 :]
+    here = chip.levels[level]
+    return tuple(
+        x for x in OPERANDS if here.holds(x) and not any(inner.holds(x) for inner in inside)
+    )
+
+
+def _dearer(memory: Memory, more: float) -> Memory:
+    return memory._replace(write_energy_per_bit=memory.write_energy_per_bit + more)
+
+
+def _whole(level: MemoryLevel, times: int, apart: tuple[Operand, ...]) -> MemoryLevel:
+    """A level as one memory of several times its size; what passes it by has room for nothing.
+
+    Args:
+        apart: operands whose accesses are counted elsewhere; as if each had the room for itself.
+    """
+    buffers = []
+    for memory in level.buffers:
+        bits = memory.capacity_bits
+        here = memory._replace(capacity_bits=None if bits is None else times * bits)
+        free = here._replace(read_energy_per_bit=0.0, write_energy_per_bit=0.0)
+        if set(memory.holds) <= set(apart):
+            buffers.append(free)
+            continue
+        kept = tuple(x for x in memory.holds if x not in apart)
+        buffers.append(here._replace(holds=kept))
+        buffers += [
+            free._replace(name=f"{memory.name} {x}", holds=(x,)) for x in memory.holds if x in apart
+        ]
+    passing = tuple(x for x in OPERANDS if not level.holds(x))
+    if passing:
+        buffers.append(Memory("passed by", passing, None, 0.0, 0.0))
+    return MemoryLevel(level.name, tuple(buffers))
+
+
+def _entered(
+    chip: Memories, level: int, options: SearchOptions, leaves: float | None
+) -> Memories | None:
+    """A memory in which everything lies, and one instance of a level; None if nothing is paid."""
+    inner, last = chip.levels[level], level == len(chip.levels) - 1
+    hop = inner.hop_energy_per_bit
+    both = last and options.transfers == "both"
+    prices: dict[Operand, tuple[float, float]] = {}
+    for x in OPERANDS:
+        if not inner.holds(x):
+            prices[x] = (0.0, 0.0)
+        elif x == "O":
+            prices[x] = (0.0, hop if leaves is None else leaves)
+        else:
+            written = chip.holder(level, x).write_energy_per_bit
+            prices[x] = (hop + (written if both else 0.0), 0.0)
+    free = not last or chip.array is not None or inner.fanout == 1
+    if free and not any(map(any, prices.values())):
+        return None
+    top = tuple(Memory(f"all {x}", (x,), None, *prices[x]) for x in OPERANDS)
+    return Memories((MemoryLevel("everything", top), _whole(inner, 1, OPERANDS if free else ())))
+
+
+class _Macs(NamedTuple):
+    """What the MACs ask for, at least."""
+
+    problem: Problem
+    chip: Memories
+    options: SearchOptions
+
+    def reads(self, x: Operand) -> float:
+        """Energy of what the MACs read of I or of F; 0 where a machine counts it."""
+        if self.chip.array is None:
+            return 0.0
+        level, merged = self._holder(x, multicast=True)
+        bits: int = getattr(self.problem.bits, x)
+        energy = self.chip.holder(level, x).read_energy_per_bit * bits
+        n, (height, width) = self.problem.extent, self._axes()
+        if self.chip.array.holds == x:
+            if x == "I":
+                elements = n.N * n.C * rows(height, (), ()) * rows(width, (), ())
+            else:
+                elements = n.M * n.C
+                elements *= prod(meetings(axis, (), ELEMENTS).taps for axis in (height, width))
+            return energy * self.problem.groups * elements
+        if x == "I":
+            shared = self._most(("M",)) * min(self._most(("HO",)), self._most(("HF",)))
+            shared *= min(self._most(("WO",)), self._most(("WF",)))
+        else:
+            shared = self._most(("N", "HO", "WO"))
+        return energy * self._products() / (shared * merged)
+
+    def sums(self) -> _Sums:
+        """What the MACs write and read of O, and what leaves level 0.
+
+        With W writes, of which B begin a sum, D sums leaving level 0 and F finished:
+
+            w (W - F) + w F + r (W - B),  B <= D, B <= W, F <= |O|
+
+        where r B is set against what D costs, and where that is too little, against W.
+        """
+        last = len(self.chip.levels) - 1
+        inner, wide = (
+            self.chip.levels[last],
+            partial_sum_bits(self.problem, self.options.partial_sum_bits),
+        )
+        level, merged = self._holder("O", multicast=False)
+        memory = self.chip.holder(level, "O")
+        r, w = memory.read_energy_per_bit, memory.write_energy_per_bit
+        leaves = inner.hop_energy_per_bit if level == last else 0.0
+        if level == last and self.options.transfers == "both":
+            leaves += r
+        if self.chip.array is None:
+            return _Sums(0.0, leaves, 0.0)
+        narrow = (wide - self.problem.bits.O) * self.problem.O_elements
+        if self.chip.array.holds == "O":
+            n, done = self.problem.extent, 1
+            for axis in self._axes():
+                done *= meetings(axis, ELEMENTS, ()).outs
+            finished = self.problem.groups * n.N * n.M * done
+            return _Sums(0.0, leaves, w * self.problem.bits.O * finished)
+        written = self._products() / (self._most(("C", "HF", "WF")) * merged)
+        if level != last:
+            return _Sums(0.0, 0.0, w * (wide * written - narrow))
+        arrives, rest = 0.0, r
+        used = min(leaves, rest)
+        leaves, rest = leaves - used, rest - used
+        above = max(i for i, x in enumerate(self.chip.levels[:last]) if x.holds("O"))
+        alike = above == last - 1 and (inner.fanout == 1 or not inner.reduction)
+        if alike and self.options.transfers == "upper":
+            arrives = -min(self.chip.holder(above, "O").write_energy_per_bit, rest)
+            rest += arrives
+        return _Sums(arrives, leaves, (w + r - rest) * wide * written - (w + r) * narrow)
+
+    def time(self) -> float:
+        """Energy of cycles and moments, each of which makes as many products as it can."""
+        array = self.chip.array
+        if array is None:
+            return 0.0
+        side = prod(level.fanout for level in self.chip.levels)
+        cycles = self._products() / self._most(Extents._fields)
+        return cycles * array.cycle_energy + cycles / side * self.chip.moment_energy
+
+    def _holder(self, x: Operand, *, multicast: bool) -> tuple[int, int]:
+        """The level that serves the MACs, and how many innermost instances it serves at once."""
+        merged = 1
+        for level in range(len(self.chip.levels) - 1, -1, -1):
+            there = self.chip.levels[level]
+            if there.holds(x):
+                break
+            merged *= there.fanout if (there.multicast if multicast else there.reduction) else 1
+        return level, merged
+
+    def _most(self, loops: Iterable[str]) -> int:
+        """The most of some loops together that a cycle of an array takes."""
+        array, n = self.chip.array, self.problem.extent
+        assert array is not None
+        lanes = array.lanes(self.problem.bits)
+        together = set(loops)
+        found = 1
+        free = together - {loop for bound in array.axes for loop in bound.loops}
+        for axis in array.axes:
+            here = together & set(axis.loops)
+            if here:
+                most = axis.most * (lanes if "C" in axis.loops else 1)
+                found *= min(most, prod(getattr(n, loop) for loop in here))
+        return found * (min(lanes, n.C) if "C" in free else 1)
+
+    def _products(self) -> int:
+        n, (height, width) = self.problem.extent, self._axes()
+        met = [products(axis.window, axis.rule, axis.outs, axis.taps) for axis in (height, width)]
+        return self.problem.groups * n.N * n.M * n.C * prod(met)
+
+    def _axes(self) -> tuple[Axis, Axis]:
+        n, rule = self.problem.extent, self.options.rule
+        return (
+            Axis(self.problem.height, rule, n.HO, n.HF),
+            Axis(self.problem.width, rule, n.WO, n.WF),
+        )

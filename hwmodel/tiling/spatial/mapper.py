@@ -1,0 +1,206 @@
+"""The search for mappings on chips with memories side by side.
+
+A lower bound comes first, with the tiles by which it came about. From these and from the smallest
+tiles, mappings are made better two axes at a time, under each choice of what boundaries hold. Small
+spaces are walked whole: there the best is proved.
+
+Holds for: every chip; the certificate says how far the mapping may be from the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import comb, prod
+from random import Random
+from typing import NamedTuple
+
+from hwmodel.errors import Infeasible
+from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.optimal.search import Certificate
+from hwmodel.tiling.options import Memories, SearchOptions
+from hwmodel.tiling.rows import block_rows
+from hwmodel.tiling.spatial.bound import Bound, bound
+from hwmodel.tiling.spatial.descent import Held, Point, descended, settled, shaken
+from hwmodel.tiling.spatial.space import GROUPS, Space
+from hwmodel.tiling.spatial.whole import best_of_all
+from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
+
+__all__ = ["mapped"]
+
+WALKED = 3_000_000  # mappings of a space that is walked whole
+FEW, GOOD = 8, 4  # choices of what is held that are looked at: one axis, two axes at a time
+SHAKEN = 12  # mappings that are drawn near a good one
+ROUNDING = 1e-9
+
+
+class _Found(NamedTuple):
+    energy: float
+    point: Point
+    held: Held
+
+
+def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Mapping, Certificate]:
+    """Return a mapping of little energy and its certificate. Raises: Infeasible, TooLarge."""
+    space = Space(problem, chip, options)
+    _check_feasible(space)
+    choices = [Held(space, held) for held in holdings(options.stationary, space.depth)]
+    size = len(choices) * prod(_chains(space, loop) for loop in Extents._fields)
+    if size <= WALKED:
+        found = [_Found(*best_of_all(held), held) for held in choices]
+        best = min(found, key=_energy)
+        return _certified(best, best.energy, size, size)
+    search = _Search(bound(problem, chip, options), choices)
+    best = search.best()
+    examined = sum(held.examined for held in choices)
+    return _certified(best, min(search.least.energy, best.energy), size, examined)
+
+
+class _Search:
+    """A search that ends as soon as it meets the bound."""
+
+    def __init__(self, least: Bound, choices: list[Held]) -> None:
+        self.least, self.choices = least, choices
+        self.found: list[_Found] = []
+
+    def best(self) -> _Found:
+        """The best mapping found, by ever longer looks at ever fewer choices of what is held."""
+        for look in self._looks():
+            self.found.append(look)
+            if look.energy <= self.least.energy * (1 + ROUNDING):
+                break
+        return min(self.found, key=_energy)
+
+    def _looks(self) -> Iterator[_Found]:
+        first = {self.least.above.held, self.choices[0].held}
+        for held in self.choices:
+            if held.held in first:
+                for point in _seeds(held, self.least):
+                    yield _Found(*settled(held, point), held)
+        for one in self._promising(FEW):
+            yield _Found(*settled(one.held, one.point), one.held)
+        for one in self._promising(GOOD):
+            yield (better := _Found(*descended(one.held, one.point), one.held))
+            yield (shaken_ := _shaken(better))
+            if shaken_.energy < better.energy:
+                yield _Found(*descended(shaken_.held, shaken_.point), shaken_.held)
+
+    def _promising(self, number: int) -> list[_Found]:
+        """The choices of what is held under which the best mapping of all so far costs least."""
+        best = min(self.found, key=_energy)
+        known = {
+            held.held: _Found(held.energy(best.point), best.point, held) for held in self.choices
+        }
+        for one in self.found:
+            known[one.held.held] = min(known[one.held.held], one, key=_energy)
+        return sorted(known.values(), key=_energy)[:number]
+
+
+def holdings(stationary: str, depth: int) -> list[tuple[Operand, ...]]:
+    """List what the boundaries may hold."""
+    if stationary == "best":
+        return list(product(OPERANDS, repeat=depth))
+    alike: tuple[Operand, ...] = ("F", "I") if stationary == "either" else ("F",)
+    return [(operand,) * depth for operand in alike]
+
+
+def _energy(one: _Found) -> float:
+    return one.energy
+
+
+def _shaken(best: _Found) -> _Found:
+    """The best of several mappings that are drawn near one, the same ones each time."""
+    chance, found = Random(0), best
+    for _ in range(SHAKEN):
+        point = shaken(best.held, best.point, chance)
+        found = min(found, _Found(*settled(best.held, point), best.held), key=_energy)
+    return found
+
+
+def _seeds(held: Held, least: Bound) -> Iterator[Point]:
+    """The smallest tiles, and the tiles of the bound as far as they fit together."""
+    space = held.space
+    yield tuple(tuple((1,) * space.columns[x].chosen for x in loops) for loops in GROUPS)
+    ones = Extents(*(1,) * len(Extents._fields))
+    above = space.problem.extent
+    unions, tiles = [], []
+    for level, union in enumerate(least.above.tiles, 1):
+        inside = least.inside.get(level)
+        tile = inside.tiles[0] if inside else union
+        union = Extents(*map(min, union, above))
+        tile = Extents(*map(min, tile, union))
+        unions.append(union)
+        tiles.append(tile)
+        above = tile
+    for depth in range(len(tiles), -1, -1):
+        rest = len(tiles) - depth
+        point = _point(space, [*unions[:depth], *[ones] * rest], [*tiles[:depth], *[ones] * rest])
+        yield _spread(held, point)
+
+
+def _point(space: Space, unions: list[Extents], tiles: list[Extents]) -> Point:
+    axes = []
+    for loops in GROUPS:
+        axis = []
+        for loop in loops:
+            sizes = [getattr(x, loop) for pair in zip(unions, tiles, strict=True) for x in pair]
+            sizes.append(1)
+            columns, chosen = space.columns[loop], {}
+            for place, at in enumerate(columns.follows):
+                chosen[at] = sizes[place]  # where both follow one, the tile
+            axis.append(tuple(chosen[at] for at in range(columns.chosen)))
+        axes.append(tuple(axis))
+    return tuple(axes)
+
+
+def _spread(held: Held, point: Point) -> Point:
+    """Bring union tiles back to what instances can hold side by side, halving the widest."""
+    space = held.space
+    for limit in space.limits:
+        if limit.inner is None:
+            continue
+        sizes = {x: list(c) for loops, axis in zip(GROUPS, point, strict=True)
+                 for x, c in zip(loops, axis, strict=True)}  # fmt: skip
+        places = {
+            x: (space.columns[x].follows[limit.outer], space.columns[x].follows[limit.inner])
+            for x in limit.bound.loops
+        }
+        while True:
+            pieces = {x: -(-sizes[x][u] // sizes[x][t]) for x, (u, t) in places.items()}
+            if prod(pieces.values()) <= limit.bound.most:
+                break
+            widest = max(pieces, key=lambda x: pieces[x])
+            union, tile = places[widest]
+            sizes[widest][union] = sizes[widest][tile] * -(-pieces[widest] // 2)
+        point = tuple(tuple(tuple(sizes[x]) for x in loops) for loops in GROUPS)
+    return point
+
+
+def _chains(space: Space, loop: str) -> int:
+    """How many chains of a loop there are."""
+    free = space.columns[loop].chosen
+    return comb(getattr(space.problem.extent, loop) + free - 1, free)
+
+
+def _certified(best: _Found, least: float, size: int, examined: int) -> tuple[Mapping, Certificate]:
+    proved = best.energy <= least * (1 + ROUNDING)
+    gap = 0.0 if proved else 1 - least / best.energy
+    return best.held.mapping(best.point), Certificate(
+        best.energy, best.energy if proved else least, gap, proved, size, examined
+    )
+
+
+def _check_feasible(space: Space) -> None:
+    """Raise Infeasible unless a tile of one element fits every level, sums where they must lie."""
+    element = prod(
+        min(1, int(block_rows(axis.window, axis.rule, 0, axis.outs, 0, axis.taps)))
+        for axis in space.axes
+    )
+    for i, level in enumerate(space.chip.levels[1:], 1):
+        inmost = i == space.depth and space.chip.array is not None
+        for memory in level.buffers:
+            there = [x for x in memory.holds if x != "O" or inmost]
+            bits = {x: space.bits[x] * (element if x == "I" else 1) for x in there}
+            if memory.capacity_bits is not None and sum(bits.values()) > memory.capacity_bits:
+                names = " and ".join(there)
+                raise Infeasible(memory.name, names, sum(bits.values()), memory.capacity_bits)

@@ -1,0 +1,248 @@
+"""Chains of tiles axis by axis, with what they count, what room they take and how they spread.
+
+A chain of a loop is its row of sizes: union tile and tile of every boundary, outermost first, then
+the piece of a cycle on a chip with an array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwmodel.tiling.options import Bound, Memories, SearchOptions
+from hwmodel.tiling.pricing import partial_sum_bits
+from hwmodel.tiling.rows import block_rows, most_rows
+from hwmodel.tiling.spatial.links import INDEXED, Plan, axis_count
+from hwmodel.tiling.spatial.paths import Axis, Step
+from hwmodel.tiling.spatial.piece_rows import piece_rows
+from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
+
+__all__ = ["GROUPS", "Columns", "Space", "Table", "candidates"]
+
+GROUPS = (("N",), ("M",), ("C",), ("HO", "HF"), ("WO", "WF"))
+Chains = NDArray[np.int64]  # [chain, size], of one loop
+Floats = NDArray[np.float64]
+
+
+class Columns(NamedTuple):
+    """Which sizes of a loop's chain may be chosen; the others follow."""
+
+    follows: tuple[int, ...]  # of each size, the place among the chosen; -1: it is 1
+    chosen: int  # how many are
+
+
+class Table(NamedTuple):
+    """Chains of one axis: sizes, and what each of them does."""
+
+    sizes: tuple[Chains, ...]  # of each loop of the axis
+    counts: Floats  # [chain, term]
+    rooms: Floats  # [chain, level and operand]
+    spreads: Floats  # [chain, bound]
+
+
+class Limit(NamedTuple):
+    """So many pieces of some loops side by side, from one size of a chain to the next."""
+
+    bound: Bound
+    outer: int  # places among the sizes of a chain
+    inner: int | None  # None: single elements
+
+
+@dataclass(frozen=True)
+class Space:
+    """A problem on a chip, as the mapper sees it."""
+
+    problem: Problem
+    chip: Memories
+    options: SearchOptions
+
+    @property
+    def depth(self) -> int:
+        """Boundaries between levels."""
+        return len(self.chip.levels) - 1
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """All bounds of fan-outs and of the array."""
+        found = []
+        for i, level in enumerate(self.chip.levels[1:]):
+            axes = level.axes or (Bound(Extents._fields, level.fanout),)
+            if level.fanout > 1:
+                found += [Limit(bound, 2 * i, 2 * i + 1) for bound in axes]
+        if self.chip.array is not None:
+            found += [Limit(bound, 2 * self.depth, None) for bound in self._lanes()]
+        return tuple(found)
+
+    def _lanes(self) -> list[Bound]:
+        """The bounds of the array, that of C times the operands that share a lane."""
+        array = self.chip.array
+        assert array is not None
+        lanes = array.lanes(self.problem.bits)
+        axes = list(array.axes)
+        if lanes > 1 and not any("C" in bound.loops for bound in axes):
+            axes.append(Bound(("C",), 1))
+        return [
+            bound._replace(most=bound.most * lanes) if "C" in bound.loops else bound
+            for bound in axes
+        ]
+
+    @cached_property
+    def columns(self) -> dict[str, Columns]:
+        """Of every loop, which sizes are free."""
+        return {loop: self._columns(loop) for loop in Extents._fields}
+
+    def _columns(self, loop: str) -> Columns:
+        spread = {limit.outer for limit in self.limits if loop in limit.bound.loops}
+        follows, chosen = [], 0
+        for boundary in range(self.depth):
+            if 2 * boundary in spread:
+                follows += [chosen, chosen + 1]
+                chosen += 2
+            else:
+                follows += [chosen, chosen]
+                chosen += 1
+        if self.chip.array is not None:
+            free = 2 * self.depth in spread
+            follows.append(chosen if free else -1)
+            chosen += free
+        return Columns(tuple(follows), chosen)
+
+    @cached_property
+    def axes(self) -> tuple[Axis, Axis]:
+        """Rows and columns."""
+        n, rule = self.problem.extent, self.options.rule
+        return (
+            Axis(self.problem.height, rule, n.HO, n.HF),
+            Axis(self.problem.width, rule, n.WO, n.WF),
+        )
+
+    @cached_property
+    def bits(self) -> dict[Operand, int]:
+        """Width of what lies in a memory: of O, of unfinished sums [bit]."""
+        own = self.problem.bits
+        sums = partial_sum_bits(self.problem, self.options.partial_sum_bits)
+        return {"I": own.I, "F": own.F, "O": sums}
+
+    def chain(self, loop: str, chosen: Chains) -> Chains:
+        """Return the sizes of chains from those that are chosen [chain, chosen]."""
+        padded = np.hstack([chosen, np.ones((len(chosen), 1), np.int64)])
+        return padded[:, list(self.columns[loop].follows)]
+
+    def table(self, group: int, chosen: tuple[Chains, ...], plans: tuple[Plan, ...]) -> Table:
+        """Return what chains of an axis do; entry by entry of the loops' chains together."""
+        loops = GROUPS[group]
+        sizes = tuple(self.chain(loop, some) for loop, some in zip(loops, chosen, strict=True))
+        counts = np.empty((len(sizes[0]), len(plans)))
+        for i, plan in enumerate(plans):
+            counts[:, i] = self._count(group, plan, sizes)
+        return Table(sizes, counts, self._rooms(group, sizes), self._spreads(loops, sizes))
+
+    def _count(self, group: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
+        loops, n = GROUPS[group], self.problem.extent
+        shape = len(sizes[0])
+        indexed = INDEXED[plan.operand] if plan.operand else ()
+        if len(loops) == 1:
+            whole = getattr(n, loops[0])
+            if loops[0] in indexed:
+                return np.full(shape, float(whole))
+            return _values(whole, plan, loops[0], sizes[0])
+        if plan.operand in ("I", None) or plan.to_array:
+            return self._met(group - 3, plan, sizes)
+        result: Floats = np.ones(shape)
+        for loop, some in zip(loops, sizes, strict=True):
+            length: int = getattr(n, loop)
+            result *= length if loop in indexed else _values(length, plan, loop, some)
+        return result
+
+    def _met(self, which: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
+        """Count rows or what touches them, once for all chains that the plan tells apart."""
+        axis, loops = self.axes[which], GROUPS[3 + which]
+        ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
+        columns = []
+        for loop, some in zip(loops, sizes, strict=True):
+            keeps = list(plan.keeps(loop))[: some.shape[1] + ones.shape[1]]
+            last = max((i for i, kept in enumerate(keeps) if kept), default=-1)
+            columns.append((np.hstack([some, ones])[:, : last + 1], keeps[: last + 1]))
+        (outs, out_keeps), (taps, tap_keeps) = columns
+        pairs, back = np.unique(np.hstack([outs, taps]), axis=0, return_inverse=True)
+        depth, found = outs.shape[1], []
+        listed = piece_rows(axis) if plan.operand == "I" and all(out_keeps + tap_keeps) else None
+        for pair in map(tuple, pairs.tolist()):
+            out, tap = pair[:depth], pair[depth:]
+            if listed is not None:
+                found.append(listed.rows(out, tap))
+            else:
+                steps = tuple(map(Step, out, out_keeps)), tuple(map(Step, tap, tap_keeps))
+                found.append(axis_count(axis, plan, *steps))
+        return np.array(found, np.float64)[back.ravel()]
+
+    def _rooms(self, group: int, sizes: tuple[Chains, ...]) -> Floats:
+        """What a tile takes of each level in this axis, by operand."""
+        loops = GROUPS[group]
+        found = []
+        for boundary in range(self.depth):
+            tiles = {
+                loop: some[:, 2 * boundary + 1] for loop, some in zip(loops, sizes, strict=True)
+            }
+            for x in OPERANDS:
+                if x == "I" and len(loops) == 2:
+                    found.append(self._most_rows(group - 3, *tiles.values()))
+                    continue
+                part = np.ones(len(sizes[0]))
+                for loop, tile in tiles.items():
+                    part = part * tile if loop in INDEXED[x] else part
+                found.append(part)
+        return np.stack(found, axis=1) if found else np.ones((len(sizes[0]), 0))
+
+    def _most_rows(self, which: int, outs: Chains, taps: Chains) -> Floats:
+        axis = self.axes[which]
+        window: Window = axis.window
+        whole = int(block_rows(window, axis.rule, 0, axis.outs, 0, axis.taps))
+        pairs, back = np.unique(np.stack([outs, taps], axis=1), axis=0, return_inverse=True)
+        most = most_rows(window, axis.rule, whole, pairs[:, 0], pairs[:, 1])
+        return np.asarray(most, np.float64)[back.ravel()]
+
+    def _spreads(self, loops: tuple[str, ...], sizes: tuple[Chains, ...]) -> Floats:
+        """How many pieces of this axis lie side by side, under every bound."""
+        found = np.ones((len(sizes[0]), len(self.limits)))
+        for i, limit in enumerate(self.limits):
+            for loop, some in zip(loops, sizes, strict=True):
+                if loop in limit.bound.loops:
+                    inner = 1 if limit.inner is None else some[:, limit.inner]
+                    found[:, i] *= -(-some[:, limit.outer] // inner)
+        return found
+
+
+@lru_cache(maxsize=2**14)
+def candidates(length: int, most: int) -> tuple[int, ...]:
+    """List the tiles of a loop that are tried: those that cut it into as few pieces as can be.
+
+    Where there are more than `most`, large and small ones are kept and the rest thinned.
+    """
+    found = sorted({-(-length // k) for k in range(1, int(length**0.5) + 2)}, reverse=True)
+    found += range(found[-1] - 1, 0, -1)
+    if len(found) <= most:
+        return tuple(found)
+    return tuple(found[i * (len(found) - 1) // (most - 1)] for i in range(most))
+
+
+def _values(length: int, plan: Plan, loop: str, sizes: Chains) -> Floats:
+    """`paths.values` of many chains at once."""
+    shape = len(sizes)
+    kinds: list[tuple[Chains, Chains]] = [(np.full(shape, length), np.ones(shape, np.int64))]
+    for tile, kept in zip(sizes.T, plan.keeps(loop), strict=False):
+        full: Chains = np.zeros(shape, np.int64)
+        rests: list[tuple[Chains, Chains]] = []
+        for piece, number in kinds:
+            whole: Chains = piece // tile
+            rest: Chains = piece % tile
+            full = full + (whole if kept else np.minimum(whole, 1)) * number
+            left = (rest > 0) if kept else (rest > 0) & (whole == 0)
+            rests.append((rest, number * left))
+        kinds = [(tile, full), *rests]
+    result: Floats = np.sum([number for _, number in kinds], axis=0).astype(np.float64)
+    return result

@@ -1,0 +1,215 @@
+"""The search on chips with memories side by side: enumeration, its bound, what may not get dearer."""
+
+from itertools import product
+
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from hwmodel.errors import Infeasible
+from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.options import Array, Bound, Memories, Memory, MemoryLevel, SearchOptions
+from hwmodel.tiling.spatial import mapper
+from hwmodel.tiling.spatial.asked import asked, time
+from hwmodel.tiling.spatial.bound import bound
+from hwmodel.tiling.spatial.mapper import mapped
+from hwmodel.work.problem import Extents, Problem, Widths, Window
+from hwmodel.work.tensor import Direction, Role
+from hwmodel.work.tensor import product as number
+from tests.exhaustive import most
+from tests.strategies import examples, prices
+
+LOOPS = Extents._fields
+AXES = {"positions": ("N", "HO", "WO"), "reduction": ("C", "HF", "WF")} | {x: (x,) for x in LOOPS}
+SLOW = settings(
+    max_examples=examples(200),
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.filter_too_much],
+)
+
+
+@st.composite
+def small_problems(draw):
+    """One to three loops of 2 to 4, the others of 1."""
+    sizes = [1] * 7
+    for _ in range(draw(st.integers(1, 3))):
+        sizes[draw(st.integers(0, 6))] = draw(st.integers(2, 4))
+    windows = [
+        Window(draw(st.integers(1, 6)), *(draw(st.integers(1, 2)) for _ in "sd"),
+               pad=draw(st.integers(0, 1)), spread=draw(st.sampled_from((1, 1, 2))))
+        for _ in range(2)
+    ]  # fmt: skip
+    bits = draw(st.builds(Widths, *[st.sampled_from((1, 4, 8))] * 3))
+    return Problem(Extents(*sizes), *windows, bits, draw(st.integers(1, 2)))
+
+
+def bounds(draw):
+    names = draw(st.sampled_from((("M",), ("M", "positions"), ("C", "positions"), ("reduction",))))
+    return tuple(Bound(AXES[name], draw(st.integers(1, 4))) for name in names)
+
+
+@st.composite
+def levels(draw, name, *, outermost):
+    holds = "IFO" if outermost else draw(st.sampled_from(("IFO", "IFO", "IFO", "IO", "FO", "I")))
+    capacity = None if outermost else draw(st.integers(40, 400))
+    parts = [tuple(holds)]
+    if not outermost and len(holds) > 1 and draw(st.booleans()):
+        parts = [(holds[0],), tuple(holds[1:])]
+    buffers = tuple(
+        Memory(f"{name}{i}", part, capacity, draw(prices), draw(prices))
+        for i, part in enumerate(parts)
+    )
+    if outermost or draw(st.integers(0, 3)) == 0:
+        return MemoryLevel(name, buffers)
+    merges = st.booleans()
+    axes = bounds(draw) if draw(st.booleans()) else None
+    fanout = draw(st.integers(2, 4))
+    if axes:
+        fanout = 1
+        for axis in axes:
+            fanout *= axis.most
+        assume(fanout > 1)
+    return MemoryLevel(name, buffers, fanout, axes, draw(merges), draw(merges), draw(prices))
+
+
+@st.composite
+def chips(draw):
+    inner = [draw(levels(f"L{i}", outermost=False)) for i in range(1, draw(st.integers(2, 3)))]
+    array = None
+    if draw(st.integers(0, 3)):
+        lanes = draw(st.sampled_from((None, 8, 16)))
+        holds = draw(st.sampled_from(("none", "I", "F", "O")))
+        array = Array(bounds(draw) if draw(st.booleans()) else (), holds, lanes, draw(prices))
+    static = draw(prices) if array else 0.0
+    chip = Memories((draw(levels("L0", outermost=True)), *inner), array, static)
+    assume(chip.spatial)
+    return chip
+
+
+options = st.builds(
+    SearchOptions,
+    search=st.just("optimal"),
+    stationary=st.sampled_from(("filter", "either", "best")),
+    counting=st.just("exact"),
+    rows=st.just("touched"),
+    padding=st.sampled_from(("skipped", "counted")),
+    partial_sum_bits=st.sampled_from((8, 16)),
+    transfers=st.sampled_from(("upper", "both")),
+)
+
+
+def energy(problem, mapping, chip, chosen):
+    """What a mapping costs, entry by entry of what is asked for, and its time."""
+    wide, total = max(chosen.partial_sum_bits, problem.bits.O), 0
+    found = asked(problem, mapping, chip, chosen.rule, chosen.transfers)
+    for level, several in enumerate(found):
+        for x, direction, role, factors in several:
+            bits = getattr(problem.bits, x) if role == Role.OPERAND else wide
+            if direction == Direction.HOP:
+                price = chip.levels[level].hop_energy_per_bit
+            else:
+                memory = chip.holder(level, x)
+                reads = direction == Direction.READ
+                price = memory.read_energy_per_bit if reads else memory.write_energy_per_bit
+            total += number(factors) * bits * price
+    taken = time(problem, mapping, chip, chosen.rule)
+    if taken:
+        total += number(taken.cycles) * chip.array.cycle_energy
+        total += number(taken.moments) * chip.moment_energy
+    return total
+
+
+def fits(problem, mapping, chip, chosen):
+    """Capacities, fan-outs and the array, by hand."""
+    sums, n = max(chosen.partial_sum_bits, problem.bits.O), problem.extent
+    for level, (union, tile, held) in enumerate(
+        zip(mapping.unions, mapping.tiles, mapping.held, strict=True), 1
+    ):
+        pieces = {x: -(-getattr(union, x) // getattr(tile, x)) for x in LOOPS}
+        if not within(pieces, chip.levels[level].axes or [Bound(LOOPS, chip.levels[level].fanout)]):
+            return False
+        area = 1
+        for w, o, t in ((problem.height, "HO", "HF"), (problem.width, "WO", "WF")):
+            outs, taps = getattr(tile, o), getattr(tile, t)
+            area *= most(w, chosen.rule, outs, taps, getattr(n, o), getattr(n, t))
+        resting = held == "O" or (chip.array and level == len(mapping.tiles))
+        size = {
+            "I": problem.bits.I * tile.N * tile.C * area,
+            "F": problem.bits.F * tile.M * tile.C * tile.HF * tile.WF,
+            "O": sums * tile.N * tile.M * tile.HO * tile.WO * bool(resting),
+        }
+        for memory in chip.levels[level].buffers:
+            if memory.capacity_bits and sum(size[x] for x in memory.holds) > memory.capacity_bits:
+                return False
+    if chip.array is None:
+        return True
+    bits = max(problem.bits.I, problem.bits.F)
+    lanes = max(1, chip.array.operand_bits // bits) if chip.array.operand_bits else 1
+    axes = [a._replace(most=a.most * (lanes if "C" in a.loops else 1)) for a in chip.array.axes]
+    if not any("C" in axis.loops for axis in axes):
+        axes.append(Bound(("C",), lanes))
+    return within(mapping.cycle._asdict(), axes)
+
+
+def within(pieces, axes):
+    for axis in axes:
+        together = 1
+        for loop in axis.loops:
+            together *= pieces[loop]
+        if together > axis.most:
+            return False
+    return all(pieces[x] == 1 for x in LOOPS if not any(x in axis.loops for axis in axes))
+
+
+def chains(length, sizes):
+    found = [(length,)]
+    for _ in range(sizes):
+        found = [(*c, t) for c in found for t in range(1, c[-1] + 1)]
+    return [c[1:] for c in found]
+
+
+def enumerated(problem, chip, chosen):
+    """The least energy of all mappings, walked one by one; None where none fits."""
+    depth = len(chip.levels) - 1
+    sizes = 2 * depth + (chip.array is not None)
+    each = [chains(length, sizes) for length in problem.extent]
+    walked = 1
+    for some in each:
+        walked *= len(some)
+    kinds = {"filter": ["F" * depth], "either": ["F" * depth, "I" * depth]}
+    holdings = kinds.get(chosen.stationary, ["".join(h) for h in product("FIO", repeat=depth)])
+    assume(walked * len(holdings) <= 4000)
+    best = None
+    for some in product(*each):
+        tiles = [Extents(*(chain[i] for chain in some)) for i in range(sizes)]
+        cycle = tiles.pop() if chip.array else None
+        for held in holdings:
+            mapping = Mapping(tuple(tiles[1::2]), tuple(held), tuple(tiles[::2]), cycle)
+            if fits(problem, mapping, chip, chosen):
+                paid = energy(problem, mapping, chip, chosen)
+                best = paid if best is None else min(best, paid)
+    return best
+
+
+@SLOW
+@given(small_problems(), chips(), options)
+def test_the_search_equals_enumeration_and_the_bound_is_below(problem, chip, chosen):
+    best = enumerated(problem, chip, chosen)
+    if best is None:
+        with pytest.raises(Infeasible):
+            mapped(problem, chip, chosen)
+        return
+    mapping, proof = mapped(problem, chip, chosen)
+    assert proof.proved and proof.gap == 0
+    assert proof.energy == pytest.approx(best, rel=1e-9)
+    assert energy(problem, mapping, chip, chosen) == pytest.approx(best, rel=1e-9)
+    assert fits(problem, mapping, chip, chosen)
+    assert bound(problem, chip, chosen).energy <= best * (1 + 1e-9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapper, "WALKED", 0)
+        mapping, proof = mapped(problem, chip, chosen)
+    assert proof.lower_bound <= best * (1 + 1e-9)
+    assert proof.energy >= best * (1 - 1e-9)
+    assert energy(problem, mapping, chip, chosen) == pytest.approx(proof.energy, rel=1e-9)
+    assert fits(problem, mapping, chip, chosen)
