@@ -127,7 +127,7 @@ def test_a_floor_that_is_rounded_up_hides_no_tiling(as_asked, compiled):
     window = Window(56, 1, 1, 3, 3)
     problem = Problem(Extents(256, 1, 1, 56, 56, 7, 7), window, window, Widths(1, 1, 16), 96)
     hardware = load(Hardware, "ascend")
-    mapping, certificate = optimal(problem, hardware)
+    _, certificate = optimal(problem, hardware)
     n = problem.extent
     halved = Mapping((n, n, n._replace(N=128)), ("F",) * 3)
     priced = memory_energy(problem, traffic(problem, halved, "exact"), hardware, 32)
