@@ -1,7 +1,8 @@
 """How fast the optimal tiling search is, and what it finds: `python benchmarks/tiling.py`.
 
 Every distinct convolution and matrix product of three networks, in all three passes, at several
-batch sizes and widths, on both chips. One row a search goes to the CSV; a summary is printed.
+batch sizes and widths, on both chips; or, with `--hard 7`, each seventh of the hard layers of
+`hard_layers.py`. One row a search goes to the CSV; a summary is printed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from hard_layers import cases as hard
 
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
@@ -138,12 +140,16 @@ def main() -> None:
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 16, 256])
     parser.add_argument("--chips", nargs="+", default=["ascend", "v100"])
     parser.add_argument("--stationary", default="filter", choices=["filter", "best"])
+    parser.add_argument("--hard", type=int, help="each so-many-th of the hard layers, instead")
     parser.add_argument("--csv", type=Path, help="write one row a search here")
     given = parser.parse_args()
     options, rows = Options(stationary=given.stationary), []
     for chip in given.chips:
         hardware = load(Hardware, chip)
-        for label, case in cases(given.networks, given.batches):
+        listed = cases(given.networks, given.batches)
+        if given.hard:
+            listed = (({"network": "hard"} | label, case) for label, case in hard(given.hard))
+        for label, case in listed:
             rows.append(label | {"chip": chip} | measured(case, hardware, options))
             if not rows[-1]["proved"]:
                 print("not proved:", rows[-1], file=sys.stderr)
@@ -152,7 +158,8 @@ def main() -> None:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
-    for chip, network in itertools.product(given.chips, given.networks):
+    networks = ["hard"] if given.hard else given.networks
+    for chip, network in itertools.product(given.chips, networks):
         summary([r for r in rows if r["chip"] == chip and r["network"] == network])
     against_exhaustive()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

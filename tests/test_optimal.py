@@ -120,6 +120,20 @@ def test_the_same_tiling_with_and_without_compiler(as_asked, data, levels, optio
         assert found[0].certificate.energy == found[1].certificate.energy
 
 
+@ways
+def test_a_floor_that_is_rounded_up_hides_no_tiling(as_asked, compiled):
+    """All in one piece but images, halved at the last level, costs 6e-7 less than the next best."""
+    as_asked(compiled)
+    window = Window(56, 1, 1, 3, 3)
+    problem = Problem(Extents(256, 1, 1, 56, 56, 7, 7), window, window, Widths(1, 1, 16), 96)
+    hardware = load(Hardware, "ascend")
+    _, certificate = optimal(problem, hardware)
+    n = problem.extent
+    halved = Mapping((n, n, n._replace(N=128)), ("F",) * 3)
+    priced = memory_energy(problem, traffic(problem, halved, "exact"), hardware, 32)
+    assert certificate.energy <= priced * (1 + 1e-12)
+
+
 def linear(N, M, C, bits=(1, 8, 1)):
     window = Window(1)
     return Problem(Extents(N, M, C, 1, 1, 1, 1), window, window, Widths(*bits))
@@ -262,7 +276,9 @@ def test_a_limit_is_reported_with_a_gap(stationary):
     exact = optimal(problem, hardware, Options(stationary=stationary)).certificate
     _, short = optimal(problem, hardware, Options(stationary=stationary, limit=1))
     assert short.lower_bound <= exact.energy <= short.energy
-    assert exact.proved and not short.proved and 0 < short.gap < 1
+    assert short.proved == (short.gap == 0)
+    if stationary == "filter":  # another order's first tiling happens to be the best one
+        assert exact.proved and not short.proved and 0 < short.gap < 1
 
 
 @pytest.mark.parametrize("padding", (600, 6000))

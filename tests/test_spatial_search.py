@@ -1,5 +1,7 @@
 """The search on chips with memories side by side: enumeration, its bound, what may not get dearer."""
 
+import os
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -7,8 +9,18 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from hwmodel.errors import Infeasible
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping
-from hwmodel.tiling.options import Array, Bound, Memories, Memory, MemoryLevel, SearchOptions
+from hwmodel.tiling.options import (
+    Array,
+    Bound,
+    Memories,
+    Memory,
+    MemoryLevel,
+    SearchOptions,
+    memories,
+)
 from hwmodel.tiling.spatial import mapper
 from hwmodel.tiling.spatial.asked import asked, time
 from hwmodel.tiling.spatial.bound import bound
@@ -213,3 +225,82 @@ def test_the_search_equals_enumeration_and_the_bound_is_below(problem, chip, cho
     assert proof.energy >= best * (1 - 1e-9)
     assert energy(problem, mapping, chip, chosen) == pytest.approx(proof.energy, rel=1e-9)
     assert fits(problem, mapping, chip, chosen)
+
+
+def layer(N, M, C, H, K, stride, pad, groups=1):
+    out = (H + 2 * pad - K) // stride + 1
+    window = Window(H, stride, 1, pad, pad)
+    extent = Extents(N, M // groups, C // groups, out, out, K, K)
+    return Problem(extent, window, window, Widths(16, 16, 16), groups)
+
+
+ALEXNET = [
+    layer(16, 96, 3, 227, 11, 4, 0), layer(16, 256, 96, 27, 5, 1, 2, 2),
+    layer(16, 384, 256, 13, 3, 1, 1), layer(16, 384, 384, 13, 3, 1, 1, 2),
+    layer(16, 256, 384, 13, 3, 1, 1, 2),
+]  # fmt: skip
+ISCA = SearchOptions("optimal", "best", "exact", "touched", "counted", 16)
+
+
+@pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="half a minute")
+def test_eyeriss_on_alexnet_is_the_published_one():
+    """Fig. 10 of the ISCA paper and its authors' code, batch 16, in 10^9 MAC; nothing fitted."""
+    chip = memories(load(Hardware, "eyeriss-isca"))
+    words = {"DRAM": 200, "buffer": 6, "RF": 1}
+    found, macs, paid, least = dict.fromkeys([*words, "array"], 0), 0, 0, 0
+    for problem in ALEXNET:
+        mapping, proof = mapped(problem, chip, ISCA)
+        for level, several in enumerate(asked(problem, mapping, chip, ISCA.rule, "upper")):
+            for _, direction, _, factors in several:
+                name = chip.levels[level].name
+                if direction == Direction.HOP:
+                    found["array"] += 2 * number(factors)
+                else:
+                    found[name] += words[name] * number(factors)
+        n = problem.extent
+        macs += problem.groups * n.N * n.M * n.C * n.HO * n.WO * n.HF * n.WF
+        paid, least = paid + proof.energy, least + proof.lower_bound
+    assert macs == 10_652_557_824
+    assert sum(found.values()) == pytest.approx(paid, rel=1e-9)
+    assert found["RF"] / 1e9 == pytest.approx(42.0, abs=0.05)
+    assert 1.75 <= found["array"] / 1e9 <= 2.2
+    assert 1.0 <= found["buffer"] / 1e9 <= 1.3
+    assert 7.75 <= found["DRAM"] / 1e9 <= 8.0
+    assert 5.9 <= (paid + macs) / macs <= 6.1
+    assert (paid + macs) / (least + macs) <= 1.01
+
+
+@SLOW
+@given(small_problems(), chips(), options)
+def test_what_serves_less_is_never_cheaper(problem, chip, chosen):
+    """More fan-out or room is never dearer, fewer services and both sides never cheaper."""
+    best = optimum(problem, chip, chosen)
+    assume(best is not None)
+    more = best * (1 + 1e-9)
+    assert optimum(problem, chip, replace(chosen, transfers="both")) >= (
+        optimum(problem, chip, replace(chosen, transfers="upper")) * (1 - 1e-9)
+    )
+    inner = chip.levels[1:]
+    for field, value in (("multicast", False), ("reduction", False)):
+        less = [level._replace(**{field: value}) for level in inner]
+        assert optimum(problem, chip._replace(levels=(chip.levels[0], *less)), chosen) >= (
+            best * (1 - 1e-9)
+        )
+    wider = [level if level.axes else level._replace(fanout=2 * level.fanout) for level in inner]
+    assert optimum(problem, chip._replace(levels=(chip.levels[0], *wider)), chosen) <= more
+    roomy = [
+        level._replace(
+            buffers=tuple(b._replace(capacity_bits=2 * b.capacity_bits) for b in level.buffers)
+        )
+        for level in inner
+    ]
+    assert optimum(problem, chip._replace(levels=(chip.levels[0], *roomy)), chosen) <= more
+
+
+def optimum(problem, chip, chosen):
+    """The proved optimum; None where nothing fits, or the space is too large to be walked."""
+    try:
+        _, proof = mapped(problem, chip, chosen)
+    except Infeasible:
+        return None
+    return proof.energy if proof.proved else None

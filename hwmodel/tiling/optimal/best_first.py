@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from math import inf
 
+import numpy as np
+
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.bounds import Level, Space, Weights
 from hwmodel.tiling.optimal.budget import NEST, TooMany
 from hwmodel.tiling.optimal.chains import best_held, best_within
 from hwmodel.tiling.optimal.dual import STEPS, shifted
-from hwmodel.tiling.optimal.listing import Listed, listed, rough
+from hwmodel.tiling.optimal.listing import Listed, least, listed, rough
 from hwmodel.tiling.optimal.nodes import (
     Node,
     Order,
@@ -33,12 +35,18 @@ from hwmodel.work.problem import Operand
 __all__ = ["ROUNDING", "Search"]
 
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
+NARROW, WIDER = 3e-3, 4  # slack of a list at first, relative to the bound, and its growth
+CHILD = 15  # tilings that take as long as what is known of one more level
 FEW = 1_000  # entries of a list at first
+LONG = 30_000  # and later, unless that ends with nothing new
 GROWTH = 8  # of a list that was too short
 SLACK, SLACKS = 1e-5, 30  # up to which classes of all levels are met, and its growth
 SHARE = 20  # of the limits of lists at first, for nests that take long to meet
 LOOKED_AT = 12  # classes of the first level whose bounds are made for a dive
 DIVED = 3  # of them that are dived into
+SAMPLED, SPREAD = 12, 0.5  # classes that a dive chooses from, and their slack
+MET = 1e-2  # slack up to which classes are met that a dive ends with
+FOLLOWED = 40  # first nodes below which a tiling is looked for
 PRICED = 100  # nests of which the smallest tiles are looked at before they are met
 NEAR = 1e-3  # slack of the first list of a dive, relative to a level's least energy
 
@@ -52,7 +60,7 @@ class _Stream:
     base: float  # energy of all other levels at least
     listed: Listed
     at: int  # the next one
-    limit: int
+    slack: float  # by which more is listed next
 
     @property
     def key(self) -> float:
@@ -84,7 +92,7 @@ class Search:
         self.classes = Classes(space)
         self.energy, self.examined = inf, 0
         self.mapping: Mapping | None = None
-        self.priced = 0  # nests
+        self.priced = self.followed = 0  # nests, and classes of outer levels
         self.closed = inf  # bound of what was given up
         self._open: list[tuple[float, int, _Item]] = []
         self._entered = 0
@@ -113,10 +121,8 @@ class Search:
         Args:
             left: tilings; see `Budget`.
         """
+        self._enter()
         budget = self.space.budget
-        for order in self.orders:
-            with self._giving_up(0.0):
-                self._push(sum(rough(self.classes, level) for level in order.levels), order)
         while self._goes_on and budget.left > left:
             key, _, item = heappop(self._open)
             with self._giving_up(key):
@@ -129,7 +135,10 @@ class Search:
                 elif not item.chosen:
                     self._begin(item)
                 else:
-                    self._list(item, item.done + item.next_below)
+                    if self.followed < FOLLOWED:
+                        self.followed += 1
+                        self._follow(item)
+                    self._list_below(item)
 
     @property
     def _goes_on(self) -> bool:
@@ -139,6 +148,19 @@ class Search:
                 self._push(leaf.settled, leaf)
             self._late = []
         return bool(self._open) and self._open[0][0] < self._enough
+
+    def _enter(self) -> None:
+        """Enter all orders, with a quick bound; and dive below those that hold one operand.
+
+        Below the others good tilings take longer to find.
+        """
+        for order in self.orders:
+            with self._giving_up(0.0):
+                self._push(sum(rough(self.classes, level) for level in order.levels), order)
+        for order in self.orders:
+            if len(set(order.held)) == 1:
+                with suppress(TooMany):
+                    self._dive(root(self.classes, order, self._known))
 
     def offer(self, energy: float, mapping: Mapping) -> None:
         """Keep a tiling if it is better than the best one."""
@@ -163,41 +185,51 @@ class Search:
             return
         alike = len(set(node.order.held)) == 1 and node.order.held[0] != "O"
         better = shifted(self.classes, node, self.energy, 0 if alike else STEPS)
-        base = better.bound - better.parts[0].energy
-        self._list(node, base, better.weights[0])
+        lowest = better.parts[0].energy
+        self._list(node, better.bound - lowest, better.weights[0], lowest)
 
-    def _list(
-        self, node: Node, base: float, weights: Weights | None = None, limit: int = FEW,
-        settled: float = -inf,
-    ) -> None:  # fmt: skip
-        """List classes of a node's next level that cost more than `settled`."""
-        k = len(node.chosen)
-        level = node.order.levels[k]
-        if weights is None:
-            weights = weights_below(level, node.chosen, node.crossing)
-        reach = self.energy - base
-        limit = min(limit, self.space.limit)
+    def _list_below(self, node: Node) -> None:
+        """List the classes of the next level of a node that is not a root."""
+        level = node.order.levels[len(node.chosen)]
+        weights = weights_below(level, node.chosen, node.crossing)
+        self._list(node, node.done + node.next_below, weights, node.rest[0].energy)
+
+    def _list(self, node: Node, base: float, weights: Weights, lowest: float) -> None:
+        """List classes of a node's next level.
+
+        Args:
+            base: energy of all other levels at least.
+            weights: what the level is listed by, under which no class costs less than `lowest`.
+        """
+        slack = NARROW * abs(node.bound)
+        nothing = Listed(np.empty(0), np.empty((0, 7), np.int64), lowest * (1 - ROUNDING))
+        self._extend(_Stream(node, weights, base, nothing, 0, slack), FEW)
+
+    def _extend(self, stream: _Stream, limit: int) -> None:
+        """List what costs a little more than what has been listed."""
+        level = stream.node.order.levels[len(stream.node.chosen)]
+        settled, slack, tables = stream.listed.settled, stream.slack, stream.node.tables
         while True:
-            found = listed(self.classes, level, weights, node.tables, reach, limit)
+            reach = min(self.energy - stream.base, settled + slack)
+            found = listed(self.classes, level, stream.weights, tables, reach, limit)
             self.examined += len(found.energies)
-            if found.settled > settled or settled >= reach:
+            if found.settled > settled or found.settled >= reach:
                 break
             if limit >= self.space.limit:
                 raise TooMany
-            limit *= GROWTH
+            limit, slack = min(limit * GROWTH, self.space.limit), slack / GROWTH
         at = int(found.energies.searchsorted(settled, side="right"))
-        stream = _Stream(node, weights, base, found, at, limit)
-        self._push(max(stream.key, node.bound), stream)
+        wider = slack * (WIDER if len(found.energies) - at < FEW / 2 else 1)
+        longer = replace(stream, listed=found, at=at, slack=wider)
+        self._push(max(longer.key, stream.key), longer)
 
     def _next(self, stream: _Stream) -> None:
         """Take the next class of a list, and leave the others."""
         if stream.at >= len(stream.listed.energies):
             if stream.key < self._enough:
-                self._list(
-                    stream.node, stream.base, stream.weights, stream.limit * GROWTH,
-                    stream.listed.settled,
-                )  # fmt: skip
+                self._extend(stream, LONG)
             return
+        self.space.budget.spend(CHILD)
         place, energy = self._entry(stream)
         rest = replace(stream, at=stream.at + 1)
         self._push(max(rest.key, stream.key), rest)
@@ -231,23 +263,30 @@ class Search:
         """
         node = leaf.node
         reach = min(self.energy, node.done + leaf.slack * abs(node.done))
-        self.space.budget.spend(NEST)
-        space = self.space
-        if not leaf.is_late:
-            space = replace(space, limit=space.limit // SHARE)
         try:
-            found = best_within(space, node.order.held, nest_of(node, reach))
+            found = self._within(node, reach, self.space.limit // (1 if leaf.is_late else SHARE))
         except TooMany:
             if leaf.is_late:
                 raise
             self._late.append(replace(leaf, is_late=True))
             return
+        if found > reach:
+            self._push(reach, replace(leaf, slack=leaf.slack * SLACKS, settled=reach))
+
+    def _within(self, node: Node, reach: float, limit: int) -> float:
+        """Offer the best tiling of the classes of all levels; return its energy. Raises: TooMany.
+
+        Args:
+            reach: a dearer one may be missed.
+        """
+        space = replace(self.space, limit=limit)
+        space.budget.spend(NEST)
+        found = best_within(space, node.order.held, nest_of(node, reach))
         space.budget.spend(found.examined)
         self.examined += found.examined
         if found.mapping is not None:
             self.offer(found.energy, found.mapping)
-        if found.energy > reach:
-            self._push(reach, replace(leaf, slack=leaf.slack * SLACKS, settled=reach))
+        return found.energy
 
     def _dive(self, node: Node) -> None:
         """Price tilings below the most promising classes of the first level."""
@@ -272,19 +311,36 @@ class Search:
             self._follow(below)
 
     def _follow(self, node: Node | None) -> None:
-        """Take the cheapest class of every level below, and price the smallest tiles."""
+        """Go on with what leaves the levels below cheapest, down to a tiling; price it."""
         while node is not None and node.rest:
-            part = node.rest[0]
             level = node.order.levels[len(node.chosen)]
             weights = weights_below(level, node.chosen, node.crossing)
-            if part.place is None:
-                return
-            energy = term(self.classes, level, weights, node.tables, part.place)
-            node = (
-                child(self.classes, node, part.place, energy, inf) if energy is not None else None
-            )
-        if node is not None:
-            self._price(node)
+            places = self._some(node, level, weights)
+            children = [
+                child(self.classes, node, place, energy, inf)
+                for place in places
+                if (energy := term(self.classes, level, weights, node.tables, place)) is not None
+            ]
+            node = min(filter(None, children), key=lambda one: one.bound, default=None)
+        if node is None or node.bound >= self._enough:
+            return
+        self._price(node)
+        reach = min(self.energy, node.done + MET * abs(node.done))
+        with suppress(TooMany):
+            self._within(node, reach, self.space.limit // SHARE)
+
+    def _some(self, node: Node, level: Level, weights: Weights) -> list[tuple[int, ...]]:
+        """The cheapest classes of the next level, and some that are dearer."""
+        best = node.rest[0].place
+        if best is None:  # too much work, as long as little was allowed to be found
+            best = least(self.classes, level, weights, node.tables)[1]
+        places = [best] if best is not None else []
+        if len(node.rest) > 1:
+            reach = node.rest[0].energy + SPREAD * abs(node.rest[0].energy)
+            found = listed(self.classes, level, weights, node.tables, reach, FEW)
+            step = max(1, len(found.places) // SAMPLED)
+            places += [tuple(row) for row in found.places[::step].tolist()]
+        return places
 
     def _price(self, node: Node) -> None:
         """Look at the smallest tiles of the classes of all levels."""

@@ -35,10 +35,10 @@ def _rest(base: Any, eA: Any, eB: Any, A: Any, B: Any, sizes: Any, rooms: Any) -
     Args:
         base: what is paid whatever follows.
         A: blocks at least; B alike.
-        sizes: alpha, beta and kappa [bit].
+        sizes: alpha, beta and kappa [bit]; the most blocks there can be, of filters and of ifmaps.
         rooms: capacity [bit] and whether I, F and O lie there, a row a memory.
     """
-    alpha, beta, kappa = sizes
+    alpha, beta, kappa, most_A, most_B = sizes
     coupled = 0.0
     for r in range(rooms.shape[0]):
         capacity = rooms[r, 0]
@@ -51,6 +51,8 @@ def _rest(base: Any, eA: Any, eB: Any, A: Any, B: Any, sizes: Any, rooms: Any) -
             coupled = max(coupled, root * root / capacity)
         if rooms[r, 3] > 0:
             coupled = max(coupled, 2 * np.sqrt(eA * eB * kappa / capacity))
+    if most_A < A or most_B < B:
+        return np.inf  # not even one filter fits, or one output
     return base + max(eA * A + eB * B, coupled)
 
 
@@ -116,8 +118,8 @@ def _reductions(level: Any, reach: Any) -> Any:
                     break  # pieces rise
                 alpha = bits[1] * tile[2][c] * tile[5][hf] * tile[6][wf] * extent[1]
                 beta = bits[0] * tile[2][c] / ratio * outs
-                floor = _rest(own, eA, w[2], A, B, (alpha, beta, kappa), rooms)
-                if floor <= reach:
+                floor = _rest(own, eA, w[2], A, B, (alpha, beta, kappa, extent[1], outs), rooms)
+                if floor <= reach and floor < np.inf:
                     floors[found] = floor
                     places[found, 0], places[found, 1], places[found, 2] = c, hf, wf
                     found += 1
@@ -141,7 +143,8 @@ def walk(
     """
     tile, piece, first, height, width, least_rows, extent, bits, rooms, w = level
     floors, places, work = _reductions(level, reach)
-    kappa = bits[2] * extent[1] * extent[0] * extent[3] * extent[4]
+    all_outs = extent[0] * extent[3] * extent[4]
+    kappa = bits[2] * extent[1] * all_outs
     A = piece[1][first[1]]
     found = 0
     for i in range(len(floors)):
@@ -164,7 +167,8 @@ def walk(
             work += 1
             if base + w[2] * B > reach:
                 break  # pieces rise
-            if _rest(own, eA, w[2], A, B, (alpha, beta, kappa), rooms) > reach:
+            sizes = (alpha, beta, kappa, extent[1], all_outs)
+            if _rest(own, eA, w[2], A, B, sizes, rooms) > reach:
                 continue
             for wo in range(first[4], len(tile[4])):
                 R = rows * max(least_rows[1], width[1][wo, wf])
@@ -177,7 +181,8 @@ def walk(
                 if base + w[2] * B * piece[0][first[0]] > reach:
                     break
                 least = B * piece[0][first[0]]
-                if _rest(own, eA, w[2], A, least, (alpha, beta, kappa), rooms) > reach:
+                sizes = (alpha, beta, kappa, extent[1], all_outs)
+                if _rest(own, eA, w[2], A, least, sizes, rooms) > reach:
                     continue
                 outs = tile[3][ho] * tile[4][wo]
                 images = _images(room, F_bits, bits[2] * outs, extent[0], rooms)

@@ -17,6 +17,8 @@ __all__ = ["Listed", "least", "listed", "rough"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+ROUNDING = 1e-11  # relative; what costs so little more than a bound is still looked at
+SORTED = 4  # entries of a list that take as long as one tiling
 CALL = 4, 300  # tilings in the time of a call: compiled, and in arrays
 MOST_WORK = 1_000_000  # steps of one walk; then it ends with the bound that it has
 MOST_REDUCTIONS = 4_000_000
@@ -61,8 +63,8 @@ def listed(
     """
     energies, places = np.empty(limit), np.empty((limit, 7), np.int64)
     found, settled = _walked(classes, level, weights, tables, reach, False, energies, places)
-    # Of equal energies the largest tiles come first, however they were found.
-    order = np.lexsort((*places[:found].T[::-1], energies[:found]))
+    order = np.argsort(energies[:found], kind="stable")
+    classes.space.budget.spend(found / SORTED)
     order = order[: int(np.searchsorted(energies[order], settled, side="right"))]
     return Listed(energies[order], places[order], settled)
 
@@ -82,7 +84,17 @@ def _walked(
     )  # fmt: skip
     compiled = is_compiled()
     walk = kernel("walk") if compiled else walk_in_arrays
-    found, work, settled = walk(given, float(reach), only, most_work, energies, places)
+    # A floor may be rounded above the energy of what it is a floor of, so that nothing is missing
+    # only up to a little less than what was walked.
+    margin = ROUNDING * abs(weights.constant)
+    loose = float(reach) * (1 + ROUNDING) + margin if reach < np.inf else np.inf
+    found, work, walked = walk(given, loose, only, most_work, energies, places)
+    if walked >= loose:
+        settled = float(reach)
+    elif only and found and walked >= energies[0]:
+        settled = float(energies[0])
+    else:
+        settled = min(float(reach), walked - ROUNDING * abs(walked) - margin)
     steps, call = (STEPS, CALL[0]) if compiled else (ENTRIES, CALL[1])
     classes.space.budget.spend(call + work / steps)
-    return int(found), float(settled)
+    return int(found), settled

@@ -11,6 +11,7 @@ __all__ = ["walk_in_arrays"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+ROUNDING = 1e-11  # relative; a floor may be rounded above an energy
 GUESSED = 16  # of the best partial choices that a guess goes on with
 AT_ONCE = 4  # reductions that are completed together at first, and then fourfold
 
@@ -35,7 +36,8 @@ def walk_in_arrays(
     work, found, begin = int(np.prod([len(level[0][d]) - level[2][d] for d in (2, 5, 6)])), 0, 0
     size = AT_ONCE if only_least else len(floors)
     if only_least and len(floors) and reach == np.inf:
-        reach = min(reach, _guessed(level, _kept(part, slice(0, AT_ONCE)), reach))
+        guess = _guessed(level, _kept(part, slice(0, AT_ONCE)), reach)
+        reach = min(reach, guess + ROUNDING * (abs(guess) + abs(level[9][0])))
     while begin < len(floors) and floors[begin] <= reach:
         if work > most_work:
             return found, work, min(reach, float(floors[begin]))
@@ -111,7 +113,9 @@ def _rest(level: Any, part: _Part, B: Floats, beta: Floats) -> Floats:
         if has_O:
             coupled = np.maximum(coupled, 2 * np.sqrt(eA * eB * kappa / capacity))
     least: Floats = part.base + w[5] * part.R + np.maximum(eA * A + eB * B, coupled)
-    return least
+    outs = extent[0] * extent[3] * extent[4]
+    fits = (extent[1] * (1 + 1e-12) >= A) & (outs * (1 + 1e-12) >= B)
+    return np.where(fits, least, np.inf)
 
 
 def _reductions(level: Any, reach: float) -> tuple[_Part, Floats]:
@@ -130,7 +134,7 @@ def _reductions(level: Any, reach: float) -> tuple[_Part, Floats]:
     B = np.full(len(c), piece[0][first[0]] * piece[3][ho] * piece[4][wo])
     beta = I_bits / (height[3][ho, hf] * width[3][wo, wf]) * extent[0] * extent[3] * extent[4]
     floors = _rest(level, part, B, beta)
-    keep = np.flatnonzero(floors <= reach)
+    keep = np.flatnonzero((floors <= reach) & (floors < np.inf))
     keep = keep[np.argsort(floors[keep], kind="stable")]
     return _kept(part, keep), floors[keep]
 
@@ -160,7 +164,7 @@ def _with_outputs(level: Any, part: _Part, axis: int, reach: float) -> tuple[_Pa
     if axis == 0:
         beta, B = beta / width[3][first[4], wf] * extent[4], B * piece[4][first[4]]
     floors = _rest(level, part, B, beta)
-    keep = np.flatnonzero(floors <= reach)
+    keep = np.flatnonzero((floors <= reach) & (floors < np.inf))
     return _kept(part, keep), floors[keep], len(out)
 
 
