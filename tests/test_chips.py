@@ -6,9 +6,17 @@ import re
 import pytest
 
 from hwmodel import HwmodelError, SpecError, evaluate
+from hwmodel.errors import SpecWarning
+from hwmodel.importers.load import load_network
+from hwmodel.model.evaluate import all_tasks
+from hwmodel.model.workload import Job
+from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
 from hwmodel.tiling.options import Bound, memories
+from hwmodel.vary.counted import Counted
+from hwmodel.vary.paths import replaced
 from hwmodel.work.problem import Widths
 from tests.specs import CHIP, written
 
@@ -194,6 +202,7 @@ def test_chips_with_arrays_are_bundled():
     assert SPATIAL == ["a100-board", "ascend-cube", "eyeriss-isca", "v100-board", "v100-sm"]
 
 
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
 @pytest.mark.parametrize("name", SPATIAL)
 def test_a_report_adds_up_and_says_how_many_macs_work(name):
     report = evaluate("mlp-784-512-512-10", name, "bold", accounting="full", mode="inference")
@@ -233,3 +242,40 @@ def test_explain_writes_the_paths_of_a_count(hwmodel):
     )[1]  # fmt: skip
     assert "on its way into or out of one" in out
     assert re.search(r"C = 512 cut by place at RF \d+ \(taken together\)", out)
+
+
+NET = """\
+version: 1
+name: little
+title: A little network
+input: [4, 1, 1]
+layers:
+  - {name: only, kind: linear, features: 3}
+"""
+MOVED = {
+    "levels.RF.fanout": 2, "levels.RF.multicast": False, "levels.RF.reduction": False,
+    "levels.RF.hop_energy": 0.5, "levels.RF.capacity": "30 B", "array.holds": "O", "array.C": 2,
+    "array.cycle_energy": 7.0, "static_energy_per_cycle": 3.0,
+}  # fmt: skip
+
+
+def test_sweeps_move_every_field_as_a_report_has_it(tmp_path):
+    """Counts that a sweep remembers depend on each of them."""
+    rf = RF + "fanout: 4, multicast: true, reduction: true, hop_energy: 0.25 pJ/bit, "
+    array = "array: {M: 2, holds: none, cycle_energy: 1 pJ}\nstatic_energy_per_cycle: 1 pJ\n"
+    base = chip(tmp_path, (RF, rf), ("arithmetic:", array + "arithmetic:"))
+    moved = [base, *(replaced(base, path, value) for path, value in MOVED.items())]
+    network = load_network(written(tmp_path, NET, name="net.yaml"))
+    job = Job(load(Method, "fp"), load(Accounting, "full"), 1, "inference", None)
+    tasks = all_tasks(network, job)
+    found = Counted().costs("key", tasks, network, job, moved)
+    alone = [evaluate(network, one, "fp", accounting="full", mode="inference") for one in moved]
+    assert [cost.energy for cost in found] == pytest.approx(
+        [one.energy for one in alone], rel=1e-12
+    )
+    assert len({round(cost.energy, 6) for cost in found}) > 5
+
+
+def test_narrow_operands_that_share_no_lane_are_told():
+    with pytest.warns(SpecWarning, match="array states no operand_bits, so operands of 1 bit"):
+        evaluate("mlp-784-512-512-10", "eyeriss-isca", "bold", accounting="full", mode="inference")

@@ -18,7 +18,7 @@ from hwmodel.model.entries import moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
-from hwmodel.model.not_counted import not_counted, of_chip, see_counted, tell_unmodelled
+from hwmodel.model.not_counted import not_counted, of_chip, see_counted, tell_lanes, tell_unmodelled
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.schedule import everything, schedule
 from hwmodel.model.traced import common_batch, fitted
@@ -236,6 +236,8 @@ def evaluate(
     ledger, tilings = entered(tasks, chip, choices)
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
+    products = (task.work for task in tasks if isinstance(task.work, Multiply))
+    tell_lanes(chip, (work.problem.bits for work in products))
     missing = (*not_counted(network, choices, mode), *of_chip(chip, choices))
     missing += tuple(widths.unpriced(method)) if job.trains else ()
     return Report(

@@ -17,9 +17,17 @@ from hwmodel.model.workload import Mode
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.work.problem import Widths
 from hwmodel.work.tensor import Pass
 
-__all__ = ["not_counted", "of_chip", "refuse_unknown", "see_counted", "tell_unmodelled"]
+__all__ = [
+    "not_counted",
+    "of_chip",
+    "refuse_unknown",
+    "see_counted",
+    "tell_lanes",
+    "tell_unmodelled",
+]
 
 VIEWS = ("expand", "reshape", "slice", "source")  # nothing moves forward: no cost to leave out
 
@@ -61,6 +69,22 @@ def of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
     paid = [what for what, is_stated in stated.items() if is_stated]
     if paid:
         yield f"but counted, for the chip states it: {', '.join(paid)}"
+
+
+def tell_lanes(chip: Hardware, widths: Iterable[Widths]) -> None:
+    """Warn where operands are narrower than every MAC of an array that does not let them share."""
+    if chip.array is None or chip.array.operand_bits is not None:
+        return
+    narrowest = min(
+        price.bits for price in chip.arithmetic if price.operation in ("mac", "int-mac")
+    )
+    widest = [max(bits.I, bits.F) for bits in widths]
+    if widest and min(widest) < narrowest:
+        warnings.warn(
+            f"hardware {chip.name}: array states no operand_bits, so operands of {min(widest)} bit "
+            f"take a lane each, as those of {narrowest} bit do",
+            SpecWarning, stacklevel=2,
+        )  # fmt: skip
 
 
 def _differing(accounting: Accounting) -> Iterator[str]:

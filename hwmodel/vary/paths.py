@@ -20,6 +20,8 @@ from hwmodel.specs.files import NamedSpec, SpecModel, validate
 from hwmodel.specs.hardware import Buffer, Hardware, Price, SplitLevel
 from hwmodel.specs.method import Method
 from hwmodel.specs.mistakes import alternatives
+from hwmodel.specs.spread import Spread
+from hwmodel.specs.stated import Energy
 
 __all__ = ["Inputs", "Leaf", "Scalar", "changed", "is_known", "leaves", "replaced", "replaced_all"]
 
@@ -31,6 +33,8 @@ ROOTS = ("network", "hardware", "method", "accounting", "batch")
 _BOTH = ("access_energy", "efficiency")  # how a file states reading and writing as one
 _EACH = ("read_energy", "write_energy")
 _PRICE: dict[type, str] = {Price: "energy", RelativePrice: "macs"}  # what a path to an entry means
+_PLAIN = {"clock": "Hz", "static_power": "W"}  # numbers that are written with this unit
+_EITHER = (False, True)
 _UNMOVED = {"version", "level", "name", "reference"}  # they say what a thing is, not how large
 _UNITS = {"bits": "bit", "macs": "MAC"}  # by the last word of a field's name
 _UNITS |= dict.fromkeys(("weights", "inputs", "signal"), "bit")
@@ -162,6 +166,8 @@ def _put(fields: dict[str, Any], name: str, value: Any, model: SpecModel) -> Non
             fields.pop(other, None)
     if isinstance(model, Price) and name in ("energy", "efficiency"):
         fields.pop("efficiency" if name == "energy" else "energy", None)
+    if name in _PLAIN and isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = f"{value!r} {_PLAIN[name]}"
     fields[name] = _size(value) if name == "capacity" else value
 
 
@@ -238,6 +244,7 @@ def leaves(spec: SpecModel) -> tuple[Leaf, ...]:
 def _leaves(value: Any, path: str, unit: str) -> Iterator[Leaf]:
     if isinstance(value, Buffer):
         yield from _memory_leaves(value, path, unit)
+        yield from _spread_leaves(value, path, unit)
     elif isinstance(value, Price):
         yield Leaf(path, value.energy_per_operation, unit, True, False, ())
         yield Leaf(f"{path}.operations", value.operations, "", True, True, ())
@@ -246,10 +253,18 @@ def _leaves(value: Any, path: str, unit: str) -> Iterator[Leaf]:
     elif isinstance(value, SpecModel):
         yield from _model_leaves(value, path, unit)
     elif isinstance(value, tuple):
-        for index, entry in enumerate(value):
-            split = entry.split if isinstance(entry, SplitLevel) else ()
-            for index_inside, inner in enumerate(split or (entry,)):
-                yield from _leaves(inner, f"{path}.{_key(inner, index + index_inside)}", unit)
+        yield from _list_leaves(value, path, unit)
+
+
+def _list_leaves(entries: tuple[Any, ...], path: str, unit: str) -> Iterator[Leaf]:
+    """Yield the leaves of a list's entries; memories of a split level have names of their own."""
+    for index, entry in enumerate(entries):
+        parts: tuple[Any, ...] = (entry,)
+        if isinstance(entry, SplitLevel):
+            yield from _spread_leaves(entry, f"{path}.{entry.name}", unit)
+            parts = entry.split
+        for place, inner in enumerate(parts, index):
+            yield from _leaves(inner, f"{path}.{_key(inner, place)}", unit)
 
 
 def _model_leaves(model: SpecModel, path: str, unit: str) -> Iterator[Leaf]:
@@ -259,8 +274,13 @@ def _model_leaves(model: SpecModel, path: str, unit: str) -> Iterator[Leaf]:
         absent = inner is None and not field.is_required()
         if name not in _UNMOVED and not absent:
             below = f"{path}.{name}" if path else name
-            yield from _leaves(inner, below, unit)
-            yield from _field_leaves(type(model), name, inner, below)
+            if isinstance(inner, Energy):
+                yield Leaf(below, inner.value, f"{unit} a cycle", True, False, ())
+            elif name in _PLAIN:
+                yield Leaf(below, inner[0], _PLAIN[name], True, False, ())
+            else:
+                yield from _leaves(inner, below, unit)
+                yield from _field_leaves(type(model), name, inner, below)
 
 
 def _memory_leaves(memory: Buffer, path: str, unit: str) -> Iterator[Leaf]:
@@ -272,6 +292,19 @@ def _memory_leaves(memory: Buffer, path: str, unit: str) -> Iterator[Leaf]:
         yield Leaf(as_one, read, f"{unit}/bit", True, False, ())
     yield Leaf(f"{path}.read_energy", read, f"{unit}/bit", True, False, (), as_one)
     yield Leaf(f"{path}.write_energy", write, f"{unit}/bit", True, False, (), as_one)
+
+
+def _spread_leaves(level: Spread, path: str, unit: str) -> Iterator[Leaf]:
+    """Yield how memories of a level lie side by side, as far as it is stated."""
+    sizes = level.fanout if isinstance(level.fanout, dict) else {"": level.fanout}
+    for axis, size in sizes.items():
+        if size is not None:
+            yield Leaf(f"{path}.fanout{'.' if axis else ''}{axis}", size, "", True, True, ())
+    if level.fanout is not None:
+        yield Leaf(f"{path}.multicast", level.multicast is not False, "", False, False, _EITHER)
+        yield Leaf(f"{path}.reduction", level.reduction is not False, "", False, False, _EITHER)
+    if level.hop_energy is not None:
+        yield Leaf(f"{path}.hop_energy", level.hop_energy.value, f"{unit}/bit", True, False, ())
 
 
 def _field_leaves(kind: type[SpecModel], name: str, value: Any, path: str) -> Iterator[Leaf]:
