@@ -101,3 +101,9 @@ def memory(name, level, holds):
         "write_energy": write,
         "source": "me",
     }
+
+
+def unsaid(words):
+    """The words of a command without its `--accounting`, for a test that says its own or none."""
+    at = words.index("--accounting")
+    return (*words[:at], *words[at + 2 :])

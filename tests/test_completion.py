@@ -105,7 +105,7 @@ def test_an_option_that_cannot_be_is_refused_with_its_value(hwmodel, call, sente
         (("report", "vgg-small", "--batch"), ("'--batch'", "requires an argument")),
         (("train", "--epochs", "y"), ("'--epochs'", "valid", "hwmodel train --help")),
         (("train", "--epochs", "0"), ("'--epochs'", "1", "hwmodel train --help")),
-        (("compare", "vgg-small", "--hardware", "ascend"), ("compare: ", "'--methods'", "hwmodel compare --help")),
+        (("report", "vgg-small", "--hardware", "ascend"), ("report: ", "'--method'", "hwmodel report --help")),
         (("hardwar",), ("'hardwar'", "id you mean 'hardware'")),
         (("network", "show", "vgg-small", "vgg16"), ("network show: ", "vgg16", "hwmodel network show --help")),
     ],

@@ -43,12 +43,12 @@ def compute(report, layer, phase):
 
 def test_compute_energy_of_two_layers_by_hand():
     """conv1: 128 x 3 x 3 x 3 x 32 x 32 MACs; fc3: 10 x 1024. Ascend: 1.7 operations a pJ, 2 a MAC."""
-    report = evaluate("vgg-small", "ascend", "fp")
+    report = evaluate("vgg-small", "ascend", "fp", accounting="paper")
     for layer, macs in (("conv1", 3_538_944), ("fc3", 10_240)):
         row = compute(report, layer, "forward")
         assert row.operations == macs
         assert row.energy == pytest.approx(macs * 2 / 1.7, rel=1e-12)
-    normalised = evaluate("vgg-small", "v100", "fp")
+    normalised = evaluate("vgg-small", "v100", "fp", accounting="paper")
     assert compute(normalised, "conv1", "forward").energy == 3_538_944
 
 
@@ -64,7 +64,7 @@ def test_compute_energy_of_two_layers_by_hand():
 )
 def test_each_arithmetic_has_its_price(method, phase, ascend, v100):
     for hardware, price in (("ascend", ascend), ("v100", v100)):
-        row = compute(evaluate("vgg-small", hardware, method), "conv2", phase)
+        row = compute(evaluate("vgg-small", hardware, method, accounting="paper"), "conv2", phase)
         assert row.energy == pytest.approx(150_994_944 * price, rel=1e-12)
 
 
@@ -158,10 +158,12 @@ def test_reads_and_writes_each_have_their_energy():
 
 
 def test_extra_work_is_one_word_in_dram_for_each_pre_activation():
-    plain, extra = (evaluate("vgg-small", "v100", method) for method in ("bold", "bold-bn"))
+    plain, extra = (
+        evaluate("vgg-small", "v100", method, accounting="paper") for method in ("bold", "bold-bn")
+    )
     outputs = 2 * 128 * 32**2 + 2 * 256 * 16**2 + 2 * 512 * 8**2 + 1024 + 1024 + 10
     assert extra.energy - plain.energy == pytest.approx(outputs * 200, rel=1e-9)
-    twice = evaluate("vgg-small", "v100", "bold-bn", batch=2)
+    twice = evaluate("vgg-small", "v100", "bold-bn", batch=2, accounting="paper")
     assert twice.by("component")["elementwise"] == pytest.approx(2 * outputs * 200, rel=1e-12)
 
 
@@ -173,12 +175,12 @@ def test_extra_work_is_one_word_in_dram_for_each_pre_activation():
 )
 @pytest.mark.parametrize("hardware", ["ascend", "v100"])
 def test_the_table_and_every_view_of_it_sum_to_the_energy(method, hardware):
-    report = evaluate("vgg-small", hardware, method)
+    report = evaluate("vgg-small", hardware, method, accounting="paper")
     assert fsum(report.table.energy) == pytest.approx(report.energy, rel=1e-9)
     for columns in (("layer",), ("pass", "tensor"), ("memory", "component")):
         assert report.by(*columns).sum() == pytest.approx(report.energy, rel=1e-9)
     assert set(report.table.unit) == {report.unit}
-    (line,) = compare("vgg-small", [hardware], [method])
+    (line,) = compare("vgg-small", [hardware], [method], accounting="paper")
     passes = ("forward", "backward_input", "backward_weight", "update")
     split = [f"{p}_{part}" for p in passes[:3] for part in ("product", "elementwise")]
     for parts in (passes, (*split, "update"), ("compute", "memory")):
@@ -187,7 +189,7 @@ def test_the_table_and_every_view_of_it_sum_to_the_energy(method, hardware):
 
 
 def test_by_takes_columns_of_the_table_only():
-    report = evaluate("vgg-small-1fc", "v100", "fp", mode="inference")
+    report = evaluate("vgg-small-1fc", "v100", "fp", mode="inference", accounting="paper")
     for columns in (("layr",), ()):
         with pytest.raises(HwmodelError, match=r"give columns of the table, layer, pass, "):
             report.by(*columns)
@@ -228,8 +230,8 @@ def test_energy_is_linear_in_every_constant_of_the_chip(convolution, prices, mac
 def test_energy_scales_with_all_constants_together(tmp_path_factory, prices, mac, power):
     """Nothing else moves, the tiles neither: powers of two leave every comparison as it was."""
     network = written(tmp_path_factory.mktemp("net"), NETWORK)
-    whole = evaluate(network, made(prices, mac), "binarynet")
-    scaled = evaluate(network, made(prices, mac, 2.0**power), "binarynet")
+    whole = evaluate(network, made(prices, mac), "binarynet", accounting="paper")
+    scaled = evaluate(network, made(prices, mac, 2.0**power), "binarynet", accounting="paper")
     assert scaled.energy == pytest.approx(2.0**power * whole.energy, rel=1e-9)
 
 
@@ -247,8 +249,8 @@ def test_ten_times_the_dram_energy_is_ten_times_the_dram_part_and_nothing_else()
 
 
 def test_training_is_three_passes_and_inference_the_first_of_them():
-    trained = evaluate("vgg-small-1fc", "v100", "fp")
-    inferred = evaluate("vgg-small-1fc", "v100", "fp", mode="inference")
+    trained = evaluate("vgg-small-1fc", "v100", "fp", accounting="paper")
+    inferred = evaluate("vgg-small-1fc", "v100", "fp", mode="inference", accounting="paper")
     assert merged(inferred) == [row for row in merged(trained) if row.phase == "forward"]
     passes = trained.table.groupby("pass", sort=False).layer.unique().map(list)
     layers = ["conv1", "conv2", "conv3", "conv4", "conv5", "conv6", "fc1"]
@@ -266,7 +268,9 @@ def test_the_first_layer_s_input_gradient_is_a_choice(tmp_path):
 
 
 def test_operations_scale_with_the_batch():
-    one, seven = (evaluate("vgg-small-1fc", "v100", "fp", batch=batch) for batch in (1, 7))
+    one, seven = (
+        evaluate("vgg-small-1fc", "v100", "fp", batch=batch, accounting="paper") for batch in (1, 7)
+    )
     operations = [sum(row.operations for row in merged(report)) for report in (one, seven)]
     assert operations[1] == 7 * operations[0]
 
@@ -274,18 +278,18 @@ def test_operations_scale_with_the_batch():
 @pytest.mark.parametrize("batch", [0, -1, True, 1.0, "1", 2**31 + 1])
 def test_a_batch_is_a_whole_number_of_images(batch):
     with pytest.raises(HwmodelError) as caught:
-        evaluate("vgg-small", "ascend", "fp", batch=batch)
+        evaluate("vgg-small", "ascend", "fp", batch=batch, accounting="paper")
     assert str(caught.value) == f"batch {batch!r}: must be a whole number from 1 to 2147483648"
 
 
 def test_a_mode_is_training_or_inference():
     with pytest.raises(HwmodelError) as caught:
-        evaluate("vgg-small", "ascend", "fp", mode="train")
+        evaluate("vgg-small", "ascend", "fp", mode="train", accounting="paper")
     assert str(caught.value) == "mode 'train': must be one of training, inference"
 
 
 def test_a_report_lists_what_it_does_not_count():
-    trained = evaluate("vgg-small", "ascend", "fp").not_counted
+    trained = evaluate("vgg-small", "ascend", "fp", accounting="paper").not_counted
     pools = 128 * 16**2 + 256 * 8**2 + 512 * 4**2
     assert any(
         line.startswith(
@@ -295,4 +299,6 @@ def test_a_report_lists_what_it_does_not_count():
     )
     assert any(line.startswith("activation: 8 layers, ") for line in trained)
     assert "the weight update, latent weights, optimizer state, the loss" in trained
-    assert set(evaluate("vgg-small", "ascend", "fp", mode="inference").not_counted) < set(trained)
+    assert set(
+        evaluate("vgg-small", "ascend", "fp", mode="inference", accounting="paper").not_counted
+    ) < set(trained)

@@ -362,7 +362,9 @@ def test_odd_layers_on_a_narrow_chip_add_up_under_other_choices(tmp_path, choice
 def test_a_pass_has_as_many_macs_as_the_layer_whatever_zeros_its_loops_meet(tmp_path):
     """Each of 4 x 5 places of 4 channels meets 2 x 3 x 3 weights of `up`, in 2 images."""
     narrow = written(tmp_path, CHIP, *TWO_LEVELS, name="chip.yaml")
-    found = evaluate(load_network(written(tmp_path, NET)), narrow, "fp", batch=2)
+    found = evaluate(
+        load_network(written(tmp_path, NET)), narrow, "fp", batch=2, accounting="paper"
+    )
     operated = [row for row in rows_of(found, "up") if row["direction"] == "operate"]
     assert [row["pass"] for row in operated] == ["forward", "backward_input", "backward_weight"]
     assert {row["elements"] for row in operated} == {2 * 4 * 5 * 4 * 2 * 3 * 3}

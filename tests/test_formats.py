@@ -21,8 +21,26 @@ from hwmodel.views.latex import environment
 from hwmodel.views.paper import Column, Heading, Paper
 from tests.specs import CHIP, written
 
-COMPARE = ("compare", "vgg-small", "--hardware", "ascend,v100", "--methods", "fp,bold,int8")
-REPORT = ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "bold")
+COMPARE = (
+    "compare",
+    "vgg-small",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "ascend,v100",
+    "--methods",
+    "fp,bold,int8",
+)
+REPORT = (
+    "report",
+    "vgg-small-1fc",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "ascend",
+    "--method",
+    "bold",
+)
 TEXTS = ("markdown", "latex", "csv", "json")
 BINARY = ("parquet", "excel")
 
@@ -242,8 +260,8 @@ def test_markdown_has_a_row_a_method_and_says_what_it_is(hwmodel):
     found = {name: rest for name, *rest in map(cells, body[:3])}
     assert list(found) == ["fp", "bold", "int8"]
     for chip, at in (("ascend", 0), ("v100", 4)):
-        energy = evaluate("vgg-small", chip, "bold").energy / 1e6
-        whole = evaluate("vgg-small", chip, "fp").energy / 1e6
+        energy = evaluate("vgg-small", chip, "bold", accounting="paper").energy / 1e6
+        whole = evaluate("vgg-small", chip, "fp", accounting="paper").energy / 1e6
         assert found["bold"][at : at + 2] == [f"{energy:.1f}", f"{100 * energy / whole:.2f}"]
         assert found["int8"][at + 3] == "-"  # not published
     assert (found["bold"][3], found["bold"][7]) == ("3.64", "2.78")  # as the source has them
@@ -265,7 +283,7 @@ def test_a_report_for_print_adds_up(hwmodel):
         assert sum(row[column] for _, row in layers) == pytest.approx(total, abs=rounding)
     for _, (*parts, total, _share) in body:
         assert sum(parts) == pytest.approx(total, abs=0.02)
-    energy = evaluate("vgg-small-1fc", "ascend", "bold").energy
+    energy = evaluate("vgg-small-1fc", "ascend", "bold", accounting="paper").energy
     assert (totals[-2], totals[-1]) == (pytest.approx(energy / 1e6, abs=0.005), 100.0)
 
 
@@ -353,7 +371,16 @@ def test_latex_is_a_whole_table_and_compiles(hwmodel, tmp_path):
 
 def test_a_chip_of_one_s_own_that_fits_nothing_leaves_a_dash(hwmodel, tmp_path):
     written(tmp_path, CHIP, ("1 KiB", "7 B"), name="chip.yaml")
-    command = ("compare", "vgg-small-1fc", "--hardware", "ascend,chip.yaml", "--methods", "fp")
+    command = (
+        "compare",
+        "vgg-small-1fc",
+        "--accounting",
+        "paper",
+        "--hardware",
+        "ascend,chip.yaml",
+        "--methods",
+        "fp",
+    )
     code, out, _ = hwmodel(*command, "--format", "markdown")
     assert code == 1
     assert cells(out.splitlines()[4])[-2:] == ["-", "-"]

@@ -145,7 +145,7 @@ ODD = [".onnx", "a [1].onnx", "[bold].onnx", "A.ONNX", "a b.onnx", "a\nb.onnx", 
 def energies_of(hwmodel, folder, name):
     """Of the report of a file; all that it prints and writes is UTF-8 without control characters."""
     code, out, err = hwmodel("report", name, "--hardware", "ascend", "--method", "fp",
-                             "--out", "o", "--html", "o/x.html")  # fmt: skip
+                             "--out", "o", "--html", "o/x.html", "--accounting", "paper")  # fmt: skip
     assert code == 0, err
     printed = out + err
     for made in (folder / "o").iterdir():
@@ -164,7 +164,7 @@ def test_a_file_may_have_any_name(hwmodel, tmp_path, name):
     from tests.test_import_onnx import node, save
 
     plain = save(tmp_path, [node("MatMul", "x w")], {"x": [1, 8]}, {"w": (8, 4)})
-    table = evaluate(plain, "ascend", "fp")
+    table = evaluate(plain, "ascend", "fp", accounting="paper")
     plain.rename(tmp_path / name)
     energies = list(map(float, energies_of(hwmodel, tmp_path, name)))
     assert energies == list(table.table["energy"]) != []

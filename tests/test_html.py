@@ -19,7 +19,7 @@ from hwmodel.views.html import derivation as derivations
 from hwmodel.views.html import page as module
 from hwmodel.views.html.page import page
 from tests.page import number, parsed, rows
-from tests.specs import CHIP, METHOD
+from tests.specs import CHIP, METHOD, unsaid
 from tests.specs import written as file
 
 PASSES = ("forward", "backward_input", "backward_weight", "update")
@@ -107,7 +107,9 @@ def test_every_bar_and_every_entry_of_a_legend_has_its_colour():
 
 
 def test_the_comparison_has_percentages_published_figures_and_parts():
-    lines = compared(chips=("ascend", "v100"), methods=("fp", "bold", "binarynet"))
+    lines = compared(
+        chips=("ascend", "v100"), methods=("fp", "bold", "binarynet"), accounting="paper"
+    )
     tree = parsed(page(lines, lines, *origin(lines)))
     for n, chip_name in enumerate(("ascend", "v100"), start=1):
         here = [line for line in lines if line.hardware == chip_name]
@@ -135,7 +137,7 @@ def test_the_sentence_names_share_of_the_baseline_and_the_largest_parts(tmp_path
     """A chip without memory energies: all goes to operations, and one pass has them all."""
     free = file(tmp_path, CHIP, *((f"{e} pJ/B", "0 pJ/B") for e in ("50", "5", "0.5")))
     network = load_one_layer()
-    lines = list(compare(network, [free], ["fp"], mode="inference"))
+    lines = list(compare(network, [free], ["fp"], mode="inference", accounting="paper"))
     lead = next(parsed(page(lines, lines, *origin(lines))).all("p", **{"class": "lead"}))
     # 4 outputs of 8 inputs: 32 MACs of 4.6 pJ
     assert lead.text == (
@@ -203,7 +205,7 @@ def test_what_is_not_counted_stands_there():
 
 def test_a_line_that_could_not_be_computed_says_why(tmp_path):
     small = file(tmp_path, CHIP, ("64 KiB", "1 B"), ("1 KiB", "1 B"))
-    lines = list(compare("vgg-small", ["ascend", small], ["fp"]))
+    lines = list(compare("vgg-small", ["ascend", small], ["fp"], accounting="paper"))
     assert lines[1].energy is None
     tree = parsed(page(lines, lines, *origin(lines)))
     ((_, cells),) = rows(tree.one("table", id="c2"))
@@ -322,12 +324,30 @@ def test_a_page_that_would_be_too_large_derives_the_dearest_layers(monkeypatch):
 
 # From the command line
 
-REPORT = ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "bold")
-COMPARE = ("compare", "vgg-small-1fc", "--hardware", "ascend,v100", "--methods", "fp,bold")
+REPORT = (
+    "report",
+    "vgg-small-1fc",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "ascend",
+    "--method",
+    "bold",
+)
+COMPARE = (
+    "compare",
+    "vgg-small-1fc",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "ascend,v100",
+    "--methods",
+    "fp,bold",
+)
 
 
 def test_a_report_is_written_with_the_derivation_of_each_layer(hwmodel, tmp_path):
-    code, _, err = hwmodel(*REPORT, "--accounting", "full", "--html", "out/page.html")
+    code, _, err = hwmodel(*unsaid(REPORT), "--accounting", "full", "--html", "out/page.html")
     assert (code, err) == (0, "wrote out/page.html\n")
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["page.html"]
     tree = parsed((tmp_path / "out" / "page.html").read_text(encoding="utf-8"))
@@ -351,7 +371,8 @@ def test_a_report_is_written_with_the_derivation_of_each_layer(hwmodel, tmp_path
 def test_a_report_shows_the_published_figure_that_a_comparison_shows(hwmodel, tmp_path):
     found = {}
     for words in (["report", "--method", "bold"], ["compare", "--methods", "fp,bold"]):
-        command = [words[0], "vgg-small", "--hardware", "ascend", *words[1:]]
+        chip = ("--hardware", "ascend", "--accounting", "paper")
+        command = [words[0], "vgg-small", *chip, *words[1:]]
         assert hwmodel(*command, "--html", "made.html")[0] == 0
         text = (tmp_path / "made.html").read_text(encoding="utf-8")
         table = dict(rows(parsed(text).one("table", id="c1")))
@@ -377,7 +398,8 @@ def test_the_baseline_is_among_the_inputs(hwmodel, tmp_path):
 def test_every_input_but_a_trace_has_its_title_and_its_content(hwmodel, tmp_path):
     """A baseline that is not compared, too, and what a method names: its teacher, here."""
     asked = ("--hardware", "ascend", "--methods", "bold,bnext", "--training", "cifar10-300")
-    assert hwmodel("compare", "vgg-small-1fc", *asked, "--html", "page.html")[0] == 0
+    asked = (*asked, "--accounting", "paper", "--html", "page.html")
+    assert hwmodel("compare", "vgg-small-1fc", *asked)[0] == 0
     tree = parsed((tmp_path / "page.html").read_text(encoding="utf-8"))
     inputs = tree.one("section", **{"aria-labelledby": "inputs"})
     table = {(kind, cells[0].text): cells[1].text for kind, cells in rows(inputs.one("table"))}

@@ -87,7 +87,9 @@ def test_light_models_are_those_of_their_publications(name):
 
 
 def test_a_light_model_is_reported_without_more_ado():
-    report = evaluate(LIGHT / "light_squeezenet.onnx", "ascend", "fp", mode="inference")
+    report = evaluate(
+        LIGHT / "light_squeezenet.onnx", "ascend", "fp", mode="inference", accounting="paper"
+    )
     assert report.energy > 0
     assert sum(row.operations for row in merged(report)) == macs(table()["squeezenet"])
 

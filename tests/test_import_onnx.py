@@ -448,7 +448,7 @@ def test_quantizers_set_widths(tmp_path):
     view, found = from_onnx(path).nodes()
     assert (view.layer.kind, view.layer.bits) == ("reshape", 8)
     assert (found.layer.weight_bits, found.layer.bits, found.input_bits) == (4, 8, (8,))
-    rows = merged(evaluate(path, "ascend", "as-stated", mode="inference"))
+    rows = merged(evaluate(path, "ascend", "as-stated", mode="inference", accounting="paper"))
     top = {row.tensor: row.bits / row.accesses for row in rows if row.level == "L3"}
     assert top == {"I": 8, "F": 4, "O": 8}
 

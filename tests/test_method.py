@@ -120,7 +120,7 @@ def test_extra_work_is_done_where_it_is_said(tmp_path):
         "what: scaling, where: {kind: [conv, linear]}",
         "what: scaling, where: {kind: [linear]}",
     )
-    report = evaluate(network, "ascend", written(tmp_path, METHOD, somewhere))
+    report = evaluate(network, "ascend", written(tmp_path, METHOD, somewhere), accounting="paper")
     extra = [r for r in merged(report) if r.component == "elementwise"]
     assert [(r.layer, r.tensor, r.accesses, r.bits) for r in extra] == [("fc1", "scaling", 10, 320)]
 
@@ -128,7 +128,7 @@ def test_extra_work_is_done_where_it_is_said(tmp_path):
 def test_a_layer_without_a_rule_is_an_error_that_names_it(tmp_path):
     path = written(tmp_path, METHOD, ("  - weights:", "  - where: {kind: [linear]}\n    weights:"))
     with pytest.raises(SpecError) as caught:
-        evaluate(written(tmp_path, NETWORK, name="net.yaml"), "ascend", path)
+        evaluate(written(tmp_path, NETWORK, name="net.yaml"), "ascend", path, accounting="paper")
     sentence = "method mine: no rule of its layers holds for conv2 (kind conv, position middle)"
     assert str(caught.value) == sentence
 
@@ -138,7 +138,7 @@ def test_a_precision_is_a_bundled_method(tmp_path, monkeypatch, precision):
     monkeypatch.chdir(tmp_path)
     path = written(tmp_path, METHOD, ("precision: fp", f"precision: {precision}"))
     for use in (
-        lambda: evaluate("vgg-small", "ascend", path),
+        lambda: evaluate("vgg-small", "ascend", path, accounting="paper"),
         lambda: checked("method", str(path)),
     ):
         with pytest.raises(NameUnknown) as caught:
@@ -214,5 +214,5 @@ def test_a_method_that_is_its_own_teacher_s_method_ends(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     teacher = "teacher: {network: mlp-784-512-512-10, method: mine.yaml, source: me}\n"
     Path("mine.yaml").write_text(METHOD + teacher)
-    report = evaluate("mlp-784-512-512-10", "ascend", "mine.yaml")
+    report = evaluate("mlp-784-512-512-10", "ascend", "mine.yaml", accounting="paper")
     assert len(list(widths.method_specs(report.method))) >= 3

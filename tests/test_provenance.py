@@ -34,7 +34,16 @@ from hwmodel.specs.training import Training
 from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
 from tests.specs import written as file_of
 
-COMPARE = ("compare", "vgg-small-1fc", "--hardware", "ascend,v100", "--methods", "fp,bold")
+COMPARE = (
+    "compare",
+    "vgg-small-1fc",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "ascend,v100",
+    "--methods",
+    "fp,bold",
+)
 COMMAND = (
     "hwmodel compare vgg-small-1fc --hardware ascend,v100 --methods fp,bold --accounting paper "
     "--batch 1 --mode training"
@@ -101,7 +110,7 @@ def test_the_command_gives_the_same_bytes_again_wherever_it_is_written(hwmodel):
     [
         (
             {"hardware": "ascend", "method": "bold"},
-            "report mlp-mnist --hardware ascend --method bold --accounting paper --batch 1 "
+            "report mlp-mnist --hardware ascend --method bold --accounting full --batch 1 "
             "--mode training",
         ),
         (
@@ -161,7 +170,7 @@ def test_a_file_of_one_s_own_is_known_by_its_values_and_called_by_its_path(hwmod
     file_of(tmp_path / "a folder", NETWORK, name="net.yaml")
     file_of(tmp_path, NETWORK, ("title: A network", "title: A network # mine"), name="net.yaml")
     options = ("--hardware", "ascend", "--method", "fp", "--csv", "-")
-    one, other = (rows(hwmodel("report", path, *options)[1])[0] for path in ("net.yaml", "a folder/net.yaml"))  # fmt: skip
+    one, other = (rows(hwmodel("report", path, *options, "--accounting", "paper")[1])[0] for path in ("net.yaml", "a folder/net.yaml"))  # fmt: skip
     assert one["inputs_sha256"] == other["inputs_sha256"]
     assert other["command"].startswith("hwmodel report 'a folder/net.yaml' --hardware ascend ")
 
@@ -271,11 +280,13 @@ def test_a_command_is_read_as_it_is_written(kind):
         ("report net --hardware a --method b --accounting full --batch 3 --mode inference",
          ReportAsked(network="net", hardware="a", method="b", accounting="full", batch=3, mode="inference")),
         ("compare net --hardware a,b --methods fp,bold --accounting paper --batch 1 --mode training",
-         CompareAsked(network="net", hardware=("a", "b"), methods=("fp", "bold"), batch=1)),
+         CompareAsked(network="net", hardware=("a", "b"), methods=("fp", "bold"), accounting="paper",
+                      batch=1)),
         ("reproduce --accounting paper,full --batch 1", ReproduceAsked(batch=1)),
         ("sensitivity net --hardware a --methods fp,bold --accounting paper --batch 1 --mode training "
          "--input-shape x=1,2 --samples 100 --seed 0 --ranges r.yaml",
          SensitivityAsked(network="net", hardware=("a",), methods=("fp", "bold"), batch=1,
+                          accounting="paper",
                           input_shape=("x=1,2",), ranges=Path("r.yaml"))),
         ("sweep sizes.yaml", SweepAsked(file=Path("sizes.yaml"))),
     ],
@@ -318,7 +329,9 @@ def test_the_line_at_the_end_of_what_is_on_screen():
 
 def test_an_explanation_ends_with_the_command_that_makes_it_again(hwmodel):
     options = ("--hardware", "ascend", "--method", "bold", "--pass", "forward")
-    out = hwmodel("explain", "vgg-small-1fc", "--layer", "conv2", *options)[1]
+    out = hwmodel(
+        "explain", "vgg-small-1fc", "--layer", "conv2", *options, "--accounting", "paper"
+    )[1]
     made = out.splitlines()[-1]
     assert made.startswith(f"Made by hwmodel {package.__version__}, inputs ")
     command = shlex.split(made.partition(": ")[2])

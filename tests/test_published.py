@@ -48,7 +48,7 @@ TOTALS = [
 
 @cache
 def lines():
-    found = compare("vgg-small", ["ascend", "v100"], METHODS)
+    found = compare("vgg-small", ["ascend", "v100"], METHODS, accounting="paper")
     return {(line.method, line.hardware): line for line in found}
 
 
@@ -76,9 +76,13 @@ def test_a_chip_s_unit_is_that_of_its_spec():
 
 
 def test_published_figures_stand_only_beside_what_they_are_figures_of():
-    small = list(compare("vgg-small-1fc", ["ascend"], ["bold"]))
-    other = list(compare("vgg-small", ["ascend"], ["bold"], baseline="binarynet"))
-    inferred = list(compare("vgg-small", ["ascend"], ["bold"], mode="inference"))
+    small = list(compare("vgg-small-1fc", ["ascend"], ["bold"], accounting="paper"))
+    other = list(
+        compare("vgg-small", ["ascend"], ["bold"], baseline="binarynet", accounting="paper")
+    )
+    inferred = list(
+        compare("vgg-small", ["ascend"], ["bold"], mode="inference", accounting="paper")
+    )
     for line in small + other + inferred:
         assert line.source_percent is None
         assert line.residual_percent is None
@@ -117,7 +121,7 @@ def test_vgg_small_has_616_966_144_macs_a_pass_and_14_022_016_weights():
     nodes = load_network("vgg-small").nodes()
     assert sum(node.layer.macs(node.input_shapes) for node in nodes) == 616_966_144
     assert sum(node.layer.weights(node.input_shapes) for node in nodes) == 14_022_016
-    table = row_table(evaluate("vgg-small", "v100", "fp"))
+    table = row_table(evaluate("vgg-small", "v100", "fp", accounting="paper"))
     operations = table[table.component == "compute"].groupby("pass").operations.sum()
     assert operations["forward"] == operations["backward_weight"] == 616_966_144
     assert operations["backward_input"] == 616_966_144 - 3_538_944  # not of the first layer

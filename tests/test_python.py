@@ -20,9 +20,9 @@ NET = "mlp-784-512-512-10"
 def test_one_name_may_stand_for_a_list_of_one():
     """A string is a sequence of strings, too; none of its letters is a chip."""
     several = list(compare("vgg-small-1fc", ["v100"], ["bold"], accounting=["paper"]))
-    assert list(compare("vgg-small-1fc", "v100", "bold")) == several
+    assert list(compare("vgg-small-1fc", "v100", "bold", accounting="paper")) == several
     with pytest.raises(NameUnknown, match="no hardware is called 'v10': did you mean 'v100'"):
-        compare("vgg-small-1fc", "v10", "bold")
+        compare("vgg-small-1fc", "v10", "bold", accounting="paper")
 
 
 def test_public_names_are_listed_before_they_are_loaded():
@@ -79,7 +79,7 @@ def test_an_argument_of_another_kind_is_one_sentence(function, argument, value, 
     ("asked", "rule"),
     [
         (
-            lambda: evaluate(NET, "ascend", "bold", trace=5),
+            lambda: evaluate(NET, "ascend", "bold", trace=5, accounting="paper"),
             "trace 5: must be a path, a Trace, or a list of them",
         ),
         (lambda: compared(NET, "ascend", "bold", traces="x"), "traces 'x': must be a list of"),
@@ -114,9 +114,12 @@ def test_so_is_one_of_a_single_function(asked, rule):
 
 @pytest.mark.parametrize("batch", [np.int64(4), np.uint8(4), np.array(4)])
 def test_whole_numbers_of_numpy_are_whole_numbers(batch):
-    report = evaluate(NET, "ascend", "bold", batch=batch)
-    assert report == evaluate(NET, "ascend", "bold", batch=4) and type(report.batch) is int
-    (line,) = compare(NET, "ascend", "bold", batch=batch)
+    report = evaluate(NET, "ascend", "bold", batch=batch, accounting="paper")
+    assert (
+        report == evaluate(NET, "ascend", "bold", batch=4, accounting="paper")
+        and type(report.batch) is int
+    )
+    (line,) = compare(NET, "ascend", "bold", batch=batch, accounting="paper")
     assert line.report == report and type(line.batch) is int
     assert moved(NET, "ascend", "bold", batch=batch) == moved(NET, "ascend", "bold", batch=4)
 
@@ -124,7 +127,9 @@ def test_whole_numbers_of_numpy_are_whole_numbers(batch):
 def test_a_path_with_a_zero_byte_is_one_message():
     for call in (
         lambda: hwmodel.from_onnx("a\0.onnx"),
-        lambda: hwmodel.evaluate("vgg-small", "ascend", "bold", trace="a\0.json"),
+        lambda: hwmodel.evaluate(
+            "vgg-small", "ascend", "bold", trace="a\0.json", accounting="paper"
+        ),
     ):
         with pytest.raises(HwmodelError, match="must be a path, which has no zero byte"):
             call()

@@ -240,7 +240,12 @@ def test_infeasible_names_the_memory_the_tensor_and_the_missing_bytes(parts, sen
 
 def test_infeasible_names_the_layer_the_pass_and_the_chip(tmp_path):
     with pytest.raises(Infeasible) as caught:
-        evaluate(written(tmp_path, NETWORK), chip((None, 1, 1), (40, 1, 1)), "binaryconnect")
+        evaluate(
+            written(tmp_path, NETWORK),
+            chip((None, 1, 1), (40, 1, 1)),
+            "binaryconnect",
+            accounting="paper",
+        )
     assert str(caught.value) == (
         "conv1, forward on made: no tile fits: one element of I and F needs 64 bit, L1 holds 40 "
         "(3 B too few)"
@@ -266,7 +271,7 @@ def test_a_memory_of_any_size_can_be_searched():
 def test_more_tiles_than_can_be_compared_are_refused(tmp_path):
     path = written(tmp_path, NETWORK, ("[3, 8, 8]", "[3, 2147483647, 2147483647]"))
     with pytest.raises(TooLarge) as caught:
-        evaluate(path, chip((None, 1, 1), (10**6, 1, 1)), "fp")
+        evaluate(path, chip((None, 1, 1), (10**6, 1, 1)), "fp", accounting="paper")
     assert str(caught.value) == (
         "conv1, forward on made: 8,589,767,761 tiles of L1 to compare, more than 4,194,304; "
         "make the batch or the image smaller"

@@ -137,7 +137,7 @@ def test_a_baseline_is_evaluated_at_every_point():
     swept = planned(baseline="fp", axes=({L1: ("64 KiB", "1 MiB")},))
     for row in lines(swept):
         chip = replaced_all(load(Hardware, row["hardware"]), {"levels.L1.capacity": int(row[L1])})
-        (line,) = compare(row["network"], [chip], [row["method"]])
+        (line,) = compare(row["network"], [chip], [row["method"]], accounting="paper")
         assert float(row["percent_of_baseline"]) == same(line.percent_of_baseline)
 
 
@@ -180,7 +180,9 @@ def test_derived_fields_follow_and_constraints_leave_points_out():
             {path.removeprefix("hardware."): float(row[path]) if "energy" in path else int(row[path])
              for path in swept.paths},
         )  # fmt: skip
-        assert float(row["energy"]) == same(evaluate(row["network"], chip, "fp").energy)
+        assert float(row["energy"]) == same(
+            evaluate(row["network"], chip, "fp", accounting="paper").energy
+        )
 
 
 @pytest.mark.parametrize("sample", [None, {"points": 150, "seed": 3}])
@@ -245,12 +247,12 @@ def test_a_point_that_cannot_be_is_marked_with_the_reason_that_evaluate_gives():
         chip = replaced_all(load(Hardware, row["hardware"]), {"levels.L1.capacity": int(row[L1])})
         if row["reason"]:
             with pytest.raises(Infeasible) as caught:
-                evaluate(row["network"], chip, row["method"])
+                evaluate(row["network"], chip, row["method"], accounting="paper")
             assert row["reason"] == str(caught.value)
             assert row["energy"] == row["memory"] == row["unproved_tilings"] == ""
         else:
             assert float(row["energy"]) == same(
-                evaluate(row["network"], chip, row["method"]).energy
+                evaluate(row["network"], chip, row["method"], accounting="paper").energy
             )
     assert [bool(row["reason"]) for row in rows] == [True, False] * 4
 

@@ -155,7 +155,16 @@ def test_more_lines_than_can_be_told_apart_are_refused(tmp_path):
 
 def test_options_of_sweeps_are_for_their_tables_alone(hwmodel, tmp_path):
     hwmodel(
-        "compare", "mlp-784-512-512-10", "--hardware", "ascend", "--methods", "fp", "--csv", "c.csv"
+        "compare",
+        "mlp-784-512-512-10",
+        "--hardware",
+        "ascend",
+        "--methods",
+        "fp",
+        "--csv",
+        "c.csv",
+        "--accounting",
+        "paper",
     )
     code, _, err = hwmodel("plot", "c.csv", "-o", "a.svg", "--x", "batch")
     assert (code, err) == (2, "hwmodel: --x batch: is for tables of a sweep, which c.csv is not\n")

@@ -70,8 +70,8 @@ def test_1_mac_stays_what_it_is_where_its_price_is_moved(norm):
 
 def test_16_bit_macs_are_3_times_fewer_in_32_bit_macs():
     """Case B8: by the chip's own two prices, 4.6 / 1.5 = 3.0667 (horowitz)."""
-    small = evaluate("mlp-784-512-512-10", "eyeriss", "fp")
-    wide = evaluate("mlp-784-512-512-10", "v100", "fp")
+    small = evaluate("mlp-784-512-512-10", "eyeriss", "fp", accounting="paper")
+    wide = evaluate("mlp-784-512-512-10", "v100", "fp", accounting="paper")
     assert (small.unit, wide.unit) == ("MAC (int16)", "MAC (fp32)")
     # 669,706 weights: 512 x (784 + 512 + 10); each is multiplied three times, but for the signal
     # of the first layer's input, in 32 bit
@@ -121,7 +121,7 @@ def test_every_energy_of_best_and_of_a_heat_map_has_its_unit(hwmodel, tmp_path):
 
 def test_a_table_of_before_is_refused_in_one_line(hwmodel, tmp_path):
     where = "mlp-784-512-512-10", "--hardware", "v100", "--method", "fp"
-    assert hwmodel("report", *where, "--csv", "t.csv")[0] == 0
+    assert hwmodel("report", *where, "--csv", "t.csv", "--accounting", "paper")[0] == 0
     text = (tmp_path / "t.csv").read_text()
     (tmp_path / "t.csv").write_text(text.replace("MAC (fp32)", "MAC"))
     for command in (("verify", "t.csv"), ("plot", "t.csv", "-o", "f.svg")):
@@ -132,7 +132,7 @@ def test_a_table_of_before_is_refused_in_one_line(hwmodel, tmp_path):
 
 def test_units_of_print_say_of_which_mac(hwmodel):
     where = "mlp-784-512-512-10", "--methods", "fp", "--hardware", "eyeriss,v100"
-    _, tex, _ = hwmodel("compare", *where, "--format", "latex")
+    _, tex, _ = hwmodel("compare", *where, "--format", "latex", "--accounting", "paper")
     assert r"$10^{6}$\,MAC (int16)" in tex and r"$10^{6}$\,MAC (fp32)" in tex
-    _, text, _ = hwmodel("compare", *where, "--format", "markdown")
+    _, text, _ = hwmodel("compare", *where, "--format", "markdown", "--accounting", "paper")
     assert "10⁶ MAC (int16)" in text and "10⁶ MAC (fp32)" in text

@@ -8,13 +8,31 @@ import pytest
 import hwmodel as package
 from hwmodel.rerun.tables import read_csv
 from hwmodel.specs.trace import read_trace, write_trace
-from tests.specs import CHIP, NETWORK, written
+from tests.specs import CHIP, NETWORK, unsaid, written
 from tests.traces import trace
 
 MADE = "version,inputs_sha256,command"
 SAME = f"made by hwmodel {package.__version__}, as now\ninputs are as they were\n"
-COMPARE = ("compare", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,bold")
-REPORT = ("report", "net.yaml", "--hardware", "chip.yaml", "--method", "bold")
+COMPARE = (
+    "compare",
+    "net.yaml",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "chip.yaml",
+    "--methods",
+    "fp,bold",
+)
+REPORT = (
+    "report",
+    "net.yaml",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "chip.yaml",
+    "--method",
+    "bold",
+)
 
 
 @pytest.fixture
@@ -47,9 +65,20 @@ def edited(path, change):
     [
         (COMPARE, 2),
         ((*COMPARE, "--baseline", "bold", "--batch", "3", "--mode", "inference"), 2),
-        ((*COMPARE, "--accounting", "paper,full", "--training", "cifar10-300", "--batch", "2"), 4),
+        (
+            (
+                *unsaid(COMPARE),
+                "--accounting",
+                "paper,full",
+                "--training",
+                "cifar10-300",
+                "--batch",
+                "2",
+            ),
+            4,
+        ),
         ((*COMPARE, "--date"), 2),
-        ((*REPORT, "--accounting", "full"), None),
+        ((*unsaid(REPORT), "--accounting", "full"), None),
     ],
 )
 def test_a_table_that_nobody_touched_holds(hwmodel, table, arguments, rows, ending):
@@ -106,9 +135,18 @@ def test_a_sweep_holds_and_a_point_that_somebody_changed_is_found(hwmodel, table
 def test_both_tables_of_a_study_hold_and_so_do_its_draws(hwmodel, table, tmp_path):
     table(*COMPARE)  # and its inputs
     written(tmp_path, "accounting.extras.flip_rate: [0.001, 0.1]\n", name="ranges.yaml")
-    asked = ("sensitivity", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,bold")
+    asked = (
+        "sensitivity",
+        "net.yaml",
+        "--accounting",
+        "paper",
+        "--hardware",
+        "chip.yaml",
+        "--methods",
+        "fp,bold",
+    )
     more = ("--samples", 3, "--seed", 5, "--ranges", "ranges.yaml", "--jobs", 1)
-    assert hwmodel(*asked, *more, "--accounting", "full", "--out", "s")[0] == 0
+    assert hwmodel(*unsaid(asked), *more, "--accounting", "full", "--out", "s")[0] == 0
     for name, rows in (("", None), ("_samples", 2)):
         (path,) = (tmp_path / "s").glob(f"sensitivity_net_chip_fp+bold_full_*_????????{name}.csv")
         rows = rows or len(read_csv(path)[1])
@@ -220,7 +258,7 @@ def test_another_version_is_told(hwmodel, table):
 
 def test_a_line_that_could_not_be_computed_stays_so(hwmodel, table, tmp_path):
     written(tmp_path, CHIP, ("1 KiB", "7 B"), ("name: chip", "name: small"), name="small.yaml")
-    path = table(*COMPARE[:3], "chip.yaml,small.yaml", *COMPARE[4:])
+    path = table(*COMPARE[:5], "chip.yaml,small.yaml", *COMPARE[6:])
     assert hwmodel("verify", path)[0] == 0
     edited(path, lambda records: records[-1].update(energy="1"))
     assert "energy 1 -> empty" in hwmodel("verify", path)[1]
@@ -246,15 +284,17 @@ def command(text):
         (command("hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x"),
          "t.csv: command 'hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x': "
          "hwmodel compare has no option --csv here; known: --accounting, --accuracy, --baseline, "
+         "--baseline-network, "
          "--batch, --hardware, --input-shape, --methods, --mode, --optimal-tiles, --trace, --training"),
         (command("hwmodel compare net.yaml --hardware $(touch pwned) --methods fp"),
          "t.csv: command 'hwmodel compare net.yaml --hardware $(touch pwned) --methods fp': "
          "hwmodel compare has no option pwned) here; known: --accounting, --accuracy, --baseline, "
+         "--baseline-network, "
          "--batch, --hardware, --input-shape, --methods, --mode, --optimal-tiles, --trace, --training"),
         (command("hwmodel compare net.yaml --hardware v100 --methods fp, --accounting paper"),
          "--methods 'fp,': names separated by commas, none of them empty"),
-        (command("hwmodel compare net.yaml --hardware v100"),
-         "t.csv: command 'hwmodel compare net.yaml --hardware v100': lacks --methods"),
+        (command("hwmodel report net.yaml --hardware v100"),
+         "t.csv: command 'hwmodel report net.yaml --hardware v100': lacks --method"),
         (command("hwmodel compare net.yaml --hardware '$(touch pwned)' --methods fp --accounting paper"),
          "no hardware is called '$(touch pwned)': known: "),
         (command("hwmodel compare net.yaml --hardware v100 --methods fp --accounting paper --batch x"),
@@ -338,7 +378,15 @@ def test_json_of_other_hands_is_compared_by_value(hwmodel, table):
 def test_a_trace_is_part_of_the_question(hwmodel, table, tmp_path):
     write_trace(trace(), tmp_path / "trace.json")
     options = ("--accounting", "full", "--trace", "trace.json")
-    path = table("report", "conv-small", "--hardware", "ascend", "--method", "bold", *options)
+    path = table(
+        "report",
+        "conv-small",
+        "--hardware",
+        "ascend",
+        "--method",
+        "bold",
+        *options,
+    )
     assert hwmodel("verify", path)[0] == 0
     inputs = read_csv(path)[1][0]["inputs_sha256"].split("-")
     assert len(inputs) == 6  # network, chip, bold, fp, accounting, trace
@@ -382,7 +430,16 @@ def test_a_table_that_was_cut_is_told_so(hwmodel, table, refused):
 def test_a_study_of_format_1_is_known(hwmodel, table, refused, tmp_path):
     """Its columns are those of now; the fields of accountings stood in no groups."""
     table(*COMPARE)
-    asked = ("sensitivity", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,bold")
+    asked = (
+        "sensitivity",
+        "net.yaml",
+        "--accounting",
+        "paper",
+        "--hardware",
+        "chip.yaml",
+        "--methods",
+        "fp,bold",
+    )
     assert hwmodel(*asked, "--samples", 0, "--jobs", 1, "--out", "s")[0] == 0
     (path,) = (tmp_path / "s").glob("*.csv")
 

@@ -114,7 +114,7 @@ def test_the_macs_of_resnet_18_take_8_millijoule_at_45_nm():
     network = Network.model_validate(
         {"version": 1, "name": "n", "title": "t", "input": [2**12, 1, 1], "layers": layers}
     )
-    report = evaluate(network, "horowitz45", "fp", mode="inference")
+    report = evaluate(network, "horowitz45", "fp", mode="inference", accounting="paper")
     compute = [row for row in merged(report) if row.component == "compute"]
     assert sum(row.operations for row in compute) == macs // 2**12 * 2**12
     assert sum(row.energy for row in compute) == pytest.approx(8.345e9, rel=1e-4)

@@ -219,7 +219,9 @@ def test_boolean_methods_send_back_16_bit_where_everything_is_counted(method):
 
 
 def test_fp32_is_full_precision_of_32_bit():
-    ours, theirs = (evaluate("vgg-small", "ascend", name) for name in ("fp32", "fp"))
+    ours, theirs = (
+        evaluate("vgg-small", "ascend", name, accounting="paper") for name in ("fp32", "fp")
+    )
     assert merged(ours) == merged(theirs)
 
 
@@ -321,7 +323,9 @@ def test_a_boolean_weight_takes_one_bit_and_its_accumulator(method, accumulator)
 )
 def test_full_precision_work_costs_a_word_in_dram_for_each_pre_activation(method):
     rows = [
-        r for r in merged(evaluate("vgg-small", "ascend", method)) if r.component == "elementwise"
+        r
+        for r in merged(evaluate("vgg-small", "ascend", method, accounting="paper"))
+        if r.component == "elementwise"
     ]
     pre_activations = 2 * 128 * 32**2 + 2 * 256 * 16**2 + 2 * 512 * 8**2 + 2 * 1024 + 10
     assert sum(row.bits for row in rows) == 32 * pre_activations
@@ -341,7 +345,9 @@ def test_distilling_methods_name_their_teacher():
 
 
 def test_int8_costs_less_at_the_same_counts():
-    eight, full = (evaluate("vgg-small", "horowitz45", m) for m in ("int8", "fp"))
+    eight, full = (
+        evaluate("vgg-small", "horowitz45", m, accounting="paper") for m in ("int8", "fp")
+    )
     count = [sum(r.operations for r in merged(report)) for report in (eight, full)]
     assert count[0] == count[1]
     compute = [sum(r.energy for r in merged(x) if r.component == "compute") for x in (eight, full)]

@@ -14,6 +14,7 @@ from hwmodel.cli.usage import Plain
 from hwmodel.errors import HwmodelError, printable
 from hwmodel.rerun.asked import InputShape, Options, Says
 from hwmodel.rerun.asked import Network as Name
+from hwmodel.specs import usual
 
 if TYPE_CHECKING:
     from hwmodel.graph.network import Network
@@ -64,7 +65,7 @@ def show_(
         typer.Option(
             help="What is a matter of counting.", autocompletion=bundled_names("accounting")
         ),
-    ] = "paper",
+    ] = usual.ACCOUNTING,
     yaml: Annotated[bool, typer.Option("--yaml", help="As a network file instead.")] = False,
     csv: Annotated[
         str, typer.Option("--csv", help="As CSV instead, to this file; '-' is standard output.")

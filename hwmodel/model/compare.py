@@ -18,6 +18,7 @@ from hwmodel.model.optimal_tiles import OptimalTiles
 from hwmodel.model.optimal_tiles import optimal_tiles as tiled_optimally
 from hwmodel.model.traced import common_batch, see_alike, see_comparable
 from hwmodel.model.workload import Mode
+from hwmodel.specs import usual
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect, several
 from hwmodel.specs.files import NamedSpec, Spec, bundled, load
@@ -93,7 +94,7 @@ def compare(
     *,
     baseline: str | Path | Method | None = None,
     baseline_network: str | Path | Network | None = None,
-    accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = "paper",
+    accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = usual.ACCOUNTING,
     batch: SupportsIndex | None = None,
     mode: Mode = "training",
     traces: Sequence[Trace] = (),

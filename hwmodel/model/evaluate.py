@@ -24,6 +24,7 @@ from hwmodel.model.schedule import everything, schedule
 from hwmodel.model.traced import common_batch, fitted
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import MODES, Job, Mode, Task, workload
+from hwmodel.specs import usual
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect, path_of, several, whole, word
 from hwmodel.specs.files import load
@@ -198,7 +199,7 @@ def evaluate(
     hardware: str | Path | Hardware,
     method: str | Path | Method,
     *,
-    accounting: str | Path | Accounting = "paper",
+    accounting: str | Path | Accounting = usual.ACCOUNTING,
     batch: SupportsIndex | None = None,
     mode: Mode = "training",
     trace: str | Path | Trace | Sequence[str | Path | Trace] | None = None,

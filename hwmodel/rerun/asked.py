@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from hwmodel.errors import DataError, HwmodelError, nearest, printable
+from hwmodel.specs import usual
 from hwmodel.specs.inputs import is_input
 
 __all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "Options", "ReportAsked"]
@@ -137,7 +138,7 @@ class ReportAsked(Asked):
     network: Network
     hardware: Chip
     method: Method
-    accounting: Accounting = "paper"
+    accounting: Accounting = usual.ACCOUNTING
     batch: Batch = None
     mode: Mode = "training"
     training: Run = ""
@@ -150,8 +151,8 @@ class CompareAsked(Asked):
 
     NAME = "compare"
     network: Network
-    hardware: Chips = ("ascend", "v100")  # the source's chips and methods
-    methods: Methods = ("fp", "binaryconnect", "xnor-net", "binarynet", "bold", "bold-bn")
+    hardware: Chips = usual.CHIPS
+    methods: Methods = usual.METHODS
     baseline: Annotated[
         str, Says("Method that is 100 %.", names="method", usual="the accounting's")
     ] = ""
@@ -163,7 +164,7 @@ class CompareAsked(Asked):
             usual="the same",
         ),
     ] = ""
-    accounting: Accountings = ("paper",)
+    accounting: Accountings = (usual.ACCOUNTING,)
     batch: Batch = None
     mode: Mode = "training"
     training: Run = ""
@@ -201,7 +202,7 @@ class ExplainAsked(Asked):
     layer: Annotated[str, Says("The layer, by its name in the network.")]
     hardware: Chip
     method: Method
-    accounting: Accounting = "paper"
+    accounting: Accounting = usual.ACCOUNTING
     batch: Batch = None
     mode: Mode = "training"
     pass_: Annotated[str, Says(f"One pass only: {', '.join(PASSES)}.")] = ""
@@ -234,7 +235,7 @@ class SensitivityAsked(Asked):
     network: Network
     hardware: Chips
     methods: Methods
-    accounting: Accounting = "paper"
+    accounting: Accounting = usual.ACCOUNTING
     batch: Batch = None
     mode: Mode = "training"
     input_shape: InputShape = ()

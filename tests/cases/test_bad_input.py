@@ -145,7 +145,16 @@ def test_E11_every_energy_has_its_unit(hwmodel, reported, tmp_path):
     """Two chips, two units; what is read as nJ is told in pJ, and J is no unit of a file."""
     for name, unit in (("ascend", "pJ"), ("v100", "MAC (fp32)")):
         lines = hwmodel(
-            "compare", "vgg-small-1fc", "--hardware", name, "--methods", "fp", "--csv", "-"
+            "compare",
+            "vgg-small-1fc",
+            "--hardware",
+            name,
+            "--methods",
+            "fp",
+            "--csv",
+            "-",
+            "--accounting",
+            "paper",
         )[1].splitlines()
         column = lines[0].split(",").index("unit")
         assert {line.split(",")[column] for line in lines[1:]} == {unit}

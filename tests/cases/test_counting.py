@@ -110,9 +110,9 @@ def test_C7_what_has_no_price_is_an_error_and_not_zero(refused, tmp_path):
     )
     written(tmp_path, NETWORK, name="net.yaml")
     written(tmp_path, CHIP, ("bits: 32", "bits: 16"), name="chip.yaml")
-    assert refused("report", "net.yaml", "--hardware", "chip.yaml", "--method", "fp") == (
-        "hardware chip: states no price of a 32-bit mac, which accounting paper asks for"
-    )
+    assert refused(
+        "report", "net.yaml", "--hardware", "chip.yaml", "--method", "fp", "--accounting", "paper"
+    ) == ("hardware chip: states no price of a 32-bit mac, which accounting paper asks for")
 
 
 def test_C8_ten_pj_are_of_a_64_bit_access(reported, tmp_path):
@@ -288,7 +288,16 @@ def test_C25_an_energy_that_is_hardly_possible_is_told_once_and_counted(
     written(tmp_path, NETWORK, name="net.yaml")
     written(tmp_path, CHIP, ("5 pJ/B", stated), name="chip.yaml")
     code, out, err = hwmodel(
-        "compare", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,bold", "--csv", "-"
+        "compare",
+        "net.yaml",
+        "--hardware",
+        "chip.yaml",
+        "--methods",
+        "fp,bold",
+        "--csv",
+        "-",
+        "--accounting",
+        "paper",
     )
     assert code == 0 and out.startswith("network,")
     warnings = [line for line in err.splitlines() if "warning" in line]

@@ -121,7 +121,7 @@ def test_D8_the_accumulator_is_paid_for(reported, tmp_path, hwmodel, method, mil
 
 def test_D10_what_costs_nothing_is_told_and_zeros_are_never_discounted(hwmodel, reported):
     asked = ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "fp", "--csv", "-")
-    said = hwmodel(*asked)[2]
+    said = hwmodel(*asked, "--accounting", "paper")[2]
     # two for each of 2 x (128 + 256 + 512) channels
     assert (
         "batch-norm: 6 layers, 3,584 parameters (" in said and "286,720 output elements (" in said

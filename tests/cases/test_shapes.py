@@ -84,7 +84,7 @@ def test_A8_operators_without_a_model_are_listed_or_refused(hwmodel, tmp_path, s
         f"version: 1\nname: n\ntitle: t\ninput: [3, 8, 8]\nlayers: {layers}\n"
     )
     options = ("--hardware", "ascend", "--method", "fp", "--csv", "-", *(["--strict"] * strict))
-    code, out, err = hwmodel("report", "net.yaml", *options)
+    code, out, err = hwmodel("report", "net.yaml", *options, "--accounting", "paper")
     if strict:
         assert (code, out) == (2, "")
         assert "layer s is the operator 'SiluConv', which has no model" in err
@@ -110,6 +110,8 @@ def test_A11_images_multiply_the_work_and_the_batch_is_told(hwmodel, reported, s
         "10",
         "--csv",
         "x.csv",
+        "--accounting",
+        "paper",
     )[1]
     assert "one training iteration of 10 images" in " ".join(out.split())
 

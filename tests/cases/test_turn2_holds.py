@@ -127,7 +127,9 @@ def test_B1_tile_prices_a_pass_by_what_it_multiplies(hwmodel, tmp_path, pass_, m
 def test_B2_a_finite_memory_is_accepted_and_what_does_not_fit_is_refused(
     hwmodel, file, method, memory, needs
 ):
-    code, out, err = hwmodel("report", "resnet18", "--hardware", DATA / file, "--method", method)
+    code, out, err = hwmodel(
+        "report", "resnet18", "--hardware", DATA / file, "--method", method, "--accounting", "paper"
+    )
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "resnet18 under fp, training of 1 image, does not fit mcu: at " in err
     found = re.search(rf"{memory} has to hold ([\d,]+) B and holds ([\d,]+) ", err)

@@ -193,8 +193,8 @@ def test_C4_what_cannot_be_frozen_so_is_refused(refused, tmp_path, layers, said)
 def test_C4_training_where_nothing_learns_is_refused():
     found = network({**CONV, "learned": False})
     with pytest.raises(HwmodelError, match="nothing in it learns; use --mode inference"):
-        evaluate(found, "ascend", "fp")
-    assert evaluate(found, "ascend", "fp", mode="inference").energy > 0
+        evaluate(found, "ascend", "fp", accounting="paper")
+    assert evaluate(found, "ascend", "fp", mode="inference", accounting="paper").energy > 0
 
 
 def test_C4_a_network_with_frozen_layers_is_written_as_it_was(tmp_path):
@@ -265,7 +265,7 @@ def test_B13_shares_are_by_parameters_and_products_first():
     with pytest.warns(
         SpecWarning, match=r"no model of LSTM, RNN: 162 parameters \(91.0 % of all\)"
     ):
-        report = evaluate(found, "ascend", "fp", mode="inference")
+        report = evaluate(found, "ascend", "fp", mode="inference", accounting="paper")
     assert report.not_counted[:3] == (
         "LSTM, an operator without a model: 1 layer, 160 parameters (89.9 % of all), 12,288 "
         "multiply-accumulates (75.0 % of all), 1 output element (0.2 % of all) an image",

@@ -50,7 +50,7 @@ def traced(tmp_path):
 
 
 def test_D1_a_trace_of_another_network_is_refused_with_the_layers_that_differ(refused, traced):
-    said = refused("report", "vgg-small", *ASKED, "--trace", traced())
+    said = refused("report", "vgg-small", *ASKED, "--trace", traced(), "--accounting", "paper")
     assert said == (
         "the trace of conv-small by bold, seed 0 measured other layers than those of vgg-small: "
         "conv1 has M 128 for 32, C 3 for 1, HO 32 for 8, WO 32 for 8 of conv1; "
@@ -133,7 +133,12 @@ def test_D1_a_layer_more_is_another_network():
     ],
 )  # fmt: skip
 def test_D3_what_measured_no_such_training_is_refused(refused, traced, changes, said):
-    assert refused("report", "conv-small", *ASKED, "--trace", traced(**changes)) == said
+    assert (
+        refused(
+            "report", "conv-small", *ASKED, "--trace", traced(**changes), "--accounting", "paper"
+        )
+        == said
+    )
 
 
 @pytest.mark.parametrize(("accuracy", "holds"), [(0.18, False), (0.2, True)])
@@ -141,15 +146,15 @@ def test_D3_a_run_has_learned_from_a_tenth_of_the_way_on(accuracy, holds):
     """Of ten classes: 0.1 is chance, and 0.1 + 0.1 (1 - 0.1) = 0.19 the least."""
     given = trace(accuracies=(0.5, accuracy))
     if holds:
-        evaluate("conv-small", "ascend", "bold", trace=given)
+        evaluate("conv-small", "ascend", "bold", trace=given, accounting="paper")
     else:
         with pytest.raises(DataError, match="collapsed"):
-            evaluate("conv-small", "ascend", "bold", trace=given)
+            evaluate("conv-small", "ascend", "bold", trace=given, accounting="paper")
 
 
 def test_D3_a_run_that_was_cut_short_says_so(hwmodel, traced):
     name = traced(accuracies=(0.5,))
-    code, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", name)
+    code, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", name, "--accounting", "paper")
     assert code == 0 and "at batch 4, seed 0, 1 of 2 epochs" in " ".join(out.split())
 
 
@@ -258,7 +263,9 @@ def test_D4_reports_take_the_votes_that_were_measured():
 
 
 def test_D4_a_report_shows_votes_and_zeros(hwmodel, traced):
-    code, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", traced(zeros=0.75))
+    code, out, _ = hwmodel(
+        "report", "conv-small", *ASKED, "--trace", traced(zeros=0.75), "--accounting", "paper"
+    )
     line = next(x for x in out.splitlines() if re.match(r"\s+fc4\s+16 -> 6", x))
     assert code == 0 and re.search(r"16 -> 6\s+75\.0\s+16 -> 10\s+75\.0\s+9 -> 8", line)
 
@@ -426,7 +433,9 @@ def test_D6_sustain_is_an_option_of_traces(refused, traced):
 def test_D6_the_end_of_runs_is_a_mean_with_a_deviation():
     """0.8, 0.9 and 0.7: mean 80, deviation of three 10."""
     given = runs((0.8,), (0.9,), (0.7,))
-    (end,) = reached(list(compare("conv-small", "ascend", "bold", traces=given)), given, None)
+    (end,) = reached(
+        list(compare("conv-small", "ascend", "bold", traces=given, accounting="paper")), given, None
+    )
     assert end.trace_accuracy_percent == pytest.approx(80)
     assert end.trace_accuracy_deviation == pytest.approx(10)
     assert end.target_accuracy_percent == pytest.approx(70)  # what every run reached
@@ -456,13 +465,15 @@ def test_D6_widths_hold_in_every_run_and_rates_are_means():
 )  # fmt: skip
 def test_D6_runs_of_one_method_differ_in_their_seed_alone(refused, traced, changes, said):
     names = f"{traced('a.json')},{traced('b.json', **changes)}"
-    assert refused("report", "conv-small", *ASKED, "--trace", names) == said
+    assert (
+        refused("report", "conv-small", *ASKED, "--trace", names, "--accounting", "paper") == said
+    )
 
 
 def test_D6_accuracies_on_other_images_do_not_compare(refused, traced):
     names = f"{traced()},{traced('fp.json', method='fp', weights='real', data_digest='1' * 64)}"
     asked = ("--hardware", "ascend", "--methods", "bold,fp", "--trace", names)
-    assert refused("compare", "conv-small", *asked) == (
+    assert refused("compare", "conv-small", *asked, "--accounting", "paper") == (
         "the traces of conv-small by bold, seed 0 and of conv-small by fp, seed 0 are of "
         "different images: their accuracies do not compare"
     )
@@ -502,7 +513,7 @@ def test_D8_steps_of_one_batch_are_none_of_another(refused, traced):
 def test_D8_no_trace_is_left_aside(refused, traced):
     names = f"{traced()},{traced('bn.json', method='bold-bn')}"
     asked = ("--hardware", "ascend", "--methods", "bold,fp", "--trace", names)
-    assert refused("compare", "conv-small", *asked) == (
+    assert refused("compare", "conv-small", *asked, "--accounting", "paper") == (
         "the trace of conv-small by bold-bn, seed 0 is of none of the methods compared, bold, fp"
     )
 

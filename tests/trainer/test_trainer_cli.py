@@ -61,7 +61,9 @@ def test_one_file_of_each_kind_is_trained_and_priced(hwmodel, tmp_path):
     assert "deep-mlp on digits, bold-bn, seed 0: " in out
     trace = read_trace(tmp_path / "t.json")
     assert (trace.run.epochs, trace.run.training, trace.run.learning_rate) == (2, "digits-30", 150)
-    code, out, _ = hwmodel("report", "net.yaml", "--hardware", "ascend", *files)
+    code, out, _ = hwmodel(
+        "report", "net.yaml", "--hardware", "ascend", *files, "--accounting", "paper"
+    )
     assert code == 0
     assert "90 iterations" in " ".join(out.split())  # 2 epochs of 1,437 images, 32 at a time
     assert trace.epochs[-1].steps == 90

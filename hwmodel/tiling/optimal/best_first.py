@@ -37,6 +37,7 @@ __all__ = ["ROUNDING", "Search"]
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 NARROW, WIDER = 3e-3, 4  # slack of a list at first, relative to the bound, and its growth
 CHILD = 15  # tilings that take as long as what is known of one more level
+HELD = 80  # numbers that a node holds for each tiling it takes: 400 MB under the usual budget
 FEW = 1_000  # entries of a list at first
 LONG = 30_000  # and later, unless that ends with nothing new
 GROWTH = 8  # of a list that was too short
@@ -229,7 +230,7 @@ class Search:
             if stream.key < self._enough:
                 self._extend(stream, LONG)
             return
-        self.space.budget.spend(CHILD)
+        self.space.budget.spend(max(CHILD, len(self.classes.direct) / HELD))
         place, energy = self._entry(stream)
         rest = replace(stream, at=stream.at + 1)
         self._push(max(rest.key, stream.key), rest)

@@ -12,6 +12,7 @@ from hwmodel.importers.load import load_network
 from hwmodel.model.compare import distinct
 from hwmodel.model.evaluate import check_run
 from hwmodel.model.workload import Mode
+from hwmodel.specs import usual
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import path_of, several, whole
 from hwmodel.specs.files import load
@@ -89,7 +90,7 @@ def sensitivity(
     hardware: Sequence[str | Path | Hardware],
     methods: Sequence[str | Path | Method],
     *,
-    accounting: str | Path | Accounting = "paper",
+    accounting: str | Path | Accounting = usual.ACCOUNTING,
     batch: SupportsIndex = 1,
     mode: Mode = "training",
     samples: SupportsIndex = 0,

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from hwmodel.specs import usual
 from hwmodel.specs.files import Flag, NamedSpec, Number, SpecModel, Text, Whole
 
 __all__ = ["Derived", "Sample", "SweepFile", "Times", "Value"]
@@ -51,7 +52,7 @@ class SweepFile(NamedSpec):
     network: Names = Field(description="one name or file, or several")
     hardware: Names = Field(description="likewise")
     method: Names = Field(description="likewise")
-    accounting: Names = Field(default="paper", description="likewise")
+    accounting: Names = Field(default=usual.ACCOUNTING, description="likewise")
     batch: Batch | Annotated[tuple[Batch, ...], Field(min_length=1)] = 1
     mode: Mode | Annotated[tuple[Mode, ...], Field(min_length=1)] = "training"
     baseline: Text | None = Field(
