@@ -374,9 +374,9 @@ def test_E9_other_chips_methods_and_files_have_files_of_their_own(hwmodel, tmp_p
         ("report", net, "--hardware", "ascend", "--method", "fp"),
         ("report", net, "--hardware", "ascend", "--method", "fp", "--training", "imagenet-300"),
         ("reproduce", "cifar10_vgg_small", "--accounting", "paper"),
-        ("sensitivity", net, "--hardware", "ascend", "--methods", "bold", "--jobs", "1"),
-        ("sensitivity", net, "--hardware", "v100", "--methods", "bold", "--jobs", "1"),
-        ("sensitivity", net, "--hardware", "ascend", "--methods", "luq", "--jobs", "1"),
+        ("sensitivity", net, "--hardware", "ascend", "--methods", "bold", "--jobs", "1", "--accounting", "paper"),
+        ("sensitivity", net, "--hardware", "v100", "--methods", "bold", "--jobs", "1", "--accounting", "paper"),
+        ("sensitivity", net, "--hardware", "ascend", "--methods", "luq", "--jobs", "1", "--accounting", "paper"),
     ]  # fmt: skip
     for number, question in enumerate(questions, start=1):
         assert hwmodel(*question)[0] in (0, 1), question

@@ -167,6 +167,8 @@ def walk(
             work += 1
             if base + w[2] * B > reach:
                 break  # pieces rise
+            if work > most_work:
+                return found, work, min(reach, floors[i])
             sizes = (alpha, beta, kappa, extent[1], all_outs)
             if _rest(own, eA, w[2], A, B, sizes, rooms) > reach:
                 continue
@@ -180,6 +182,8 @@ def walk(
                 work += 1
                 if base + w[2] * B * piece[0][first[0]] > reach:
                     break
+                if work > most_work:
+                    return found, work, min(reach, floors[i])
                 least = B * piece[0][first[0]]
                 sizes = (alpha, beta, kappa, extent[1], all_outs)
                 if _rest(own, eA, w[2], A, least, sizes, rooms) > reach:

@@ -21,7 +21,7 @@ ROUNDING = 1e-11  # relative; what costs so little more than a bound is still lo
 SORTED = 4  # entries of a list that take as long as one tiling
 CALL = 4, 300  # tilings in the time of a call: compiled, and in arrays
 MOST_WORK = 1_000_000  # steps of one walk; then it ends with the bound that it has
-MOST_REDUCTIONS = 4_000_000
+MOST_CHOICES = 4_000_000  # of classes of C, HF and WF, or of HO, WO and N, taken together
 
 
 class Listed(NamedTuple):
@@ -74,8 +74,10 @@ def _walked(
     energies: Floats, places: Ints, most_work: int = MOST_WORK,
 ) -> tuple[int, float]:  # fmt: skip
     """Walk; pay for it. Returns: how many were found; up to which energy nothing is missing."""
-    sizes = [len(classes.tiles[d]) - int(tables.first[d]) for d in (2, 5, 6)]
-    if sizes[0] * sizes[1] * sizes[2] > MOST_REDUCTIONS:
+    sizes = [
+        len(tiles) - int(first) for tiles, first in zip(classes.tiles, tables.first, strict=True)
+    ]
+    if max(sizes[2] * sizes[5] * sizes[6], sizes[0] * sizes[3] * sizes[4]) > MOST_CHOICES:
         raise TooMany
     axes = classes.outer_axes if level.number == 1 else classes.axes
     given = (

@@ -14,6 +14,7 @@ Ints = NDArray[np.int64]
 ROUNDING = 1e-11  # relative; a floor may be rounded above an energy
 GUESSED = 16  # of the best partial choices that a guess goes on with
 AT_ONCE = 4  # reductions that are completed together at first, and then fourfold
+MOST_AT_ONCE = 16_000_000  # choices of one batch, before any is left out
 
 
 class _Part(NamedTuple):
@@ -34,7 +35,9 @@ def walk_in_arrays(
     """List what `kernels.walk` does."""
     part, floors = _reductions(level, reach)
     work, found, begin = int(np.prod([len(level[0][d]) - level[2][d] for d in (2, 5, 6)])), 0, 0
-    size = AT_ONCE if only_least else len(floors)
+    outputs = int(np.prod([len(level[0][d]) - level[2][d] for d in (0, 3, 4)]))
+    most = max(1, MOST_AT_ONCE // outputs)
+    size = min(AT_ONCE if only_least else max(1, len(floors)), most)
     if only_least and len(floors) and reach == np.inf:
         guess = _guessed(level, _kept(part, slice(0, AT_ONCE)), reach)
         reach = min(reach, guess + ROUNDING * (abs(guess) + abs(level[9][0])))
@@ -49,7 +52,7 @@ def walk_in_arrays(
                 return found, work, min(reach, float(floors[begin]))
             size //= 2
             continue
-        begin, size = begin + size, size * 4 if only_least else size
+        begin, size = begin + size, min(size * 4, most) if only_least else size
         if only_least:  # instead of the one that there is
             costs, places = _cheaper(costs, places, energies[:found])
             found = 0 if len(costs) else found
