@@ -127,26 +127,19 @@ def test_a_comparison_of_before_is_verified_and_drawn_without(hwmodel, tmp_path)
 
 def test_a_report_says_it_in_a_line(hwmodel):
     where = NET, "--hardware", "ascend", "--method", "fp", "--accounting"
-    _, out, _ = hwmodel("report", *where, "paper", "--accounting", "paper")
+    _, out, _ = hwmodel("report", *where, "paper")
     report = evaluate(NET, "ascend", "fp", accounting="paper")
     other = evaluate(NET, "ascend", "fp", accounting=by_hand())
     times = f"{report.energy / other.energy:.3g} times less"
     (line,) = [x for x in out.splitlines() if "greedy" in x]
     assert SAID in line and (times in line or other.energy > report.energy)
-    assert (
-        "greedy"
-        not in hwmodel("report", *where, "paper", "--optimal-tiles", "no", "--accounting", "paper")[
-            1
-        ]
-    )
-    assert "greedy" not in hwmodel("report", *where, "full", "--accounting", "paper")[1]
+    for words in (("paper", "--optimal-tiles", "no"), ("full",)):
+        assert "greedy" not in hwmodel("report", *where, *words)[1]
 
 
 def test_a_study_and_a_sweep_say_it(hwmodel, tmp_path):
     where = NET, "--hardware", "ascend", "--methods", "fp,bold", "--accounting", "paper"
-    _, out, _ = hwmodel(
-        "sensitivity", *where, "--samples", "0", "--csv", "s.csv", "--accounting", "paper"
-    )
+    _, out, _ = hwmodel("sensitivity", *where, "--samples", "0", "--csv", "s.csv")
     assert SAID in out and "bold " in out and " instead of " in out
     (tmp_path / "s.yaml").write_text(
         f"version: 1\nname: s\ntitle: t\nnetwork: {NET}\nhardware: ascend\nmethod: fp\n"

@@ -46,7 +46,7 @@ def test_leaves_of_a_chip_are_the_constants_of_its_file():
 
 def test_leaves_of_an_accounting_are_all_its_fields_but_names_and_texts():
     groups = {"counting", "widths", "prices", "extras"}
-    words = {"version", "name", "title", "sources", "based_on", "baseline"}
+    words = {"version", "name", "title", "sources", "based_on", "baseline", "published_run"}
     words |= {"not_counted", "not_counted_in_training"}
     assert set(Accounting.model_fields) == groups | words
     fields = {f"{g}.{f}" for g in groups for f in type(getattr(FULL, g)).model_fields}
@@ -168,7 +168,7 @@ def test_several_values_are_checked_together_and_not_one_by_one():
         (PAPER, "flip_rate", 1, "accounting paper: 'flip_rate' is no path to a value: did you mean 'extras.flip_rate'?"),
         (PAPER, "flp_rate", 2, "did you mean 'extras.flip_rate'?"),
         (PAPER, "relative_prices.mac.16", 2, "did you mean 'prices.relative_prices.mac.16'?"),
-        (PAPER, "counting", "exact", "'counting' is no single value: it has search, stationary,"),
+        (PAPER, "counting", "exact", "'counting' is no single value: it has search, tile_sizes,"),
         (PAPER, "xyz", 2, "is no path to a value: known: based_on, baseline, counting,"),
         (PAPER, "widths.border_bits", 1.5, "border_bits 1.5: must be a whole number"),
         (PAPER, "counting.search", "best", "search 'best': must be 'level-by-level' or 'optimal'"),

@@ -306,7 +306,7 @@ def test_each_chip_has_its_own_samples():
 
 def test_by_default_energies_prices_and_capacities_are_drawn():
     """Ascend under paper: 6 energies, 5 capacities, the MAC, 4 relative prices, two in MACs."""
-    (one,) = sensitivity(LAYER, ["ascend"], ["bold"], samples=1).sampled
+    (one,) = sensitivity(LAYER, ["ascend"], ["bold"], accounting="paper", samples=1).sampled
     assert one.drawn == 6 + 5 + 1 + 4 + 2
 
 
@@ -394,8 +394,9 @@ def command(hwmodel, tmp_path):
     hardware = written(folder, CHIP, name="chip.yaml")
 
     def run(*options):
-        methods = () if "--methods" in options else ("--methods", "fp,bold")
-        files = ("sensitivity", network, "--hardware", hardware, *methods)
+        usual = {"--methods": "fp,bold", "--accounting": "paper"}
+        words = [word for item in usual.items() if item[0] not in options for word in item]
+        files = ("sensitivity", network, "--hardware", hardware, *words)
         return hwmodel(*files, "--jobs", 1, *options)
 
     return run

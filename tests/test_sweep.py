@@ -26,6 +26,7 @@ from hwmodel.vary.sweep.results import front, lowest
 
 SMALL = {
     "version": 1,
+    "accounting": "paper",
     "name": "small",
     "title": "A small sweep",
     "network": "mlp-784-512-512-10",

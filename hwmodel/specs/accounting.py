@@ -270,6 +270,10 @@ class Accounting(NamedSpec):
                 "paper has rows bounding and padding counted, as its source",
                 "counting", "rows", "padding",
             )  # fmt: skip
+        if chosen.counting == "paper" and chosen.transfers == "both":
+            self._refuse(
+                "paper counts what is asked of the upper memory alone", "transfers", "counting"
+            )
         free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")
         if chosen.search == "level-by-level" and free:
             self._refuse(

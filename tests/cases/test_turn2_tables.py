@@ -187,7 +187,7 @@ def test_a_sum_is_as_wide_as_it_may_leave(hwmodel, tmp_path):
         "version: 1\nname: a\ntitle: A\nbased_on: full\nwidths: {partial_sum_bits: 20}\n"
     )
     asked = ("n.yaml", "--hardware", "horowitz45", "--method", "int8", "--accounting", "a.yaml")
-    lines = table(hwmodel("report", *asked, "--csv", "-", "--accounting", "paper")[1])
+    lines = table(hwmodel("report", *asked, "--csv", "-")[1])
     for pass_ in ("forward", "backward_input"):
         assert operations(lines, "conv", pass_)["int-add"][::2] == (20, int_add_at_45_nm(20))
 
@@ -256,14 +256,10 @@ def test_compare_has_the_sums_of_the_report_to_the_last_digit(
     hwmodel, network, methods, accounting
 ):
     asked = (network, "--hardware", "ascend", "--accounting", accounting, "--csv", "-")
-    lines = table(
-        hwmodel("compare", *asked, "--methods", ",".join(methods), "--accounting", "paper")[1]
-    )
+    lines = table(hwmodel("compare", *asked, "--methods", ",".join(methods))[1])
     assert [line["method"] for line in lines] == list(methods)
     for line in lines:
-        own = table(
-            hwmodel("report", *asked, "--method", line["method"], "--accounting", "paper")[1]
-        )
+        own = table(hwmodel("report", *asked, "--method", line["method"])[1])
         read, written = (summed(own, direction=way) for way in ("read", "write"))
         wanted = {
             "energy": summed(own),
@@ -287,10 +283,7 @@ def test_compare_has_the_sums_of_the_report_to_the_last_digit(
 
 def test_a_page_says_of_a_pass_the_same_in_all_its_tables(hwmodel, tmp_path):
     asked = ("vgg-small", "--hardware", "ascend", "--method", "bold", "--accounting", "full")
-    assert (
-        hwmodel("report", *asked, "--html", "r.html", "--csv", "r.csv", "--accounting", "paper")[0]
-        == 0
-    )
+    assert hwmodel("report", *asked, "--html", "r.html", "--csv", "r.csv")[0] == 0
     own = table((tmp_path / "r.csv").read_text())
     tree = parsed((tmp_path / "r.html").read_text(encoding="utf-8"))
     _, *parts = dict(rows(tree.one("table", id="c1-parts")))["bold"]
@@ -351,7 +344,7 @@ def test_every_price_of_a_memory_is_one_of_its_two(hwmodel):
 @pytest.mark.parametrize("method", ["fp", "bold"])
 def test_no_two_rows_have_one_name(hwmodel, network, method):
     asked = (network, "--hardware", "ascend", "--method", method, "--accounting", "full")
-    own = table(hwmodel("report", *asked, "--csv", "-", "--accounting", "paper")[1])
+    own = table(hwmodel("report", *asked, "--csv", "-")[1])
     names = [tuple(row[column] for column in NAME) for row in own]
     assert len(set(names)) == len(names) > 50
 

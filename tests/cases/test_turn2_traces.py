@@ -50,7 +50,7 @@ def traced(tmp_path):
 
 
 def test_D1_a_trace_of_another_network_is_refused_with_the_layers_that_differ(refused, traced):
-    said = refused("report", "vgg-small", *ASKED, "--trace", traced(), "--accounting", "paper")
+    said = refused("report", "vgg-small", *ASKED, "--trace", traced())
     assert said == (
         "the trace of conv-small by bold, seed 0 measured other layers than those of vgg-small: "
         "conv1 has M 128 for 32, C 3 for 1, HO 32 for 8, WO 32 for 8 of conv1; "
@@ -154,7 +154,7 @@ def test_D3_a_run_has_learned_from_a_tenth_of_the_way_on(accuracy, holds):
 
 def test_D3_a_run_that_was_cut_short_says_so(hwmodel, traced):
     name = traced(accuracies=(0.5,))
-    code, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", name, "--accounting", "paper")
+    code, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", name)
     assert code == 0 and "at batch 4, seed 0, 1 of 2 epochs" in " ".join(out.split())
 
 
@@ -465,15 +465,13 @@ def test_D6_widths_hold_in_every_run_and_rates_are_means():
 )  # fmt: skip
 def test_D6_runs_of_one_method_differ_in_their_seed_alone(refused, traced, changes, said):
     names = f"{traced('a.json')},{traced('b.json', **changes)}"
-    assert (
-        refused("report", "conv-small", *ASKED, "--trace", names, "--accounting", "paper") == said
-    )
+    assert refused("report", "conv-small", *ASKED, "--trace", names) == said
 
 
 def test_D6_accuracies_on_other_images_do_not_compare(refused, traced):
     names = f"{traced()},{traced('fp.json', method='fp', weights='real', data_digest='1' * 64)}"
     asked = ("--hardware", "ascend", "--methods", "bold,fp", "--trace", names)
-    assert refused("compare", "conv-small", *asked, "--accounting", "paper") == (
+    assert refused("compare", "conv-small", *asked) == (
         "the traces of conv-small by bold, seed 0 and of conv-small by fp, seed 0 are of "
         "different images: their accuracies do not compare"
     )
@@ -513,7 +511,7 @@ def test_D8_steps_of_one_batch_are_none_of_another(refused, traced):
 def test_D8_no_trace_is_left_aside(refused, traced):
     names = f"{traced()},{traced('bn.json', method='bold-bn')}"
     asked = ("--hardware", "ascend", "--methods", "bold,fp", "--trace", names)
-    assert refused("compare", "conv-small", *asked, "--accounting", "paper") == (
+    assert refused("compare", "conv-small", *asked) == (
         "the trace of conv-small by bold-bn, seed 0 is of none of the methods compared, bold, fp"
     )
 
