@@ -55,7 +55,7 @@ def test_a_recipe_reaches_the_layers():
     nodes = by_name(small.net(**recipe, signal="boolean", outside="true"))
     conv = nodes["conv2"].layer
     assert isinstance(conv, BoolConv) and conv.scale == 1 and conv.fill == 1
-    assert conv.rules == ("xor", "boolean", True) and len(conv.boolean) == 2
+    assert conv.rules == ("xor", "boolean", True, None) and len(conv.boolean) == 2
     assert nodes["conv2"].shape.fan_in == 46
     assert isinstance(nodes["act2"].layer, Threshold) and nodes["act2"].layer.slope is None
     assert "bn1" not in nodes

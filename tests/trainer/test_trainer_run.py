@@ -245,9 +245,9 @@ def test_flips_in_the_trace_are_the_flips_of_the_weights(monkeypatch):
 
     counted = {}
 
-    def counting(layer, rate, step=loop.boolean_step):
+    def counting(layer, *rules, step=loop.boolean_step):
         before = [w.values for w in layer]
-        flips = step(layer, rate)
+        flips = step(layer, *rules)
         changed = sum(int((a != w.values).sum()) for a, w in zip(before, layer, strict=True))
         counted.setdefault(id(layer[0]), []).append(changed)
         return flips

@@ -19,7 +19,7 @@ from hwmodel.trainer.nets import build
 from hwmodel.trainer.stack import stack
 
 NETWORKS = ("deep-mlp", "conv-small", "conv-mnist")
-TRAINED = ("as-stated", "binaryconnect", "binarynet", "bold", "bold-bn", "fp", "fp32", "meliusnet")  # fmt: skip
+TRAINED = ("as-stated", "binaryconnect", "binarynet", "bold", "bold-1-1-16", "bold-8", "bold-bn", "fp", "fp32", "meliusnet")  # fmt: skip
 REFUSED = {
     "bi-realnet": "method bi-realnet is not trained here: the derivatives of its signs are estimated in a way of its own",
     "bibert": "method bibert is not trained here: it learns from a teacher",
