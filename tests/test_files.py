@@ -108,7 +108,8 @@ def test_numbers_are_those_of_yaml_1_2(tmp_path):
         (
             Hardware,
             "",
-            "no hardware is called '': known: ascend, eyeriss, horowitz45, tpuv4i, v100",
+            "no hardware is called '': known: a100-board, ascend, ascend-cube, eyeriss, eyeriss-isca, "
+            "horowitz45, tpuv4i, v100, v100-board, v100-sm",
         ),
         (Method, "bold-nb", "no method is called 'bold-nb': did you mean 'bold-bn'?"),
         (Accounting, "x", "no accounting is called 'x': known: full, paper, paper-stated"),

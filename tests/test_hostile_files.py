@@ -20,6 +20,7 @@ from tests.specs import CHIP, METHOD, NETWORK, written
 LOOP = """
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from hwmodel.specs.files import whole_file
 path, word = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
@@ -229,7 +230,7 @@ def test_a_checkpoint_with_a_pickle_in_it_is_refused_and_not_run(tmp_path, monke
     path = tmp_path / "trace.checkpoint.npz"
     np.savez(path, values=np.array([Evil()], dtype=object), allow_pickle=True)
     with pytest.raises(HwmodelError):
-        checkpoint.restore(path, None, None)
+        checkpoint.restore(path, SimpleNamespace(nodes=()), None)
     assert not (tmp_path / "run").exists()
 
 
