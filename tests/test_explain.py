@@ -400,7 +400,7 @@ def test_widths_are_traced_to_the_rules_that_set_them():
         "boolean_vote (accounting full: 16), inputs 1 | bold: paper |"
     ) in middle
     assert (
-        "| I, from act1 | (128, 32, 32) | 1 | 16 | bold, tensors rule 4 (kind activation): bits 1, "
+        "| I, from act1 | (128, 32, 32) | 1 | 16 | bold, tensors rule 6 (kind activation): bits 1, "
         "signal boolean_signal (accounting full: 16) | bold: paper |"
     ) in middle
 
@@ -513,6 +513,7 @@ def test_a_computation_leaves_out_what_is_1_but_not_all_of_it():
 
 def test_a_wrong_name_is_one_message(hwmodel, tmp_path):
     asked = ("explain", "vgg-small", "--hardware", "ascend", "--method", "bold")
+    asked = (*asked, "--accounting", "paper")
     for words, message in (
         (("--layer", "conv22"), "vgg-small has no layer 'conv22': did you mean 'conv2'?"),
         (("--layer", "xyz"), "vgg-small has no layer 'xyz': `hwmodel network show vgg-small` lists its 28 layers"),
@@ -526,6 +527,7 @@ def test_a_wrong_name_is_one_message(hwmodel, tmp_path):
 
 def test_the_screen_a_pipe_and_a_file_have_the_same(hwmodel, tmp_path, monkeypatch):
     asked = ("explain", "vgg-small", "--layer", "conv1", "--hardware", "ascend", "--method", "fp")
+    asked = (*asked, "--accounting", "paper")
     code, piped, _ = hwmodel(*asked)
     assert code == 0
     assert piped.startswith("# conv1 of vgg-small on ascend under fp, accounting paper")

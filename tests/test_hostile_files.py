@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import unicodedata
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -20,7 +21,6 @@ from tests.specs import CHIP, METHOD, NETWORK, written
 LOOP = """
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from hwmodel.specs.files import whole_file
 path, word = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
