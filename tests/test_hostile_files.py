@@ -230,7 +230,7 @@ def test_a_checkpoint_with_a_pickle_in_it_is_refused_and_not_run(tmp_path, monke
     path = tmp_path / "trace.checkpoint.npz"
     np.savez(path, values=np.array([Evil()], dtype=object), allow_pickle=True)
     with pytest.raises(HwmodelError):
-        checkpoint.restore(path, SimpleNamespace(nodes=()), None)
+        checkpoint.restore(path, SimpleNamespace(nodes=(), limiters={}), None)
     assert not (tmp_path / "run").exists()
 
 
