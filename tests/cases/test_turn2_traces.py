@@ -133,12 +133,7 @@ def test_D1_a_layer_more_is_another_network():
     ],
 )  # fmt: skip
 def test_D3_what_measured_no_such_training_is_refused(refused, traced, changes, said):
-    assert (
-        refused(
-            "report", "conv-small", *ASKED, "--trace", traced(**changes)
-        )
-        == said
-    )
+    assert refused("report", "conv-small", *ASKED, "--trace", traced(**changes)) == said
 
 
 @pytest.mark.parametrize(("accuracy", "holds"), [(0.18, False), (0.2, True)])
@@ -263,9 +258,7 @@ def test_D4_reports_take_the_votes_that_were_measured():
 
 
 def test_D4_a_report_shows_votes_and_zeros(hwmodel, traced):
-    code, out, _ = hwmodel(
-        "report", "conv-small", *ASKED, "--trace", traced(zeros=0.75)
-    )
+    code, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", traced(zeros=0.75))
     line = next(x for x in out.splitlines() if re.match(r"\s+fc4\s+16 -> 6", x))
     assert code == 0 and re.search(r"16 -> 6\s+75\.0\s+16 -> 10\s+75\.0\s+9 -> 8", line)
 
