@@ -177,7 +177,7 @@ def test_choices_that_are_refused_alone_move_with_the_fewest_others():
     together = {m.field for m in moves(Inputs(LAYER, TOY, BITS, FREE_LOGIC)) if m.along}
     fields = (
         "search + counting", "stationary + search + counting", "weight_gradient + search + counting",
-        "rows + counting", "padding + counting",
+        "rows + counting", "padding + counting", "transfers + counting",
     )  # fmt: skip
     assert together == {
         " + ".join(f"accounting.counting.{name}" for name in field.split(" + ")) for field in fields
