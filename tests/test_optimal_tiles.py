@@ -52,7 +52,11 @@ def test_what_is_exchanged_is_said():
     assert with_optimal_tiles(load(Accounting, "full")) is None
     greedy = replaced_all(
         load(Accounting, "full"),
-        {"counting.search": "level-by-level", "counting.weight_gradient": "signal-as-filters"},
+        {
+            "counting.search": "level-by-level",
+            "counting.stationary": "filter",
+            "counting.weight_gradient": "signal-as-filters",
+        },
     )
     assert exchanged(greedy) == "search optimal for level-by-level"
     report = evaluate("vgg-small-1fc", "v100", "fp", accounting=greedy)
