@@ -254,8 +254,8 @@ def told(kind):
         texts["pass_"] = values["pass_"] = "update"
     if "optimal_tiles" in texts:
         texts["optimal_tiles"] = values["optimal_tiles"] = "no"
-    if "input_shape" in texts:
-        texts["input_shape"] = values["input_shape"] = ("x=1,3,8,8", "y=1,2")
+    for name in {"input_shape", "freeze", "train_only"} & texts.keys():  # given one by one
+        texts[name] = values[name] = ("x=1,3,8,8", "y=1,2")
     return texts, values
 
 
