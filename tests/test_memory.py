@@ -11,7 +11,8 @@ from hwmodel.graph.network import Network, family_member
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import occupied, prepared
 from hwmodel.model.memory import occupancy
-from hwmodel.model.schedule import Part, everything, schedule
+from hwmodel.model.names import Part
+from hwmodel.model.schedule import everything, schedule
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
@@ -20,6 +21,9 @@ from hwmodel.vary.paths import replaced_all
 from hwmodel.work.tensor import TensorKind
 
 FULL = load(Accounting, "full")
+FUSED = replaced_all(
+    FULL, {"extras.elementwise": "fused", "extras.update_order": "as-gradients-finish"}
+)
 DATA = Path(__file__).parent / "data" / "turn2"
 MIB = 8 * 2**20  # bits
 
@@ -175,7 +179,8 @@ def test_the_inputs_of_vgg_small_s_nine_weight_layers_are_291_840_words_an_image
     network = load_network("vgg-small")
     job = everything(Job(load(Method, "fp"), FULL, 100, "training"))
     inputs = {}
-    for step, uses in schedule(*prepared(network, job), job):
+    run = schedule(*prepared(network, job), job)
+    for step, uses in zip(run.steps, run.uses, strict=True):
         if (step.pass_, step.component) == ("backward_weight", "product"):
             inputs |= {use.name: use.bits for use in uses if use.part == Part.ACTIVATIONS}
     assert sum(inputs.values()) == 291_840 * 100 * 32
@@ -192,18 +197,19 @@ ZOO = [
 
 @pytest.mark.parametrize(("name", "method"), ZOO)
 @pytest.mark.parametrize("mode", ["training", "inference"])
-def test_every_life_replayed(name, method, mode):
+@pytest.mark.parametrize("accounting", [FULL, FUSED], ids=["streamed", "fused"])
+def test_every_life_replayed(name, method, mode, accounting):
     """A set of names is carried from step to step, and a name dropped after its last use."""
-    job = everything(Job(load(Method, method), FULL, 2, mode))
-    steps = list(schedule(*prepared(load_network(name), job), job))
+    job = everything(Job(load(Method, method), accounting, 2, mode))
+    run = schedule(*prepared(load_network(name), job), job)
     sizes, last = {}, {}
-    for number, (_, uses) in enumerate(steps):
+    for number, uses in enumerate(run.uses):
         for use in uses:
             sizes[use.name] = max(sizes.get(use.name, 0), use.bits)
             last[use.name] = number
-    always = {use.name for _, uses in steps for use in uses if use.part.is_kept}
+    always = {use.name for uses in run.uses for use in uses if use.part.is_kept}
     living, replayed, written = set(always), [], set()
-    for number, (_, uses) in enumerate(steps):
+    for number, uses in enumerate(run.uses):
         written |= {use.name for use in uses if use.direction == "write"}
         for use in uses:  # nothing is read that was not made before
             given = use.part.is_kept or use.name.endswith(":input")
@@ -211,7 +217,7 @@ def test_every_life_replayed(name, method, mode):
         living |= {use.name for use in uses}
         replayed.append(sum(sizes[one] for one in living))
         living = {one for one in living if one in always or last[one] > number}
-    found = occupancy(steps)
+    found = occupancy([run])
     assert found.bits() == replayed
     assert found.peak().bits == max(replayed)
     by_kind = [found.bits([kind]) for kind in TensorKind]
@@ -233,6 +239,33 @@ def test_the_report_has_it_whatever_the_accounting_counts():
     )
     fewer = {one.name for one in full.tensors if one.part != Part.MOMENTS}
     assert {one.name for one in paper.tensors} == fewer  # `paper` names no optimizer
+
+
+def test_the_order_of_updates_by_hand():
+    """Stepped at once, a gradient lives to its layer's update, and at most one lives at a time."""
+    at_end = lives(kept(CHAIN))
+    at_once = kept(CHAIN, update_order="as-gradients-finish")
+    order = ["forward of conv", "forward of act", "forward of fc", "backward_weight of fc",
+             "backward_input of fc", "update of fc", "backward_input of act",
+             "backward_weight of conv", "update of conv"]  # fmt: skip
+    assert [str(step) for step in at_once.steps] == order
+    assert at_end["dF:fc"][:2] == (3, 8) and lives(at_once)["dF:fc"][:2] == (3, 5)
+    assert lives(at_once)["dF:conv"][:2] == (7, 8)
+    found = kept(CHAIN, update_order="fused")
+    assert not any(one.part == Part.GRADIENTS for one in found.tensors)
+    # At fc's backward_input: image, a:act, d:fc, d:flat, dF; at act's: image, a:act, two signals.
+    assert at_once.peak().bits == 32 * (32 + 48 + 5 + 48 + 240 + WEIGHTS + STATES)
+    assert found.peak().bits == 32 * (32 + 48 + 48 + 48 + WEIGHTS + STATES)
+
+
+def test_a_fused_chain_by_hand():
+    """Nothing of the map before the activation, nor of the signal behind it, is ever there."""
+    found = lives(kept(CHAIN, elementwise="fused"))
+    maps = {name: life for name, life in found.items() if name[:2] in ("a:", "d:")}
+    assert maps == {
+        "a:input": (0, 6, 32), "a:act": (1, 5, 48), "a:fc": (2, 2, 5), "d:fc": (3, 4, 5),
+        "d:conv": (5, 6, 48),
+    }  # fmt: skip
 
 
 def test_attention_keeps_its_operands_as_maps():
