@@ -8,7 +8,7 @@ in their seed alone give the widths that held in all of them, and means of rates
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import fsum, prod
+from math import fsum
 
 from hwmodel.errors import DataError
 from hwmodel.graph.layers import Conv
@@ -19,14 +19,17 @@ from hwmodel.model.widths import NO_LIMITS, limits_of, treatment
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.method import Method
-from hwmodel.specs.trace import LayerEpoch, LayerShape, Run, Trace, named
+from hwmodel.specs.trace import LayerEpoch, LayerShape, Run, Trace, named, which
 
 __all__ = ["common_batch", "fitted", "see_alike", "see_comparable"]
 
 LEARNED = 0.1  # of the way from chance to certainty: a run that ends below has learned nothing
 SHOWN = 3  # differences that a message lists
-EXTENTS = ("kind", "weights", "N", "M", "C", "HO", "WO", "HF", "WF", "stride", "padding")
-FREE = ("seed", "tool")  # fields in which runs of one method may differ
+EXTENTS = (
+    "kind", "weights", "N", "M", "C", "HO", "WO", "HF", "WF", "stride", "padding", "dilation",
+    "groups",
+)  # fmt: skip
+FREE = ("seed", "tool", "recording")  # fields in which runs of one method may differ
 
 
 def fitted(
@@ -43,7 +46,8 @@ def fitted(
         which no figure is one of training.
     """
     see_alike(traces)
-    layers = [node for node in nodes if node.macs or node.layer.kind == "add"]
+    recorded = traces[0].run.recording is not None  # hooks of modules see no sums of branches
+    layers = [node for node in nodes if node.macs or (node.layer.kind == "add" and not recorded)]
     for trace in traces:
         _see_usable(trace)
         if trace.run.method != method.name:
@@ -76,7 +80,7 @@ def common_batch(traces: Iterable[Trace]) -> int | None:
 def see_comparable(traces: Sequence[Trace], batch: int) -> None:
     """See that steps of runs compare, as steps of iterations of a batch. Raises: DataError."""
     for run in (trace.run for trace in traces):
-        if run.data_digest != traces[0].run.data_digest:
+        if not _same_images(run, traces[0].run):
             raise DataError(
                 f"the traces of {named(traces[0].run)} and of {named(run)} are of different "
                 "images: their accuracies do not compare"
@@ -86,6 +90,12 @@ def see_comparable(traces: Sequence[Trace], batch: int) -> None:
                 f"the trace of {named(run)} ran at batch {run.batch}: its steps are no iterations "
                 f"of batch {batch}; leave out --batch"
             )
+
+
+def _same_images(one: Run, other: Run) -> bool:
+    """Whether runs are of the same images; of recorded ones the name alone is known."""
+    known = one.data_digest is not None and other.data_digest is not None
+    return one.data_digest == other.data_digest if known else one.dataset == other.dataset
 
 
 def see_alike(traces: Sequence[Trace]) -> None:
@@ -112,7 +122,7 @@ def _see_usable(trace: Trace) -> None:
         raise DataError(f"the trace of {named(run)} has no epoch yet")
     if run.frozen:
         raise DataError(
-            f"the trace of {run.network} by {run.method}, seed {run.seed}, is of a control whose "
+            f"the trace of {run.network} by {run.method}, {which(run)}, is of a control whose "
             "Boolean weights were frozen: it measured no training of them"
         )
     chance = 1 / trace.layers[-1].M
@@ -174,17 +184,15 @@ def _extents(node: Node, method: Method, accounting: Accounting) -> dict[str, ob
         weights = "real" if found.weight_bits > 1 else "binary"
         weights = "boolean" if found.update == "boolean" else weights
     extents: dict[str, object] = {"kind": layer.kind, "weights": weights}
-    C = prod(node.input_shapes[0]) if layer.kind == "linear" else node.input_shapes[0][0]
+    C = layer.weights(node.input_shapes) // M if layer.kind == "linear" else node.input_shapes[0][0]
     extents |= {"M": M, "C": C, "HO": HO, "WO": WO, "HF": 1, "WF": 1, "stride": 1, "padding": 0}
+    extents |= {"dilation": 1, "groups": 1}
     if isinstance(layer, Conv):
         extents |= {
             "HF": layer.kernel[0], "WF": layer.kernel[1], "stride": _one(layer.stride),
-            "padding": _one(layer.padding),
+            "padding": _one(layer.padding), "dilation": _one(layer.dilation),
+            "groups": layer.groups,
         }  # fmt: skip
-        if layer.groups != 1:
-            extents["groups"] = layer.groups
-        if _one(layer.dilation) != 1:
-            extents["dilation"] = _one(layer.dilation)
     return extents
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from hwmodel.specs.trace import Trace
+from hwmodel.specs.trace import Trace, which
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ def training_figure(
     axes = figure.subplots(rows, columns)
     run = trace.run
     control = ", Boolean weights frozen" if run.frozen else ""
-    title = f"{run.network} on {run.dataset}: {run.method}, seed {run.seed}{control}"
+    title = f"{run.network} on {run.dataset}: {run.method}, {which(run)}{control}"
     figure.suptitle(fill(title, int(14 * width)), fontsize="medium")
     steps = [epoch.steps for epoch in trace.epochs]
     _losses(axes[0], trace, steps)
@@ -60,7 +60,8 @@ def _accuracies(axes: Axes, trace: Trace, steps: list[int]) -> None:
         ("test", "-", [e.accuracy for e in trace.epochs]),
         ("training", ":", [e.train_accuracy for e in trace.epochs]),
     ):
-        axes.plot(steps, [100 * v for v in values], style, marker=".", color="#1b3a5c", label=label)
+        known = [float("nan") if v is None else 100 * v for v in values]  # recorded: need not be
+        axes.plot(steps, known, style, marker=".", color="#1b3a5c", label=label)
     axes.set_ylabel("accuracy [%]")
     axes.legend(frameon=False, loc="lower right")
 

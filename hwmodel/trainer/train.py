@@ -104,7 +104,7 @@ def train(
         if not (resume or overwrite):
             _see_free(path)
     run = _run(settings, training, layers, data)
-    net = build(layers, training.recipe, run.batch, run.seed, run.widths)
+    net = build(layers, training.recipe, run.batch, settings.seed, run.widths)
     shapes = tuple(node.shape for node in net.nodes if node.shape)
     trace = Trace(run=run, layers=shapes, epochs=())
     if resume and path:
@@ -221,6 +221,7 @@ def _run(settings: Settings, training: Training, layers: Stack, data: Dataset) -
 def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], None]) -> Epoch:
     """One pass over the training images in an order given by seed and epoch, then the test."""
     run, number = trace.run, len(trace.epochs) + 1
+    assert run.seed is not None  # of recorded runs alone
     order = np.random.default_rng([run.seed, number, 1]).permutation(len(data.x))
     each = math.ceil(len(order) / run.batch)
     before = trace.epochs[-1].steps if trace.epochs else 0
@@ -256,6 +257,7 @@ def _update(net: Net, run: Run, step: int, steps: int) -> dict[str, int]:
     Where votes are limited, they are rounded before they are counted.
     """
     flips = {}
+    assert run.seed is not None and run.adam_rate is not None and run.learning_rate is not None
     for node in net.nodes:
         adam_step(node.layer.real, cosine(run.adam_rate, step - 1, steps))
         if (limiter := net.limiters.get(f"{node.name}/vote")) is not None:
