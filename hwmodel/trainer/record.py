@@ -234,9 +234,9 @@ class Recorder:
             validate(
                 Epoch,
                 {
-                    "epoch": len(self._epochs) + 1, "steps": self._steps, "loss": float(loss),
-                    "train_accuracy": _share(train_accuracy), "accuracy": _share(accuracy),
-                    "validation": _share(validation),
+                    "epoch": len(self._epochs) + 1, "steps": self._steps, "loss": _number(loss),
+                    "train_accuracy": _number(train_accuracy), "accuracy": _number(accuracy),
+                    "validation": _number(validation),
                     "layers": [use.epoch() for use in self._uses],
                 },
                 "record: epoch",
@@ -375,5 +375,6 @@ def _tensor(given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
     return next((x for x in (*given, *named.values()) if hasattr(x, "requires_grad")), None)
 
 
-def _share(value: float | None) -> float | None:
-    return None if value is None else float(value)
+def _number(value: Any) -> float | None:
+    """A number that may be a tensor."""
+    return None if value is None else float(value.detach() if hasattr(value, "detach") else value)

@@ -453,7 +453,7 @@ def test_the_script_of_the_documents_is_recorded_and_reported(tmp_path, hwmodel)
     pytest.importorskip("sklearn")
     text = (ROOT / "docs" / "trainer.md").read_text(encoding="utf-8")
     script = re.search(
-        r'^```python title="(record_digits.py)"\n(.*?)^```', text, re.DOTALL | re.MULTILINE
+        r'^```py title="(record_digits.py)"\n(.*?)^```', text, re.DOTALL | re.MULTILINE
     )
     command = re.search(r"^hwmodel (report .*--trace binary\.json.*)$", text, re.MULTILINE)
     lines = [x for x in script[2].splitlines() if x.strip()]
