@@ -26,6 +26,7 @@ from hwmodel.specs.arguments import quoted
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.trace import Epoch, Recording, Run, Trace
 from hwmodel.trainer.recorded import Recorded, Use, levels
+from hwmodel.trainer.train import SIGNAL_ERROR
 
 if TYPE_CHECKING:
     from typing import Self
@@ -50,7 +51,7 @@ def record(
     binary: Sequence[type | str] = (),
     widths: Limits | Mapping[str, Any] | None = None,
     seed: int | None = None,
-    signal_error: float = 0.01,
+    signal_error: float = SIGNAL_ERROR,
 ) -> Recorder:
     """Record the training of an `nn.Module`: a context around the loop.
 
@@ -236,7 +237,7 @@ class Recorder:
                 {
                     "epoch": len(self._epochs) + 1, "steps": self._steps, "loss": _number(loss),
                     "train_accuracy": _number(train_accuracy), "accuracy": _number(accuracy),
-                    "validation": _number(validation),
+                    "validation_accuracy": _number(validation),
                     "layers": [use.epoch() for use in self._uses],
                 },
                 "record: epoch",

@@ -80,7 +80,7 @@ class Tensor:
         """Take in a step: its range, and everything if it is measured."""
         self.extremes.see(values)
         if measured:
-            self.sizes.step(_array(values), closely=True)
+            self.sizes.step(_array(values))
 
     def result(self, name: str) -> Magnitudes:
         """Return what the trace records."""

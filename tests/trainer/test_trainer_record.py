@@ -441,7 +441,7 @@ def test_two_recorded_runs_of_a_method_are_told_apart_by_their_seed():
         recorded(model, [lambda: model(torch.rand(2, 4)).sum()], told={"loss": 1, "accuracy": 0.9, "validation": 0.8}, seed=seed)
         for seed in (1, 2, None)
     ]  # fmt: skip
-    assert runs[0].epochs[0].validation == 0.8
+    assert runs[0].epochs[0].validation_accuracy == 0.8
     assert evaluate(network, "ascend", "fp", accounting="full", trace=runs[:2]).energy > 0
     with pytest.raises(
         HwmodelError, match="two of the traces are of one run, Sequential by fp, rec"
