@@ -47,7 +47,7 @@ def test_variants_of_the_rule_weight_by_weight(threshold, beta, keeps):
     total = 0
     rule = FlipRule(threshold, "unchanged" if beta is None else beta, "keep" if keeps else "zero")
     for _ in range(4):
-        q = rng.integers(-8, 9, (3, 40)) / 16
+        q = rng.integers(-8, 9, (3, 40)) / 4
         layer[0].votes = q.astype(np.float32)
         before = w
         w, memory, kept = plain.optimizer_step(w, memory, kept, q, 1.0, threshold, beta, keeps)
