@@ -19,7 +19,7 @@ from hwmodel.model.widths import NO_LIMITS, limits_of, treatment
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.method import Method
-from hwmodel.specs.trace import LayerEpoch, LayerShape, Run, Trace, named, which
+from hwmodel.specs.trace import LayerEpoch, LayerShape, Magnitudes, Run, Trace, named, which
 
 __all__ = ["common_batch", "fitted", "see_alike", "see_comparable", "see_trained"]
 
@@ -218,7 +218,15 @@ def _together(epochs: list[LayerEpoch]) -> LayerMeasures:
         flip_rate=_mean(epoch.flip_rate for epoch in epochs),
         signal_zeros=_mean(epoch.signal.zero_share for epoch in epochs) or 0.0,
         vote_zeros=_mean(epoch.vote.zero_share if epoch.vote else None for epoch in epochs),
+        signal_holds=_holds(x for epoch in epochs for x in (epoch.signal, epoch.sent)),
+        vote_holds=_holds(epoch.vote for epoch in epochs),
+        accumulator_holds=_holds(epoch.optimizer_state for epoch in epochs),
     )
+
+
+def _holds(sizes: Iterable[Magnitudes | None]) -> int | None:
+    """Return the width that holds the values of a tensor in every run."""
+    return _most(one.holds_bits for one in sizes if one)
 
 
 def _most(bits: Iterable[int | None]) -> int | None:
