@@ -17,7 +17,7 @@ from hwmodel.graph.network import NetworkFile
 from hwmodel.model.evaluate import evaluate
 from hwmodel.specs.trace import dumps, loads, read_trace
 from hwmodel.trainer.nets import build
-from hwmodel.trainer.optim import cosine
+from hwmodel.trainer.optim import scheduled
 from hwmodel.trainer.stack import stack
 from hwmodel.trainer.train import Settings, train
 
@@ -327,7 +327,7 @@ def test_it_measures_what_the_trainer_measures(steps):
         for step in range(steps):
             chosen = order[16 * step : 16 * (step + 1)]
             for opt, rate in ((flips, 60), (adam, 1e-3)):
-                opt.param_groups[0]["lr"] = cosine(rate, step, steps)
+                opt.param_groups[0]["lr"] = scheduled(rate, step, steps, "cosine")
                 opt.zero_grad()
             logits = model(torch.tensor(x[chosen, 0, 0]))
             nn.functional.cross_entropy(logits, torch.tensor(data.y[chosen])).backward()
