@@ -224,7 +224,7 @@ def _with_optimal_tiles(report: Report, layer: str, passes: Sequence[Pass]) -> I
         if other is None:
             return
         if not told:
-            yield f"{greedy_note(report.accounting)}:\n"
+            yield f"## With optimal tiles\n\n{greedy_note(report.accounting)}.\n"
             told = True
         found = other.reason if other.energy is None else f"{energy(other.energy)} {report.unit}"
         proof = f"; {other.unproved}" if other.unproved else ""
