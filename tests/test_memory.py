@@ -11,7 +11,8 @@ from hwmodel.graph.network import Network, family_member
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import occupied, prepared
 from hwmodel.model.memory import occupancy
-from hwmodel.model.schedule import Part, everything, schedule
+from hwmodel.model.names import Part
+from hwmodel.model.schedule import everything, schedule
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
@@ -175,7 +176,8 @@ def test_the_inputs_of_vgg_small_s_nine_weight_layers_are_291_840_words_an_image
     network = load_network("vgg-small")
     job = everything(Job(load(Method, "fp"), FULL, 100, "training"))
     inputs = {}
-    for step, uses in schedule(*prepared(network, job), job):
+    run = schedule(*prepared(network, job), job)
+    for step, uses in zip(run.steps, run.uses, strict=True):
         if (step.pass_, step.component) == ("backward_weight", "product"):
             inputs |= {use.name: use.bits for use in uses if use.part == Part.ACTIVATIONS}
     assert sum(inputs.values()) == 291_840 * 100 * 32
@@ -195,15 +197,15 @@ ZOO = [
 def test_every_life_replayed(name, method, mode):
     """A set of names is carried from step to step, and a name dropped after its last use."""
     job = everything(Job(load(Method, method), FULL, 2, mode))
-    steps = list(schedule(*prepared(load_network(name), job), job))
+    run = schedule(*prepared(load_network(name), job), job)
     sizes, last = {}, {}
-    for number, (_, uses) in enumerate(steps):
+    for number, uses in enumerate(run.uses):
         for use in uses:
             sizes[use.name] = max(sizes.get(use.name, 0), use.bits)
             last[use.name] = number
-    always = {use.name for _, uses in steps for use in uses if use.part.is_kept}
+    always = {use.name for uses in run.uses for use in uses if use.part.is_kept}
     living, replayed, written = set(always), [], set()
-    for number, (_, uses) in enumerate(steps):
+    for number, uses in enumerate(run.uses):
         written |= {use.name for use in uses if use.direction == "write"}
         for use in uses:  # nothing is read that was not made before
             given = use.part.is_kept or use.name.endswith(":input")
@@ -211,7 +213,7 @@ def test_every_life_replayed(name, method, mode):
         living |= {use.name for use in uses}
         replayed.append(sum(sizes[one] for one in living))
         living = {one for one in living if one in always or last[one] > number}
-    found = occupancy(steps)
+    found = occupancy([run])
     assert found.bits() == replayed
     assert found.peak().bits == max(replayed)
     by_kind = [found.bits([kind]) for kind in TensorKind]

@@ -35,7 +35,7 @@ def treatments(method, accounting=PAPER, network="vgg-small"):
     edges = widths.edges(method, nodes, accounting)
     for node in nodes:
         bits = {}
-        for _, work in workload((node,), edges, Job(method, accounting, 1, "training")):
+        for _, work, _ in workload((node,), edges, Job(method, accounting, 1, "training")):
             if isinstance(work, Multiply):
                 bits |= dict(zip(work.nest.tensors, work.problem.bits, strict=True))
         if bits:

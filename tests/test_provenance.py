@@ -254,8 +254,8 @@ def told(kind):
         texts["pass_"] = values["pass_"] = "update"
     if "optimal_tiles" in texts:
         texts["optimal_tiles"] = values["optimal_tiles"] = "no"
-    if "input_shape" in texts:
-        texts["input_shape"] = values["input_shape"] = ("x=1,3,8,8", "y=1,2")
+    for name in {"input_shape", "freeze", "train_only"} & texts.keys():  # given one by one
+        texts[name] = values[name] = ("x=1,3,8,8", "y=1,2")
     return texts, values
 
 
@@ -305,7 +305,7 @@ def test_commands_of_tables_that_stand_somewhere_are_read(text, said):
         ("hwmodel train x", "command 'hwmodel train x': is none of hwmodel report, hwmodel compare, hwmodel reproduce"),
         ("hwmodel report x --csv /etc/y",
          "command 'hwmodel report x --csv /etc/y': hwmodel report has no option --csv here; "
-         "known: --accounting, --batch, --hardware, --input-shape, --method, --mode, --trace, --training"),
+         "known: --accounting, --batch, --freeze, --hardware, --input-shape, --method, --mode, --trace, --train-only, --training"),
         ("hwmodel report x --hardwar y",
          "command 'hwmodel report x --hardwar y': hwmodel report has no option --hardwar here; "
          "did you mean '--hardware'?"),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, cast
 
 from hwmodel.cli.screen import show
-from hwmodel.rerun.asked import Batch, InputShape, Method, Mode, Network, Options, Says
+from hwmodel.rerun.asked import (
+    Batch,
+    Freeze,
+    InputShape,
+    Method,
+    Mode,
+    Network,
+    Options,
+    Says,
+    TrainOnly,
+)
 
 if TYPE_CHECKING:
     from hwmodel.model.workload import Mode as RunMode
@@ -28,10 +38,13 @@ class MemoryAsked(Options):
         Says("A chip: the peak of each outermost memory.", names="hardware", usual="none"),
     ] = ""
     input_shape: InputShape = ()
+    freeze: Freeze = ()
+    train_only: TrainOnly = ()
 
 
 def memory(options: MemoryAsked) -> None:
     """The most that an iteration keeps at one time: by class, the step, the largest tensors."""
+    from hwmodel.graph.freezing import frozen
     from hwmodel.importers.load import load_network
     from hwmodel.importers.onnx import input_shapes
     from hwmodel.model.evaluate import check_run, occupied, run_name
@@ -45,6 +58,7 @@ def memory(options: MemoryAsked) -> None:
     asked, mode = options, cast("RunMode", options.mode)
     images = check_run(1 if asked.batch is None else asked.batch, mode)
     network = load_network(asked.network, input_shapes(asked.input_shape))
+    network = frozen(network, asked.freeze, asked.train_only)
     job = Job(load(Rules, asked.method), load(Accounting, asked.accounting), images, mode)
     chip = load(Hardware, asked.hardware) if asked.hardware else None
     show(memory_tables(occupied(network, job), run_name(network, job).rstrip(","), chip))

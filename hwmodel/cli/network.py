@@ -12,7 +12,7 @@ from hwmodel.cli.options import bundled_names, command
 from hwmodel.cli.screen import handed, show
 from hwmodel.cli.usage import Plain
 from hwmodel.errors import HwmodelError, printable
-from hwmodel.rerun.asked import InputShape, Options, Says
+from hwmodel.rerun.asked import Freeze, InputShape, Options, Says, TrainOnly
 from hwmodel.rerun.asked import Network as Name
 from hwmodel.specs import usual
 
@@ -37,6 +37,13 @@ class Imported(Options):
     input_shape: InputShape = ()
 
 
+class Shown(Chosen):
+    """The network that is shown, some layers of it frozen."""
+
+    freeze: Freeze = ()
+    train_only: TrainOnly = ()
+
+
 network = catalogue("network", "networks: layers and shapes", plain=False)
 
 
@@ -51,7 +58,7 @@ def _network(chosen: Chosen) -> Network:
 @network.command("show", cls=Plain)
 @command
 def show_(
-    chosen: Chosen,
+    chosen: Shown,
     method: Annotated[
         str,
         typer.Option(
@@ -72,13 +79,14 @@ def show_(
     ] = "",
 ) -> None:
     """Every layer: shape, parameters, MACs, widths and memory; totals; MACs by width."""
+    from hwmodel.graph.freezing import frozen
     from hwmodel.graph.yaml import network_yaml
     from hwmodel.specs.accounting import Accounting
     from hwmodel.specs.files import load
     from hwmodel.specs.method import Method
     from hwmodel.views.summary import summary, summary_csv, summary_tables
 
-    found = _network(chosen)
+    found = frozen(_network(chosen), chosen.freeze, chosen.train_only)
     if yaml:
         typer.echo(network_yaml(found), nl=False)
         return

@@ -27,7 +27,16 @@ from hwmodel.specs.files import (
     validate,
 )
 
-__all__ = ["BEFORE", "INPUT", "Network", "NetworkFile", "Repeat", "family_member", "zoo"]
+__all__ = [
+    "BEFORE",
+    "INPUT",
+    "MAY_BE_CONSTANT",
+    "Network",
+    "NetworkFile",
+    "Repeat",
+    "family_member",
+    "zoo",
+]
 
 BEFORE = "before"  # what layers of a repeated list call what comes into their round
 MAX_LAYERS = 10_000
@@ -50,7 +59,7 @@ _SEEN_THROUGH = frozenset(
 
 
 # Kinds that may be frozen without parameters: constants, and norms whose statistics then are.
-_MAY_BE_CONSTANT = frozenset({"batch-norm", "layer-norm", "scale", "source"})
+MAY_BE_CONSTANT = frozenset({"batch-norm", "layer-norm", "scale", "source"})
 
 
 class Network(NamedSpec):
@@ -167,7 +176,7 @@ class _Walk:
         self.stands_for[layer.name] = found[0] if gone else layer.name
         if layer.shares:
             layer = self._as_owner(layer, layer.shares, given)
-        elif layer.learned is not True and layer.kind not in _MAY_BE_CONSTANT:
+        elif layer.learned is not True and layer.kind not in MAY_BE_CONSTANT:
             self._see_parameters(layer, given)
         if not gone:
             self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from hwmodel.model.ledger import Component, Entry, entry
 from hwmodel.model.prices import ARRAY_CYCLE, CHIP_CYCLE, Key
+from hwmodel.model.workload import At
 from hwmodel.tiling.accesses import Asked, Mapping, asked
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.spatial import asked as spatial
 from hwmodel.tiling.spatial.asked import time
-from hwmodel.work.problem import Operand
+from hwmodel.work.problem import OPERANDS, Operand
 from hwmodel.work.tensor import Direction, Factor, Role
 from hwmodel.work.work import Move, Multiply, Operate
 
@@ -18,9 +19,10 @@ __all__ = ["moved", "multiplied", "operated"]
 
 UNFINISHED = (Role.UNFINISHED, Role.DRAINED, Role.RETURNED)
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
+NOWHERE = At()
 
 
-def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
+def moved(layer: str, work: Move, chip: Memories, at: At = NOWHERE) -> Iterator[Entry]:
     """Enter a move: in the outermost memory that holds the tensor, then through the others.
 
     There it is read where ifmaps lie, and written where ofmaps lie, level by level; levels that
@@ -28,6 +30,7 @@ def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
 
     Args:
         chip: the memories as `work.kinds` lie in them.
+        at: the place of the work in a schedule.
     """
     operand: Operand = "I" if work.direction == READ else "O"
     tensor, factors = work.tensor, (Factor("times", work.times, work.why), *work.tensor.shape)
@@ -37,11 +40,11 @@ def moved(layer: str, work: Move, chip: Memories) -> Iterator[Entry]:
         key = Key(work.direction, chip.holder(level, operand).name)
         yield entry(
             layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role, key, tensor.bits,
-            factors,
+            factors, at.step, at.stored[0],
         )  # fmt: skip
 
 
-def operated(layer: str, work: Operate, full: int) -> Entry:
+def operated(layer: str, work: Operate, full: int, at: At = NOWHERE) -> Entry:
     """Enter operations for each element of a tensor.
 
     Multiply-adds and special functions are in full precision (`full` bits). Additions are as wide
@@ -60,12 +63,17 @@ def operated(layer: str, work: Operate, full: int) -> Entry:
             kind, bits = "logic", 1
     return entry(
         layer, work.pass_, Component.ELEMENTWISE, str(work.each), work.each.role,
-        Key(OPERATE, kind, bits), bits, factors,
+        Key(OPERATE, kind, bits), bits, factors, at.step,
     )  # fmt: skip
 
 
 def multiplied(
-    layer: str, work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
+    layer: str,
+    work: Multiply,
+    mapping: Mapping,
+    chip: Memories,
+    options: SearchOptions,
+    at: At = NOWHERE,
 ) -> Iterator[Entry]:
     """Enter a product: the accesses of every level, then its operations, then its time.
 
@@ -75,7 +83,9 @@ def multiplied(
 
     Args:
         chip: the memories as `work.kinds` lie in them.
+        at: the place of the work in a schedule.
     """
+    stored = dict(zip(OPERANDS, at.stored, strict=True))
     for level, asks in enumerate(_levels(work, mapping, chip, options)):
         for operand, direction, role, factors in asks:
             tensor = work.operands[operand]
@@ -84,17 +94,20 @@ def multiplied(
             hop = direction == Direction.HOP
             name = chip.levels[level].name if hop else chip.holder(level, operand).name
             key = Key(direction, name)
-            yield entry(layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors)
+            yield entry(
+                layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors,
+                at.step, stored[operand],
+            )  # fmt: skip
     what = str(work.O), Role.OPERAND
     for kind, bits, factors, narrow in work.operations:
         key = Key(OPERATE, kind, bits, narrow)
-        yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors)
+        yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors, at.step)
     taken = time(work.problem, mapping, chip, options.rule)
     if taken is not None:
         for name, each in ((ARRAY_CYCLE, taken.cycles), (CHIP_CYCLE, taken.moments)):
             yield entry(
                 layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND,
-                Key(OPERATE, name), 0, each,
+                Key(OPERATE, name), 0, each, at.step,
             )  # fmt: skip
 
 

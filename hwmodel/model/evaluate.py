@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -20,10 +19,10 @@ from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
 from hwmodel.model.not_counted import not_counted, of_chip, see_counted, tell_lanes, tell_unmodelled
 from hwmodel.model.prices import Key, Prices
-from hwmodel.model.schedule import everything, schedule
+from hwmodel.model.schedule import Schedule, schedule
 from hwmodel.model.traced import common_batch, fitted
 from hwmodel.model.widths import Edge
-from hwmodel.model.workload import MODES, Job, Mode, Task, workload
+from hwmodel.model.workload import MODES, Job, Mode, Task
 from hwmodel.specs import usual
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect, path_of, several, whole, word
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
 __all__ += ["prepared", "read_traces", "run_name", "teacher_layer", "teacher_run"]
-__all__ += ["teacher_tasks", "tiled", "unproved"]
+__all__ += ["tiled", "unproved"]
 
 MAX_BATCH = 2**31
 COLUMNS = (
@@ -228,8 +227,8 @@ def evaluate(
     nodes = network.nodes(frozenset(method.omits))
     measured = fitted(traces, network, nodes, method, choices) if traces else None
     job = Job(method, choices, images, mode, measured)
-    nodes, edges = prepared(network, job)
-    tasks = (*workload(nodes, edges, job), *teacher_tasks(job))
+    edges = prepared(network, job)[1]
+    tasks = all_tasks(network, job)
     see_priced(tasks, Prices(chip, choices))
     if chip.is_bounded:
         see_room(chip, occupied(network, job), run_name(network, job))
@@ -260,7 +259,7 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
 
 def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
     """Refuse an operation that has no price, before anything is searched. Raises: SpecError."""
-    for layer, work in tasks:
+    for layer, work, _ in tasks:
         if isinstance(work, Multiply):
             for kind, bits, _, narrow in work.operations:
                 prices.of(Key(Direction.OPERATE, kind, bits, narrow))
@@ -282,17 +281,17 @@ def entered(
     entries: list[Entry] = []
     tilings: list[tuple[Task, Tiling]] = []
     for task in tasks:
-        layer, work = task
+        layer, work, at = task
         if isinstance(work, Multiply):
             options = SearchOptions.of(accounting, work.pass_)
             here = places(work.kinds)
             tiling = tiled(task, here, options, chip.name)
             tilings.append((task, tiling))
-            found = list(multiplied(layer, work, tiling.mapping, here, options))
+            found = list(multiplied(layer, work, tiling.mapping, here, options, at))
         elif isinstance(work, Move):
-            found = list(moved(layer, work, places(work.kinds)))
+            found = list(moved(layer, work, places(work.kinds), at))
         else:
-            found = [operated(layer, work, full)]
+            found = [operated(layer, work, full, at)]
         entries += (entry for entry in found if entry.elements)
     return Ledger(tuple(entries)), tuple(tilings)
 
@@ -333,18 +332,33 @@ def _read(name: str, trace: str | Path | Trace, rule: str) -> Trace:
 
 
 def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
-    """List the work of a job on a network, with the forward pass of its teacher."""
-    return (*workload(*prepared(network, job), job), *teacher_tasks(job))
+    """List the work of a job on a network, with the forward pass of its teacher at the end.
+
+    In the schedule the teacher comes first, counted or not.
+    """
+    mine, taught = schedule(*prepared(network, job), job), _teacher(job)
+    if taught is None:
+        return mine.tasks
+    before = len(taught.steps)
+    later = (task._replace(at=task.at._replace(step=task.at.step + before)) for task in mine.tasks)
+    return (*later, *(taught.tasks if job.accounting.extras.teacher else ()))
+
+
+def _teacher(job: Job) -> Schedule | None:
+    """Return the run of a distilling method's teacher, whose names begin with its network's."""
+    extras = job.accounting.extras.model_copy(update={"teacher": True})
+    accounting = job.accounting.model_copy(update={"extras": extras})
+    found = teacher_run(job._replace(accounting=accounting))
+    if found is None:
+        return None
+    network, run = found
+    return schedule(*prepared(network, run), run, teacher_layer(network, ""))
 
 
 def occupied(network: Network, job: Job) -> Occupancy:
     """Return what a job on a network keeps in the outermost memories, its teacher's run first."""
-    whole = everything(job)
-    runs = [(network, whole, "")]
-    if found := teacher_run(whole):
-        runs.insert(0, (*found, f"{found[0].name}:"))
-    steps = (schedule(*prepared(one, run), run, prefix) for one, run, prefix in runs)
-    return occupancy(chain.from_iterable(steps))
+    runs = _teacher(job), schedule(*prepared(network, job), job)
+    return occupancy([run for run in runs if run])
 
 
 def run_name(network: Network, job: Job) -> str:
@@ -360,16 +374,6 @@ def teacher_run(job: Job) -> tuple[Network, Job] | None:
         return None
     network, method = load_network(teacher.network), load(Method, teacher.method)
     return network, Job(method, job.accounting, job.batch, "inference")
-
-
-def teacher_tasks(job: Job) -> tuple[Task, ...]:
-    """List the forward pass of a distilling method's teacher, named by `teacher_layer`."""
-    found = teacher_run(job)
-    if found is None:
-        return ()
-    network, run = found
-    tasks = workload(*prepared(network, run), run)
-    return tuple(Task(teacher_layer(network, task.layer), task.work) for task in tasks)
 
 
 def teacher_layer(network: Network, layer: str) -> str:

@@ -54,6 +54,8 @@ class Entry:
     bits: int  # of one element, or of an operation's wider operand [bit]
     factors: tuple[Factor, ...]  # of the elements, or of the operations
     elements: int  # that are moved, or operations that are done: the product of the factors
+    step: int = 0  # of the schedule
+    stored: str = ""  # the tensor in memory, `names.Names`; "" for an operation
 
     @property
     def count(self) -> int:
@@ -91,9 +93,12 @@ def entry(
     key: Key,
     bits: int,
     factors: tuple[Factor, ...],
+    step: int = 0,
+    stored: str = "",
 ) -> Entry:
     """Make an entry; multiply its factors once."""
-    return Entry(layer, pass_, component, tensor, role, key, bits, factors, product(factors))
+    what = layer, pass_, component, tensor, role, key, bits, factors
+    return Entry(*what, product(factors), step, stored)
 
 
 @dataclass(frozen=True)
@@ -136,7 +141,7 @@ class Ledger:
         The one sum of the house: every table, figure and comparison is one of these.
 
         Args:
-            columns: of `NAME`, or any other attribute of an entry.
+            columns: of `NAME`, or any other attribute of an entry: `step`, `stored`.
         """
         label = _label(columns)
         groups: dict[tuple[str, ...], dict[Key, int]] = {} if columns else {(): {}}

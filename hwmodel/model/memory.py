@@ -8,13 +8,14 @@ lie without gaps: eight of 1 bit in a byte.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
 from hwmodel.errors import Lack, NoRoom
-from hwmodel.model.schedule import Part, Step, Use
+from hwmodel.model.names import Part
+from hwmodel.model.schedule import Schedule, Step
 from hwmodel.specs.hardware import Hardware
 from hwmodel.work.tensor import KINDS, TensorKind
 
@@ -71,18 +72,17 @@ class Occupancy:
         return Peak(at, self.steps[at], bits[at], tuple(sorted(living, key=lambda one: -one.bits)))
 
 
-def occupancy(schedule: Iterable[tuple[Step, list[Use]]]) -> Occupancy:
-    """Return what the steps of a schedule keep."""
-    steps: list[Step] = []
+def occupancy(runs: Sequence[Schedule]) -> Occupancy:
+    """Return what the steps of runs keep, one run after the other."""
+    steps = tuple(step for run in runs for step in run.steps)
     lives: dict[str, Stored] = {}
-    for number, (step, uses) in enumerate(schedule):
-        steps.append(step)
+    for number, uses in enumerate(uses for run in runs for uses in run.uses):
         for name, part, bits, _ in uses:
             known = lives.get(name, Stored(name, part, bits, number, number))
             lives[name] = known._replace(bits=max(known.bits, bits), last=number)
     end = len(steps) - 1
     kept = {name: t._replace(first=0, last=end) for name, t in lives.items() if t.part.is_kept}
-    return Occupancy(tuple(steps), tuple((lives | kept).values()))
+    return Occupancy(steps, tuple((lives | kept).values()))
 
 
 def see_room(chip: Hardware, kept: Occupancy, run: str) -> None:

@@ -33,7 +33,7 @@ from hwmodel.work.work import (
     write,
 )
 
-__all__ = ["MODES", "Job", "Mode", "Task", "workload"]
+__all__ = ["MODES", "At", "Job", "Mode", "Task", "workload"]
 
 FORWARD, BACK, WEIGHT, UPDATE = Pass
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
@@ -56,11 +56,19 @@ class Job(NamedTuple):
         return self.mode == "training"
 
 
+class At(NamedTuple):
+    """Where a work stands in the schedule of a run, and the names of what lies in memory."""
+
+    step: int = 0
+    stored: tuple[str, ...] = ("", "", "")  # at I, F and O of a product; or what a move moves
+
+
 class Task(NamedTuple):
-    """A work and the layer that does it."""
+    """A work, the layer that does it, and its place in a schedule."""
 
     layer: str
     work: Work
+    at: At = At()
 
 
 def workload(nodes: tuple[Node, ...], edges: Mapping[str, Edge], job: Job) -> tuple[Task, ...]:

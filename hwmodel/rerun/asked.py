@@ -119,6 +119,15 @@ InputShape = Annotated[
 ]
 
 
+Freeze = Annotated[
+    tuple[str, ...],
+    Says("Train nothing of the layers with such names: a pattern, as 'features.*'; repeatable."),
+]
+TrainOnly = Annotated[
+    tuple[str, ...], Says("Train nothing but the layers with such names; repeatable.")
+]
+
+
 class Options(BaseModel):
     """Base of options that are declared together."""
 
@@ -144,6 +153,8 @@ class ReportAsked(Asked):
     training: Run = ""
     trace: TraceFiles = ()
     input_shape: InputShape = ()
+    freeze: Freeze = ()
+    train_only: TrainOnly = ()
 
 
 class CompareAsked(Asked):
@@ -178,6 +189,8 @@ class CompareAsked(Asked):
         Says("Evaluations in a row at or above it; the first of them counts.", usual="3"),
     ] = None
     input_shape: InputShape = ()
+    freeze: Freeze = ()
+    train_only: TrainOnly = ()
 
     @field_validator("sustain")
     @classmethod
@@ -208,6 +221,8 @@ class ExplainAsked(Asked):
     pass_: Annotated[str, Says(f"One pass only: {', '.join(PASSES)}.")] = ""
     trace: TraceFiles = ()
     input_shape: InputShape = ()
+    freeze: Freeze = ()
+    train_only: TrainOnly = ()
 
     @field_validator("pass_")
     @classmethod
@@ -239,6 +254,8 @@ class SensitivityAsked(Asked):
     batch: Batch = None
     mode: Mode = "training"
     input_shape: InputShape = ()
+    freeze: Freeze = ()
+    train_only: TrainOnly = ()
     samples: Annotated[
         int, Says("Points at which constants are drawn all at once; 0 for none.")
     ] = 100

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from hwmodel.graph.freezing import frozen
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
 from hwmodel.model.compare import Comparison, compare, reproduce
@@ -196,7 +197,11 @@ def question(asked: Asked) -> Question:
         batch = common_batch(traces) or (run.batch if run else 1)
     return Question(
         asked=asked.model_copy(update={"batch": batch}),
-        network=load_network(said["network"], _shapes(said["input_shape"])),
+        network=frozen(
+            load_network(said["network"], _shapes(said["input_shape"])),
+            said["freeze"],
+            said["train_only"],
+        ),
         hardware=tuple(load(Hardware, name) for name in _each(said["hardware"])),
         methods=tuple(load(Method, x) for x in _each(said.get("methods") or said["method"])),
         accountings=tuple(load(Accounting, name) for name in _each(said["accounting"])),

@@ -98,14 +98,15 @@ def summary_tables(network: Network, method: Method, lines: list[Line]) -> Itera
     listed = table(
         f"{title}, method {method.name}{some}",
         ["layer", "kind", "inputs"],
-        ["output C x H x W", "parameters", "MACs", "BOPs", "weight bits", "activation bits",
-         "parameters, B", "activation, B"],
+        ["output C x H x W", "parameters", *(["learned"] if some else []), "MACs", "BOPs",
+         "weight bits", "activation bits", "parameters, B", "activation, B"],
     )  # fmt: skip
     for line in lines:
         listed.add_row(
             line.layer, line.kind, line.inputs.replace(" ", ", "),
             f"{line.C} x {line.H} x {line.W}",
-            f"{line.weights + line.other_parameters:,}", f"{line.macs:,}", f"{line.bops:,}",
+            f"{line.weights + line.other_parameters:,}", *([f"{line.learned:,}"] if some else []),
+            f"{line.macs:,}", f"{line.bops:,}",
             "-" if line.weight_bits is None else str(line.weight_bits), str(line.activation_bits),
             f"{line.parameter_bytes:,}", f"{line.activation_bytes:,}",
         )  # fmt: skip
@@ -117,7 +118,8 @@ def summary_tables(network: Network, method: Method, lines: list[Line]) -> Itera
         sum(line.activation_bytes for line in lines),
     ]
     parameters, macs, bops, held, active = (f"{total:,}" for total in totals)
-    cells = "", "", "", parameters, macs, bops, "", "", held, active
+    trained = [f"{learned:,}"] if some else []
+    cells = "", "", "", parameters, *trained, macs, bops, "", "", held, active
     listed.add_row("all layers", *cells, style="bold")
     yield listed
     pairs = table("MACs of one image by width", ["weight bits x activation bits"], ["MACs", "%"])

@@ -29,7 +29,7 @@ def network(*layers, given=(16, 32, 32)):
 
 def tasks(found, mode="training", accounting="full"):
     job = Job(load(Method, "fp16"), load(Accounting, accounting), 1, mode)
-    return all_tasks(found, job)
+    return [(task.layer, task.work) for task in all_tasks(found, job)]
 
 
 def products(found, layer=None):
@@ -89,7 +89,7 @@ def test_C1_stated_widths_pass_through_what_keeps_values(word):
 
 def tasks_of_stated(found):
     job = Job(load(Method, "as-stated"), load(Accounting, "full"), 1, "inference")
-    return all_tasks(found, job)
+    return [(task.layer, task.work) for task in all_tasks(found, job)]
 
 
 def test_C2_how_wide_weights_are_stored_does_not_depend_on_the_input(shown):

@@ -167,7 +167,7 @@ def _problems(works: Sequence[Workload]) -> dict[Kinds, set[Hashable]]:
     """The problems of some works, with the options of their searches, by what is multiplied."""
     found: dict[Kinds, set[Hashable]] = {}
     for work in works:
-        for _, one in work.tasks if work.job is not None else ():
+        for _, one, _ in work.tasks if work.job is not None else ():
             if work.job is not None and isinstance(one, Multiply):
                 key = one.problem, SearchOptions.of(work.job.accounting, one.pass_)
                 found.setdefault(one.kinds, set()).add(key)
