@@ -200,7 +200,7 @@ def test_A6_a_search_that_meets_nests_without_a_tiling_goes_on(stationary):
 def test_A6_the_command_itself_is_a_report(hwmodel, tmp_path):
     """AlexNet's products by hand, four images: conv1 to conv5 in groups of two, and fc6 to fc8."""
     chip, accounting = DATA / "isca.yaml", DATA / "full16best.yaml"
-    words = "--method fp16 --batch 4 --mode inference --csv a.csv".split()
+    words = ["--method", "fp16", "--batch", "4", "--mode", "inference", "--csv", "a.csv"]
     words += ["--hardware", chip, "--accounting", accounting]
     code, _, err = hwmodel("report", "alexnet-grouped", *words)
     assert code == 0, err

@@ -13,7 +13,7 @@ __all__ = ["best_of_all"]
 
 
 def best_of_all(held: Held) -> tuple[float, Point]:
-    """Return the best of all mappings of whole tiles; the two axes of most chains in one product."""
+    """Return the best of all mappings; the two axes of most chains in one product."""
     lists = [_all(held, group) for group in range(len(GROUPS))]
     *outer, second, first = sorted(range(len(GROUPS)), key=lambda group: len(lists[group]))
     best, found = np.inf, None
