@@ -188,7 +188,7 @@ def test_vgg_small_makes_a_step_on_cifar(tmp_path):
     settings = Settings(load_network("vgg-small"), small.method(), epochs=1, batch=5)
     trace = train(settings, load_dataset("cifar10", tmp_path)._replace(classes=10))
     assert trace.epochs[0].steps == 1 and trace.run.dataset == "cifar10"
-    assert [shape.name for shape in trace.layers][0] == "conv1" and len(trace.layers) == 9
+    assert trace.layers[0].name == "conv1" and len(trace.layers) == 9
 
 
 def test_a_name_is_that_of_the_file(tmp_path):
