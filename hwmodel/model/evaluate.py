@@ -187,9 +187,10 @@ def unproved(tilings: Sequence[tuple[Task, Tiling]]) -> str:
     gaps = [t.certificate.gap for _, t in tilings if t.certificate and t.certificate.gap]
     if not gaps:
         return ""
+    largest = f"{100 * max(gaps):.1f}" if max(gaps) >= 0.0005 else "below 0.05"
     return (
         f"{len(gaps)} of {len(tilings)} tilings are not proved optimal: the largest gap "
-        f"to a lower bound is {100 * max(gaps):.1f} %"
+        f"to a lower bound is {largest} %"
     )
 
 
