@@ -48,8 +48,10 @@ LONG = 30_000  # and later, unless that ends with nothing new
 GROWTH = 8  # of a list that was too short
 SLACK, SLACKS = 1e-5, 30  # up to which classes of all levels are met, and its growth
 SHARE = 20  # of the limits of lists at first, for nests that take long to meet
+LOOK = 400  # part of the budget that a look at some classes may take
 LOOKED_AT, MANY = 12, 300  # classes whose bounds are made for a dive: in arrays, and compiled
-DIVED = 3  # of them that are dived into
+DIVED = 3  # of them that are dived into, at every level
+FEWER_STEPS = 5  # of the dual in arrays
 SAMPLED = 12  # classes of the next level that a dive in arrays chooses from
 NEAR, SPREAD = 1e-3, 0.52  # slack of the first and of the last list of a dive
 MET = 1e-2  # slack up to which classes are met that a dive ends with
@@ -189,7 +191,8 @@ class Search:
     def _begin(self, node: Node) -> None:
         """Look for good tilings under an order, then list the classes of its first level."""
         alike = len(set(node.order.held)) == 1 and node.order.held[0] != "O"
-        better = shifted(self.classes, node, self.energy, 0 if alike else STEPS)
+        steps = STEPS if is_compiled() else FEWER_STEPS
+        better = shifted(self.classes, node, self.energy, 0 if alike else steps)
         self._weights[node.order] = better.weights
         if better.bound < self._enough:
             self._dive(node, better.weights)
@@ -324,7 +327,7 @@ class Search:
             weights: classes of each level are looked at that cost little under these.
         """
         places = self._near(node, weights, MANY if is_compiled() else LOOKED_AT)
-        for below in self._cheapest(node, places, self._enough):
+        for below in self._cheapest(node, places):
             if below.bound < self._enough:
                 self._follow(below, weights)
 
@@ -333,9 +336,7 @@ class Search:
         nodes = [node]
         while nodes and nodes[0].rest:
             found = [
-                below
-                for one in nodes
-                for below in self._cheapest(one, self._some(one, weights), inf)
+                below for one in nodes for below in self._cheapest(one, self._some(one, weights))
             ]
             nodes = sorted(found, key=lambda one: one.bound)
         nodes = [one for one in nodes if one.bound < self._enough]
@@ -375,8 +376,10 @@ class Search:
             slack *= 8
         return places[:: max(1, len(places) // number)]
 
-    def _cheapest(self, node: Node, places: Ints, reach: float) -> list[Node]:
+    def _cheapest(self, node: Node, places: Ints) -> list[Node]:
         """The nodes with the classes at `places`, those of the least bounds first."""
+        reach, budget = self._enough, self.space.budget
+        least = budget.left - budget.whole / LOOK
         if is_compiled() and len(places):
             bounds = children(self.classes, node, places, reach, as_found=True)
             places = places[np.argsort(bounds, kind="stable")[:DIVED]]
@@ -384,11 +387,13 @@ class Search:
         weights = weights_below(level, node.chosen, node.crossing)
         nodes = []
         for place in map(tuple, places.tolist()):
+            if budget.left < least:
+                break
             energy = term(self.classes, level, weights, node.tables, place)
             if energy is not None:
                 below = child(self.classes, node, place, energy, reach)
                 nodes += [below] if below is not None else []
-        return sorted(nodes, key=lambda one: one.bound)
+        return sorted(nodes, key=lambda one: one.bound)[:DIVED]
 
     def _price(self, node: Node) -> None:
         """Look at the smallest tiles of the classes of all levels."""
