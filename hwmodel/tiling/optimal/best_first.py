@@ -379,7 +379,7 @@ class Search:
     def _cheapest(self, node: Node, places: Ints) -> list[Node]:
         """The nodes with the classes at `places`, those of the least bounds first."""
         reach, budget = self._enough, self.space.budget
-        least = budget.left - budget.whole / LOOK
+        least = budget.left - max(budget.whole / LOOK, NEST)
         if is_compiled() and len(places):
             bounds = children(self.classes, node, places, reach, as_found=True)
             places = places[np.argsort(bounds, kind="stable")[:DIVED]]
@@ -387,7 +387,7 @@ class Search:
         weights = weights_below(level, node.chosen, node.crossing)
         nodes = []
         for place in map(tuple, places.tolist()):
-            if budget.left < least:
+            if nodes and budget.left < least:
                 break
             energy = term(self.classes, level, weights, node.tables, place)
             if energy is not None:
