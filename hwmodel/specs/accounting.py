@@ -91,8 +91,10 @@ class Counting(_Group):
     )
 
     accumulation: Literal["operand-width", "fan-in"] = Field(
+        default="fan-in",
         description="integer products: operand-width: one MAC or addition as wide as the wider "
-        "operand; fan-in: a multiplication of both widths, and an addition as wide as its sum needs"
+        "operand; fan-in: a multiplication of both widths, and an addition as wide as its sum "
+        "needs",
     )
     zero_signals: Literal["computed", "skipped"] = Field(
         default="computed",
@@ -143,17 +145,29 @@ class PriceRules(_Group):
 class Extras(_Group):
     """Work beside the products."""
 
-    elementwise: Literal["preactivation-words", "streamed"] = Field(
+    elementwise: Literal["preactivation-words", "streamed", "fused"] = Field(
         description="preactivation-words: DRAM words for each pre-activation that a method works "
-        "on; streamed: every operator with its own reads, writes and operations"
+        "on; streamed: every operator with its own reads, writes and operations; fused: an "
+        "operator takes results of what is before it as they are made, and these move nowhere"
     )
     preactivation_words: Whole = Field(ge=0, le=16)
     stored_activations: Flag = Field(
         description="streamed: whether what the way back needs again is read (and, where no "
         "tensor holds it, was written)"
     )
+    kept: Literal["minimal", "pytorch"] = Field(
+        default="minimal",
+        description="what lies in memory for the way back: minimal, what is read again; pytorch, "
+        "of a max-pool its input and an index of 64 bit for each result, too",
+    )
     optimizer: Literal["none", "sgd", "momentum", "adam"] = Field(
         description="update of full-precision and latent weights"
+    )
+    update_order: Literal["after-iteration", "as-gradients-finish", "fused"] = Field(
+        default="after-iteration",
+        description="when weights are stepped: all at the end; those of a layer as soon as its "
+        "gradient is there, which changes what lives at one time; fused: each as its gradient is "
+        "made, which then moves nowhere",
     )
     boolean_update: Flag = Field(description="whether Boolean weights pay for their update")
     accumulator_bits: Bits = Field(description="a Boolean weight's accumulator")
@@ -274,6 +288,10 @@ class Accounting(NamedSpec):
             self._refuse(
                 "paper counts what is asked of the upper memory alone", "transfers", "counting"
             )
+        for field in ("elementwise", "update_order"):
+            if chosen.counting == "paper" and getattr(self.extras, field) == "fused":
+                rule = "fused needs counting exact: paper has no operators and no updates"
+                raise Contradiction(rule, "extras", field)
         free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")
         if chosen.search == "level-by-level" and free:
             self._refuse(
