@@ -61,9 +61,7 @@ def test_full_precision_takes_nothing_of_its_trace():
     assert {edge.sum_bits for edge in traced.edges.values()} == {32}
 
 
-@pytest.mark.parametrize(
-    ("target", "goal", "steps"), [(0.9, 90, [20, 10]), (0.5, 50, [10, 10]), (None, 90, [20, 10])]
-)
+@pytest.mark.parametrize(("target", "goal", "steps"), [(0.9, 90, [20, 10]), (0.5, 50, [10, 10])])
 def test_energy_to_an_accuracy_is_steps_times_the_iteration(target, goal, steps):
     traces = [trace(), trace("fp", accuracies=(0.95, 0.97), weights="real")]
     lines = list(

@@ -21,6 +21,9 @@ from hwmodel.vary.paths import replaced_all
 from hwmodel.work.tensor import TensorKind
 
 FULL = load(Accounting, "full")
+FUSED = replaced_all(
+    FULL, {"extras.elementwise": "fused", "extras.update_order": "as-gradients-finish"}
+)
 DATA = Path(__file__).parent / "data" / "turn2"
 MIB = 8 * 2**20  # bits
 
@@ -194,9 +197,10 @@ ZOO = [
 
 @pytest.mark.parametrize(("name", "method"), ZOO)
 @pytest.mark.parametrize("mode", ["training", "inference"])
-def test_every_life_replayed(name, method, mode):
+@pytest.mark.parametrize("accounting", [FULL, FUSED], ids=["streamed", "fused"])
+def test_every_life_replayed(name, method, mode, accounting):
     """A set of names is carried from step to step, and a name dropped after its last use."""
-    job = everything(Job(load(Method, method), FULL, 2, mode))
+    job = everything(Job(load(Method, method), accounting, 2, mode))
     run = schedule(*prepared(load_network(name), job), job)
     sizes, last = {}, {}
     for number, uses in enumerate(run.uses):
@@ -235,6 +239,33 @@ def test_the_report_has_it_whatever_the_accounting_counts():
     )
     fewer = {one.name for one in full.tensors if one.part != Part.MOMENTS}
     assert {one.name for one in paper.tensors} == fewer  # `paper` names no optimizer
+
+
+def test_the_order_of_updates_by_hand():
+    """Stepped at once, a gradient lives to its layer's update, and at most one lives at a time."""
+    at_end = lives(kept(CHAIN))
+    at_once = kept(CHAIN, update_order="as-gradients-finish")
+    order = ["forward of conv", "forward of act", "forward of fc", "backward_weight of fc",
+             "backward_input of fc", "update of fc", "backward_input of act",
+             "backward_weight of conv", "update of conv"]  # fmt: skip
+    assert [str(step) for step in at_once.steps] == order
+    assert at_end["dF:fc"][:2] == (3, 8) and lives(at_once)["dF:fc"][:2] == (3, 5)
+    assert lives(at_once)["dF:conv"][:2] == (7, 8)
+    found = kept(CHAIN, update_order="fused")
+    assert not any(one.part == Part.GRADIENTS for one in found.tensors)
+    # At fc's backward_input: image, a:act, d:fc, d:flat, dF; at act's: image, a:act, two signals.
+    assert at_once.peak().bits == 32 * (32 + 48 + 5 + 48 + 240 + WEIGHTS + STATES)
+    assert found.peak().bits == 32 * (32 + 48 + 48 + 48 + WEIGHTS + STATES)
+
+
+def test_a_fused_chain_by_hand():
+    """Nothing of the map before the activation, nor of the signal behind it, is ever there."""
+    found = lives(kept(CHAIN, elementwise="fused"))
+    maps = {name: life for name, life in found.items() if name[:2] in ("a:", "d:")}
+    assert maps == {
+        "a:input": (0, 6, 32), "a:act": (1, 5, 48), "a:fc": (2, 2, 5), "d:fc": (3, 4, 5),
+        "d:conv": (5, 6, 48),
+    }  # fmt: skip
 
 
 def test_attention_keeps_its_operands_as_maps():

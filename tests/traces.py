@@ -26,12 +26,15 @@ def magnitudes(bits, zeros=0.0):
 
 def trace(
     method="bold", accuracies=(0.5, 0.9), flip=0.25, weights="boolean", layers=CONV_SMALL,
-    bits=BITS, zeros=0.0, **run,
+    bits=BITS, zeros=0.0, validated=True, **run,
 ):  # fmt: skip
-    """A trace of conv-small; `run` replaces fields of the run, `bits` widths of layers."""
+    """A trace of conv-small; `run` replaces fields of the run, `bits` widths of layers.
+
+    On validation images, unless it is not `validated`, it is as accurate as on test images.
+    """
     stated = {
         "tool": "0", "network": "conv-small", "method": method, "dataset": "d", "seed": 0,
-        "epochs": 2, "batch": 4, "train_images": 40, "test_images": 10, "learning_rate": 1.0,
+        "epochs": 2, "batch": 4, "train_images": 40, "test_images": 10, "validation_images": 10, "learning_rate": 1.0,
         "adam_rate": 0.1, "frozen": False, "reweighting": True, "scaling": True, "signal": "real",
         "logic": "xnor", "signal_error": 0.01, "network_digest": "0" * 64,
         "method_digest": "0" * 64, "data_digest": "0" * 64,
@@ -44,6 +47,7 @@ def trace(
     ]  # fmt: skip
     epochs = [
         {"epoch": i, "steps": 10 * i, "loss": 1.0, "train_accuracy": a, "accuracy": a,
+         "validation_accuracy": a if validated else None,
          "layers": [_epoch(name, weights, flip, bits.get(name, FULL), zeros) for name in layers]}
         for i, a in enumerate(accuracies, start=1)
     ]  # fmt: skip

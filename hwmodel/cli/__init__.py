@@ -30,11 +30,11 @@ from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
+from hwmodel.cli.train import train
 from hwmodel.cli.usage import Plain, UsageError, usage_sentence
 from hwmodel.cli.verify import verify
 from hwmodel.errors import HwmodelError, SpecWarning, one_line
 from hwmodel.specs.inputs import inputs_kept
-from hwmodel.trainer.cli import train
 
 __all__ = ["app", "main"]
 

@@ -77,11 +77,18 @@ def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -
 
 def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     """What is said below the tables."""
+    from hwmodel.model.reached import noise
     from hwmodel.model.widths import unlearned
     from hwmodel.rerun.tables import notes
 
     pairs = product(asked.accountings, asked.methods) if asked.mode == "training" else ()
     said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
+    if asked.accuracy is not None:
+        runs = {
+            m.name: [t for t in asked.traces if t.epochs and t.run.method == m.name]
+            for m in asked.methods
+        }
+        said[noise(runs, asked.accuracy)] = None
     return "\n".join([*filter(None, said), notes(not_counted)])
 
 

@@ -15,7 +15,7 @@ from hwmodel.work.problem import OPERANDS, Operand
 from hwmodel.work.tensor import Direction, Factor, Role
 from hwmodel.work.work import Move, Multiply, Operate
 
-__all__ = ["moved", "multiplied", "operated"]
+__all__ = ["UNFINISHED", "moved", "multiplied", "operated"]
 
 UNFINISHED = (Role.UNFINISHED, Role.DRAINED, Role.RETURNED)
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
@@ -79,7 +79,7 @@ def multiplied(
 
     A read pays the read energy of its memory, a write the write energy, what goes into one of
     several memories of a level the level's hop. An unfinished sum is never narrower than a
-    finished one.
+    finished one. Finished sums that an operator takes as they are made move nowhere.
 
     Args:
         chip: the memories as `work.kinds` lie in them.
@@ -88,6 +88,8 @@ def multiplied(
     stored = dict(zip(OPERANDS, at.stored, strict=True))
     for level, asks in enumerate(_levels(work, mapping, chip, options)):
         for operand, direction, role, factors in asks:
+            if operand == "O" and role == Role.OPERAND and not work.leaves:
+                continue
             tensor = work.operands[operand]
             unfinished = role in UNFINISHED
             bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits

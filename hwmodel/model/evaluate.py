@@ -13,7 +13,7 @@ from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
-from hwmodel.model.entries import moved, multiplied, operated
+from hwmodel.model.entries import UNFINISHED, moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
@@ -33,7 +33,7 @@ from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.tensor import Direction
+from hwmodel.work.tensor import Direction, Pass
 from hwmodel.work.work import Move, Multiply, Operate
 
 if TYPE_CHECKING:
@@ -288,12 +288,25 @@ def entered(
             tiling = tiled(task, here, options, chip.name)
             tilings.append((task, tiling))
             found = list(multiplied(layer, work, tiling.mapping, here, options, at))
+            if work.pass_ == Pass.BACKWARD_WEIGHT and not work.leaves:
+                _see_whole(found, here.levels[-1].name)
         elif isinstance(work, Move):
             found = list(moved(layer, work, places(work.kinds), at))
         else:
             found = [operated(layer, work, full, at)]
         entries += (entry for entry in found if entry.elements)
     return Ledger(tuple(entries)), tuple(tilings)
+
+
+def _see_whole(entries: Sequence[Entry], innermost: str) -> None:
+    """See that sums of a gradient used as it is made end innermost. Raises: HwmodelError."""
+    outside = {one.memory: one.layer for one in entries if one.role in UNFINISHED and one.memory}
+    for memory, layer in outside.items():
+        if memory != innermost:
+            raise HwmodelError(
+                f"update_order fused: sums of the gradient of {layer} leave unfinished to "
+                f"{memory}, so that no weight can be stepped as they are made"
+            )
 
 
 def tiled(task: Task, places: Memories, options: SearchOptions, chip: str) -> Tiling:

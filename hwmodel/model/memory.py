@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from hwmodel.errors import Lack, NoRoom
 from hwmodel.model.names import Part
-from hwmodel.model.schedule import Schedule, Step
+from hwmodel.model.schedule import Schedule
+from hwmodel.model.steps import Step
 from hwmodel.specs.hardware import Hardware
 from hwmodel.work.tensor import KINDS, TensorKind
 

@@ -38,7 +38,7 @@ def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[s
 
     Operators that own parameters come first, those with the most before the others.
     """
-    streamed = accounting.extras.elementwise == "streamed"
+    streamed = accounting.extras.elementwise != "preactivation-words"
     nodes = network.nodes()
     left: dict[tuple[bool, str], list[Node]] = {}
     for node in nodes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, inf, isfinite
 from statistics import fmean, stdev
 from typing import Literal, NamedTuple
@@ -11,9 +11,10 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.traced import see_comparable
 from hwmodel.specs.trace import Trace, steps_to
 
-__all__ = ["QUARTILED", "SUSTAIN", "Reached", "quantile", "reached"]
+__all__ = ["QUARTILED", "SUSTAIN", "Reached", "Spread", "noise", "quantile", "reached", "spread"]
 
 SUSTAIN = 3  # evaluations in a row at or above a target that reach it
+NOISE = 0.01  # a target nearer than this below what is reached in the end tells nothing
 QUARTILED = 5  # runs from which on a median and quartiles are stated
 
 Spread = Literal["one run", "extremes", "quartiles"]
@@ -29,7 +30,7 @@ class Reached(NamedTuple):
     runs: int
     trace_accuracy_percent: float | None = None  # mean over runs at their end, on test images
     trace_accuracy_deviation: float | None = None  # over runs (n - 1); None of one run
-    target_accuracy_percent: float | None = None
+    target_accuracy_percent: float | None = None  # on validation images
     runs_reached: int | None = None
     spread: Spread | None = None  # what low and high are: quartiles from QUARTILED runs on
     steps_low: int | None = None
@@ -49,41 +50,43 @@ def reached(
     """Return for each line what the runs of its method reached, and at which energy.
 
     Args:
-        target: test accuracy that must be reached [share]; by default the lowest of the last
-            `sustain` evaluations of any run, so that every run has reached it.
+        target: accuracy on validation images that must be reached [share], stated before any run;
+            None: only what was reached at the end is told.
         sustain: evaluations in a row that must reach it.
 
-    Raises: DataError where the runs are of different images, or of another batch than a line.
+    Raises: DataError where the runs are of different images, or of another batch than a line, or
+        have no validation images.
     """
     for line in lines:
         see_comparable(traces, line.batch)
-    ends = [epoch.accuracy for trace in traces for epoch in trace.epochs[-sustain:]]
-    goal = min(ends, default=None) if target is None else target
-    return [
-        _of_line(
-            line, [t for t in traces if t.epochs and t.run.method == line.method], goal, sustain
-        )
+    by_method = {
+        line.method: [t for t in traces if t.epochs and t.run.method == line.method]
         for line in lines
-    ]
+    }
+    return [_of_line(line, by_method[line.method], target, sustain) for line in lines]
 
 
 def _of_line(
     line: Comparison, traces: Sequence[Trace], goal: float | None, sustain: int
 ) -> Reached:
-    if not traces or goal is None:
+    if not traces:
         return Reached(0)
     ends = [100 * trace.epochs[-1].accuracy for trace in traces]
+    deviation = stdev(ends) if len(ends) > 1 else None
+    if goal is None:
+        return Reached(len(traces), fmean(ends), deviation)
     steps = [steps_to(trace, goal, sustain) for trace in traces]
-    spread, low, middle, high = _spread([inf if n is None else n for n in steps])
+    kind, *ranks = spread([inf if n is None else n for n in steps])
+    low, middle, high = (None if n is None else int(n) for n in ranks)
     energies = [None if n is None or line.energy is None else n * line.energy
                 for n in (low, middle, high)]  # fmt: skip
     return Reached(
         len(traces),
         fmean(ends),
-        stdev(ends) if len(ends) > 1 else None,
+        deviation,
         100 * goal,
         sum(n is not None for n in steps),
-        spread,
+        kind,
         low,
         middle,
         high,
@@ -91,13 +94,43 @@ def _of_line(
     )
 
 
-def _spread(steps: Sequence[float]) -> tuple[Spread, int | None, int | None, int | None]:
-    """Return a lower, a middle and an upper number of steps, and what they are."""
-    if len(steps) >= QUARTILED:
-        found = [quantile(steps, share) for share in (0.25, 0.5, 0.75)]
-        return "quartiles", *(int(n) if isfinite(n) else None for n in found)  # type: ignore[return-value]
-    low, high = (int(n) if isfinite(n) else None for n in (min(steps), max(steps)))
-    return ("one run", low, low, high) if len(steps) == 1 else ("extremes", low, None, high)
+def spread(values: Sequence[float]) -> tuple[Spread, float | None, float | None, float | None]:
+    """Return what is stated of several runs: what it is, and a low, a middle and a high.
+
+    Of five runs and more they are quartiles and the median; of fewer the extremes, with no middle.
+    What falls on an infinite value, a run that does not get there, is None.
+    """
+    if len(values) >= QUARTILED:
+        low, middle, high = (_finite(quantile(values, share)) for share in (0.25, 0.5, 0.75))
+        return "quartiles", low, middle, high
+    low, high = _finite(min(values)), _finite(max(values))
+    return ("one run", low, low, high) if len(values) == 1 else ("extremes", low, None, high)
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def noise(by_method: Mapping[str, Sequence[Trace]], target: float) -> str:
+    """A sentence on a target that is within the noise of what is reached in the end; "" if not.
+
+    Args:
+        by_method: runs that train, by what they are called; a control is none of them.
+    """
+    medians = {}
+    for name, traces in by_method.items():
+        every = (trace.epochs[-1].validation_accuracy for trace in traces)
+        ends = [end for end in every if end is not None]
+        if ends:
+            medians[name] = quantile(ends, 0.5)
+    if not medians or target <= min(medians.values()) - NOISE:
+        return ""
+    name = min(medians, key=lambda one: medians[one])
+    return (
+        f"{100 * target:g} % is at the noise: {100 * medians[name]:.1f} % is the median of "
+        f"{name} in the end, and a target is {100 * NOISE:g} point below the lowest of them or "
+        "further"
+    )
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -14,31 +14,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hwmodel.errors import HwmodelError
 from hwmodel.graph.layers import INPUT
 from hwmodel.graph.node import Node
+from hwmodel.model.fusion import fused, stepped_at_once
 from hwmodel.model.ledger import Component
 from hwmodel.model.names import Lying, Names, Part
+from hwmodel.model.steps import Placed, Slot, Step, order, slot_of
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import At, Job, Task, workload
-from hwmodel.work.tensor import Direction, Pass, Role
-from hwmodel.work.work import Move, Multiply, Operate, Work
+from hwmodel.work.tensor import Direction, Pass
+from hwmodel.work.work import Work
 
-__all__ = ["Schedule", "Step", "Use", "everything", "schedule"]
+__all__ = ["Schedule", "Use", "everything", "schedule"]
 
 FORWARD, BACK, WEIGHT, UPDATE = Pass
 READ, WRITE = Direction.READ, Direction.WRITE
-PRODUCT, ELEMENTWISE = Component
-
-
-class Step(NamedTuple):
-    """One product, or all other work of a layer in a pass."""
-
-    layer: str
-    pass_: Pass
-    component: Component
-
-    def __str__(self) -> str:
-        return f"{self.pass_} of {self.layer}"
+ELEMENTWISE = Component.ELEMENTWISE
 
 
 class Use(NamedTuple):
@@ -59,30 +51,16 @@ class Schedule:
     tasks: tuple[Task, ...]  # `at.step` is the place among the steps
 
 
-class _Slot(NamedTuple):
-    """A place in the order: a step, and whether it adds up signals of several takers."""
-
-    step: Step
-    forks: bool = False
-
-
-class _Placed(NamedTuple):
-    """A work at its place in the order, with the tensors that it uses."""
-
-    slot: _Slot
-    work: Work
-    lying: tuple[tuple[Lying, ...], ...]  # at I, F and O, or of a move
-
-
 def everything(job: Job) -> Job:
     """Return the job with nothing left out that needs memory, whether or not it is counted.
 
-    Operators stream, what the way back needs is stored, Boolean weights have accumulators, a
-    teacher runs. An optimizer `none` is one without states.
+    Operators stream, or are fused where the accounting says so; what the way back needs is stored,
+    Boolean weights have accumulators, a teacher runs. An optimizer `none` is one without states.
     """
     extras = job.accounting.extras
     optimizer = "sgd" if extras.optimizer == "none" else extras.optimizer
-    whole = {"elementwise": "streamed", "stored_activations": True, "boolean_update": True}
+    own = "fused" if extras.elementwise == "fused" else "streamed"
+    whole = {"elementwise": own, "stored_activations": True, "boolean_update": True}
     more = extras.model_copy(update={**whole, "optimizer": optimizer, "teacher": True})
     return job._replace(accounting=job.accounting.model_copy(update={"extras": more}))
 
@@ -101,20 +79,22 @@ def schedule(
     for task in needed:
         works[task.layer].append(task.work)
     names = Names(nodes, edges, whole, works)
-    needs = [_placed(task, names) for task in needed]
-    counted = workload(nodes, edges, job)
-    counts = needs if counted == needed else [_placed(task, names) for task in counted]
-    uses: dict[_Slot, list[Use]] = {}
+    beside, places = list(_beside(nodes, names)), list(order(nodes, job))
+    needs = _fused([_placed(task, names) for task in needed], names, places, beside)
+    counted, counts = workload(nodes, edges, job), needs
+    if counted != needed:
+        counts = _fused([_placed(task, names) for task in counted], names, places, beside)
+    uses: dict[Slot, list[Use]] = {}
     for one in needs:
         uses.setdefault(one.slot, []).extend(_uses(one))
-    for slot, use in _beside(nodes, names):
+    for slot, use in beside:
         uses.setdefault(slot, []).append(use)
-    _see_ends(nodes, names, uses, whole)
+    _see_ends(names, places, uses)
     taken = {*uses, *(one.slot for one in counts)}
-    slots = [slot for slot in _order(nodes, whole) if slot in taken] or list(taken)
-    places = {slot: number for number, slot in enumerate(slots)}
+    slots = [slot for slot in places if slot in taken] or list(taken)
+    numbers = {slot: number for number, slot in enumerate(slots)}
     tasks = (
-        Task(f"{prefix}{one.slot.step.layer}", one.work, _at(places[one.slot], one.lying, prefix))
+        Task(f"{prefix}{one.slot.step.layer}", one.work, _at(numbers[one.slot], one.lying, prefix))
         for one in counts
     )
     return Schedule(
@@ -133,44 +113,39 @@ def _at(step: int, lying: tuple[tuple[Lying, ...], ...], prefix: str) -> At:
     return At(step, tuple(stored))
 
 
-def _placed(task: Task, names: Names) -> _Placed:
+def _placed(task: Task, names: Names) -> Placed:
     layer, work, _ = task
-    forks = False
-    if not isinstance(work, Multiply):
-        tensor = work.each if isinstance(work, Operate) else work.tensor
-        forks = tensor.role == Role.FORK
-    component = PRODUCT if isinstance(work, Multiply) else ELEMENTWISE
-    return _Placed(_Slot(Step(layer, work.pass_, component), forks), work, names.of(layer, work))
+    return Placed(slot_of(layer, work), work, names.of(layer, work))
 
 
-def _order(nodes: Sequence[Node], job: Job) -> Iterator[_Slot]:
-    """Every place that a step may have, in order."""
-    for node in nodes:
-        for component in Component:
-            yield _Slot(Step(node.layer.name, FORWARD, component))
-    if not job.trains:
-        return
-    for node in reversed(nodes):
-        name = node.layer.name
-        yield _Slot(Step(name, BACK, ELEMENTWISE), forks=True)
-        yield _Slot(Step(name, BACK, ELEMENTWISE))
-        yield _Slot(Step(name, WEIGHT, PRODUCT))
-        yield _Slot(Step(name, WEIGHT, ELEMENTWISE))
-        yield _Slot(Step(name, BACK, PRODUCT))
-    for node in nodes:
-        yield _Slot(Step(node.layer.name, UPDATE, ELEMENTWISE))
+def _fused(
+    works: list[Placed], names: Names, order: Sequence[Slot], beside: Sequence[tuple[Slot, Use]]
+) -> list[Placed]:
+    """Fuse works where their accounting asks for it. Raises: HwmodelError."""
+    extras = names.job.accounting.extras
+    if extras.update_order == "fused":
+        sharing = next((node.layer for node in names.named.values() if node.layer.shares), None)
+        if sharing and names.job.trains:
+            raise HwmodelError(
+                f"update_order fused: layer {sharing.name} shares the weights of {sharing.shares}, "
+                "whose gradient is a sum of several and cannot be used as it is made"
+            )
+        works = list(stepped_at_once(works))
+    if extras.elementwise != "fused":
+        return works
+    ends = (name for name in names.named if name not in names.takers)
+    taken = {names.maps[name].name for name in ends}
+    taken |= {use.name for _, use in beside if use.direction == READ}
+    places = {slot: number for number, slot in enumerate(order)}
+    return fused(works, names.named, places, taken)
 
 
-def _uses(one: _Placed) -> Iterator[Use]:
-    if isinstance(one.work, Multiply):
-        ways = [READ, READ, WRITE]
-    else:
-        ways = [one.work.direction] if isinstance(one.work, Move) else []
-    for parts, way in zip(one.lying, ways, strict=True):
-        yield from (Use(*part, way) for part in parts)
+def _uses(one: Placed) -> Iterator[Use]:
+    yield from (Use(*part, READ) for part in one.read)
+    yield from (Use(*part, WRITE) for part in one.written)
 
 
-def _beside(nodes: Sequence[Node], names: Names) -> Iterator[tuple[_Slot, Use]]:
+def _beside(nodes: Sequence[Node], names: Names) -> Iterator[tuple[Slot, Use]]:
     """What is used by no work: of operators without a model, and of parameters beside weights."""
     for node in nodes:
         name, trains = node.layer.name, names.job.trains
@@ -178,16 +153,16 @@ def _beside(nodes: Sequence[Node], names: Names) -> Iterator[tuple[_Slot, Use]]:
             yield from _unknown(node, names)
         if node.other_parameters:
             used = Use(*names.parameters(node, "P", names.full), READ)
-            yield _Slot(Step(name, FORWARD, ELEMENTWISE)), used
+            yield Slot(Step(name, FORWARD, ELEMENTWISE)), used
         if node.learned_parameters and trains:
             used = Use(*names.parameters(node, "dP", names.full), WRITE)
-            yield _Slot(Step(name, WEIGHT, ELEMENTWISE)), used
+            yield Slot(Step(name, WEIGHT, ELEMENTWISE)), used
 
 
-def _unknown(node: Node, names: Names) -> Iterator[tuple[_Slot, Use]]:
+def _unknown(node: Node, names: Names) -> Iterator[tuple[Slot, Use]]:
     """What an operator without a model uses: it reads its inputs, and writes its output."""
     name = node.layer.name
-    forward, back = (_Slot(Step(name, pass_, ELEMENTWISE)) for pass_ in (FORWARD, BACK))
+    forward, back = (Slot(Step(name, pass_, ELEMENTWISE)) for pass_ in (FORWARD, BACK))
     for source in node.inputs:
         yield forward, Use(*names.given(source), READ)
     yield forward, Use(*names.maps[name], WRITE)
@@ -198,13 +173,13 @@ def _unknown(node: Node, names: Names) -> Iterator[tuple[_Slot, Use]]:
             yield back, Use(*one, WRITE)
 
 
-def _see_ends(nodes: Sequence[Node], names: Names, uses: dict[_Slot, list[Use]], job: Job) -> None:
+def _see_ends(names: Names, places: Sequence[Slot], uses: dict[Slot, list[Use]]) -> None:
     """Let what the network gives be taken, and its signals be there when the way back begins."""
-    ends = [node.layer.name for node in nodes if node.layer.name not in names.takers]
-    used = [slot for slot in _order(nodes, job) if slot in uses]
+    ends = [name for name in names.named if name not in names.takers]
+    used = [slot for slot in places if slot in uses]
     forward = [slot for slot in used if slot.step.pass_ == FORWARD]
     if not forward:  # views alone
-        forward = [_Slot(Step(ends[-1] if ends else INPUT, FORWARD, ELEMENTWISE))]
+        forward = [Slot(Step(ends[-1] if ends else INPUT, FORWARD, ELEMENTWISE))]
     # A loss, or whoever asked, takes what the network gives.
     uses.setdefault(forward[-1], []).extend(Use(*names.maps[name], READ) for name in ends)
     back = next((slot for slot in used if slot.step.pass_ in (BACK, WEIGHT)), None)

@@ -21,7 +21,7 @@ from hwmodel.specs.limits import Limits
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import LayerEpoch, LayerShape, Run, Trace, named
 
-__all__ = ["common_batch", "fitted", "see_alike", "see_comparable"]
+__all__ = ["common_batch", "fitted", "see_alike", "see_comparable", "see_trained"]
 
 LEARNED = 0.1  # of the way from chance to certainty: a run that ends below has learned nothing
 SHOWN = 3  # differences that a message lists
@@ -43,7 +43,6 @@ def fitted(
         which no figure is one of training.
     """
     see_alike(traces)
-    layers = [node for node in nodes if node.macs or node.layer.kind == "add"]
     for trace in traces:
         _see_usable(trace)
         if trace.run.method != method.name:
@@ -55,12 +54,12 @@ def fitted(
                 f"the trace of {named(trace.run)} measured widths {_said(trace.run.widths)}, and "
                 f"method {method.name} has widths {_said(method.widths)}"
             )
-        _see_extents(trace, network, layers, method, accounting)
+        see_trained(trace, network, nodes, method, accounting)
     return {
         node.layer.name: _together(
             [epoch.layers[place] for trace in traces for epoch in trace.epochs]
         )
-        for place, node in enumerate(layers)
+        for place, node in enumerate(_summing(nodes))
     }
 
 
@@ -135,11 +134,11 @@ def _without_seed(run: Run) -> dict[str, object]:
     return {field: getattr(run, field) for field in Run.model_fields if field not in FREE}
 
 
-def _see_extents(
-    trace: Trace, network: Network, layers: list[Node], method: Method, accounting: Accounting
+def see_trained(
+    trace: Trace, network: Network, nodes: tuple[Node, ...], method: Method, accounting: Accounting
 ) -> None:
-    """See that the layers are those that were measured, by their extents. Raises: DataError."""
-    found = []
+    """See that the layers are those that were trained, by their extents. Raises: DataError."""
+    layers, found = _summing(nodes), []
     for node, shape in zip(layers, trace.layers, strict=False):
         here, there = _extents(node, method, accounting), _measured(shape)
         differs = [
@@ -157,6 +156,11 @@ def _see_extents(
             f"the trace of {named(trace.run)} measured other layers than those of "
             f"{network.name}: {'; '.join(found[:SHOWN])}{more}"
         )
+
+
+def _summing(nodes: tuple[Node, ...]) -> list[Node]:
+    """Layers that compute sums."""
+    return [node for node in nodes if node.macs or node.layer.kind == "add"]
 
 
 def _measured(shape: LayerShape) -> dict[str, object]:

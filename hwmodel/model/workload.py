@@ -95,7 +95,7 @@ class _Run:
         """Yield products, operators, sums that the graph implies, and the step of the weights."""
         if self.treatment:
             yield from self.products(self.treatment)
-        if self.accounting.extras.elementwise == "streamed":
+        if self.accounting.extras.elementwise != "preactivation-words":
             yield from self.operator()
             yield from self.copies()
             yield from self.extra_work()

@@ -189,7 +189,7 @@ class CompareAsked(Asked):
     training: Run = ""
     trace: TraceFiles = ()
     accuracy: Annotated[
-        float | None, Says("Test accuracy to reach, 0 to 1.", usual="what all traces reach")
+        float | None, Says("Validation accuracy to reach, 0 to 1.", usual="none")
     ] = None
     optimal_tiles: OptimalTiles = ""  # yes, which needs no word in the command
     sustain: Annotated[

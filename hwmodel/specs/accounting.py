@@ -143,9 +143,10 @@ class PriceRules(_Group):
 class Extras(_Group):
     """Work beside the products."""
 
-    elementwise: Literal["preactivation-words", "streamed"] = Field(
+    elementwise: Literal["preactivation-words", "streamed", "fused"] = Field(
         description="preactivation-words: DRAM words for each pre-activation that a method works "
-        "on; streamed: every operator with its own reads, writes and operations"
+        "on; streamed: every operator with its own reads, writes and operations; fused: an "
+        "operator takes results of what is before it as they are made, and these move nowhere"
     )
     preactivation_words: Whole = Field(ge=0, le=16)
     stored_activations: Flag = Field(
@@ -154,6 +155,12 @@ class Extras(_Group):
     )
     optimizer: Literal["none", "sgd", "momentum", "adam"] = Field(
         description="update of full-precision and latent weights"
+    )
+    update_order: Literal["after-iteration", "as-gradients-finish", "fused"] = Field(
+        default="after-iteration",
+        description="when weights are stepped: all at the end; those of a layer as soon as its "
+        "gradient is there, which changes what lives at one time; fused: each as its gradient is "
+        "made, which then moves nowhere",
     )
     boolean_update: Flag = Field(description="whether Boolean weights pay for their update")
     accumulator_bits: Bits = Field(description="a Boolean weight's accumulator")
@@ -274,6 +281,10 @@ class Accounting(NamedSpec):
             self._refuse(
                 "paper counts what is asked of the upper memory alone", "transfers", "counting"
             )
+        for field in ("elementwise", "update_order"):
+            if chosen.counting == "paper" and getattr(self.extras, field) == "fused":
+                rule = "fused needs counting exact: paper has no operators and no updates"
+                raise Contradiction(rule, "extras", field)
         free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")
         if chosen.search == "level-by-level" and free:
             self._refuse(

@@ -27,6 +27,7 @@ __all__ += ["two_complement_bits", "write_trace"]
 
 VERSION = 2
 OCTAVES = 16
+HOLDS = 0.01  # relative rms error at which a width "holds the values"
 
 Count = Annotated[Whole, Field(ge=0)]
 Extent = Annotated[Whole, Field(ge=1)]
@@ -48,6 +49,9 @@ class Run(SpecModel):
     batch: Extent = Field(description="images a step")
     train_images: Extent
     test_images: Extent
+    validation_images: Count = Field(
+        default=0, description="last images of the training part, on which nothing is trained"
+    )
     learning_rate: Size
     adam_rate: Size
     frozen: Flag = Field(description="Boolean weights kept as drawn: the control")
@@ -98,20 +102,22 @@ class Range(SpecModel):
 
 
 class Magnitudes(SpecModel):
-    """Sizes of a tensor's values: of every step of an epoch, but for the last two fields."""
+    """Sizes of a tensor's values, over every step of an epoch."""
 
     largest: Size
     rms: Size = Field(description="root of the mean square")
+    mean: Number | None = Field(default=None, description="null in older traces")
     zero_share: Share = Field(description="values that are exactly 0")
     bits: Bits = Field(description="smallest width that keeps the stated error in every step")
-    rounded_zero_share: Share = Field(
-        description="values that are 0 at the width of their step, over the sampled steps"
+    holds_bits: Bits | None = Field(
+        default=None, description="the same at 1 % error: holds the values; null in older traces"
     )
+    rounded_zero_share: Share = Field(description="values that are 0 at that width")
     octaves: tuple[Share, ...] = Field(
         min_length=OCTAVES,
         max_length=OCTAVES,
-        description="share of the nonzero values in (1/2, 1], (1/4, 1/2], … of each step's "
-        "largest; the last holds everything smaller",
+        description="share of the nonzero values in [1/2, 1), [1/4, 1/2), … of the power of two "
+        "above each step's largest; the last holds everything smaller",
     )
 
 
@@ -143,6 +149,9 @@ class Epoch(SpecModel):
     loss: Size = Field(description="mean cross-entropy of the training images [nat]")
     train_accuracy: Share
     accuracy: Share = Field(description="share of test images that are classified rightly")
+    validation_accuracy: Share | None = Field(
+        default=None, description="the same of the validation images; null without any"
+    )
     layers: tuple[LayerEpoch, ...]
 
 
@@ -184,13 +193,22 @@ def short_name(run: Run) -> str:
 
 
 def steps_to(trace: Trace, accuracy: float, sustain: int = 1) -> int | None:
-    """Return the steps after which the test accuracy first reached `accuracy` [share], if any.
+    """Return the steps after which the validation accuracy first reached `accuracy`, if any.
 
     Args:
+        accuracy: a share, stated before any run.
         sustain: evaluations in a row, of which the first counts, that must reach it. A first touch
             alone is an accident of the seed: it can reverse which of two methods is cheaper.
+
+    Raises: DataError for a run without a validation split.
     """
-    reached = [epoch.accuracy >= accuracy for epoch in trace.epochs]
+    found = [epoch.validation_accuracy for epoch in trace.epochs]
+    if None in found:
+        raise DataError(
+            f"the trace of {named(trace.run)} has no validation accuracy, and a target is never "
+            "one of the test images; train with --validation 0.2"
+        )
+    reached = [share is not None and share >= accuracy for share in found]
     starts = range(len(reached) - sustain + 1)
     return next((trace.epochs[i].steps for i in starts if all(reached[i : i + sustain])), None)
 

@@ -11,6 +11,7 @@ import importlib.util
 import struct
 from collections.abc import Callable
 from importlib import resources
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import DataError, NameUnknown
+from hwmodel.graph.network import Network
 from hwmodel.specs.inputs import note_input
 from hwmodel.trainer.pickles import Batch, read_batch
 from hwmodel.trainer.weights import Reals
 
-__all__ = ["DATASETS", "Dataset", "load_dataset"]
+__all__ = ["DATASETS", "Dataset", "Labels", "dataset_for", "load_dataset"]
 
 Labels = NDArray[np.int64]
 Pixels = NDArray[np.float64]
@@ -41,6 +43,25 @@ class Dataset(NamedTuple):
     test_y: Labels
     classes: int
     digest: str  # SHA-256 of everything above
+    validation_x: Reals | None = None  # of the training part, withheld from training
+    validation_y: Labels | None = None
+
+    def withhold(self, share: float) -> Dataset:
+        """Split the last images of the training part off, in the data's order.
+
+        Raises: DataError where either part would be empty.
+        """
+        count = round(share * len(self.x))
+        if share and not 0 < count < len(self.x):
+            raise DataError(
+                f"--validation {share:g}: of {len(self.x):,} images, {count:,} would be withheld"
+            )
+        if not count:
+            return self
+        return self._replace(
+            x=self.x[:-count], y=self.y[:-count],
+            validation_x=self.x[-count:], validation_y=self.y[-count:],
+        )  # fmt: skip
 
 
 def load_dataset(name: str, folder: Path | None = None) -> Dataset:
@@ -57,6 +78,21 @@ def load_dataset(name: str, folder: Path | None = None) -> Dataset:
     if folder is not None and name in _CARRIED:
         raise DataError(f"--data {folder}: {name} comes with a package, and has no files of yours")
     return DATASETS[name](name, folder)
+
+
+def dataset_for(network: Network) -> str:
+    """Name the carried set whose images a network takes, by their number of values.
+
+    Raises: DataError where there is none.
+    """
+    values = prod(network.input)
+    found = next((name for name, of in _CARRIED.items() if of == values), None)
+    if found is None:
+        raise DataError(
+            f"network {network.name} takes images of {' x '.join(map(str, network.input))} "
+            f"(C, H, W), and no data set of a package has such; name one by --dataset"
+        )
+    return found
 
 
 def _digits(name: str, _: Path | None) -> Dataset:
@@ -202,7 +238,7 @@ def _read(path: Path) -> bytes:
     return raw
 
 
-_CARRIED = ("digits", "mnist-5k")
+_CARRIED = {"digits": 64, "mnist-5k": 784}  # by values of an image
 DATASETS: dict[str, Callable[[str, Path | None], Dataset]] = {
     "digits": _digits,
     "mnist-5k": _mnist_5k,

@@ -1,4 +1,4 @@
-"""Measures a layer's sums, signals and flips over the steps of an epoch."""
+"""Measures a layer's sums, signals, votes, memory and flips over every step of an epoch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.errors import HwmodelError
-from hwmodel.specs.trace import OCTAVES, LayerEpoch, Magnitudes, Range, sum_bits
+from hwmodel.specs.trace import HOLDS, OCTAVES, LayerEpoch, Magnitudes, Range, sum_bits
+from hwmodel.trainer.rounding import exponent, limited
 
-__all__ = ["Sizes", "Tally", "finite", "held_bits", "magnitudes", "rounded"]
+__all__ = ["Sizes", "Tally", "finite", "held_bits", "magnitudes"]
 
 WIDEST = 32  # [bit]; float32 values need no more in any case met here
+BIASED = 256  # exponents of a float32 word
+BIAS = 127
 
 
 def finite(value: float) -> float:
@@ -25,42 +28,58 @@ def finite(value: float) -> float:
     return value
 
 
-def rounded(z: NDArray[Any], bits: int) -> NDArray[np.float64]:
-    """Values as a signed integer of `bits` times one step for the whole tensor.
-
-    With L = 2**(bits - 1) - 1, the step is max|z| / L and values are rounded to the nearest of
-    -L .. L. One bit holds the sign alone, at the magnitude max|z|.
-    """
-    z = np.asarray(z, np.float64)
-    largest = float(np.abs(z).max(initial=0.0))
-    if bits == 1:
-        return np.where(z < 0, -largest, np.float64(largest))
-    step = largest / (2 ** (bits - 1) - 1) or 1.0  # zeros stay zeros
-    whole: NDArray[np.float64] = np.rint(z / step)
-    return whole * step
-
-
 def held_bits(z: NDArray[Any], error: float) -> int:
-    """Smallest width of `rounded` whose rms error is at most `error` times the rms of z [bit]."""
-    z = np.asarray(z, np.float64)
-    return next((bits for bits in range(1, WIDEST) if _holds(z, bits, error)), WIDEST)
+    """Return the least width whose rounding has an rms error of at most `error` of the rms [bit].
+
+    Rounded is as in training: to the nearest step of the grid of `rounding.limited` at the
+    tensor's own scale.
+    """
+    z = np.asarray(z, np.float32)
+    squares = _squares(z)
+    return next((bits for bits in range(1, WIDEST) if _holds(z, bits, error, squares)), WIDEST)
 
 
-def _holds(z: NDArray[np.float64], bits: int, error: float) -> bool:
+def _holds(z: NDArray[np.float32], bits: int, error: float, squares: float) -> bool:
     """Whether the rms error of rounding is at most `error` times the rms of the values."""
-    off = rounded(z, bits)
+    scale = exponent(z, bits)
+    if scale is None:
+        return True
+    off = limited(z, bits, scale)
     off -= z
-    return math.sqrt(_mean_square(off)) <= error * math.sqrt(_mean_square(z))
+    return math.sqrt(_squares(off)) <= error * math.sqrt(squares)
 
 
-def _mean_square(z: NDArray[np.float64]) -> float:
-    return _squares(z) / max(z.size, 1)
-
-
-def _squares(z: NDArray[np.float64]) -> float:
+def _squares(z: NDArray[Any]) -> float:
     """Sum of the squares, in one thread: a product of BLAS rounds as its threads divide it."""
-    flat = z.ravel()
+    flat = z.ravel().astype(np.float64, copy=False)
     return float(np.einsum("i,i->", flat, flat))
+
+
+def _octaves(z: NDArray[np.float32], scale: int) -> NDArray[np.int64]:
+    """Count nonzero values in [1/2, 1), [1/4, 1/2), ... of 2^scale; the last holds all below.
+
+    Told by the exponents of the words: a word of E is from 2^(E - BIAS) to below twice that.
+    """
+    words = (z.view(np.uint32) << np.uint32(1)) >> np.uint32(24)
+    counts = np.bincount(words, minlength=BIASED)
+    counts[0] = np.count_nonzero(z) - int(counts[1:].sum())  # below all normal words, but not 0
+    largest = scale - 1 + BIAS
+    octaves = counts[max(largest, 0) :: -1]
+    octaves = np.append(octaves, np.zeros(OCTAVES, np.int64))
+    return np.append(octaves[: OCTAVES - 1], octaves[OCTAVES - 1 :].sum())
+
+
+def _most(octaves: NDArray[np.int64], bits: int, scale: int) -> float:
+    """A bound on the sum of squared errors of rounding to several bits at a scale.
+
+    A value is off by half a step at most, one of the first octave, which may be cut off at the
+    largest, by a step, and one below half a step by its own size.
+    """
+    if bits == 1:
+        return math.inf
+    counts = octaves.tolist()  # all of i are below 2^(scale - i), half a step is 2^(scale - bits)
+    off = sum(n * 4.0 ** (scale - max(bits, i)) for i, n in enumerate(counts))
+    return float(off + 3 * counts[0] * 4.0 ** (scale - bits))
 
 
 @dataclass
@@ -71,62 +90,64 @@ class Sizes:
         error: relative rms error at which the width is stated.
         held: width to which the tensor is limited, if it is [bit].
         bits: the widest of the steps' widths [bit].
-        rounded: of each sampled step, the share of values that are 0 at its width.
-        octaves: of each sampled step, the share of nonzero values in every halving of the range.
+        holds: the same at the error HOLDS.
+        octaves: nonzero values by halvings of the power of two above each step's largest.
     """
 
     error: float
     held: int | None = None
     values: int = 0
     nonzero: int = 0
+    total: float = 0.0
     squares: float = 0.0
     largest: float = 0.0
     bits: int = 1
-    rounded: list[float] = field(default_factory=list)
-    octaves: list[NDArray[np.float64]] = field(default_factory=list)
+    holds: int = 1
+    octaves: NDArray[np.int64] = field(default_factory=lambda: np.zeros(OCTAVES, np.int64))
 
-    def step(self, z: NDArray[Any], *, closely: bool = False) -> None:
-        """Measure a step; `closely` says to look at its distribution, too.
-
-        The widest width grows only where it does not hold this step: one look at most steps.
-        """
-        z = np.asarray(z, np.float64).ravel()
-        largest = finite(float(np.abs(z).max(initial=0.0)))
+    def step(self, z: NDArray[Any]) -> None:
+        """Measure a step. A widest width grows only where it does not hold the step."""
+        z = np.ascontiguousarray(z, np.float32).ravel()
+        largest = finite(max(float(z.max(initial=0.0)), -float(z.min(initial=0.0))))
         squares = _squares(z)
         self.values += z.size
         self.nonzero += int(np.count_nonzero(z))
+        self.total += float(z.sum(dtype=np.float64))
         self.squares += squares
         self.largest = max(self.largest, largest)
-        if largest and not _holds(z, self.bits, self.error):
-            self.bits = max(self.bits, held_bits(z, self.error))
-        if closely:
-            self._sample(z, largest)
-
-    def _sample(self, z: NDArray[np.float64], largest: float) -> None:
-        flat = np.abs(z[z != 0])
-        bits = held_bits(z, self.error) if largest else 1
-        octave = np.floor(-np.log2(flat / largest)) if largest else flat
-        places = np.minimum(octave, OCTAVES - 1).astype(np.intp)
-        counts = np.bincount(places, minlength=OCTAVES)
-        self.octaves.append(counts / max(len(flat), 1))
-        self.rounded.append(float(np.mean(rounded(z, bits) == 0)))
+        if not largest:
+            return
+        scale = math.frexp(largest)[1]
+        octaves = _octaves(z, scale)
+        self.octaves += octaves
+        for name, error in (("bits", self.error), ("holds", HOLDS)):
+            bits = getattr(self, name)
+            if error * error * squares < _most(octaves, bits, scale) and not _holds(
+                z, bits, error, squares
+            ):
+                setattr(self, name, max(bits, held_bits(z, error)))
 
     def result(self) -> Magnitudes:
         """Return what the trace records."""
+        bits = min(self.bits, self.held or self.bits)
+        small = int(self.octaves[bits:].sum())  # below half a step, 2^(e - bits)
+        zeros = self.values - self.nonzero
         return Magnitudes(
             largest=self.largest,
             rms=math.sqrt(self.squares / self.values),
-            zero_share=1 - self.nonzero / self.values,
-            bits=min(self.bits, self.held or self.bits),
-            rounded_zero_share=float(np.mean(self.rounded)),
-            octaves=tuple(round(float(x), 6) for x in np.mean(self.octaves, axis=0)),
+            mean=self.total / self.values,
+            zero_share=zeros / self.values,
+            bits=bits,
+            holds_bits=min(self.holds, self.held or self.holds),
+            rounded_zero_share=(zeros + small * (bits > 1)) / self.values,
+            octaves=tuple(round(int(n) / max(self.nonzero, 1), 6) for n in self.octaves),
         )
 
 
 def magnitudes(z: NDArray[Any], error: float) -> Magnitudes:
     """Sizes of one tensor's values, and the width that holds them at a relative rms error."""
     sizes = Sizes(error)
-    sizes.step(z, closely=True)
+    sizes.step(z)
     return sizes.result()
 
 
@@ -156,27 +177,19 @@ class Tally:
     squares: float = 0.0
     seen: dict[str, Sizes] = field(default_factory=dict)
 
-    def step(
-        self, sums: NDArray[Any], flips: int, *, closely: bool, **tensors: NDArray[Any] | None
-    ) -> None:
-        """Count a step: its flips, the extremes of its sums, the sizes of named tensors.
-
-        Args:
-            closely: measure the spread of the sums and of the sizes, too.
-        """
+    def step(self, sums: NDArray[Any], flips: int, **tensors: NDArray[Any] | None) -> None:
+        """Count a step: its flips, its sums, the sizes of named tensors."""
         self.steps += 1
         self.flips += flips
         self.lowest = min(self.lowest, finite(float(sums.min())))
         self.highest = max(self.highest, finite(float(sums.max())))
+        self.count += sums.size
+        self.total += float(sums.sum(dtype=np.float64))
+        self.squares += _squares(sums)
         for name, values in tensors.items():
             if values is not None:
                 sizes = self.seen.setdefault(name, Sizes(self.error, self.held.get(name)))
-                sizes.step(values, closely=closely)
-        if closely:
-            exact = sums.astype(np.float64)
-            self.count += exact.size
-            self.total += float(exact.sum())
-            self.squares += float((exact * exact).sum())
+                sizes.step(values)
 
     def result(self) -> LayerEpoch:
         """Return the epoch of this layer, as the trace records it."""

@@ -30,12 +30,12 @@ def exponent(z: Numbers, bits: int) -> int | None:
     Of several bits e = floor(log2 max|z|) + 1, so that max|z| < 2^e; of one the nearest to
     log2 mean|z| over what is not 0.
     """
-    sizes = np.abs(z[z != 0]).astype(np.float64)
-    if not sizes.size:
+    largest = max(float(z.max(initial=0)), -float(z.min(initial=0)))
+    if not largest:
         return None
     if bits == 1:
-        return round(math.log2(float(np.mean(sizes))))
-    return math.frexp(float(sizes.max()))[1]
+        return round(math.log2(float(np.mean(np.abs(z[z != 0]).astype(np.float64)))))
+    return math.frexp(largest)[1]
 
 
 def limited(

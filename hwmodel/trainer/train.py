@@ -20,15 +20,16 @@ from hwmodel.specs.provenance import digest
 from hwmodel.specs.trace import Epoch, LayerShape, Run, Trace, named, read_trace, write_trace
 from hwmodel.specs.training import Training
 from hwmodel.trainer.checkpoint import checkpoint_path, restore, save
-from hwmodel.trainer.data import Dataset
+from hwmodel.trainer.data import Dataset, Labels
 from hwmodel.trainer.measure import Tally, finite
 from hwmodel.trainer.nets import Net, Trained, build, logits_signal, scaled
 from hwmodel.trainer.optim import adam_step, boolean_step, cosine
 from hwmodel.trainer.stack import Stack, stack
+from hwmodel.trainer.weights import Reals
 
-__all__ = ["Progress", "Settings", "train"]
+__all__ = ["SIGNAL_ERROR", "Progress", "Settings", "train"]
 
-SAMPLES = 4  # steps of an epoch of which distributions are measured
+SIGNAL_ERROR = 0.3  # at which a width trains: docs/trainer.md, "Which width is needed"
 TEST_BATCH = 500
 
 
@@ -42,7 +43,9 @@ class Settings:
         learning_rate: of Boolean weights where there are any, of Adam elsewhere; None takes the
             training's own.
         freeze: leave Boolean weights as drawn, the control of what they contribute.
-        signal_error: rms error, relative to the rms, at which widths of signals are stated.
+        signal_error: rms error, relative to the rms, at which widths are stated.
+        validation: share of the training images on which nothing is trained: the last ones, in
+            the data's own order.
     """
 
     network: Network
@@ -53,7 +56,8 @@ class Settings:
     batch: int | None = None
     learning_rate: float | None = None
     freeze: bool = False
-    signal_error: float = 0.01
+    signal_error: float = SIGNAL_ERROR
+    validation: float = 0.0
 
 
 class Progress(NamedTuple):
@@ -99,6 +103,7 @@ def train(
             f"training {training.name} is of {training.images:,} images, {data.name} has "
             f"{len(data.x):,} to train on"
         )
+    data = data.withhold(settings.validation)
     if path:
         _check_place(path)
         if not (resume or overwrite):
@@ -108,6 +113,8 @@ def train(
     shapes = tuple(node.shape for node in net.nodes if node.shape)
     trace = Trace(run=run, layers=shapes, epochs=())
     if resume and path:
+        if (done := _finished(path, run)) is not None:
+            return done
         trace = restore(checkpoint_path(path), net, run)
         write_trace(trace, path)
     while len(trace.epochs) < run.epochs and not (trace.epochs and stop()):
@@ -130,6 +137,14 @@ def _check_place(path: Path) -> None:
         raise HwmodelError(f"{path}: cannot be written: {error.strerror or error}") from None
     if path.is_dir():
         raise HwmodelError(f"{path}: cannot be written: is a folder")
+
+
+def _finished(path: Path, run: Run) -> Trace | None:
+    """The trace of a run that has nothing more to train and left no checkpoint, if it is there."""
+    if checkpoint_path(path).exists() or not path.is_file():
+        return None
+    found = read_trace(path)
+    return found if found.run == run and len(found.epochs) == run.epochs else None
 
 
 def _see_free(path: Path) -> None:
@@ -201,6 +216,7 @@ def _run(settings: Settings, training: Training, layers: Stack, data: Dataset) -
         batch=min(settings.batch or training.batch, len(data.x)),
         train_images=len(data.x),
         test_images=len(data.test_x),
+        validation_images=0 if data.validation_x is None else len(data.validation_x),
         learning_rate=rate,
         adam_rate=recipe.adam_rate if layers.flips else rate,
         frozen=settings.freeze,
@@ -225,7 +241,6 @@ def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], N
     each = math.ceil(len(order) / run.batch)
     before = trace.epochs[-1].steps if trace.epochs else 0
     accuracy = trace.epochs[-1].accuracy if trace.epochs else None
-    sampled = {round((i + 1) * each / SAMPLES) for i in range(SAMPLES)}
     tallies = [_tally(net, node, node.shape, run) for node in net.nodes if node.shape]
     loss, right = 0.0, 0
     for step in range(1, each + 1):
@@ -235,7 +250,7 @@ def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], N
         finite(step_loss)
         net.backward(z)
         flips = _update(net, run, before + step, run.epochs * each)
-        _measure(net, tallies, flips, step in sampled)
+        _measure(net, tallies, flips)
         loss += step_loss * len(chosen)
         right += int((logits.argmax(1) == data.y[chosen]).sum())
         rate = sum(flips.values()) / max(sum(t.weights for t in tallies), 1)
@@ -245,7 +260,10 @@ def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], N
         steps=before + each,
         loss=loss / len(order),
         train_accuracy=right / len(order),
-        accuracy=_accuracy(net, data),
+        accuracy=_accuracy(net, data.test_x, data.test_y),
+        validation_accuracy=_accuracy(net, data.validation_x, data.validation_y)
+        if data.validation_x is not None and data.validation_y is not None
+        else None,
         layers=tuple(tally.result() for tally in tallies),
     )
 
@@ -278,15 +296,14 @@ def _tally(net: Net, node: Trained, shape: LayerShape, run: Run) -> Tally:
     return Tally(node.name, run.signal_error, integer, weights, held)
 
 
-def _measure(net: Net, tallies: list[Tally], flips: dict[str, int], closely: bool) -> None:
-    """Add a step to the tallies; `closely`, with the distribution of what flowed and is kept."""
+def _measure(net: Net, tallies: list[Tally], flips: dict[str, int]) -> None:
+    """Add a step to the tallies: what flowed, and what the optimizer keeps."""
     layers = [node for node in net.nodes if node.shape]
     for node, tally in zip(layers, tallies, strict=True):
         boolean = node.layer.boolean
         tally.step(
             net.values[node.name],
             flips.get(node.name, 0),
-            closely=closely,
             signal=net.signals[node.name],
             sent=net.sent[node.name] if node is not net.nodes[0] else None,
             vote=boolean[0].votes if boolean else None,
@@ -294,10 +311,10 @@ def _measure(net: Net, tallies: list[Tally], flips: dict[str, int], closely: boo
         )
 
 
-def _accuracy(net: Net, data: Dataset) -> float:
-    """Share of the test images whose largest logit is their label's."""
+def _accuracy(net: Net, x: Reals, y: Labels) -> float:
+    """Share of images whose largest logit is their label's."""
     right = 0
-    for start in range(0, len(data.test_x), TEST_BATCH):
-        logits = net.forward(data.test_x[start : start + TEST_BATCH])
-        right += int((logits.argmax(1) == data.test_y[start : start + TEST_BATCH]).sum())
-    return right / len(data.test_x)
+    for start in range(0, len(x), TEST_BATCH):
+        logits = net.forward(x[start : start + TEST_BATCH])
+        right += int((logits.argmax(1) == y[start : start + TEST_BATCH]).sum())
+    return right / len(x)

@@ -87,7 +87,12 @@ class Counted:
             mappings = tuple(tiling.mapping for tiling in tilings)
             alike.setdefault((key, _shape(chip), mappings), []).append(i)
         for depends, members in alike.items():
-            counts = self._of(depends, tasks, accounting, chips[members[0]])
+            try:
+                counts = self._of(depends, tasks, accounting, chips[members[0]])
+            except HwmodelError as error:  # of what its tilings do
+                for i in members:
+                    costs[i] = Cost(reason=str(error))
+                continue
             for i, energies in zip(
                 members, _priced(counts, accounting, [chips[i] for i in members]), strict=True
             ):

@@ -29,8 +29,8 @@ from hwmodel.views.figures.roofline import roofline_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records", "sizes"]
-__all__ += ["write_figure"]
+__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records"]
+__all__ += ["see_figure", "sizes", "write_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -159,6 +159,11 @@ def sizes(style: str) -> Style:
     if style not in STYLES:
         raise HwmodelError(f"no style of plots is called {style!r}: {nearest(style, STYLES)}")
     return STYLES[style]
+
+
+def see_figure(path: Path) -> None:
+    """See that a figure can have this name. Raises: HwmodelError."""
+    _ending(path)
 
 
 def _ending(path: Path) -> str:

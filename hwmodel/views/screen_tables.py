@@ -225,14 +225,22 @@ def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iter
     for one in dict.fromkeys(line.unit for line in lines):
         here = [(x, end) for x, end in zip(lines, ends, strict=True) if x.unit == one]
         divisor, unit = scale(_least(end.energy_low for _, end in here), one)
+        aimed = any(end.target_accuracy_percent is not None for _, end in here)
+        columns = ["to reach, %", "reached", "steps", f"energy to it, {unit}"] if aimed else []
         listed = table(
-            "to a stated accuracy, as traced",
+            "to a stated validation accuracy, as traced" if aimed else "as traced",
             ["method", "hardware", "accounting"],
-            ["runs", "accuracy at the end, %", "to reach, %", "reached", "steps",
-             f"energy to it, {unit}"],
-        )  # fmt: skip
+            ["runs", "test accuracy at the end, %", *columns],
+        )
         for line, end in here:
             deviation = end.trace_accuracy_deviation
+            energies = [end.energy_low, end.energy_middle, end.energy_high]
+            cells = [
+                _number(end.target_accuracy_percent),
+                _number(end.runs_reached, "d"),
+                _ranged(end, [end.steps_low, end.steps_middle, end.steps_high], 1, ",d"),
+                _ranged(end, energies, divisor, ",.1f"),
+            ]
             listed.add_row(
                 line.method,
                 line.hardware,
@@ -240,10 +248,7 @@ def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iter
                 str(end.runs),
                 _number(end.trace_accuracy_percent)
                 + ("" if deviation is None else f" ± {deviation:.2f}"),
-                _number(end.target_accuracy_percent),
-                _number(end.runs_reached, "d"),
-                _ranged(end, [end.steps_low, end.steps_middle, end.steps_high], 1, ",d"),
-                _ranged(end, [end.energy_low, end.energy_middle, end.energy_high], divisor, ",.1f"),
+                *cells[: len(columns)],
             )
         yield listed
 

@@ -78,6 +78,7 @@ class Multiply(NamedTuple):
     O: Tensor  # noqa: E741
     operations: tuple[Operation, ...]  # the arithmetic of the method
     macs: tuple[Factor, ...]  # multiply-accumulates, without those by zeros put between rows
+    leaves: bool = True  # whether finished sums are written; else an operator takes each at once
 
     @property
     def operands(self) -> dict[Operand, Tensor]:

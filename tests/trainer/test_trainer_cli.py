@@ -6,13 +6,13 @@ import small
 import typer
 from typer.testing import CliRunner
 
+from hwmodel.cli.train import train as cli_train
 from hwmodel.specs.trace import read_trace
-from hwmodel.trainer import cli
 from hwmodel.trainer.plot import training_figure
 from hwmodel.trainer.train import train
 
 app = typer.Typer()
-app.command()(cli.train)
+app.command()(cli_train)
 run = CliRunner()
 
 needs_digits = pytest.mark.skipif(
@@ -81,7 +81,7 @@ def test_one_file_of_each_kind_is_trained_and_priced(hwmodel, tmp_path):
         (["--signal-error", "1"], "--signal-error 1: is a share from 1e-6 to below 1"),
         (["--dataset", "mnist"], "mnist is read from your files"),
         (["--method", "int8"], "network deep-mlp is not trained by int8: layer fc1 has weights of 8 bit"),
-        (["--network", "vgg-small"], "network vgg-small takes images of 3 x 32 x 32 (C, H, W), digits has 1 x 8 x 8"),
+        (["--network", "vgg-small"], "network vgg-small takes images of 3 x 32 x 32 (C, H, W), and no data set of a package has such; name one by --dataset"),
         (["--training", "digits-31"], "no training is called 'digits-31': did you mean 'digits-30'?"),
         (["--training", "cifar10-300"], "training cifar10-300 is of 50,000 images, digits has 1,437 to train on"),
     ],
@@ -97,7 +97,9 @@ def test_a_mistake_is_one_message_and_exit_2(tmp_path, options, message):
 @needs_digits
 def test_a_network_that_does_not_fit_the_images(tmp_path):
     path = tmp_path / "t.json"
-    result = run.invoke(app, ["--network", "conv-mnist", "--trace", str(path)])
+    result = run.invoke(
+        app, ["--network", "conv-mnist", "--dataset", "digits", "--trace", str(path)]
+    )
     assert result.exit_code == 2 and (
         "network conv-mnist takes images of 1 x 28 x 28 (C, H, W), digits has 1 x 8 x 8"
         in result.output

@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import math
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from hwmodel.importers.load import load_network
 from hwmodel.specs.trace import dumps, read_trace
 from hwmodel.trainer.checkpoint import checkpoint_path
 from hwmodel.trainer.data import load_dataset
-from hwmodel.trainer.measure import held_bits, magnitudes, rounded
+from hwmodel.trainer.measure import Sizes, held_bits, magnitudes
 from hwmodel.trainer.train import Settings, train
 
 ROOT = Path(__file__).parents[2]
@@ -260,38 +261,74 @@ def test_flips_in_the_trace_are_the_flips_of_the_weights(monkeypatch):
     assert rates == pytest.approx(expected) and max(rates) > 0
 
 
-def test_widths_hold_their_error_and_one_bit_less_does_not():
+def off(z, bits):
+    """The rms error of rounding to so many bits at the tensor's own scale, value by value."""
+    sizes = [abs(v) for v in z if v]
+    if bits == 1:
+        step = 2.0 ** round(math.log2(sum(sizes) / len(sizes)))
+        held = [math.copysign(step, v) if v else 0 for v in z]
+    else:
+        step = 2.0 ** (math.floor(math.log2(max(sizes))) + 2 - bits)
+        most = 2 ** (bits - 1) - 1
+        held = [max(-most, min(most, round(v / step))) * step for v in z]
+    return math.sqrt(sum((a - b) ** 2 for a, b in zip(held, z, strict=True)) / len(z))
+
+
+@pytest.mark.parametrize("error", [0.5, 0.3, 0.1, 0.01, 0.001])
+def test_a_width_is_the_least_that_keeps_its_error(error):
     rng = np.random.default_rng(0)
-    for z in (rng.standard_normal(2000), rng.standard_cauchy(500), rng.uniform(-1, 1, 300)):
-        for error in (0.1, 0.01, 0.001):
-            bits = held_bits(z, error)
-            rms = np.sqrt((z**2).mean())
-            assert np.sqrt(((rounded(z, bits) - z) ** 2).mean()) <= error * rms
-            assert np.sqrt(((rounded(z, bits - 1) - z) ** 2).mean()) > error * rms
+    draws = (rng.standard_normal(2000), rng.standard_cauchy(500), rng.uniform(-1, 1, 300))
+    for z in draws:
+        values = z.astype(np.float32).tolist()
+        rms = math.sqrt(sum(v * v for v in values) / len(values))
+        least = next(bits for bits in range(1, 33) if off(values, bits) <= error * rms)
+        assert held_bits(z, error) == least
 
 
 def test_widths_of_plain_tensors():
+    """8 is the first value of its octave, so that -7 to 7 have steps of 1 at 4 bit."""
     assert held_bits(np.array([1.0, -1.0, 1.0]), 0.01) == 1
-    assert held_bits(np.array([1.0, 0.0, -1.0]), 0.01) == 2
+    assert held_bits(np.array([1.0, 0.0, -1.0]), 0.01) == 1  # 0 stays 0
     assert held_bits(np.arange(-7.0, 8), 1e-9) == 4
     assert held_bits(np.zeros(5), 0.01) == 1
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_widths_of_many_steps_are_the_most_of_any(seed):
+    """Though few of the steps are looked at closely."""
+    rng = np.random.default_rng(seed)
+    sizes, steps = Sizes(0.3), []
+    for _ in range(30):
+        z = rng.standard_normal(60) ** rng.integers(1, 6) * 10.0 ** rng.integers(-9, 9)
+        z[rng.random(60) < 0.3] = 0
+        sizes.step(z)
+        steps.append(z)
+    found = sizes.result()
+    assert found.bits == max(held_bits(z, 0.3) for z in steps)
+    assert found.holds_bits == max(held_bits(z, 0.01) for z in steps)
+    every = np.concatenate(steps).astype(np.float32).astype(float)
+    assert found.zero_share == np.mean(every == 0)
+    assert found.mean == pytest.approx(every.mean(), rel=1e-6, abs=1e-9 * abs(every).max())
+    assert found.rms == pytest.approx(math.sqrt((every**2).mean()))
+
+
 def test_magnitudes_by_octaves():
-    seen = magnitudes(np.array([8.0, -4.0, 5.0, 4.1, 2.0, 0, 0, 1e-9]), 0.01)
-    assert seen.largest == 8 and seen.zero_share == 0.25
-    assert seen.octaves[0] == pytest.approx(3 / 6, abs=1e-6)  # 8, 5, 4.1
-    assert seen.octaves[1] == pytest.approx(1 / 6, abs=1e-6)  # 4
-    assert seen.octaves[2] == pytest.approx(1 / 6, abs=1e-6)  # 2
+    """12 is below 16: 12, 8 and 9 in its first half, and so on; half a step of 3 bit is 2."""
+    seen = magnitudes(np.array([12.0, -4.0, 8.0, 9, 2.0, 0, 0, 1e-9]), 0.2)
+    assert seen.largest == 12 and seen.zero_share == 0.25
+    assert seen.octaves[:4] == pytest.approx((3 / 6, 1 / 6, 1 / 6, 0), abs=1e-6)
     assert seen.octaves[-1] == pytest.approx(1 / 6, abs=1e-6)
+    assert seen.bits == 3  # steps of 4: only 9 and 2 are off, by 1 and 2
+    assert seen.rounded_zero_share == 3 / 8  # what is below half a step, 2
     assert magnitudes(np.zeros(3), 0.01).octaves == (0.0,) * 16
+    assert magnitudes(np.array([1e-44, -1.0]), 0.1).octaves[-1] == 0.5  # below all normal words
 
 
 @needs_digits
 @pytest.mark.parametrize("delay", [0.0, 0.3])
 def test_a_killed_run_leaves_a_readable_trace_or_none_and_can_be_resumed(tmp_path, delay):
     path = tmp_path / "t.json"
-    command = [sys.executable, "-m", "hwmodel.trainer", "--trace", str(path), "--epochs", "60"]
+    command = [sys.executable, "-m", "hwmodel", "train", "--trace", str(path), "--epochs", "60"]
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, cwd=ROOT, stdout=quiet, stderr=quiet)
     deadline = time.monotonic() + 60
@@ -317,7 +354,7 @@ def test_a_killed_run_leaves_a_readable_trace_or_none_and_can_be_resumed(tmp_pat
 @needs_digits
 def test_an_interrupt_ends_the_epoch_and_keeps_the_trace(tmp_path):
     path = tmp_path / "t.json"
-    command = [sys.executable, "-m", "hwmodel.trainer", "--trace", str(path), "--epochs", "200"]
+    command = [sys.executable, "-m", "hwmodel", "train", "--trace", str(path), "--epochs", "200"]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
     deadline = time.monotonic() + 60

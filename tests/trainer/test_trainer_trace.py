@@ -111,7 +111,8 @@ def test_files_that_cannot_be_read_or_written(trace, tmp_path):
 def test_steps_to_an_accuracy(trace):
     shares = [0.5, 0.8, 0.7]
     epochs = [
-        e.model_copy(update={"accuracy": a}) for e, a in zip(trace.epochs, shares, strict=True)
+        e.model_copy(update={"validation_accuracy": a})
+        for e, a in zip(trace.epochs, shares, strict=True)
     ]
     given = trace.model_copy(update={"epochs": tuple(epochs)})
     assert steps_to(given, 0.5) == 5 and steps_to(given, 0.6) == 10

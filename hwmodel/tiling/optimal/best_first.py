@@ -203,7 +203,8 @@ class Search:
             weights: what the level is listed by, under which no class costs less than `lowest`.
         """
         slack = NARROW * abs(node.bound)
-        nothing = Listed(np.empty(0), np.empty((0, 7), np.int64), lowest * (1 - ROUNDING))
+        below = lowest - ROUNDING * abs(lowest)  # a level's energy may be negative
+        nothing = Listed(np.empty(0), np.empty((0, 7), np.int64), below)
         self._extend(_Stream(node, weights, base, nothing, 0, slack), FEW)
 
     def _extend(self, stream: _Stream, limit: int) -> None:

@@ -89,7 +89,7 @@ def _walked(
     # A floor may be rounded above the energy of what it is a floor of, so that nothing is missing
     # only up to a little less than what was walked.
     margin = ROUNDING * abs(weights.constant)
-    loose = float(reach) * (1 + ROUNDING) + margin if reach < np.inf else np.inf
+    loose = float(reach) + ROUNDING * abs(reach) + margin if reach < np.inf else np.inf
     found, work, walked = walk(given, loose, only, most_work, energies, places)
     if walked >= loose:
         settled = float(reach)

@@ -1,0 +1,151 @@
+"""Several trainings side by side: seeds, methods, widths, with what they reach and its energy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from hwmodel.cli.running import INTERRUPTED, interruptible, progress_bar
+from hwmodel.cli.screen import say, show
+from hwmodel.errors import HwmodelError, nearest, printable
+
+if TYPE_CHECKING:
+    from hwmodel.specs.accounting import Accounting
+    from hwmodel.specs.hardware import Hardware
+    from hwmodel.specs.trace import Trace
+    from hwmodel.trainer.study import Outcome
+    from hwmodel.trainer.train import Settings
+
+__all__ = ["Asked", "study"]
+
+SWEEPS = ("widths",)
+
+
+class Asked(NamedTuple):
+    """What is asked of a study, as options of `hwmodel train`."""
+
+    seeds: int
+    target: float | None
+    target_from: str
+    sustain: int
+    sweep: str
+    hardware: str
+    accounting: str
+    csv: Path | None
+    figure: Path | None
+    dataset: str | None
+    data: Path | None
+    folder: Path
+    resume: bool
+    overwrite: bool
+
+
+def study(settings: Sequence[Settings], asked: Asked) -> None:
+    """Train every method with every seed, and a control; print and write what was reached.
+
+    Args:
+        settings: one of each network and method.
+
+    Raises: HwmodelError; typer.Exit where Ctrl-C ended it.
+    """
+    from hwmodel.specs.files import write
+    from hwmodel.trainer.study import at_widths
+    from hwmodel.views.plot import see_figure, write_figure
+    from hwmodel.views.study import outcome_table, outcomes_csv, study_figure
+
+    _see(settings, asked)
+    if asked.figure:
+        see_figure(asked.figure)
+    at = _priced_at(asked)
+    if asked.sweep:
+        settings = [
+            replace(one, method=method) for one in settings for method in at_widths(one.method)
+        ]
+    found: list[Outcome] = []
+    for name in dict.fromkeys(one.network.name for one in settings):
+        mine, remark = _of_network([s for s in settings if s.network.name == name], asked, at)
+        found += mine
+        show([outcome_table(mine), *([remark] if remark else [])])
+        if asked.csv:
+            write(asked.csv, outcomes_csv(found))
+    if asked.figure:
+        write_figure(lambda: study_figure(found), asked.figure)
+    if written := [printable(str(path)) for path in (asked.csv, asked.figure) if path]:
+        say(f"wrote {' and '.join(written)}")
+
+
+def _see(settings: Sequence[Settings], asked: Asked) -> None:
+    """See that the options go together. Raises: HwmodelError."""
+    if asked.target_from != "validation":
+        raise HwmodelError(
+            f"--target-from {asked.target_from}: a target is one of validation images; one that "
+            "is set on the test images says nothing of other images"
+        )
+    if asked.target is not None and not 0 < asked.target <= 1:
+        raise HwmodelError(f"--target {asked.target:g}: is a share above 0, at most 1")
+    if asked.target is not None and not settings[0].validation:
+        raise HwmodelError("--target: is reached on validation images; say --validation 0.2, too")
+    if asked.sweep and asked.sweep not in SWEEPS:
+        raise HwmodelError(f"--sweep {asked.sweep}: {nearest(asked.sweep, SWEEPS)}")
+    if asked.sweep and any(not one.method.flips for one in settings):
+        raise HwmodelError(f"--sweep {asked.sweep}: is of methods whose weights flip")
+    if settings[0].freeze:
+        raise HwmodelError("--freeze-boolean: a study has its control anyway; leave it out")
+    if asked.folder.suffix:
+        raise HwmodelError(f"--trace {asked.folder}: a study has a trace a run; name a folder")
+
+
+def _priced_at(asked: Asked) -> tuple[Hardware, Accounting] | None:
+    """The chip and the accounting of the energies, if any are asked for. Raises: HwmodelError."""
+    from hwmodel.specs.accounting import Accounting
+    from hwmodel.specs.files import load
+    from hwmodel.specs.hardware import Hardware
+
+    if not asked.hardware:
+        return None
+    return load(Hardware, asked.hardware), load(Accounting, asked.accounting)
+
+
+def _of_network(
+    settings: Sequence[Settings], asked: Asked, at: tuple[Hardware, Accounting] | None
+) -> tuple[list[Outcome], str]:
+    """What the methods reach on one network, and a remark on the target."""
+    from hwmodel.model.reached import noise
+    from hwmodel.trainer.study import arms, outcome, priced
+
+    plan = arms(settings[0], [one.method for one in settings], asked.seeds)
+    found, learning = [], {}
+    for of, traces in zip(plan, _trained(plan, asked), strict=True):
+        price = names = None
+        if not of[0].freeze:
+            learning[of[0].method.name] = traces
+            if at:
+                price, names = priced(of[0], traces[0], *at), (at[0].name, at[1].name)
+        found.append(outcome(traces, asked.target, asked.sustain, price, names))
+    return found, "" if asked.target is None else noise(learning, asked.target)
+
+
+def _trained(plan: Sequence[Sequence[Settings]], asked: Asked) -> list[list[Trace]]:
+    """The traces of every method. Raises: HwmodelError; typer.Exit where Ctrl-C ended it."""
+    from hwmodel.trainer.data import dataset_for, load_dataset
+    from hwmodel.trainer.study import trained
+
+    network = plan[0][0].network
+    images = load_dataset(asked.dataset or dataset_for(network), asked.data)
+    found: list[list[Trace]] = []
+    with interruptible() as stop, progress_bar() as report:
+        for traces in trained(
+            plan, images, asked.folder,
+            resume=asked.resume, overwrite=asked.overwrite, report=report, stop=stop,
+        ):  # fmt: skip
+            run, found = traces[0].run, [*found, traces]
+            frozen = ", frozen" * run.frozen
+            if len(traces) < len(plan[0]) or len(traces[-1].epochs) < run.epochs:
+                say("hwmodel: ended early; --resume goes on with the same options")
+                raise typer.Exit(INTERRUPTED)
+            say(f"{network.name}: {run.method}{frozen}, {len(traces)} runs, done")
+    return found
