@@ -65,6 +65,7 @@ IDLE = [  # fields that move nothing of VGG-small at batch 1
     ("stored_activations", {"extras.stored_activations": True}),
     ("accumulator_bits", {"extras.accumulator_bits": 32}),
     ("flip_rate", {"extras.flip_rate": 0.1}),
+    ("update_order", {"extras.update_order": "as-gradients-finish"}),
     ("teacher", {"extras.teacher": True}),
 ]
 
