@@ -11,11 +11,20 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
 from hwmodel.vary.paths import replaced_all
 from tests.test_memory import CHAIN, FORK
-from tests.test_schedule import words
 
 FULL = load(Accounting, "full")
 FUSED = replaced_all(FULL, {"extras.elementwise": "fused"})
 TARGETS = YAML(typ="safe").load(Path(__file__).parent / "data" / "schedule_targets.yaml")
+
+
+def words(report):
+    """Words of 32 bit that DRAM is asked for: by layer and pass, tensor and direction."""
+    found = {}
+    for one in report.ledger.entries:
+        if one.memory == "L3":
+            key = f"{one.pass_} of {one.layer}", one.stored, str(one.direction)
+            found[key] = found.get(key, 0) + one.count / 32
+    return found
 
 
 def moved(layers, given, *, method="fp", mode="training", accounting=FUSED):
@@ -77,6 +86,12 @@ def test_a_chain_by_hand():
         ("backward_weight of conv", "a:input", "read"): 32,
         ("backward_weight of conv", "d:conv", "read"): 48,
     }
+
+
+def test_what_is_fused_is_done_at_the_step_of_its_maker():
+    report = evaluate(validate(Network, CHAIN, "net"), "ascend", "fp", accounting=FUSED)
+    own = {str(report.memory.steps[e.step]) for e in report.ledger.entries if e.layer == "act"}
+    assert own == {"forward of conv", "backward_input of fc"}
 
 
 def test_a_residual_block_by_hand():

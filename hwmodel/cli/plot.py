@@ -25,7 +25,8 @@ def plot(
         str,
         typer.Option(
             help="Of compare: methods, passes, pareto. Of report: layers, levels, passes, "
-            "level-tensor, roofline. Of a sweep: pareto, lines, heatmap. Of a trace: training.",
+            "level-tensor, roofline. Of a sweep: pareto, lines, heatmap. Of a trace: training, "
+            "signals.",
             show_default="what the CSV is of",
         ),
     ] = "",

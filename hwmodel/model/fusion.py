@@ -11,23 +11,25 @@ takes in every operator that can. Three rules, for all methods alike:
 3.  A map or signal that then nobody reads is not written, at any level; sums of a product that
     leave unfinished are. What the network gives is always written.
 
-Operations stay as they are. Source: docs/model.md section 6.
+A group is one step. Operations stay as they are. Source: docs/model.md section 6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hwmodel.graph.layers import INPUT
 from hwmodel.graph.layers.reshaping import AveragePool, MaxPool
 from hwmodel.graph.node import Node
+from hwmodel.model.ledger import Component
 from hwmodel.model.names import Lying, Part
 from hwmodel.model.steps import Placed, Slot
 from hwmodel.work.tensor import Direction, Pass, Role
 from hwmodel.work.work import Move, Multiply
 
-__all__ = ["fused", "stepped_at_once"]
+__all__ = ["Fused", "fused", "stepped_at_once"]
 
 FORWARD, BACK, WEIGHT, UPDATE = Pass
 READ = Direction.READ
@@ -38,40 +40,66 @@ _ONE_BY_ONE = frozenset(
 )
 
 
-@dataclass(frozen=True)
+class Fused(NamedTuple):
+    """Works after fusion, each at the step of its group; and tensors of which parts come before."""
+
+    works: list[Placed]
+    groups: dict[Slot, Slot]  # the step of a group, by the places that are in it
+    begun: list[tuple[Slot, Lying]]  # parts of a joined tensor, at the steps that make them
+
+
+@dataclass
 class _Made:
-    """Where tensors are made last, in a run of which each layer is known."""
+    """What has been made so far: by the tensor's name, in which order and at which step."""
 
     nodes: Mapping[str, Node]
-    at: Mapping[str, int]  # the number of the place, by the tensor's name
+    order: Mapping[Slot, int]
+    at: dict[str, Slot] = field(default_factory=dict)
+
+    def when(self, parts: Sequence[Lying]) -> int:
+        """The number of the place at which the last part of a tensor is made; -1 if not all are."""
+        if not parts or any(one.name not in self.at for one in parts):
+            return -1
+        return max(self.order[self.at[one.name]] for one in parts)
 
     def all(self, parts: Sequence[Lying]) -> bool:
         """Whether every part of a tensor is made in the run."""
-        return bool(parts) and all(one.name in self.at for one in parts)
+        return self.when(parts) >= 0
 
 
 def fused(
-    works: Sequence[Placed],
-    nodes: Mapping[str, Node],
-    order: Mapping[Slot, int],
-    taken: Set[str],
-) -> list[Placed]:
+    works: Sequence[Placed], nodes: Mapping[str, Node], places: Sequence[Slot], taken: Set[str]
+) -> Fused:
     """Fuse the works of a run.
 
     Args:
-        order: the number of every place.
+        places: every place, in order.
         taken: names of tensors that somebody reads beside these works.
     """
-    at: dict[str, int] = {}
-    for one in works:
-        extra = isinstance(one.work, Move) and one.work.tensor.role == Role.EXTRA
-        for tensor in () if extra else one.written:  # which is made before that
-            at[tensor.name] = max(at.get(tensor.name, 0), order[one.slot])
-    made = _Made(nodes, at)
-    main = _main_inputs(works, made)
-    left = [less for one in works if (less := _without_reads(one, made, main))]
+    order = {slot: number for number, slot in enumerate(places)}
+    made, found = _Made(nodes, order), dict(enumerate(works))
+    groups: dict[Slot, Slot] = {}
+    begun: list[tuple[Slot, Lying]] = []
+    slots: dict[Slot, list[int]] = {}
+    for i, one in enumerate(works):
+        slots.setdefault(one.slot, []).append(i)
+    for slot in sorted(slots, key=order.__getitem__):
+        here = [works[i] for i in slots[slot]]
+        less = _less(here, made)
+        group = _group(slot, less, made)
+        begun += _begun(group, less, made)
+        groups[slot] = group
+        for i, (_, one) in zip(slots[slot], less, strict=True):
+            found[i] = one._replace(slot=group)
+            for tensor in () if _is_extra(one) else one.written:  # which is made before that
+                made.at[tensor.name] = group
+    left = [one for one in found.values() if not isinstance(one.work, Move) or one.work.times]
     read = {tensor.name for one in left for tensor in one.read} | taken | {f"d:{INPUT}"}
-    return list(_without_writes(left, read))
+    return Fused(list(_without_writes(left, read)), groups, begun)
+
+
+def _is_extra(one: Placed) -> bool:
+    return isinstance(one.work, Move) and one.work.tensor.role == Role.EXTRA
 
 
 def stepped_at_once(works: Sequence[Placed]) -> Iterator[Placed]:
@@ -90,22 +118,68 @@ def stepped_at_once(works: Sequence[Placed]) -> Iterator[Placed]:
             yield one
 
 
-def _main_inputs(works: Sequence[Placed], made: _Made) -> dict[str, int]:
-    """Return which input of each sum and product of maps is made last, from 0; the last of equals.
+def _less(here: Sequence[Placed], made: _Made) -> list[tuple[Lying | None, Placed]]:
+    """Return the works of a place as often as they are done after rules 1 and 2.
 
-    An input that is not made in the run is never the main one.
+    Beside each stands the tensor that it no longer reads, since it takes it as it is made.
     """
-    found: dict[str, tuple[int, int]] = {}
-    for one in works:
-        layer = one.slot.step.layer
-        if not _reads(one, "I", FORWARD) or made.nodes[layer].layer.kind not in ("add", "multiply"):
-            continue
-        if made.all(one.lying[0]):
-            assert isinstance(one.work, Move)
-            place = max(one.work.tensor.index, 1) - 1
-            last = max(made.at[tensor.name] for tensor in one.lying[0])
-            found[layer] = max(found.get(layer, (-1, -1)), (last, place))
-    return {layer: place for layer, (_, place) in found.items()}
+    main = _main_input(here, made)
+    found: list[tuple[Lying | None, Placed]] = []
+    for one in here:
+        work = one.work
+        if not isinstance(work, Move):
+            found.append((None, one))
+        elif work.tensor.role == Role.FORK and work.direction == READ:
+            found.append(_fork(one, work, made))
+        else:
+            times = work.times - _is_less(one, work, made, main)
+            at_once = not times and work.direction == READ
+            last = max(one.lying[0], key=lambda t: made.when([t])) if at_once else None
+            found.append((last, one._replace(work=work._replace(times=times))))
+    return found
+
+
+def _group(slot: Slot, less: Sequence[tuple[Lying | None, Placed]], made: _Made) -> Slot:
+    """Return the step at which the works of a place are done: where their main input is made.
+
+    Copies are made as their tensor is.
+    """
+    mains = [made.at[tensor.name] for tensor, _ in less if tensor is not None]
+    if mains:
+        return max(mains, key=made.order.__getitem__)
+    product = Slot(slot.step._replace(component=Component.PRODUCT))
+    moves = [one.work for _, one in less if isinstance(one.work, Move)]
+    copies = bool(moves) and all(move.tensor.role == Role.COPY for move in moves)
+    own = made.nodes[slot.step.layer].macs and slot.step.component != Component.PRODUCT
+    return product if copies and own else slot
+
+
+def _begun(
+    group: Slot, less: Sequence[tuple[Lying | None, Placed]], made: _Made
+) -> Iterator[tuple[Slot, Lying]]:
+    """Yield what several makers write parts of, at those before the last."""
+    first = less[0][1]
+    joins = made.nodes[first.layer].layer.kind == "concat"
+    if joins and first.work.pass_ == FORWARD:
+        for slot in {made.at[tensor.name] for tensor, _ in less if tensor} - {group}:
+            yield from ((slot, tensor) for _, one in less for tensor in one.written)
+
+
+def _main_input(here: Sequence[Placed], made: _Made) -> int:
+    """Return which input of a sum or product of maps is made last, from 0; the last of equals.
+
+    -1 for none: an input that is not made in the run is never the main one.
+    """
+    inputs = [one for one in here if _reads(one, "I", FORWARD)]
+    when = {_place(one): made.when(one.lying[0]) for one in inputs}
+    last = max(when, key=lambda place: (when[place], place), default=-1)
+    return last if when.get(last, -1) >= 0 else -1
+
+
+def _place(one: Placed) -> int:
+    """Which input of its layer a move is of, from 0."""
+    assert isinstance(one.work, Move)
+    return max(one.work.tensor.index, 1) - 1
 
 
 def _reads(one: Placed, letter: str, pass_: Pass) -> bool:
@@ -116,42 +190,20 @@ def _reads(one: Placed, letter: str, pass_: Pass) -> bool:
     return work.tensor.name == letter and work.tensor.role == Role.OPERAND
 
 
-def _without_reads(one: Placed, made: _Made, main: Mapping[str, int]) -> Placed | None:
-    """Return a work as often as it is done after rules 1 and 2; None for not at all."""
-    work = one.work
-    if not isinstance(work, Move):
-        return one
-    if work.tensor.role == Role.FORK and work.direction == READ:
-        return _fork(one, work, made)
-    if work.tensor.role == Role.EXTRA:
-        less = made.all(one.lying[0])  # it is behind what its layer does
-    elif _reads(one, "I", FORWARD):
-        less = _forward(one, work, made, main)
-    else:
-        less = _back(one, work, made)
-    times = work.times - less
-    return one._replace(work=work._replace(times=times)) if times else None
-
-
-def _forward(one: Placed, work: Move, made: _Made, main: Mapping[str, int]) -> bool:
-    """Whether an input is read once less than by an operator that stands alone."""
-    node, is_made = made.nodes[one.slot.step.layer], made.all(one.lying[0])
+def _is_less(one: Placed, work: Move, made: _Made, main: int) -> bool:
+    """Whether a work is done once less than by an operator that stands alone."""
+    node, is_made = made.nodes[one.layer], made.all(one.lying[0])
+    if work.tensor.role == Role.EXTRA:  # behind what its layer does
+        return is_made
     if _by_rows(node):
-        return work.times > 1
+        again = work.tensor.role in (Role.SAVED, Role.OPERAND)
+        return work.direction == READ and again and work.times > 1
     if not _one_by_one(node):
         return False
-    if node.layer.kind in ("add", "multiply"):
-        return main.get(node.layer.name) == max(work.tensor.index, 1) - 1
-    return is_made  # of a norm that learns statistics, once of two times
-
-
-def _back(one: Placed, work: Move, made: _Made) -> bool:
-    """Whether a signal, or what was saved, is read once less."""
-    node = made.nodes[one.slot.step.layer]
-    if _by_rows(node):
-        again = work.tensor.role == Role.SAVED or _reads(one, "dO", BACK)
-        return work.direction == READ and again and work.times > 1
-    return _reads(one, "dO", BACK) and _one_by_one(node) and made.all(one.lying[0])
+    if _reads(one, "I", FORWARD):
+        of_several = node.layer.kind in ("add", "multiply")
+        return _place(one) == main if of_several else is_made
+    return _reads(one, "dO", BACK) and is_made  # of a norm that learns, once of two times
 
 
 def _by_rows(node: Node) -> bool:
@@ -168,14 +220,17 @@ def _one_by_one(node: Node) -> bool:
     return layer.kind in _ONE_BY_ONE
 
 
-def _fork(one: Placed, work: Move, made: _Made) -> Placed:
+def _fork(one: Placed, work: Move, made: _Made) -> tuple[Lying | None, Placed]:
     """Signals of several takers: added to the one that is made last, as that is made."""
     parts = one.lying[0]
-    last = max((made.at.get(tensor.name, -1), i) for i, tensor in enumerate(parts))
-    if len(parts) != work.times or last[0] < 0:  # slices: takers of parts
-        return one
-    others = tuple(tensor for i, tensor in enumerate(parts) if i != last[1])
-    return one._replace(work=work._replace(times=work.times - 1), lying=(others,))
+    if len(parts) != work.times:  # slices: takers of parts
+        return None, one
+    number, last = max((made.when([tensor]), i) for i, tensor in enumerate(parts))
+    if number < 0:
+        return None, one
+    others = tuple(tensor for i, tensor in enumerate(parts) if i != last)
+    less = one._replace(work=work._replace(times=work.times - 1), lying=(others,))
+    return parts[last], less
 
 
 def _without_writes(works: Sequence[Placed], read: Set[str]) -> Iterator[Placed]:

@@ -19,6 +19,9 @@ class LayerMeasures(NamedTuple):
     flip_rate: float | None  # mean share of the weights that flip in a step
     signal_zeros: float  # mean share of the signal received that is 0
     vote_zeros: float | None  # the same of the votes
+    signal_holds: int | None = None  # of signals received and sent, at 1 % error [bit]
+    vote_holds: int | None = None
+    accumulator_holds: int | None = None
 
 
 Measures = Mapping[str, LayerMeasures]  # by the name of the layer in the network at hand

@@ -32,6 +32,7 @@ from hwmodel.work.work import Move, Multiply, Work
 __all__ = ["Lying", "Names", "Part"]
 
 FORWARD = Pass.FORWARD
+TORCH_INDEX = 64  # bits of an index of a max-pool, a whole number of PyTorch
 READ = Direction.READ
 
 
@@ -149,7 +150,8 @@ class Names:
         if role in _OWN or tensor.name == "index":
             word, part = _OWN.get(role, ("index", Part.INDICES))
             word = word.format(name=tensor.name, bits=tensor.bits)
-            return [Lying(f"{word}:{name}", part, tensor.elements * tensor.bits)]
+            bits = TORCH_INDEX if part == Part.INDICES and self.as_torch else tensor.bits
+            return [Lying(f"{word}:{name}", part, tensor.elements * bits)]
         if tensor.name in ("F", "P", "dF", "dP"):
             return self._of_weights(node, tensor, way)
         if tensor.name in ("I", "dI"):
@@ -169,6 +171,11 @@ class Names:
             return [own]
         owner = own._replace(name=f"{own.name.partition(':')[0]}:{node.layer.shares}")
         return [own, owner] if way == READ else [owner]
+
+    @property
+    def as_torch(self) -> bool:
+        """Whether pools keep what PyTorch's keep."""
+        return self.job.accounting.extras.kept == "pytorch"
 
     @property
     def full(self) -> int:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.layers import INPUT
 from hwmodel.graph.node import Node
-from hwmodel.model.fusion import fused, stepped_at_once
+from hwmodel.model.fusion import Fused, fused, stepped_at_once
 from hwmodel.model.ledger import Component
 from hwmodel.model.names import Lying, Names, Part
 from hwmodel.model.steps import Placed, Slot, Step, order, slot_of
@@ -81,20 +81,22 @@ def schedule(
     names = Names(nodes, edges, whole, works)
     beside, places = list(_beside(nodes, names)), list(order(nodes, job))
     needs = _fused([_placed(task, names) for task in needed], names, places, beside)
-    counted, counts = workload(nodes, edges, job), needs
+    counted, counts = workload(nodes, edges, job), needs.works
     if counted != needed:
-        counts = _fused([_placed(task, names) for task in counted], names, places, beside)
+        counts = _fused([_placed(task, names) for task in counted], names, places, beside).works
     uses: dict[Slot, list[Use]] = {}
-    for one in needs:
+    for one in needs.works:
         uses.setdefault(one.slot, []).extend(_uses(one))
     for slot, use in beside:
-        uses.setdefault(slot, []).append(use)
+        uses.setdefault(needs.groups.get(slot, slot), []).append(use)
+    for slot, tensor in needs.begun:
+        uses[slot].append(Use(*tensor, WRITE))
     _see_ends(names, places, uses)
     taken = {*uses, *(one.slot for one in counts)}
     slots = [slot for slot in places if slot in taken] or list(taken)
     numbers = {slot: number for number, slot in enumerate(slots)}
     tasks = (
-        Task(f"{prefix}{one.slot.step.layer}", one.work, _at(numbers[one.slot], one.lying, prefix))
+        Task(f"{prefix}{one.layer}", one.work, _at(numbers[one.slot], one.lying, prefix))
         for one in counts
     )
     return Schedule(
@@ -115,12 +117,12 @@ def _at(step: int, lying: tuple[tuple[Lying, ...], ...], prefix: str) -> At:
 
 def _placed(task: Task, names: Names) -> Placed:
     layer, work, _ = task
-    return Placed(slot_of(layer, work), work, names.of(layer, work))
+    return Placed(slot_of(layer, work), layer, work, names.of(layer, work))
 
 
 def _fused(
-    works: list[Placed], names: Names, order: Sequence[Slot], beside: Sequence[tuple[Slot, Use]]
-) -> list[Placed]:
+    works: list[Placed], names: Names, places: Sequence[Slot], beside: Sequence[tuple[Slot, Use]]
+) -> Fused:
     """Fuse works where their accounting asks for it. Raises: HwmodelError."""
     extras = names.job.accounting.extras
     if extras.update_order == "fused":
@@ -132,11 +134,10 @@ def _fused(
             )
         works = list(stepped_at_once(works))
     if extras.elementwise != "fused":
-        return works
+        return Fused(works, {}, [])
     ends = (name for name in names.named if name not in names.takers)
     taken = {names.maps[name].name for name in ends}
     taken |= {use.name for _, use in beside if use.direction == READ}
-    places = {slot: number for number, slot in enumerate(order)}
     return fused(works, names.named, places, taken)
 
 
@@ -154,6 +155,9 @@ def _beside(nodes: Sequence[Node], names: Names) -> Iterator[tuple[Slot, Use]]:
         if node.other_parameters:
             used = Use(*names.parameters(node, "P", names.full), READ)
             yield Slot(Step(name, FORWARD, ELEMENTWISE)), used
+        if node.layer.kind == "max-pool" and node.learns and trains and names.as_torch:
+            for source in node.inputs:
+                yield Slot(Step(name, BACK, ELEMENTWISE)), Use(*names.given(source), READ)
         if node.learned_parameters and trains:
             used = Use(*names.parameters(node, "dP", names.full), WRITE)
             yield Slot(Step(name, WEIGHT, ELEMENTWISE)), used

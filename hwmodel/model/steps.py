@@ -40,6 +40,7 @@ class Placed(NamedTuple):
     """A work at its place in the order, with the tensors that it uses."""
 
     slot: Slot
+    layer: str  # that does it; a fused one at the step of another
     work: Work
     lying: tuple[tuple[Lying, ...], ...]  # at I, F and O, or of a move
 

@@ -153,6 +153,11 @@ class Extras(_Group):
         description="streamed: whether what the way back needs again is read (and, where no "
         "tensor holds it, was written)"
     )
+    kept: Literal["minimal", "pytorch"] = Field(
+        default="minimal",
+        description="what lies in memory for the way back: minimal, what is read again; pytorch, "
+        "of a max-pool its input and an index of 64 bit for each result, too",
+    )
     optimizer: Literal["none", "sgd", "momentum", "adam"] = Field(
         description="update of full-precision and latent weights"
     )

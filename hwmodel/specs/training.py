@@ -28,8 +28,8 @@ Rate = Annotated[Number, Field(gt=0)]
 class Recipe(SpecModel):
     """How weights are moved; `hwmodel train` reads it, and no price depends on it.
 
-    Rates are those of the first step; half a cosine takes them to 0. Where nothing is said they
-    are as published.
+    Rates are those of the first step. Where nothing is said all is as published; docs/trainer.md
+    says which field is a variant of what.
 
     Source: BOLD (arXiv:2405.16339), appendix on experimental details.
     """
@@ -52,6 +52,23 @@ class Recipe(SpecModel):
     )
     bias: Flag = Field(
         default=False, description="one more weight a Boolean neuron, which no price knows"
+    )
+    flip_threshold: Annotated[Number, Field(ge=0)] = Field(
+        default=1.0,
+        description="a weight flips where its accumulator times its sign is at least this; "
+        "0: where the two agree at all",
+    )
+    beta: Literal["unchanged"] | Annotated[Number, Field(ge=0, le=1)] = Field(
+        default="unchanged",
+        description="what is kept of an accumulator from step to step: the share of the layer's "
+        "weights that the last step left as they were, or a number",
+    )
+    reset: Literal["zero", "keep"] = Field(
+        default="zero", description="what an accumulator is after a flip: 0, or what it was"
+    )
+    tau: Number = Field(default=0.0, description="threshold of activations, in units of +1 and -1")
+    schedule: Literal["cosine", "linear", "constant"] = Field(
+        default="cosine", description="of all rates, from the first step to the last"
     )
     networks: tuple[Name, ...] = Field(
         default=(), description="whose usual training it is, on so many images"

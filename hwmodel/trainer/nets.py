@@ -47,8 +47,12 @@ class Trained(NamedTuple):
 class Net:
     """Layers in order, each taking outputs of earlier ones; the last gives the logits."""
 
-    def __init__(self, nodes: list[Trained], limits: Limits | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, nodes: list[Trained], limits: Limits | None = None, seed: int = 0,
+        recipe: Recipe | None = None,
+    ) -> None:  # fmt: skip
         self.nodes = nodes
+        self.recipe = recipe or Recipe()
         self.places = {node.name: place for place, node in enumerate(nodes)}
         self.memory = limits.accumulator if limits else None
         self.limiters = _limiters(nodes, limits, seed) if limits else {}
@@ -132,7 +136,7 @@ def build(stack: Stack, recipe: Recipe, batch: int, seed: int, limits: Limits | 
         fan_in, spread[name] = _sums(node, before, integer, len(layer.boolean) > 1)
         shape = _shape(node, layer, stack, fan_in, batch) if fan_in else None
         made.append(Trained(name, layer, node.inputs, shape))
-    return Net(made, limits, seed)
+    return Net(made, limits, seed, recipe)
 
 
 def scaled(stack: Stack, recipe: Recipe) -> bool:
@@ -150,7 +154,8 @@ def _layer(
     if node.layer.kind == "activation":
         slope = window_slope(spread) if recipe.reweighting else None
         function = stack.functions[node.layer.name]
-        return Threshold(slope) if function == "threshold" else _FUNCTIONS[function]()
+        own = Threshold(slope, recipe.tau)
+        return own if function == "threshold" else _FUNCTIONS[function]()
     if node.layer.kind == "batch-norm":
         return real.BatchNorm(node.output_shape[0])
     return real.Add() if node.layer.kind == "add" else real.MaxPool()

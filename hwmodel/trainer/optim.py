@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,21 @@ from hwmodel.trainer.bits import signs
 from hwmodel.trainer.rounding import limited_memory
 from hwmodel.trainer.weights import BoolWeights, RealWeights
 
-__all__ = ["adam_step", "boolean_step", "cosine"]
+__all__ = ["PUBLISHED", "FlipRule", "adam_step", "boolean_step", "scheduled"]
 
+Schedule = Literal["cosine", "linear", "constant"]
 MEMORY = 3  # ends the seeds of accumulators, as no tensor's
+
+
+class FlipRule(NamedTuple):
+    """When a weight flips and what is remembered, as a recipe states it."""
+
+    threshold: float = 1.0  # 0: where accumulator and weight agree at all
+    beta: float | Literal["unchanged"] = "unchanged"
+    reset: Literal["zero", "keep"] = "zero"
+
+
+PUBLISHED = FlipRule()
 
 
 def boolean_step(
@@ -23,10 +36,11 @@ def boolean_step(
     rate: float,
     width: AccumulatorWidth | None = None,
     seed: tuple[int, ...] = (),
+    rule: FlipRule = PUBLISHED,
 ) -> int:
     """One step of the Boolean optimizer on all Boolean weights of a layer; the number of flips.
 
-        m <- beta m + eta q;   where m e(w) >= 1: w <- not w, m <- 0
+        m <- beta m + eta q;   where m e(w) >= threshold: w <- not w, m <- 0
         beta <- weights left as they were / all weights of the layer
 
     q is the variation of the loss by the weight: where it agrees with w, flipping w lowers the
@@ -38,26 +52,29 @@ def boolean_step(
         width: of the memory; None: not limited. A flip is decided before the memory is rounded,
             for the adder has its carry.
         seed: of stochastic rounding, for this layer in this step.
+        rule: the threshold, a beta of its own, whether a flip resets m.
 
     Source: BOLD, section 3.3, Boolean optimizer. The text asks for a flip wherever m and w
-        agree in sign; the threshold of 1 is that of the published code.
+        agree in sign, which is a threshold of 0; that of 1 is the published code's.
     """
     flips = total = 0
     for weights in layer:
         memory = weights.accumulator
         memory *= np.float32(weights.ratio)
         memory += np.float32(rate) * weights.votes
-        flip = memory * signs(weights.values) >= 1
+        agreed = memory * signs(weights.values)
+        flip = agreed >= rule.threshold if rule.threshold else agreed > 0
         count = int(np.count_nonzero(flip))
         if count:
-            memory[flip] = 0
+            if rule.reset == "zero":
+                memory[flip] = 0
             weights.flip(flip)
         if width is not None:
             memory[...] = limited_memory(memory, width, _draws(width, seed, memory.shape))
         flips += count
         total += flip.size
     for weights in layer:
-        weights.ratio = (total - flips) / total
+        weights.ratio = (total - flips) / total if rule.beta == "unchanged" else rule.beta
     return flips
 
 
@@ -83,9 +100,13 @@ def adam_step(parameters: Iterable[RealWeights], rate: float) -> None:
             np.clip(p.value, -p.clip, p.clip, out=p.value)
 
 
-def cosine(rate: float, step: int, steps: int) -> float:
-    """Half a cosine from `rate` at step 0 towards 0 at `steps`.
+def scheduled(rate: float, step: int, steps: int, schedule: Schedule = "cosine") -> float:
+    """A rate at a step: half a cosine or a line from `rate` at step 0 towards 0, or a constant.
 
-    Source: Loshchilov and Hutter, SGDR (arXiv:1608.03983), without restarts.
+    Source: Loshchilov and Hutter, SGDR (arXiv:1608.03983), without restarts, for the cosine.
     """
+    if schedule == "constant":
+        return rate
+    if schedule == "linear":
+        return rate * (1 - step / steps)
     return 0.5 * rate * (1 + math.cos(math.pi * step / steps))

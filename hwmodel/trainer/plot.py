@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from hwmodel.specs.trace import Trace
+from hwmodel.errors import DataError
+from hwmodel.specs.trace import Trace, named, which
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["training_figure"]
+    Draw = Callable[[Axes, Trace, list[int]], None]
+
+__all__ = ["signals_figure", "training_figure"]
 
 
 def training_figure(
@@ -26,23 +31,46 @@ def training_figure(
         height: of a panel [inch].
         upright: whether panels stand below one another.
     """
+    flipping = any(layer.flip_rate is not None for e in trace.epochs for layer in e.layers)
+    draws = [_losses, _accuracies, *([_flips] if flipping else [])]
+    return _panels(trace, draws, width, height, upright)
+
+
+def signals_figure(
+    trace: Trace, width: float = 11.1, height: float = 3.2, *, upright: bool = False
+) -> Figure:
+    """Mean and deviation of the signal that each layer receives, and its flips, over the steps.
+
+    Args: as `training_figure`.
+
+    Raises: DataError for a trace from before means were measured.
+
+    Source: what BOLD shows of a run, by layer and epoch: its figures 4 and 5.
+    """
+    layers = [layer.signal for epoch in trace.epochs for layer in epoch.layers]
+    if any(signal.mean is None for signal in layers):
+        raise DataError(f"the trace of {named(trace.run)} has no means of signals; train anew")
+    flipping = any(layer.flip_rate is not None for e in trace.epochs for layer in e.layers)
+    draws = [_means, _deviations, *([_flips] if flipping else [])]
+    return _panels(trace, draws, width, height, upright)
+
+
+def _panels(
+    trace: Trace, draws: Sequence[Draw], width: float, height: float, upright: bool
+) -> Figure:
+    """A panel for each of some drawings, over the steps of a run."""
     from matplotlib.figure import Figure
 
-    flipping = any(layer.flip_rate is not None for e in trace.epochs for layer in e.layers)
-    panels = 3 if flipping else 2
-    rows, columns = (panels, 1) if upright else (1, panels)
+    rows, columns = (len(draws), 1) if upright else (1, len(draws))
     figure = Figure(figsize=(width, rows * height), layout="constrained")
     axes = figure.subplots(rows, columns)
     run = trace.run
     control = ", Boolean weights frozen" if run.frozen else ""
-    title = f"{run.network} on {run.dataset}: {run.method}, seed {run.seed}{control}"
+    title = f"{run.network} on {run.dataset}: {run.method}, {which(run)}{control}"
     figure.suptitle(fill(title, int(14 * width)), fontsize="medium")
     steps = [epoch.steps for epoch in trace.epochs]
-    _losses(axes[0], trace, steps)
-    _accuracies(axes[1], trace, steps)
-    if flipping:
-        _flips(axes[2], trace, steps)
-    for panel in axes:
+    for draw, panel in zip(draws, axes, strict=True):
+        draw(panel, trace, steps)
         panel.set_xlabel("step")
         panel.grid(alpha=0.3, linewidth=0.5)
         panel.spines[["top", "right"]].set_visible(False)
@@ -60,9 +88,30 @@ def _accuracies(axes: Axes, trace: Trace, steps: list[int]) -> None:
         ("test", "-", [e.accuracy for e in trace.epochs]),
         ("training", ":", [e.train_accuracy for e in trace.epochs]),
     ):
-        axes.plot(steps, [100 * v for v in values], style, marker=".", color="#1b3a5c", label=label)
+        known = [float("nan") if v is None else 100 * v for v in values]  # recorded: need not be
+        axes.plot(steps, known, style, marker=".", color="#1b3a5c", label=label)
     axes.set_ylabel("accuracy [%]")
     axes.legend(frameon=False, loc="lower right")
+
+
+def _means(axes: Axes, trace: Trace, steps: list[int]) -> None:
+    """One line a layer."""
+    for index, shape in enumerate(trace.layers):
+        signals = [e.layers[index].signal for e in trace.epochs]
+        axes.plot(steps, [s.mean or 0.0 for s in signals], marker=".", label=shape.name)
+    axes.set_ylabel("mean of signals")
+
+
+def _deviations(axes: Axes, trace: Trace, steps: list[int]) -> None:
+    """One line a layer: sqrt(rms^2 - mean^2), where it is above 0."""
+    for index, shape in enumerate(trace.layers):
+        signals = [e.layers[index].signal for e in trace.epochs]
+        spreads = [math.sqrt(max(s.rms**2 - (s.mean or 0.0) ** 2, 0.0)) for s in signals]
+        axes.plot(steps, [x or math.nan for x in spreads], marker=".", label=shape.name)
+    axes.set_ylabel("deviation of signals")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.legend(frameon=False)
 
 
 def _flips(axes: Axes, trace: Trace, steps: list[int]) -> None:

@@ -23,7 +23,7 @@ from hwmodel.trainer.checkpoint import checkpoint_path, restore, save
 from hwmodel.trainer.data import Dataset, Labels
 from hwmodel.trainer.measure import Tally, finite
 from hwmodel.trainer.nets import Net, Trained, build, logits_signal, scaled
-from hwmodel.trainer.optim import adam_step, boolean_step, cosine
+from hwmodel.trainer.optim import FlipRule, adam_step, boolean_step, scheduled
 from hwmodel.trainer.stack import Stack, stack
 from hwmodel.trainer.weights import Reals
 
@@ -109,7 +109,7 @@ def train(
         if not (resume or overwrite):
             _see_free(path)
     run = _run(settings, training, layers, data)
-    net = build(layers, training.recipe, run.batch, run.seed, run.widths)
+    net = build(layers, training.recipe, run.batch, settings.seed, run.widths)
     shapes = tuple(node.shape for node in net.nodes if node.shape)
     trace = Trace(run=run, layers=shapes, epochs=())
     if resume and path:
@@ -237,6 +237,7 @@ def _run(settings: Settings, training: Training, layers: Stack, data: Dataset) -
 def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], None]) -> Epoch:
     """One pass over the training images in an order given by seed and epoch, then the test."""
     run, number = trace.run, len(trace.epochs) + 1
+    assert run.seed is not None  # of recorded runs alone
     order = np.random.default_rng([run.seed, number, 1]).permutation(len(data.x))
     each = math.ceil(len(order) / run.batch)
     before = trace.epochs[-1].steps if trace.epochs else 0
@@ -273,16 +274,17 @@ def _update(net: Net, run: Run, step: int, steps: int) -> dict[str, int]:
 
     Where votes are limited, they are rounded before they are counted.
     """
-    flips = {}
+    assert run.seed is not None and run.adam_rate is not None and run.learning_rate is not None
+    flips, recipe = {}, net.recipe
+    rule = FlipRule(recipe.flip_threshold, recipe.beta, recipe.reset)
     for node in net.nodes:
-        adam_step(node.layer.real, cosine(run.adam_rate, step - 1, steps))
+        adam_step(node.layer.real, scheduled(run.adam_rate, step - 1, steps, recipe.schedule))
         if (limiter := net.limiters.get(f"{node.name}/vote")) is not None:
             node.layer.boolean[0].votes = limiter(node.layer.boolean[0].votes)
         if node.layer.boolean and not run.frozen:
-            rate = cosine(run.learning_rate, step - 1, steps)
-            flips[node.name] = boolean_step(
-                node.layer.boolean, rate, net.memory, (run.seed, net.places[node.name], step)
-            )
+            rate = scheduled(run.learning_rate, step - 1, steps, recipe.schedule)
+            seed = (run.seed, net.places[node.name], step)
+            flips[node.name] = boolean_step(node.layer.boolean, rate, net.memory, seed, rule)
     return flips
 
 

@@ -138,19 +138,22 @@ def _save(
 
 
 def draw_training(trace: Path, path: Path, kind: str = "", style: str = DRAFT) -> None:
-    """Draw loss, accuracy and flip rates of a trace over its epochs. Raises: HwmodelError."""
+    """Draw a trace over its epochs: loss, accuracy and flips, or signals. Raises: HwmodelError."""
     from hwmodel.specs.trace import read_trace
-    from hwmodel.trainer.plot import training_figure
+    from hwmodel.trainer.plot import signals_figure, training_figure
 
-    if kind not in ("", "training"):
-        raise DataError(f"{trace}: a trace is drawn as kind training, not {kind}")
+    kinds = {"training": training_figure, "signals": signals_figure}
+    if kind and kind not in kinds:
+        raise DataError(f"{trace}: a trace is drawn as kind {' or '.join(kinds)}, not {kind}")
     _ending(path)
     of_style = sizes(style)
     upright = of_style.columns < 3
     height = (0.8 if upright else 1) * of_style.height
     found = read_trace(trace)
     write_figure(
-        lambda: training_figure(found, of_style.width, height, upright=upright), path, style=style
+        lambda: kinds[kind or "training"](found, of_style.width, height, upright=upright),
+        path,
+        style=style,
     )
 
 

@@ -17,6 +17,7 @@ from hwmodel.model.widths import limits_of, treatment
 from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.limits import TensorWidth
 from hwmodel.specs.quantity import not_to_compare
+from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
@@ -272,8 +273,8 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
         f"assumed -> measured, {unit}",
         ["layer"],
         [
-            "signal bits", "zero %", "vote bits", "zero %", "sum bits",
-            "energy as assumed", "energy as traced",
+            "signal bits", "zero %", "vote bits", "zero %", "accumulator bits", "flips %",
+            "sum bits", "energy as assumed", "energy as traced",
         ],
     )  # fmt: skip
     before, after = assumed.energies("layer"), measured.energies("layer")
@@ -285,12 +286,14 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
         if (old, one) != (new, other):
             found = (measured.measured or {}).get(name)
             zeros = (found.signal_zeros, found.vote_zeros) if found else (None, None)
+            votes = _votes(assumed, measured, nodes[name])
             listed.add_row(
                 name,
                 _bits(old.signal_bits, new.signal_bits, limits.signal),
                 *_zeros(zeros[0]),
-                _votes(assumed, measured, nodes[name]),
-                *_zeros(zeros[1]),
+                votes,
+                *_zeros(None if votes == "-" else zeros[1]),
+                *_remembered(measured, nodes[name]),
                 f"{old.sum_bits} -> {new.sum_bits}",
                 f"{one / divisor:,.3f}",
                 f"{other / divisor:,.3f}",
@@ -299,8 +302,7 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
     change = 100 * (measured.energy / assumed.energy - 1) if assumed.energy else 0.0
     yield (
         f"with the trace {measured.energy / divisor:,.2f} {unit}, assumed "
-        f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %); accumulator widths and flip "
-        f"rates are in the energies\n{_of_runs(measured)}\n"
+        f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %)\n{_of_runs(measured)}\n"
     )
 
 
@@ -320,6 +322,17 @@ def _votes(assumed: Report, measured: Report, node: Node) -> str:
     return votes if here.update == "boolean" else "-"
 
 
+def _remembered(report: Report, node: Node) -> tuple[str, str]:
+    """Accumulators and flips of a layer whose weights flip, assumed and measured."""
+    found = (report.measured or {}).get(node.layer.name)
+    if not node.macs or found is None or found.flip_rate is None:
+        return "-", "-"
+    extras, limit = report.accounting.extras, limits_of(report.method).accumulator
+    bits = found.accumulator_bits or extras.accumulator_bits
+    stated = f"{limit.bits} (method)" if limit else f"{extras.accumulator_bits} -> {bits}"
+    return stated, f"{100 * extras.flip_rate:.2g} -> {100 * found.flip_rate:.2g}"
+
+
 def _bits(assumed: int, measured: int, limit: TensorWidth | None) -> str:
     """A width that a trace moved or could have moved; or one that the method itself states."""
     stated = limit is not None and limit.bits == measured
@@ -330,6 +343,9 @@ def _of_runs(report: Report) -> str:
     """Say which runs a report took its figures of."""
     run = report.traces[0].run
     seeds = ", ".join(str(trace.run.seed) for trace in report.traces)
+    seeds = "" if run.seed is None else f", seed{'s' * (len(report.traces) > 1)} {seeds}"
+    if run.recording:
+        seeds += f", recorded, {run.recording.steps_measured:,} steps measured whole"
     several = len(report.traces) > 1
     what = f"the most of {len(report.traces)} runs" if several else "those"
     ends = {len(trace.epochs) for trace in report.traces}
@@ -337,5 +353,17 @@ def _of_runs(report: Report) -> str:
     other = f"; they are priced here at batch {report.batch}" * (run.batch != report.batch)
     return (
         f"widths are {what} of {run.network} trained by {run.method} on {run.dataset} at batch "
-        f"{run.batch}, seed{'s' * several} {seeds}{cut}{other}"
+        f"{run.batch}{seeds}{cut}{other};\nthey keep an rms error of "
+        f"{100 * run.signal_error:g} %{_held(report)}"
     )
+
+
+def _held(report: Report) -> str:
+    """Say which widths hold the values themselves, where the traces know."""
+    layers = (report.measured or {}).values()
+    parts = [
+        f"{what} {max(bits)}"
+        for what in ("signal", "vote", "accumulator")
+        if (bits := [b for one in layers if (b := getattr(one, f"{what}_holds")) is not None])
+    ]
+    return f"; the values are held, to {100 * HOLDS:g} %, by {', '.join(parts)} bit" * bool(parts)

@@ -10,6 +10,7 @@ import math
 import os
 import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -269,7 +270,37 @@ def test_D4_reports_take_the_votes_that_were_measured():
 def test_D4_a_report_shows_votes_and_zeros(hwmodel, traced):
     code, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", traced(zeros=0.75))
     line = next(x for x in out.splitlines() if re.match(r"\s+fc4\s+16 -> 6", x))
-    assert code == 0 and re.search(r"16 -> 6\s+75\.0\s+16 -> 10\s+75\.0\s+9 -> 8", line)
+    assert code == 0 and re.search(
+        r"16 -> 6\s+75\.0\s+16 -> 10\s+75\.0\s+16 -> 5\s+1 -> 25\s+9 -> 8", line
+    )
+    assert "they keep an rms error of 1 %" in " ".join(out.split())
+
+
+def test_D4_a_report_says_which_error_its_widths_keep(hwmodel, traced):
+    """Widths that train are those of a report; those that hold the values stand beside them."""
+    run = trace(signal_error=0.3)
+    epochs = tuple(
+        epoch.model_copy(
+            update={
+                "layers": tuple(
+                    layer.model_copy(
+                        update={
+                            name: size.model_copy(update={"holds_bits": bits})
+                            for name, bits in (("signal", 11), ("sent", 12), ("vote", 9))
+                            if (size := getattr(layer, name))
+                        }
+                    )
+                    for layer in epoch.layers
+                )
+            }
+        )
+        for epoch in run.epochs
+    )
+    traced()
+    write_trace(run.model_copy(update={"epochs": epochs}), Path("t.json"))
+    _, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", "t.json")
+    said = "they keep an rms error of 30 %; the values are held, to 1 %, by signal 12, vote 9 bit"
+    assert said in " ".join(out.split())
 
 
 def test_D4_an_accounting_may_skip_the_zeros_of_signals():

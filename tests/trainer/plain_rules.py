@@ -75,18 +75,19 @@ def reweighted(z, s, tau, m):
     return z / np.cosh(np.minimum(alpha * np.abs(s - tau), 300)) ** 2
 
 
-def optimizer_step(w, memory, beta, q, eta):
-    """New weights, memory and beta, one weight at a time."""
+def optimizer_step(w, memory, beta, q, eta, threshold=1.0, fixed=None, keeps=False):
+    """New weights, memory and beta, one weight at a time; of a threshold of 0, m and w agree."""
     w, memory = w.copy(), memory.copy()
     unchanged = 0
     for at in np.ndindex(w.shape):
         m = beta * memory[at] + eta * q[at]
-        if m * w[at] >= 1:
-            w[at], memory[at] = -w[at], 0.0
+        flips = m * w[at] >= threshold if threshold else (m > 0) == (w[at] > 0) and m != 0
+        memory[at] = 0.0 if flips and not keeps else m
+        if flips:
+            w[at] = -w[at]
         else:
-            memory[at] = m
             unchanged += 1
-    return w, memory, unchanged / w.size
+    return w, memory, unchanged / w.size if fixed is None else fixed
 
 
 def max_pool(s, z):
