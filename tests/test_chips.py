@@ -236,10 +236,15 @@ def test_a_tiling_is_shown_saved_and_read_again(hwmodel):
     assert first["fits"] and first["lower_bound"] <= first["energy"]
 
 
-def test_explain_writes_the_paths_of_a_count(hwmodel):
+def test_explain_writes_the_paths_of_a_count(hwmodel, tmp_path):
+    """With filters held: with anything held, one PE is cheapest, and nothing is spread."""
+    (tmp_path / "held.yaml").write_text(
+        "version: 1\nname: held\ntitle: t\nbased_on: full\n"
+        "counting: {stationary: filter, transfers: upper}\n"
+    )
     out = hwmodel(
         "explain", "mlp-784-512-512-10", "--layer", "fc3", "--hardware", "eyeriss-isca",
-        "--method", "fp", "--accounting", "full", "--mode", "inference",
+        "--method", "fp", "--accounting", "held.yaml", "--mode", "inference",
     )[1]  # fmt: skip
     assert "on its way into or out of one" in out
     assert re.search(r"C = 512 cut by place at RF \d+ \(taken together\)", out)
