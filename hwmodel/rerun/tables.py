@@ -24,15 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv_text"]
 __all__ += ["effects_table", "greedy_notes", "layer_sums", "notes", "read_csv", "readings_table"]
-__all__ += [
-    "report_table",
-    "run_sentence",
-    "scale",
-    "spreads_table",
-    "tiles_sentence",
-    "what",
-    "whole_run",
-]
+__all__ += ["report_table", "run_sentence", "scale", "spreads_table", "tiles_sentence", "what"]
+__all__ += ["whole_run"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
