@@ -53,7 +53,7 @@ def study(settings: Sequence[Settings], asked: Asked) -> None:
     Raises: HwmodelError; typer.Exit where Ctrl-C ended it.
     """
     from hwmodel.specs.files import write
-    from hwmodel.trainer.study import at_widths
+    from hwmodel.trainer.study import at_widths, unlearned
     from hwmodel.views.plot import see_figure, write_figure
     from hwmodel.views.study import outcome_table, outcomes_csv, study_figure
 
@@ -69,7 +69,7 @@ def study(settings: Sequence[Settings], asked: Asked) -> None:
     for name in dict.fromkeys(one.network.name for one in settings):
         mine, remark = _of_network([s for s in settings if s.network.name == name], asked, at)
         found += mine
-        show([outcome_table(mine), *([remark] if remark else [])])
+        show([outcome_table(mine), *filter(None, [remark, unlearned(mine)])])
         if asked.csv:
             write(asked.csv, outcomes_csv(found))
     if asked.figure:

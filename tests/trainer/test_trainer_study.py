@@ -17,7 +17,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.trace import dumps
 from hwmodel.trainer.data import load_dataset
 from hwmodel.trainer.real import BatchNorm
-from hwmodel.trainer.study import arms, at_widths, outcome, priced, trained
+from hwmodel.trainer.study import arms, at_widths, outcome, priced, trained, unlearned
 from hwmodel.trainer.train import Settings, train
 from hwmodel.views.study import study_figure
 from tests.traces import trace
@@ -165,6 +165,15 @@ def test_without_a_target_or_a_chip_there_are_accuracies_alone():
     found = outcome(runs((0.5, 0.6, 0.7, 0.8)))
     assert (found.spread, found.test_middle, found.validation_high) == ("one run", 80, 80)
     assert (found.target_percent, found.energy_iteration, found.steps_low) == (None,) * 3
+
+
+def test_who_learns_nothing_is_named():
+    """The control has 0.3 and 0.5: 40 on the mean."""
+    control = outcome(runs((0.3,), (0.5,), frozen=True))
+    equal, above = outcome(runs((0.4,), (0.4,))), outcome(runs((0.1,), (0.9,), method="fp"))
+    assert unlearned([equal, above]) == unlearned([above, control]) == ""
+    said = "bold is no better than weights as drawn: no flip there taught anything"
+    assert unlearned([equal, above, control]) == said
 
 
 def test_the_figure_has_medians_as_bars():
