@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hwmodel.importers.torch import from_torch
     from hwmodel.model.compare import compare
     from hwmodel.model.evaluate import Report, evaluate
+    from hwmodel.trainer.record import record
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "evaluate",
     "from_onnx",
     "from_torch",
+    "record",
 ]
 
 
@@ -60,4 +62,8 @@ def __getattr__(name: str) -> Any:
         from hwmodel.importers.torch import from_torch
 
         return from_torch
+    if name == "record":
+        from hwmodel.trainer.record import record
+
+        return record
     raise AttributeError(f"module 'hwmodel' has no attribute {name!r}")

@@ -21,6 +21,9 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, packag
             load_network(tmp_path / "model.onnx")
         else:
             hwmodel.from_torch(object(), ())
+    if package == "torch":
+        with pytest.raises(HwmodelError, match=r"recording .* needs the package torch: pip ins"):
+            hwmodel.record(object(), method="bold")
 
 
 WITHOUT_PARQUET = "pip install 'hwmodel[parquet]'"

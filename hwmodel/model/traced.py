@@ -8,7 +8,7 @@ in their seed alone give the widths that held in all of them, and means of rates
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import fsum, prod
+from math import fsum
 
 from hwmodel.errors import DataError
 from hwmodel.graph.layers import Conv
@@ -19,14 +19,17 @@ from hwmodel.model.widths import NO_LIMITS, limits_of, treatment
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.method import Method
-from hwmodel.specs.trace import LayerEpoch, LayerShape, Magnitudes, Run, Trace, named
+from hwmodel.specs.trace import LayerEpoch, LayerShape, Magnitudes, Run, Trace, named, which
 
 __all__ = ["common_batch", "fitted", "see_alike", "see_comparable", "see_trained"]
 
 LEARNED = 0.1  # of the way from chance to certainty: a run that ends below has learned nothing
 SHOWN = 3  # differences that a message lists
-EXTENTS = ("kind", "weights", "N", "M", "C", "HO", "WO", "HF", "WF", "stride", "padding")
-FREE = ("seed", "tool")  # fields in which runs of one method may differ
+EXTENTS = (
+    "kind", "weights", "N", "M", "C", "HO", "WO", "HF", "WF", "stride", "padding", "dilation",
+    "groups",
+)  # fmt: skip
+FREE = ("seed", "tool", "recording")  # fields in which runs of one method may differ
 
 
 def fitted(
@@ -59,7 +62,7 @@ def fitted(
         node.layer.name: _together(
             [epoch.layers[place] for trace in traces for epoch in trace.epochs]
         )
-        for place, node in enumerate(_summing(nodes))
+        for place, node in enumerate(_summing(nodes, traces[0]))
     }
 
 
@@ -75,7 +78,7 @@ def common_batch(traces: Iterable[Trace]) -> int | None:
 def see_comparable(traces: Sequence[Trace], batch: int) -> None:
     """See that steps of runs compare, as steps of iterations of a batch. Raises: DataError."""
     for run in (trace.run for trace in traces):
-        if run.data_digest != traces[0].run.data_digest:
+        if not _same_images(run, traces[0].run):
             raise DataError(
                 f"the traces of {named(traces[0].run)} and of {named(run)} are of different "
                 "images: their accuracies do not compare"
@@ -85,6 +88,12 @@ def see_comparable(traces: Sequence[Trace], batch: int) -> None:
                 f"the trace of {named(run)} ran at batch {run.batch}: its steps are no iterations "
                 f"of batch {batch}; leave out --batch"
             )
+
+
+def _same_images(one: Run, other: Run) -> bool:
+    """Whether runs are of the same images; of recorded ones the name alone is known."""
+    known = one.data_digest is not None and other.data_digest is not None
+    return one.data_digest == other.data_digest if known else one.dataset == other.dataset
 
 
 def see_alike(traces: Sequence[Trace]) -> None:
@@ -111,7 +120,7 @@ def _see_usable(trace: Trace) -> None:
         raise DataError(f"the trace of {named(run)} has no epoch yet")
     if run.frozen:
         raise DataError(
-            f"the trace of {run.network} by {run.method}, seed {run.seed}, is of a control whose "
+            f"the trace of {run.network} by {run.method}, {which(run)}, is of a control whose "
             "Boolean weights were frozen: it measured no training of them"
         )
     chance = 1 / trace.layers[-1].M
@@ -138,7 +147,7 @@ def see_trained(
     trace: Trace, network: Network, nodes: tuple[Node, ...], method: Method, accounting: Accounting
 ) -> None:
     """See that the layers are those that were trained, by their extents. Raises: DataError."""
-    layers, found = _summing(nodes), []
+    layers, found = _summing(nodes, trace), []
     for node, shape in zip(layers, trace.layers, strict=False):
         here, there = _extents(node, method, accounting), _measured(shape)
         differs = [
@@ -158,9 +167,10 @@ def see_trained(
         )
 
 
-def _summing(nodes: tuple[Node, ...]) -> list[Node]:
-    """Layers that compute sums."""
-    return [node for node in nodes if node.macs or node.layer.kind == "add"]
+def _summing(nodes: tuple[Node, ...], trace: Trace) -> list[Node]:
+    """Layers that compute sums, as a trace has them: a recorder sees no sums of branches."""
+    adds = trace.run.recording is None
+    return [node for node in nodes if node.macs or (adds and node.layer.kind == "add")]
 
 
 def _measured(shape: LayerShape) -> dict[str, object]:
@@ -178,17 +188,15 @@ def _extents(node: Node, method: Method, accounting: Accounting) -> dict[str, ob
         weights = "real" if found.weight_bits > 1 else "binary"
         weights = "boolean" if found.update == "boolean" else weights
     extents: dict[str, object] = {"kind": layer.kind, "weights": weights}
-    C = prod(node.input_shapes[0]) if layer.kind == "linear" else node.input_shapes[0][0]
+    C = layer.weights(node.input_shapes) // M if layer.kind == "linear" else node.input_shapes[0][0]
     extents |= {"M": M, "C": C, "HO": HO, "WO": WO, "HF": 1, "WF": 1, "stride": 1, "padding": 0}
+    extents |= {"dilation": 1, "groups": 1}
     if isinstance(layer, Conv):
         extents |= {
             "HF": layer.kernel[0], "WF": layer.kernel[1], "stride": _one(layer.stride),
-            "padding": _one(layer.padding),
+            "padding": _one(layer.padding), "dilation": _one(layer.dilation),
+            "groups": layer.groups,
         }  # fmt: skip
-        if layer.groups != 1:
-            extents["groups"] = layer.groups
-        if _one(layer.dilation) != 1:
-            extents["dilation"] = _one(layer.dilation)
     return extents
 
 

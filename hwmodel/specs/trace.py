@@ -1,7 +1,8 @@
 """A trace: the measurements of a training run, which the energy model can read.
 
 A trace names the run, the extents of every layer that computes sums, and what each of them did in
-every epoch. It holds no date and nothing of the machine, so that equal runs give equal files.
+every epoch. It holds no date and nothing of the machine, so that equal runs give equal files; but
+one that was recorded around another's loop (`hwmodel.record`) says how much slower that made it.
 
 Version 2 has votes, and widths of sums of +1 and -1 in the representation of `sum_bits`; version 1
 is read as a trace that lacks votes.
@@ -20,10 +21,12 @@ from hwmodel.errors import DataError, SpecError
 from hwmodel.specs.files import Flag, Name, Number, SpecModel, Text, Whole, validate, whole_file
 from hwmodel.specs.inputs import MAX_JSON, read_text
 from hwmodel.specs.limits import Limits
+from hwmodel.specs.mistakes import Contradiction
 
-__all__ = ["Epoch", "LayerEpoch", "LayerShape", "Magnitudes", "Range", "Run", "Trace"]
+__all__ = ["Epoch", "LayerEpoch", "LayerShape", "Magnitudes", "Range", "Recording", "Run"]
+__all__ += ["Trace"]
 __all__ += ["dumps", "loads", "named", "read_trace", "short_name", "steps_to", "sum_bits"]
-__all__ += ["two_complement_bits", "write_trace"]
+__all__ += ["two_complement_bits", "which", "write_trace"]
 
 VERSION = 2
 OCTAVES = 16
@@ -37,37 +40,65 @@ Size = Annotated[Number, Field(ge=0)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
+class Recording(SpecModel):
+    """How a run was recorded that is not one of `hwmodel train`."""
+
+    recorded_by: Text
+    every: Extent = Field(description="steps of which one is measured whole")
+    steps_measured: Extent = Field(
+        description="steps that all but ranges and flips, which are of every step, are of"
+    )
+    overhead: Annotated[Number, Field(ge=1)] = Field(
+        description="time of the loop / the same without what the recorder's hooks took"
+    )
+
+
 class Run(SpecModel):
-    """Everything on which a run's result depends."""
+    """Everything on which a run's result depends; null is what a recorder cannot know."""
 
     tool: Text = Field(description="version of hwmodel")
     network: Name
     method: Name
     dataset: Name
-    seed: Count
+    seed: Count | None
     epochs: Extent = Field(description="epochs planned; the schedule ends with them")
     batch: Extent = Field(description="images a step")
-    train_images: Extent
-    test_images: Extent
+    train_images: Extent | None
+    test_images: Extent | None
     validation_images: Count = Field(
         default=0, description="last images of the training part, on which nothing is trained"
     )
-    learning_rate: Size
-    adam_rate: Size
+    learning_rate: Size | None
+    adam_rate: Size | None
     frozen: Flag = Field(description="Boolean weights kept as drawn: the control")
-    reweighting: Flag = Field(description="pre-activations are kept for the backward pass")
-    scaling: Flag
-    signal: Literal["real", "boolean"]
-    logic: Literal["xnor", "xor"]
+    reweighting: Flag | None = Field(description="pre-activations are kept for the backward pass")
+    scaling: Flag | None
+    signal: Literal["real", "boolean"] | None
+    logic: Literal["xnor", "xor"] | None
     signal_error: Annotated[Number, Field(gt=0, lt=1)] = Field(
         description="error at which widths are stated: rms of the rounding / rms of the values"
     )
-    network_digest: Digest = Field(description="SHA-256 of the network as validated")
-    method_digest: Digest
-    data_digest: Digest = Field(description="SHA-256 of the images and labels used")
+    network_digest: Digest | None = Field(description="SHA-256 of the network as validated")
+    method_digest: Digest | None
+    data_digest: Digest | None = Field(description="SHA-256 of the images and labels used")
     widths: Limits | None = Field(default=None, description="at which the run was held")
     training: Name | None = Field(default=None, description="none: a trace from before there were")
     training_digest: Digest | None = None
+    recording: Recording | None = Field(default=None, description="null: trained by hwmodel")
+
+    @model_validator(mode="after")
+    def _known(self) -> Run:
+        unknown = [x for x in UNRECORDED if getattr(self, x) is None] if not self.recording else []
+        if unknown:
+            raise Contradiction("is null, as of a recorded run alone", unknown[0])
+        return self
+
+
+# What a recorder around another's loop cannot know.
+UNRECORDED = (
+    "seed", "train_images", "test_images", "learning_rate", "adam_rate", "reweighting", "scaling",
+    "signal", "logic", "network_digest", "method_digest", "data_digest",
+)  # fmt: skip
 
 
 class LayerShape(SpecModel):
@@ -83,9 +114,13 @@ class LayerShape(SpecModel):
     WO: Extent
     HF: Extent
     WF: Extent
-    stride: Extent
-    padding: Count
-    fan_in: Extent = Field(description="terms of one sum: C HF WF, and the bias")
+    stride: Extent | tuple[Extent, Extent] = Field(description="rows, columns, if they differ")
+    padding: Count | tuple[Count, Count, Count, Count] = Field(
+        description="before rows and columns, then after them, if they differ"
+    )
+    dilation: Extent | tuple[Extent, Extent] = 1
+    groups: Extent = 1
+    fan_in: Extent = Field(description="terms of one sum: C HF WF / groups, and the bias")
     parameters: Count
     worst_sum_bits: Bits | None = Field(
         description="bits of any sum of fan_in values of +1 and -1; null where terms are others"
@@ -102,7 +137,10 @@ class Range(SpecModel):
 
 
 class Magnitudes(SpecModel):
-    """Sizes of a tensor's values, over every step of an epoch."""
+    """Sizes of a tensor's values, over every step of an epoch.
+
+    Of a recorded run all but `largest` are of the steps that were measured.
+    """
 
     largest: Size
     rms: Size = Field(description="root of the mean square")
@@ -147,7 +185,7 @@ class Epoch(SpecModel):
     epoch: Extent
     steps: Extent = Field(description="steps since the start of the run")
     loss: Size = Field(description="mean cross-entropy of the training images [nat]")
-    train_accuracy: Share
+    train_accuracy: Share | None
     accuracy: Share = Field(description="share of test images that are classified rightly")
     validation_accuracy: Share | None = Field(
         default=None, description="the same of the validation images; null without any"
@@ -177,11 +215,24 @@ class Trace(SpecModel):
             steps = epoch.steps
         return self
 
+    def write(self, path: str | Path) -> None:
+        """Write the trace as JSON, whole or not at all.
+
+        Raises: HwmodelError where the place cannot be written.
+        """
+        with whole_file(Path(path)) as stream:
+            stream.write(dumps(self))
+
 
 def named(run: Run) -> str:
     """Name a run in a message."""
     control = ", Boolean weights frozen" if run.frozen else ""
-    return f"{run.network} by {run.method}, seed {run.seed}{control}"
+    return f"{run.network} by {run.method}, {which(run)}{control}"
+
+
+def which(run: Run) -> str:
+    """Say which of the runs of a method it is."""
+    return "recorded" if run.seed is None else f"seed {run.seed}"
 
 
 def short_name(run: Run) -> str:
@@ -189,7 +240,7 @@ def short_name(run: Run) -> str:
 
     Runs of one method differ in their seed.
     """
-    return f"{run.method} seed {run.seed}"
+    return f"{run.method} {which(run)}"
 
 
 def steps_to(trace: Trace, accuracy: float, sustain: int = 1) -> int | None:
@@ -232,8 +283,7 @@ def write_trace(trace: Trace, path: Path) -> None:
 
     Raises: HwmodelError where the place cannot be written.
     """
-    with whole_file(path) as stream:
-        stream.write(dumps(trace))
+    trace.write(path)
 
 
 def read_trace(path: Path) -> Trace:

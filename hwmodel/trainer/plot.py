@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError
-from hwmodel.specs.trace import Trace, named
+from hwmodel.specs.trace import Trace, named, which
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def _panels(
     axes = figure.subplots(rows, columns)
     run = trace.run
     control = ", Boolean weights frozen" if run.frozen else ""
-    title = f"{run.network} on {run.dataset}: {run.method}, seed {run.seed}{control}"
+    title = f"{run.network} on {run.dataset}: {run.method}, {which(run)}{control}"
     figure.suptitle(fill(title, int(14 * width)), fontsize="medium")
     steps = [epoch.steps for epoch in trace.epochs]
     for draw, panel in zip(draws, axes, strict=True):
@@ -88,7 +88,8 @@ def _accuracies(axes: Axes, trace: Trace, steps: list[int]) -> None:
         ("test", "-", [e.accuracy for e in trace.epochs]),
         ("training", ":", [e.train_accuracy for e in trace.epochs]),
     ):
-        axes.plot(steps, [100 * v for v in values], style, marker=".", color="#1b3a5c", label=label)
+        known = [float("nan") if v is None else 100 * v for v in values]  # recorded: need not be
+        axes.plot(steps, known, style, marker=".", color="#1b3a5c", label=label)
     axes.set_ylabel("accuracy [%]")
     axes.legend(frameon=False, loc="lower right")
 

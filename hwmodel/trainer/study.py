@@ -180,6 +180,7 @@ def outcome(
     Raises: DataError for a target without validation images.
     """
     run, first = traces[0].run, traces[0].epochs[0]
+    assert run.train_images is not None  # of recorded runs alone
     test = [100 * trace.epochs[-1].accuracy for trace in traces]
     kind, *tested = spread(test)
     found = Outcome(

@@ -109,7 +109,7 @@ def train(
         if not (resume or overwrite):
             _see_free(path)
     run = _run(settings, training, layers, data)
-    net = build(layers, training.recipe, run.batch, run.seed, run.widths)
+    net = build(layers, training.recipe, run.batch, settings.seed, run.widths)
     shapes = tuple(node.shape for node in net.nodes if node.shape)
     trace = Trace(run=run, layers=shapes, epochs=())
     if resume and path:
@@ -237,6 +237,7 @@ def _run(settings: Settings, training: Training, layers: Stack, data: Dataset) -
 def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], None]) -> Epoch:
     """One pass over the training images in an order given by seed and epoch, then the test."""
     run, number = trace.run, len(trace.epochs) + 1
+    assert run.seed is not None  # of recorded runs alone
     order = np.random.default_rng([run.seed, number, 1]).permutation(len(data.x))
     each = math.ceil(len(order) / run.batch)
     before = trace.epochs[-1].steps if trace.epochs else 0
@@ -273,6 +274,7 @@ def _update(net: Net, run: Run, step: int, steps: int) -> dict[str, int]:
 
     Where votes are limited, they are rounded before they are counted.
     """
+    assert run.seed is not None and run.adam_rate is not None and run.learning_rate is not None
     flips, recipe = {}, net.recipe
     rule = FlipRule(recipe.flip_threshold, recipe.beta, recipe.reset)
     for node in net.nodes:

@@ -286,12 +286,13 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
         if (old, one) != (new, other):
             found = (measured.measured or {}).get(name)
             zeros = (found.signal_zeros, found.vote_zeros) if found else (None, None)
+            votes = _votes(assumed, measured, nodes[name])
             listed.add_row(
                 name,
                 _bits(old.signal_bits, new.signal_bits, limits.signal),
                 *_zeros(zeros[0]),
-                _votes(assumed, measured, nodes[name]),
-                *_zeros(zeros[1]),
+                votes,
+                *_zeros(None if votes == "-" else zeros[1]),
                 *_remembered(measured, nodes[name]),
                 f"{old.sum_bits} -> {new.sum_bits}",
                 f"{one / divisor:,.3f}",
@@ -342,6 +343,9 @@ def _of_runs(report: Report) -> str:
     """Say which runs a report took its figures of."""
     run = report.traces[0].run
     seeds = ", ".join(str(trace.run.seed) for trace in report.traces)
+    seeds = "" if run.seed is None else f", seed{'s' * (len(report.traces) > 1)} {seeds}"
+    if run.recording:
+        seeds += f", recorded, {run.recording.steps_measured:,} steps measured whole"
     several = len(report.traces) > 1
     what = f"the most of {len(report.traces)} runs" if several else "those"
     ends = {len(trace.epochs) for trace in report.traces}
@@ -349,7 +353,7 @@ def _of_runs(report: Report) -> str:
     other = f"; they are priced here at batch {report.batch}" * (run.batch != report.batch)
     return (
         f"widths are {what} of {run.network} trained by {run.method} on {run.dataset} at batch "
-        f"{run.batch}, seed{'s' * several} {seeds}{cut}{other};\nthey keep an rms error of "
+        f"{run.batch}{seeds}{cut}{other};\nthey keep an rms error of "
         f"{100 * run.signal_error:g} %{_held(report)}"
     )
 

@@ -1,0 +1,381 @@
+"""Records a PyTorch training loop as a trace: hooks around layers and optimizers, nothing more.
+
+    with hwmodel.record(model, method="bold", dataset="digits", batch=32) as r:
+        for epoch in range(30):
+            ...  # the loop as it is
+            r.epoch(loss=loss, accuracy=accuracy)
+    r.trace().write("run.json")
+
+Every layer gets a view of its input, so that the gradient of that view is what this layer alone
+sends upstream, and not the sum over branches; the gradient of its output is the signal that it
+receives. Both are hooks of tensors: unlike backward hooks of modules they survive an operator
+that changes a layer's output in place. Votes are gradients as the optimizer finds them. Passes
+without gradients and in evaluation are not looked at. torch is imported where it is used.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from hwmodel import __version__
+from hwmodel.errors import HwmodelError, SpecError
+from hwmodel.specs.arguments import quoted
+from hwmodel.specs.limits import Limits
+from hwmodel.specs.trace import Epoch, Recording, Run, Trace
+from hwmodel.trainer.recorded import Recorded, Use, levels
+from hwmodel.trainer.train import SIGNAL_ERROR
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = ["Recorder", "record"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+UNFOLLOWED = ("OptimizedModule", "ScriptModule", "RecursiveScriptModule", "DataParallel")
+
+
+def record(
+    model: Any,
+    *,
+    method: str,
+    dataset: str = "unnamed",
+    network: str | None = None,
+    batch: int | None = None,
+    every: int = 10,
+    types: Sequence[type] | None = None,
+    binary: Sequence[type | str] = (),
+    widths: Limits | Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    signal_error: float = SIGNAL_ERROR,
+) -> Recorder:
+    """Record the training of an `nn.Module`: a context around the loop.
+
+    Args:
+        method: name of the method that the loop trains by, as reports know it.
+        dataset, network: names for the trace; of the network, by default the module's class.
+        batch: images a step; by default the most that the model is given at a time.
+        every: one step of so many is measured whole, the first of every epoch among them. Ranges
+            and flips are of every step.
+        types: classes of the layers with products; default `nn.Linear` and `nn.Conv2d`. Others
+            need a parameter `weight` [M, C] or [M, C / groups, HF, WF], and where they have any
+            `stride`, `padding`, `dilation`, `groups`. Weights that all are 0 and 1, or -1 and 1,
+            are Boolean.
+        binary: classes, or names in the model, of layers whose weights are latent ones that
+            multiply by their sign, 0 taken as +1.
+        widths: at which the loop holds signals, votes and accumulators, as a method's `widths`.
+        seed: of the run; several runs of a method are told apart by it.
+        signal_error: rms error, relative to the rms, at which widths are stated.
+
+    Raises: HwmodelError where the package torch is missing or an argument is not what it must be,
+        with all that are wrong; SpecError for layers that cannot be recorded.
+    """
+    try:
+        import torch
+    except ImportError:
+        raise HwmodelError(
+            "recording PyTorch training needs the package torch: pip install 'hwmodel[torch]'"
+        ) from None
+    if not isinstance(model, torch.nn.Module):
+        raise HwmodelError(f"model {quoted(model)}: must be an nn.Module")
+    chosen = (torch.nn.Linear, torch.nn.Conv2d) if types is None else tuple(types)
+    run = _run(
+        recorded_by=f"hwmodel.record {__version__}, torch {torch.__version__.split('+')[0]}",
+        network=network or type(model).__name__.lstrip("_"), method=method, dataset=dataset,
+        batch=1 if batch is None else batch, every=every, signal_error=signal_error, widths=widths,
+        seed=seed,
+    )  # fmt: skip
+    return Recorder(model, _layers(model, chosen, tuple(binary), signal_error), run, batch)
+
+
+def _run(*, recorded_by: str, every: int, **known: Any) -> Run:
+    """What is known of the run before it begins. Raises: SpecError with all that is wrong."""
+    from hwmodel.specs.files import validate
+
+    if isinstance(known["widths"], Limits):
+        known["widths"] = known["widths"].model_dump()
+    unknown = dict.fromkeys(
+        ("train_images", "test_images", "learning_rate", "adam_rate", "reweighting", "scaling",
+         "signal", "logic", "network_digest", "method_digest", "data_digest")
+    )  # fmt: skip
+    recording = {
+        "recorded_by": recorded_by, "every": every, "steps_measured": 1, "overhead": 1.0,
+    }  # fmt: skip
+    values = {"tool": __version__, "epochs": 1, "frozen": False, "recording": recording}
+    return validate(Run, values | unknown | known, "record")
+
+
+def _layers(
+    model: Any, types: tuple[type, ...], binary: tuple[type | str, ...], error: float
+) -> dict[Any, Recorded]:
+    """The layers to record. Raises: SpecError with all that cannot be."""
+    import torch
+
+    faults, found = [], {}
+    modules = dict(model.named_modules())
+    unknown = [name for name in binary if isinstance(name, str) and name not in modules]
+    faults += [f"binary {quoted(name)} is no layer of the model" for name in unknown]
+    for name, module in modules.items():
+        kind, shown = type(module).__name__, name or type(module).__name__
+        if kind in UNFOLLOWED or getattr(module, "_compiled_call_impl", None) is not None:
+            faults.append(f"{shown} is a {kind}, compiled or replicated: record the module inside")
+        if not isinstance(module, types):
+            own = module.parameters(recurse=False)
+            if not isinstance(module, torch.nn.Embedding) and any(p.dim() > 1 for p in own):
+                faults.append(f"{shown} is a {kind} with weights, and none of `types`")
+            continue
+        weight = getattr(module, "weight", None)
+        if not isinstance(weight, torch.nn.Parameter) or weight.dim() not in (2, 4):
+            faults.append(f"{shown} has no parameter weight of 2 or 4 dimensions")
+            continue
+        latent = name in binary or isinstance(module, tuple(b for b in binary if type(b) is type))
+        found[module] = Recorded(shown, weight, "binary" if latent else levels(weight), error)
+    if not found and not faults:
+        faults = [f"none of its layers is one of {', '.join(t.__name__ for t in types)}"]
+    if faults:
+        raise SpecError(f"record: {'; '.join(faults)}")
+    return found
+
+
+def _timed(hook: Callable[P, R]) -> Callable[P, R]:
+    """Count the time that a method of a recorder takes."""
+
+    @wraps(hook)
+    def timed(*given: P.args, **named: P.kwargs) -> R:
+        start = time.perf_counter()
+        try:
+            return hook(*given, **named)
+        finally:
+            recorder: Any = given[0]
+            recorder._spent += time.perf_counter() - start
+
+    return timed
+
+
+class Recorder:
+    """A loop under way: what the hooks have seen, and the epochs that were told.
+
+    Use it as a context; hooks are there between its beginning and its end alone.
+    """
+
+    def __init__(
+        self, model: Any, layers: dict[Any, Recorded], run: Run, batch: int | None
+    ) -> None:
+        from torch import is_grad_enabled
+
+        assert run.recording is not None
+        self._recording: Recording = run.recording
+        self._graded: Callable[[], bool] = is_grad_enabled
+        self._model, self._layers, self._run = model, layers, run
+        self._batch = batch
+        self._uses: list[Use] = []  # in the order of the first pass
+        self._epochs: list[Epoch] = []
+        self._hooks: list[Any] = []
+        self._calls: dict[Any, int] = {}  # of every layer in this pass
+        self._steps = self._measured = 0
+        self._most = self._rows = 0  # images at a time of the model, and of its first layer
+        self._since = 0  # steps of this epoch
+        self._stepped = False  # an optimizer has made its step, and no pass has begun since
+        self._spent, self._began, self._whole = 0.0, 0.0, 0.0  # [s]
+
+    def __enter__(self) -> Self:
+        """Set the hooks."""
+        from torch.optim import optimizer
+
+        hooks = [self._model.register_forward_pre_hook(self._begin_pass, with_kwargs=True)]
+        for module in self._layers:
+            hooks.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
+            hooks.append(module.register_forward_hook(self._after, with_kwargs=True))
+        hooks.append(optimizer.register_optimizer_step_pre_hook(self._before_step))
+        hooks.append(optimizer.register_optimizer_step_post_hook(self._after_step))
+        self._hooks = hooks
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the hooks away."""
+        self._whole += time.perf_counter() - self._began
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+
+    @_timed
+    def epoch(
+        self,
+        *,
+        loss: float,
+        accuracy: float,
+        validation: float | None = None,
+        train_accuracy: float | None = None,
+    ) -> None:
+        """End an epoch, after its evaluation.
+
+        Args:
+            loss: mean over the epoch's training images.
+            accuracy: share of test images that are classified rightly, 0 to 1.
+            validation: the same of validation images, if there are any.
+            train_accuracy: the same of the training images.
+
+        Raises: HwmodelError where no optimizer made a step that the recorder saw, or a value is
+            no share; DataError where the training left the range of numbers.
+        """
+        from hwmodel.specs.files import validate
+
+        self._close_step()
+        if not self._since or not self._uses:
+            raise HwmodelError(
+                "record: no step of training was seen in this epoch: a forward pass of the "
+                "model in training, and a step of a torch optimizer that has its parameters"
+            )
+        self._epochs.append(
+            validate(
+                Epoch,
+                {
+                    "epoch": len(self._epochs) + 1, "steps": self._steps, "loss": _number(loss),
+                    "train_accuracy": _number(train_accuracy), "accuracy": _number(accuracy),
+                    "validation_accuracy": _number(validation),
+                    "layers": [use.epoch() for use in self._uses],
+                },
+                "record: epoch",
+            )
+        )  # fmt: skip
+        for layer in self._layers.values():
+            layer.begin_epoch()
+        for use in self._uses:
+            use.begin_epoch()
+        self._since = 0
+
+    def trace(self) -> Trace:
+        """Return the trace of the epochs so far. Raises: HwmodelError where there is none."""
+        if not self._epochs:
+            raise HwmodelError("record: no epoch was told: call epoch(loss=..., accuracy=...)")
+        whole = self._whole + (time.perf_counter() - self._began if self._hooks else 0.0)
+        overhead = round(whole / max(whole - self._spent, 1e-9), 2)
+        measured = {"steps_measured": self._measured, "overhead": overhead}
+        boolean = [layer for layer in self._layers.values() if layer.kind == "boolean"]
+        run = self._run.model_copy(
+            update={
+                "epochs": len(self._epochs),
+                "recording": self._recording.model_copy(update=measured),
+                "batch": self._batch or self._most or self._rows,
+                "frozen": bool(boolean) and not any(layer.learns for layer in boolean),
+            }
+        )  # fmt: skip
+        shapes = tuple(use.shape(run.batch) for use in self._uses)
+        return Trace(run=run, layers=shapes, epochs=tuple(self._epochs))
+
+    @property
+    def _measuring(self) -> bool:
+        return self._since % self._recording.every == 0
+
+    def _looks(self) -> bool:
+        return bool(self._model.training) and self._graded()
+
+    def _close_step(self) -> None:
+        """Count the step that an optimizer has made, once the next one begins."""
+        if self._stepped:
+            self._measured += self._measuring
+            self._steps += 1
+            self._since += 1
+            self._stepped = False
+            self._calls.clear()
+
+    @_timed
+    def _begin_pass(self, _: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if self._looks():
+            self._close_step()
+            self._calls.clear()
+            x = _tensor(given, named)
+            images = len(x) if x is not None and x.dim() else 0
+            self._most = max(self._most, images)
+            if self._batch is not None and images > self._batch:
+                raise HwmodelError(
+                    f"record: batch {self._batch} was stated, the model is given {images} images"
+                )
+
+    @_timed
+    def _before(
+        self, module: Any, given: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Give the layer a view of its input, whose gradient is this layer's own."""
+        if not self._looks():
+            return None
+        self._close_step()
+        x = _tensor(given, named)
+        if x is None:
+            raise HwmodelError(f"record: {self._layers[module].name} is given no tensor")
+        number = self._calls[module] = self._calls.get(module, 0) + 1
+        use = self._use(module, number)
+        if use is self._uses[0] and x.dim():
+            self._rows = max(self._rows, len(x))
+        if not x.requires_grad:
+            return None
+        view = x.view_as(x)
+        view.register_hook(self._gradient(use, "sent"))
+        put = [view if one is x else one for one in given]
+        return tuple(put), {key: view if one is x else one for key, one in named.items()}
+
+    @_timed
+    def _after(self, module: Any, given: tuple[Any, ...], named: dict[str, Any], y: Any) -> None:
+        """Look at a layer's sums, and ask for their gradient."""
+        if not self._looks():
+            return
+        use = self._use(module, self._calls[module])
+        if not hasattr(y, "register_hook"):
+            raise HwmodelError(f"record: {use.name} gives no tensor")
+        x = _tensor(given, named)
+        use.see(module, x, y)
+        use.sums(x.detach(), y.detach(), measured=self._measuring)
+        if y.requires_grad:
+            y.register_hook(self._gradient(use, "signal"))
+
+    def _gradient(self, use: Use, what: str) -> Callable[[Any], None]:
+        def hook(z: Any) -> None:
+            start = time.perf_counter()
+            use.tensor(what, z, measured=self._measuring)
+            self._spent += time.perf_counter() - start
+
+        return hook
+
+    def _use(self, module: Any, number: int) -> Use:
+        """The layer in its first, second … place of a pass."""
+        layer = self._layers[module]
+        if len(layer.uses) < number:
+            layer.uses.append(Use(layer, number))
+            self._uses.append(layer.uses[-1])
+        return layer.uses[number - 1]
+
+    @_timed
+    def _before_step(self, optimizer: Any, *_: Any) -> None:
+        """Look at the votes as the optimizer finds them."""
+        for layer in self._of(optimizer):
+            if layer.stepped == self._steps and self._stepped:  # again, without a pass
+                self._close_step()
+            layer.vote(measured=self._measuring)
+
+    @_timed
+    def _after_step(self, optimizer: Any, *_: Any) -> None:
+        """Count flips, and look at the optimizer's memory."""
+        for layer in self._of(optimizer):
+            layer.step(optimizer, measured=self._measuring)
+            layer.stepped = self._steps
+            self._stepped = True
+
+    def _of(self, optimizer: Any) -> list[Recorded]:
+        """The layers whose weights an optimizer moves."""
+        given = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        return [layer for layer in self._layers.values() if id(layer.weight) in given]
+
+
+def _tensor(given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """The first tensor among a module's arguments."""
+    return next((x for x in (*given, *named.values()) if hasattr(x, "requires_grad")), None)
+
+
+def _number(value: Any) -> float | None:
+    """A number that may be a tensor."""
+    return None if value is None else float(value.detach() if hasattr(value, "detach") else value)
