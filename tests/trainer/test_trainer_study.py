@@ -14,6 +14,8 @@ from hwmodel.importers.load import load_network
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.provenance import digest
 from hwmodel.specs.trace import dumps
 from hwmodel.trainer.data import load_dataset
 from hwmodel.trainer.real import BatchNorm
@@ -215,6 +217,13 @@ def test_one_command_makes_a_study(hwmodel, tmp_path):
         if row["steps_low"]:
             assert float(row["energy_low"]) == int(row["steps_low"]) * price
     assert rows[2]["energy_iteration"] == ""
+    made = "hwmodel train --network net.yaml --method fp,bold --epochs 2 --seeds 2 --validation 0.2"
+    assert {row["command"] for row in rows} == {
+        f"{made} --target 0.2 --sustain 1 --hardware ascend --accounting full"
+    }
+    short = rows[0]["inputs_sha256"].split("-")
+    assert digest(load(Hardware, "ascend"))[:8] == short[0]
+    assert {digest(load(Method, name))[:8] for name in ("fp", "bold")} <= set(short)
     text = (tmp_path / "t.csv").read_text()
     assert hwmodel(*words)[0] == 2  # the traces are there
     assert hwmodel(*words, "--resume")[0] == 0
@@ -235,6 +244,7 @@ def test_one_command_makes_a_study(hwmodel, tmp_path):
         (("--seeds", "2", "--figure", "t.txt"), "t.txt: a figure ends in .png, .svg, .pdf"),
         (("--seeds", "2", "--hardware", "ascent"), "no hardware is called 'ascent': did you mean 'ascend'?"),
         (("--method", "bold,blod"), "no method is called 'blod'"),
+        (("--method", "bold,bold"), "two "),
         (("--hardware", "ascend"), "--hardware ascend: is of a study"),
     ],
 )  # fmt: skip
