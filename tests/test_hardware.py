@@ -126,7 +126,7 @@ def split(*holds):
          ":8: levels.SRAM.capcity is not a field; did you mean 'capacity'?"),
         ("name: SRAM,", "name: SRAM, wdith: 3,",
          ":8: levels.SRAM.wdith is not a field; known: access_energy, capacity, efficiency, "
-         "fanout, holds, hop_energy, level, multicast, name, read_energy, reduction, source, "
+         "energy, fanout, holds, hop_energy, level, multicast, name, read_energy, reduction, source, "
          "write_energy"),
         ("capacity: 64 KiB, ", "", ":8: levels.SRAM.capacity is missing"),
         ("energy: 5 pJ/B, source: me", "energy: 5 pJ/B", ":8: levels.SRAM.source is missing"),
@@ -189,10 +189,10 @@ def split(*holds):
         ("5 pJ/B", "5 kJ/B", f":8: levels.SRAM.access_energy: '5 kJ/B': 'kJ/B' {ACCESS}"),
         ("5 pJ/B", "1V", f":8: levels.SRAM.access_energy: '1V': 'V' {ACCESS}"),
         ("5 pJ/B", "5 MAC/B", ":8: levels.SRAM: is in MAC, but energy_unit is pJ"),
-        ("5 pJ/B", "~", ":8: levels.SRAM: give one of access_energy, efficiency, or read_energy with "
+        ("5 pJ/B", "~", ":8: levels.SRAM: give one of access_energy, efficiency, energy, or read_energy with "
                         "write_energy; here: none of them"),
         ("access_energy: 5 pJ/B", "read_energy: 5 pJ/B",
-         ":8: levels.SRAM: give one of access_energy, efficiency, or read_energy with write_energy; "
+         ":8: levels.SRAM: give one of access_energy, efficiency, energy, or read_energy with write_energy; "
          "here: read_energy"),
         ("access_energy: 5 pJ/B", "efficiency: 0 GB/s/mW",
          ":8: levels.SRAM.efficiency: '0 GB/s/mW': an efficiency must be above 0"),

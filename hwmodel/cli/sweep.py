@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hwmodel.cli.screen import say
-from hwmodel.errors import HwmodelError, printable
+from hwmodel.errors import HwmodelError, SpecWarning, printable
 from hwmodel.rerun.asked import SweepAsked, command_line
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def sweep(
     planned = read_plan(asked.file)
     if dry_run:
         _say_what(planned)
+        _tell_flat(planned)
         return
     target = out or Path(f"{planned.file.name}.csv")
     command = command_line(asked)
@@ -57,6 +59,7 @@ def sweep(
         _refuse_another(target, command)
     summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
     say(printable(f"wrote {target}"))
+    _tell_flat(planned)
     if summary.greedy:
         from hwmodel.views.sweep_tables import GREEDY
 
@@ -69,6 +72,14 @@ def sweep(
             f"{printable(summary.first_reason)}"
         )
         raise typer.Exit(1)
+
+
+def _tell_flat(planned: Plan) -> None:
+    """Warn of memories whose price does not go with their capacity."""
+    from hwmodel.vary.sweep.flat import flat_memories
+
+    if flat := flat_memories(planned):
+        warnings.warn(flat, SpecWarning, stacklevel=2)
 
 
 def _refuse_another(target: Path, command: str) -> None:

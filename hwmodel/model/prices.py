@@ -77,7 +77,11 @@ class Prices(NamedTuple):
         read = key.direction == Direction.READ
         energy = memory.read_energy_per_bit if read else memory.write_energy_per_bit
         unit = f"{self.chip.unit} a bit"
-        return (Factor(unit, energy, f"hardware {self.chip.name}: {memory.source}"),)
+        why = f"hardware {self.chip.name}: {memory.source}"
+        if memory.energy is not None:
+            size = f"{memory.capacity_bits:,} bit"
+            why += f"; at {size}, on the line through points in log-log (docs/model.md section 5)"
+        return (Factor(unit, energy, why),)
 
     def _hop(self, name: str) -> Price:
         """Price a bit on its way into a memory of a level, or out of it."""

@@ -17,6 +17,7 @@ from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.files import Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
+from hwmodel.specs.scaled import ScaledEnergy, at_capacity
 from hwmodel.specs.spread import Spread, Timed, check_spread
 from hwmodel.specs.stated import (
     MOST_BITS,
@@ -64,17 +65,25 @@ class Buffer(Spread):
     efficiency: AccessEfficiency | None = None
     read_energy: AccessEnergy | None = None
     write_energy: AccessEnergy | None = None
+    energy: ScaledEnergy | None = Field(
+        default=None, description="in the place of the others: by the capacity, through points"
+    )
     source: Text
 
     @model_validator(mode="after")
     def _one_energy(self) -> Buffer:
-        names = ("access_energy", "efficiency", "read_energy", "write_energy")
+        names = ("access_energy", "efficiency", "energy", "read_energy", "write_energy")
         given = [name for name in names if getattr(self, name) is not None]
-        if given not in (["access_energy"], ["efficiency"], ["read_energy", "write_energy"]):
+        if given not in (*([name] for name in names[:3]), list(names[3:])):
             raise ValueError(
-                "give one of access_energy, efficiency, or read_energy with write_energy; "
+                "give one of access_energy, efficiency, energy, or read_energy with write_energy; "
                 f"here: {', '.join(given) or 'none of them'}"
             )
+        if self.energy is not None:
+            try:
+                self.energy.see(self.capacity)
+            except ValueError as error:
+                raise Contradiction(str(error), "energy") from None
         return self
 
     @property
@@ -106,10 +115,13 @@ class Buffer(Spread):
     @cached_property
     def energies(self) -> tuple[Energy, Energy]:
         """Energy of reading and of writing one bit."""
+        if self.energy is not None and self.capacity is not None:
+            read, write = (at_capacity(points, self.capacity) for points in self.energy.of)
+            return read, write
         both = self.access_energy or self.efficiency
-        read, write = self.read_energy or both, self.write_energy or both
-        assert read is not None and write is not None  # _one_energy saw to it
-        return read, write
+        each = self.read_energy or both, self.write_energy or both
+        assert each[0] is not None and each[1] is not None  # _one_energy saw to it
+        return each[0], each[1]
 
     @property
     def read_energy_per_bit(self) -> float:

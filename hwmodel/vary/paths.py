@@ -30,7 +30,7 @@ Step = str | int  # a field or a key; the place in a list
 Scalar = bool | int | float | str | None
 ROOTS = ("network", "hardware", "method", "accounting", "batch")
 
-_BOTH = ("access_energy", "efficiency")  # how a file states reading and writing as one
+_BOTH = ("access_energy", "efficiency", "energy")  # how a file states reading and writing as one
 _EACH = ("read_energy", "write_energy")
 _PRICE: dict[type, str] = {Price: "energy", RelativePrice: "macs"}  # what a path to an entry means
 _PLAIN = {"clock": "Hz", "static_power": "W"}  # numbers that are written with this unit
@@ -286,8 +286,8 @@ def _model_leaves(model: SpecModel, path: str, unit: str) -> Iterator[Leaf]:
 def _memory_leaves(memory: Buffer, path: str, unit: str) -> Iterator[Leaf]:
     """Yield capacity and energies of a memory."""
     yield Leaf(f"{path}.capacity", memory.capacity_bits, "bit", True, True, ())
-    as_one = f"{path}.access_energy" if memory.read_energy is None else ""
     read, write = (energy.value for energy in memory.energies)
+    as_one = f"{path}.access_energy" if memory.read_energy is None and read == write else ""
     if as_one:
         yield Leaf(as_one, read, f"{unit}/bit", True, False, ())
     yield Leaf(f"{path}.read_energy", read, f"{unit}/bit", True, False, (), as_one)

@@ -32,7 +32,7 @@ def test_E1_exponents_without_a_point_are_numbers(hwmodel, reported, tmp_path):
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ("~", "levels.SRAM: give one of access_energy, efficiency, or read_energy with write_energy; here: none of them"),
+        ("~", "levels.SRAM: give one of access_energy, efficiency, energy, or read_energy with write_energy; here: none of them"),
         (".nan", "levels.SRAM.access_energy: nan: an energy must be finite and at least 0"),
         (".inf", "levels.SRAM.access_energy: inf: an energy must be finite and at least 0"),
         ("false", "levels.SRAM.access_energy: False is no energy; write one as in '50 pJ/B' or '0.9 pJ'"),

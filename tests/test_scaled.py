@@ -1,0 +1,168 @@
+"""An SRAM's price by its capacity: by hand, against CACTI's results, and what is refused."""
+
+import csv
+import json
+from itertools import product
+from math import log
+from pathlib import Path
+
+import pytest
+
+from hwmodel import SpecError, evaluate
+from hwmodel.specs.files import load, validate
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.scaled import at_capacity
+from hwmodel.specs.stated import Energy
+from hwmodel.vary.paths import leaves, replaced, replaced_all
+
+KIB = 8 * 2**10
+HOROWITZ = {"8 KiB": "10 pJ/64bit", "32 KiB": "20 pJ/64bit", "1 MiB": "100 pJ/64bit"}
+CHIP = {
+    "version": 1, "name": "toy", "title": "t", "energy_unit": "pJ", "sources": {"made-up": "here"},
+    "levels": [
+        {"level": 1, "name": "DRAM", "capacity": "unlimited", "access_energy": "50 pJ/B",
+         "source": "made-up"},
+        {"level": 0, "name": "L2", "capacity": "256 KiB",
+         "energy": {"scale": "sram", "at": HOROWITZ}, "source": "made-up"},
+    ],
+    "arithmetic": [{"operation": "mac", "bits": 32, "energy": "4.6 pJ", "source": "made-up"}],
+}  # fmt: skip
+
+
+def chip(**changes):
+    document = json.loads(json.dumps(CHIP))
+    document["levels"][1] |= changes
+    document["levels"][1] = {k: v for k, v in document["levels"][1].items() if v is not None}
+    return validate(Hardware, document, "toy")
+
+
+def per_access(energy):
+    return energy * 64
+
+
+@pytest.mark.parametrize(
+    ("capacity", "energy"),
+    [  # of 64 bit [pJ]
+        ("256 KiB", 20 * 8 ** (log(5) / log(32))),  # 52.5, with the exponent 0.464
+        ("32 KiB", 20.0), ("8 KiB", 10.0), ("1 MiB", 100.0),
+        ("16 KiB", 10 * 2**0.5),  # the exponent of the first two points is 1/2
+        ("2 KiB", 5.0),  # carried on by a factor of four
+        ("4 MiB", 100 * 4 ** (log(5) / log(32))),
+    ],
+)  # fmt: skip
+def test_horowitz_s_points_by_hand(capacity, energy):
+    memory = chip(capacity=capacity).memory("L2")
+    assert per_access(memory.read_energy_per_bit) == pytest.approx(energy, rel=1e-12)
+    assert memory.read_energy_per_bit == memory.write_energy_per_bit
+    moved = replaced(chip(), "levels.L2.capacity", capacity).memory("L2")
+    assert moved.read_energy_per_bit == memory.read_energy_per_bit
+    if capacity == "256 KiB":
+        assert energy == pytest.approx(52.5, abs=0.05)
+
+
+def cacti():
+    """Energy of an access [pJ per bit] by width of the port and capacity [KiB]."""
+    text = (Path(__file__).parent / "data" / "sram_cacti_mnsim.csv").read_text().splitlines()[1:]
+    found = {}
+    for row in csv.DictReader(text):
+        found.setdefault(int(row["width_bit"]), {})[int(row["size_KiB"])] = float(row["pJ_per_bit"])
+    return found
+
+
+def test_cacti_s_results_between_the_points_within_13_percent():
+    worst = 0.0
+    for by_size in cacti().values():
+        points = {f"{size} KiB": Energy(by_size[size], "pJ") for size in (8, 64, 512)}
+        for size in (16, 32, 128, 256):
+            ours = at_capacity(points, size * KIB).value
+            worst = max(worst, abs(ours / by_size[size] - 1))
+    assert 0.10 < worst < 0.13
+
+
+def test_reading_and_writing_may_have_points_of_their_own():
+    each = {
+        "scale": "sram",
+        "read": HOROWITZ,
+        "write": {"8 KiB": "40 pJ/64bit", "8 MiB": "40 pJ/64bit"},
+    }
+    memory = chip(energy=each).memory("L2")
+    assert per_access(memory.read_energy_per_bit) == pytest.approx(52.53, abs=0.01)
+    assert per_access(memory.write_energy_per_bit) == 40
+
+
+def test_a_path_to_the_energy_replaces_the_points():
+    found = {leaf.path: leaf for leaf in leaves(chip())}
+    assert per_access(found["levels.L2.access_energy"].value) == pytest.approx(52.53, abs=0.01)
+    flat = replaced(chip(), "levels.L2.access_energy", "1 pJ/bit")
+    assert flat.memory("L2").energy is None
+    both = replaced_all(flat, {"levels.L2.capacity": "1 MiB"})
+    assert both.memory("L2").read_energy_per_bit == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"energy": {"scale": "sram", "at": {"8 KiB": "1 pJ/B"}}}, "give two points or more"),
+        ({"energy": {"scale": "sram", "at": {"8 KiB": "1 pJ/B", "8192 B": "2 pJ/B"}}},
+         "8192 B: capacities must rise from point to point"),
+        ({"energy": {"scale": "sram", "at": {"8 KiB": "2 pJ/B", "1 MiB": "1 pJ/B"}}},
+         "1 MiB: its price is below that of a smaller capacity"),
+        ({"energy": {"scale": "sram", "at": {"8 KiB": "0 pJ/B", "1 MiB": "1 pJ/B"}}}, "must be above 0"),
+        ({"energy": {"scale": "sram", "at": {"8": "1 pJ/B", "1 MiB": "1 pJ/B"}}}, "is no size"),
+        ({"energy": {"scale": "sram", "at": HOROWITZ, "read": HOROWITZ}}, "points as at, or as read"),
+        ({"energy": {"scale": "sram"}}, "points as at, or as read and write"),
+        ({"energy": {"scale": "sram", "read": HOROWITZ}}, "points as at, or as read and write"),
+        ({"capacity": "unlimited"}, "is scaled by the capacity, which is unlimited"),
+        ({"capacity": "2047 B"}, "has points from 8 KiB to 1 MiB, which go for a quarter"),
+        ({"capacity": "4097 KiB"}, "has points from 8 KiB to 1 MiB, which go for a quarter"),
+        ({"access_energy": "1 pJ/bit"}, "here: access_energy, energy"),
+        ({"energy": None}, "here: none of them"),
+        ({"energy": {"scale": "sram", "at": {"8 KiB": "1 MAC/B", "1 MiB": "1 MAC/B"}}},
+         "is in MAC, but energy_unit is pJ"),
+        ({"energy": {"scale": "sram", "at": {"8 KiB": "1 pJ/B", "1 MiB": "1 MAC/B"}}},
+         "1 MiB: its price is in another unit"),
+    ],
+)  # fmt: skip
+def test_what_is_no_scale_is_refused(changes, said):
+    with pytest.raises(SpecError) as refused:
+        chip(**changes)
+    assert said in str(refused.value)
+
+
+def test_a_sweep_of_capacities_costs_what_each_chip_does_alone(hwmodel, tmp_path):
+    (tmp_path / "toy.yaml").write_text(json.dumps(CHIP))
+    sizes = ["128 KiB", "256 KiB", "1 MiB"]
+    sweep = {"version": 1, "name": "s", "title": "t", "network": "mlp-784-512-512-10",
+             "hardware": "toy.yaml", "method": "fp16", "accounting": "full",
+             "axes": [{"hardware.levels.L2.capacity": sizes}]}  # fmt: skip
+    (tmp_path / "s.yaml").write_text(json.dumps(sweep))
+    code, _, err = hwmodel("sweep", "s.yaml", "--out", "s.csv", "--jobs", "1")
+    assert code == 0 and "same at every capacity" not in err
+    rows = list(csv.DictReader((tmp_path / "s.csv").read_text().splitlines()))
+    for row, size in zip(rows, sizes, strict=True):
+        alone = evaluate(
+            "mlp-784-512-512-10", chip(capacity=size), "fp16", accounting="full"
+        ).energy  # each at its own price
+        assert float(row["energy"]) == pytest.approx(alone, rel=1e-12)
+
+
+@pytest.mark.parametrize(("flat", "axis"), list(product((True, False), ("alone", "both"))))
+def test_a_capacity_without_a_price_of_its_own_is_told(hwmodel, tmp_path, flat, axis):
+    document = json.loads(json.dumps(CHIP))
+    if flat:
+        del document["levels"][1]["energy"]
+        document["levels"][1]["access_energy"] = "1 pJ/bit"
+    (tmp_path / "toy.yaml").write_text(json.dumps(document))
+    own = {"hardware.levels.L2.capacity": ["64 KiB", "128 KiB"]}
+    if axis != "alone":
+        own["hardware.levels.L2.access_energy"] = ["1 pJ/bit", "2 pJ/bit"]
+    sweep = {"version": 1, "name": "s", "title": "t", "network": "vgg-small",
+             "hardware": "toy.yaml", "method": "fp16", "axes": [own]}  # fmt: skip
+    (tmp_path / "s.yaml").write_text(json.dumps(sweep))
+    code, _, err = hwmodel("sweep", "s.yaml", "--dry-run")
+    said = "hwmodel: warning: L2 of toy costs the same at every capacity: the largest will win"
+    assert code == 0 and (said in err) == (flat and axis == "alone")
+
+
+def test_bundled_chips_state_their_prices_as_before():
+    assert load(Hardware, "ascend").memory("L2").energy is None
