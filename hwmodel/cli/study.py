@@ -56,7 +56,6 @@ def study(settings: Sequence[Settings], asked: Asked) -> None:
     """
     from hwmodel.specs.files import write
     from hwmodel.specs.provenance import Provenance, input_of
-    from hwmodel.trainer.study import unlearned
     from hwmodel.views.plot import see_figure, write_figure
     from hwmodel.views.study import outcome_table, outcomes_csv, study_figure
 
@@ -68,11 +67,11 @@ def study(settings: Sequence[Settings], asked: Asked) -> None:
     found: list[Outcome] = []
     inputs = [input_of(spec) for spec in at or ()]
     for mine in by_network.values():
-        outcomes, remark, runs = _of_network(mine, asked, at)
+        outcomes, remarks, runs = _of_network(mine, asked, at)
         found += outcomes
         inputs += [given for run in runs for given in _inputs(run)]
         provenance = Provenance(asked.command, tuple(dict.fromkeys(inputs)))
-        show([outcome_table(outcomes), *filter(None, [remark, unlearned(outcomes)])])
+        show([outcome_table(outcomes), *remarks])
         if asked.csv:
             write(asked.csv, outcomes_csv(found, provenance))
     if asked.figure:
@@ -140,22 +139,30 @@ def _by_network(
 
 def _of_network(
     settings: Sequence[Settings], asked: Asked, at: tuple[Hardware, Accounting] | None
-) -> tuple[list[Outcome], str, list[Run]]:
-    """What the methods reach on one network, a remark on the target, a run of each method."""
+) -> tuple[list[Outcome], list[str], list[Run]]:
+    """What the methods reach on one network, remarks on it, a run of each method."""
     from hwmodel.model.reached import noise
-    from hwmodel.trainer.study import arms, outcome, priced
+    from hwmodel.trainer.study import arms, outcome, priced, unlearned
 
     plan = arms(settings[0], [one.method for one in settings], asked.seeds)
-    found, learning, runs = [], {}, []
+    found, by_method, runs = [], {}, []
     for of, traces in zip(plan, _trained(plan, asked), strict=True):
         price = names = None
         if not of[0].freeze:
-            learning[of[0].method.name] = traces
+            by_method[of[0].method.name] = traces
             if at:
                 price, names = priced(of[0], traces[0], *at), (at[0].name, at[1].name)
         found.append(outcome(traces, asked.target, asked.sustain, price, names))
         runs.append(traces[0].run)
-    return found, "" if asked.target is None else noise(learning, asked.target), runs
+    idle = unlearned(found)
+    remarks = []
+    if idle:
+        verb = "is" if len(idle) == 1 else "are"
+        remarks = [f"{', '.join(idle)} {verb} no better than weights as drawn, which never flip"]
+    learned = {name: traces for name, traces in by_method.items() if name not in idle}
+    if asked.target is not None and (said := noise(learned, asked.target)):
+        remarks.append(said)
+    return found, remarks, runs
 
 
 def _inputs(run: Run) -> Iterator[Input]:

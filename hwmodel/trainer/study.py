@@ -223,16 +223,10 @@ def _validation(trace: Trace) -> float | None:
     return trace.epochs[-1].validation_accuracy
 
 
-def unlearned(found: Sequence[Outcome]) -> str:
-    """A sentence on methods of one network that are no better than the control; "" if none is."""
+def unlearned(found: Sequence[Outcome]) -> list[str]:
+    """Methods of one network that are no better than the control, on the mean of test images."""
     controls = [one.test_mean for one in found if one.frozen]
-    names = [o.method for o in found if controls and not o.frozen and o.test_mean <= controls[0]]
-    if not names:
-        return ""
-    verb = "is" if len(names) == 1 else "are"
-    return (
-        f"{', '.join(names)} {verb} no better than weights as drawn: no flip there taught anything"
-    )
+    return [o.method for o in found if controls and not o.frozen and o.test_mean <= controls[0]]
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float | None]:

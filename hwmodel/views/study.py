@@ -114,7 +114,7 @@ def study_figure(found: Sequence[Outcome], style: str = DRAFT) -> Figure:
         _bars(next(own), mine, "test", 1, f"{mine[0].network}: test accuracy, %")
         if aimed:
             divisor, unit = _scaled(mine, "energy_low") if priced else (1.0, "")
-            to = f"to {mine[0].target_percent:g} % of the validation images"
+            to = f"to {mine[0].target_percent:g} % on validation images"
             title = f"energy {to}, {unit}" if priced else f"steps {to}"
             _bars(next(own), mine, "energy" if priced else "steps", divisor, title)
         if priced:
