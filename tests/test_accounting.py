@@ -182,7 +182,7 @@ def counts(report):
          "(search optimal: as in full)"),
         ("widths: {partial_sum_bits: 48}", "counting: {search: level-by-level}",
          ":5: counting.search: level-by-level is for stationary filter and weight_gradient "
-         "signal-as-filters (stationary filter, weight_gradient best-of-two-roles: as in full)"),
+         "signal-as-filters (stationary best, weight_gradient best-of-two-roles: as in full)"),
         ("based_on: full\nwidths: {partial_sum_bits: 48}",
          "based_on: paper\ncounting: {padding: skipped}",
          ":5: counting.padding: paper has rows bounding and padding counted, as its source "

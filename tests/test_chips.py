@@ -199,13 +199,17 @@ SPATIAL = [name for name in bundled(Hardware) if memories(load(Hardware, name)).
 
 
 def test_chips_with_arrays_are_bundled():
-    assert SPATIAL == ["a100-board", "ascend-cube", "eyeriss-isca", "v100-board", "v100-sm"]
+    assert sorted(SPATIAL) == [
+        "a100-board", "ascend-cube", "binareye", "eyeriss", "eyeriss-isca", "horowitz45-array",
+        "mcu-m4", "tpuv4i-array", "v100-board", "v100-sm",
+    ]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
 @pytest.mark.parametrize("name", SPATIAL)
 def test_a_report_adds_up_and_says_how_many_macs_work(name):
-    report = evaluate("mlp-784-512-512-10", name, "bold", accounting="full", mode="inference")
+    network = "deep-mlp" if name == "binareye" else "mlp-784-512-512-10"  # what it has room for
+    report = evaluate(network, name, "bold", accounting="full", mode="inference")
     rows = report.records
     assert len({row[5:13] for row in rows}) == len(rows)  # no two entries have one name
     assert report.energy == pytest.approx(sum(row[-2] for row in rows), rel=1e-12)
@@ -236,10 +240,15 @@ def test_a_tiling_is_shown_saved_and_read_again(hwmodel):
     assert first["fits"] and first["lower_bound"] <= first["energy"]
 
 
-def test_explain_writes_the_paths_of_a_count(hwmodel):
+def test_explain_writes_the_paths_of_a_count(hwmodel, tmp_path):
+    """With filters held: with anything held, one PE is cheapest, and nothing is spread."""
+    (tmp_path / "held.yaml").write_text(
+        "version: 1\nname: held\ntitle: t\nbased_on: full\n"
+        "counting: {stationary: filter, transfers: upper}\n"
+    )
     out = hwmodel(
         "explain", "mlp-784-512-512-10", "--layer", "fc3", "--hardware", "eyeriss-isca",
-        "--method", "fp", "--accounting", "full", "--mode", "inference",
+        "--method", "fp", "--accounting", "held.yaml", "--mode", "inference",
     )[1]  # fmt: skip
     assert "on its way into or out of one" in out
     assert re.search(r"C = 512 cut by place at RF \d+ \(taken together\)", out)

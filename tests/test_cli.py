@@ -560,3 +560,19 @@ def onnx_file(path):
     shapes = (("x", [1, 3, 8, 8]), ("y", None))
     ends = [[make.make_tensor_value_info(name, real, shape)] for name, shape in shapes]
     onnx.save(make.make_model(make.make_graph([node], "net", *ends, [weight])), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("there.txt", "is a file; --out names a folder"),
+        ("new.csv", "--out names a folder; one file is -o new.csv"),
+        ("new.html", "--out names a folder; one file is --html new.html"),
+    ],
+)
+def test_out_is_a_folder(hwmodel, tmp_path, name, said):
+    (tmp_path / "there.txt").write_text("mine")
+    code, out, err = hwmodel(*REPORT, "--out", name)
+    assert (code, out, err) == (2, "", f"hwmodel: --out {name}: {said}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["there.txt"]
+    assert (tmp_path / "there.txt").read_text() == "mine"

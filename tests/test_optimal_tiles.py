@@ -2,6 +2,7 @@
 
 import csv
 import io
+from math import fsum
 
 import pytest
 
@@ -11,6 +12,8 @@ from hwmodel.model.optimal_tiles import exchanged, optimal_tiles, with_optimal_t
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.vary.paths import replaced_all
+from hwmodel.views.explain.lines import energy
+from hwmodel.work.tensor import Pass
 
 PAPER = load(Accounting, "paper")
 SAID = (
@@ -52,7 +55,11 @@ def test_what_is_exchanged_is_said():
     assert with_optimal_tiles(load(Accounting, "full")) is None
     greedy = replaced_all(
         load(Accounting, "full"),
-        {"counting.search": "level-by-level", "counting.weight_gradient": "signal-as-filters"},
+        {
+            "counting.search": "level-by-level",
+            "counting.stationary": "filter",
+            "counting.weight_gradient": "signal-as-filters",
+        },
     )
     assert exchanged(greedy) == "search optimal for level-by-level"
     report = evaluate("vgg-small-1fc", "v100", "fp", accounting=greedy)
@@ -160,3 +167,20 @@ def test_a_single_tiling_says_how_far_it_is_from_the_optimum(hwmodel):
     _, best, _ = hwmodel("tile", *conv, "--bits", "32,32,32", "--stationary", "filter")
     (energy,) = [x for x in best.splitlines() if x.startswith("memory energy")]
     assert energy.split()[2] in line
+
+
+def test_an_explanation_says_it_of_each_pass_and_the_layers_add_up(hwmodel):
+    """What is said of a layer's passes is its part of the table's figure, and nothing is lost."""
+    report = evaluate(NET, "ascend", "fp", accounting="paper")
+    parts = [
+        optimal_tiles(report, layer, pass_).energy
+        for layer in {entry.layer for entry in report.ledger.entries}
+        for pass_ in Pass
+    ]
+    assert fsum(parts) == pytest.approx(optimal_tiles(report).energy, rel=1e-12)
+    layer = report.tilings[0][0].layer
+    words = ["explain", NET, "--layer", layer, "--hardware", "ascend", "--method", "fp"]
+    _, said, _ = hwmodel(*words, "--accounting", "paper")
+    figure = optimal_tiles(report, layer, "forward").energy
+    assert f"- forward with optimal tiles: {energy(figure)} pJ" in said
+    assert "with optimal tiles" not in hwmodel(*words, "--accounting", "full")[1]

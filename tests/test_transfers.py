@@ -1,11 +1,13 @@
 """Both sides of a transfer pay: judged by the simulator, which walks down to the MACs."""
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, traffic
@@ -77,3 +79,21 @@ def test_A8_what_it_costs_to_write_the_memories_of_I_and_F_counts():
     # Whatever the tiles, every word of I and of F is written once into its memory.
     words = problem.I_elements + problem.F_elements
     assert both[1].certificate.energy - both[0].certificate.energy >= 8 * words * (50 - 0.05)
+
+
+@pytest.mark.filterwarnings("ignore:.*is larger than L1")
+def test_A8_full_charges_both_sides_and_holds_anything(hwmodel):
+    """What `tile` prints of the two files under the usual accounting, and under `paper`'s side."""
+    full = load(Accounting, "full").counting
+    assert (full.stationary, full.transfers) == ("best", "both")
+    for name in ("paper", "paper-stated"):
+        theirs = load(Accounting, name).counting
+        assert (theirs.stationary, theirs.transfers) == ("filter", "upper")
+    conv = ("--conv", "N=1,M=16,C=8,H=12,W=12,K=3", "--bits", "8,8,8", "--json")
+    found = []
+    for n in (5, 5000):
+        code, out, err = hwmodel("tile", "--hardware", DATA / f"fill{n}.yaml", *conv)
+        assert code == 0, err
+        found.append(json.loads(out)["energy"])
+    words = 8 * 12 * 12 + 16 * 8 * 3 * 3  # of I and of F, each brought to its memory once or more
+    assert found[1] - found[0] >= 8 * words * (50 - 0.05) * (1 - 1e-12)

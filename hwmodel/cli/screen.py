@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -42,12 +43,20 @@ class Destination(NamedTuple):
 def destination(to: Study) -> Destination:
     """The same from the options. Raises: HwmodelError where they contradict one another."""
     from hwmodel.specs.provenance import now
-    from hwmodel.views.formats import target
+    from hwmodel.views.formats import ENDINGS, target
 
     said = {"format": "", "output": "", "html": ""} | dict(to)
     html = said["html"]
     if html and not html.lower().endswith((".html", ".htm")):
         raise HwmodelError(f"--html {html}: an HTML file ends in .html or .htm")
+    if to.out is not None and not to.out.is_dir():
+        if to.out.exists():
+            raise HwmodelError(f"--out {to.out}: is a file; --out names a folder")
+        if to.out.suffix.lower() in {*chain.from_iterable(ENDINGS.values()), ".html"}:
+            option = "--html" if to.out.suffix.lower() == ".html" else "-o"
+            raise HwmodelError(
+                f"--out {to.out}: --out names a folder; one file is {option} {to.out}"
+            )
     one = target(to.csv, said["format"], said["output"])
     return Destination(one, Path(html) if html else None, to.out, now() if to.date else None)
 

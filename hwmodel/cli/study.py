@@ -181,7 +181,7 @@ def _trained(plan: Sequence[Sequence[Settings]], asked: Asked) -> list[list[Trac
     from hwmodel.trainer.study import trained
 
     network = plan[0][0].network
-    images = load_dataset(asked.dataset or dataset_for(network), asked.data)
+    images = load_dataset(asked.dataset or dataset_for(network, asked.data), asked.data)
     found: list[list[Trace]] = []
     with interruptible() as stop, progress_bar() as report:
         for traces in trained(

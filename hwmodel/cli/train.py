@@ -52,7 +52,11 @@ TracePath = Annotated[
     ),
 ]
 DataFolder = Annotated[
-    Path | None, typer.Option(help="Folder of your own MNIST or CIFAR-10 files.")
+    Path | None,
+    typer.Option(
+        help="Your own images: FILE.npz, a folder with train.csv and test.csv, or one of MNIST or "
+        "CIFAR-10 files."
+    ),
 ]
 Epochs = Annotated[
     int | None, typer.Option(min=1, help="Passes over the images; default: the training's.")
@@ -80,6 +84,11 @@ Csv = Annotated[Path | None, typer.Option(help="Of a study: write every figure t
 Picture = Annotated[
     Path | None, typer.Option("--figure", help="Of a study: draw it; FILE.png, .svg or .pdf.")
 ]
+Augment = Annotated[str, typer.Option(help="Change training images at random: flip, crop, both.")]
+Weights = Annotated[
+    Path | None, typer.Option(help="Write the weights at the end, packed: FILE.npz.")
+]
+Curves = Annotated[Path | None, typer.Option(help="Write loss, accuracies and flips: FILE.csv.")]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Begin anew in the place of a trace that is there.")
 ]
@@ -109,6 +118,9 @@ def train(
     accounting: Counted = ACCOUNTING,
     csv: Csv = None,
     figure: Picture = None,
+    augment: Augment = "",
+    weights: Weights = None,
+    curves: Curves = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -126,6 +138,7 @@ def train(
     from hwmodel.specs.files import load
     from hwmodel.specs.method import Method
     from hwmodel.specs.training import Training
+    from hwmodel.trainer.augment import ways_of
     from hwmodel.trainer.data import dataset_for, load_dataset
     from hwmodel.trainer.train import SIGNAL_ERROR, Settings
     from hwmodel.trainer.train import train as run
@@ -145,6 +158,7 @@ def train(
                 freeze=freeze_boolean,
                 signal_error=signal_error,
                 validation=validation,
+                augment=ways_of(augment),
             )
             for name in network.split(",")
             for by in method.split(",")
@@ -152,13 +166,15 @@ def train(
         if trace and trace.suffix.lower() in INPUTS:
             raise HwmodelError(f"--trace {trace}: would be written over what looks like an input")
         if several or target is not None or sweep:
+            _see_one_run(weights, curves)
             stated = {
                 "--network": network, "--method": method, "--dataset": dataset, "--data": data,
                 "--training": training, "--epochs": epochs, "--batch": batch,
                 "--learning-rate": learning_rate, "--seed": seed or None, "--seeds": seeds,
                 "--signal-error": None if signal_error == SIGNAL_ERROR else signal_error,
                 "--validation": validation or None, "--target": target, "--sustain": sustain,
-                "--sweep": sweep, "--hardware": hardware, "--accounting": accounting,
+                "--sweep": sweep, "--augment": augment, "--hardware": hardware,
+                "--accounting": accounting,
             }  # fmt: skip
             words = [str(w) for said in stated.items() if said[1] not in (None, "") for w in said]
             asked = Asked(
@@ -172,11 +188,12 @@ def train(
         if extra := next((f"{name} {value}" for name, value in beyond.items() if value), None):
             raise HwmodelError(f"{extra}: is of a study, of several seeds or methods or a --target")
         (one,), path = settings, trace or Path("trace.json")
-        images = load_dataset(dataset or dataset_for(one.network), data)
+        images = load_dataset(dataset or dataset_for(one.network, data), data)
         with interruptible() as stop, progress_bar() as report:
             result = run(
                 one, images, path,
-                resume=resume, overwrite=overwrite, report=report, stop=stop,
+                resume=resume, overwrite=overwrite, report=report, stop=stop, weights=weights,
+                curves=curves,
             )  # fmt: skip
     except HwmodelError as error:
         typer.echo(one_line(f"hwmodel: {error}"), err=True)
@@ -185,6 +202,14 @@ def train(
         typer.echo("hwmodel: stopped; finished epochs are kept, --resume goes on", err=True)
         raise typer.Exit(INTERRUPTED) from None
     _conclude(result, path)
+
+
+def _see_one_run(*written: Path | None) -> None:
+    """See that nothing is asked for that is of one run. Raises: HwmodelError."""
+    from hwmodel.errors import HwmodelError
+
+    for path in filter(None, written):
+        raise HwmodelError(f"{path}: is of one run, and a study has several")
 
 
 def _check(learning_rate: float | None, signal_error: float, validation: float) -> None:

@@ -59,14 +59,26 @@ def greedy_note(accounting: Accounting) -> str:
     )
 
 
-def optimal_tiles(report: Report) -> OptimalTiles | None:
-    """Tile a report's work by the optimal search; None where its tiles are from that already."""
+def optimal_tiles(
+    report: Report, layer: str | None = None, pass_: str | None = None
+) -> OptimalTiles | None:
+    """Tile a report's work by the optimal search; None where its tiles are from that already.
+
+    Args:
+        layer: only that layer's work.
+        pass_: only that pass of it; None is all.
+    """
     accounting = with_optimal_tiles(report.accounting)
     if accounting is None:
         return None
     job = report.job._replace(accounting=accounting)
+    tasks = [
+        task
+        for task in all_tasks(report.network, job)
+        if layer in (None, task.layer) and pass_ in (None, task.work.pass_)
+    ]
     try:
-        ledger, tilings = entered(all_tasks(report.network, job), report.hardware, accounting)
+        ledger, tilings = entered(tasks, report.hardware, accounting)
     except (Infeasible, TooLarge) as error:
         return OptimalTiles(None, reason=str(error))
-    return OptimalTiles(ledger.by().energies(report.prices)[()], unproved(tilings))
+    return OptimalTiles(ledger.by().energies(report.prices).get((), 0.0), unproved(tilings))

@@ -91,8 +91,10 @@ class Counting(_Group):
     )
 
     accumulation: Literal["operand-width", "fan-in"] = Field(
+        default="fan-in",
         description="integer products: operand-width: one MAC or addition as wide as the wider "
-        "operand; fan-in: a multiplication of both widths, and an addition as wide as its sum needs"
+        "operand; fan-in: a multiplication of both widths, and an addition as wide as its sum "
+        "needs",
     )
     zero_signals: Literal["computed", "skipped"] = Field(
         default="computed",

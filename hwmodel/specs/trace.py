@@ -24,7 +24,7 @@ from hwmodel.specs.limits import Limits
 from hwmodel.specs.mistakes import Contradiction
 
 __all__ = ["Epoch", "LayerEpoch", "LayerShape", "Magnitudes", "Range", "Recording", "Run"]
-__all__ += ["Trace"]
+__all__ += ["Trace", "Way"]
 __all__ += ["dumps", "loads", "named", "read_trace", "short_name", "steps_to", "sum_bits"]
 __all__ += ["two_complement_bits", "which", "write_trace"]
 
@@ -37,6 +37,7 @@ Extent = Annotated[Whole, Field(ge=1)]
 Bits = Annotated[Whole, Field(ge=1, le=64)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Size = Annotated[Number, Field(ge=0)]
+Way = Literal["crop", "flip"]  # in which training images are changed
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -77,6 +78,9 @@ class Run(SpecModel):
     logic: Literal["xnor", "xor"] | None
     signal_error: Annotated[Number, Field(gt=0, lt=1)] = Field(
         description="error at which widths are stated: rms of the rounding / rms of the values"
+    )
+    augment: tuple[Way, ...] = Field(
+        default=(), description="how training images were changed at random"
     )
     network_digest: Digest | None = Field(description="SHA-256 of the network as validated")
     method_digest: Digest | None

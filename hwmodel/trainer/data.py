@@ -8,12 +8,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib.util
+import re
 import struct
 from collections.abc import Callable
 from importlib import resources
-from math import prod
+from math import prod, sqrt
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 from hwmodel.errors import DataError, NameUnknown
 from hwmodel.graph.network import Network
 from hwmodel.specs.inputs import note_input
-from hwmodel.trainer.pickles import Batch, read_batch
+from hwmodel.trainer.own import TABLES, is_own, read_own
+from hwmodel.trainer.pickles import Batch, read_batch, read_binary
 from hwmodel.trainer.weights import Reals
 
 __all__ = ["DATASETS", "Dataset", "Labels", "dataset_for", "load_dataset"]
@@ -30,6 +32,7 @@ Labels = NDArray[np.int64]
 Pixels = NDArray[np.float64]
 
 SPLIT_SEED = 12345
+BLOCK_IMAGES = 1000  # standardised at a time
 MAX_BYTES = 2**28  # a file of images larger than this is none of the sets known here
 
 
@@ -68,11 +71,14 @@ def load_dataset(name: str, folder: Path | None = None) -> Dataset:
     """A data set by name.
 
     Args:
-        name: one of DATASETS.
+        name: one of DATASETS, or any for files of one's own (`hwmodel/trainer/own.py`).
         folder: where the user's files are, for the sets that no package carries.
 
     Raises: NameUnknown; DataError where the package or a file is missing or not what it should be.
     """
+    if is_own(folder) and name not in _CARRIED:
+        assert folder is not None
+        return _own(name, folder)
     if name not in DATASETS:
         raise NameUnknown("data set", name, DATASETS)
     if folder is not None and name in _CARRIED:
@@ -80,11 +86,17 @@ def load_dataset(name: str, folder: Path | None = None) -> Dataset:
     return DATASETS[name](name, folder)
 
 
-def dataset_for(network: Network) -> str:
+def dataset_for(network: Network, folder: Path | None = None) -> str:
     """Name the carried set whose images a network takes, by their number of values.
+
+    Args:
+        folder: where the user's files are; of one's own the name is that of the file or folder.
 
     Raises: DataError where there is none.
     """
+    if is_own(folder):
+        assert folder is not None
+        return re.sub(r"[^A-Za-z0-9_.+-]", "-", folder.resolve().stem).lstrip("-_.+")[:80] or "own"
     values = prod(network.input)
     found = next((name for name, of in _CARRIED.items() if of == values), None)
     if found is None:
@@ -140,19 +152,39 @@ def _split(name: str, table: Pixels, image: tuple[int, int, int], train: int) ->
 
 
 def _standard(
-    name: str, pixels: Pixels, labels: Labels, train: int, axes: tuple[int, ...]
-) -> Dataset:
+    name: str, pixels: NDArray[Any], labels: Labels, train: int, axes: tuple[int, ...],
+    classes: int = 10,
+) -> Dataset:  # fmt: skip
     """Mean 0 and deviation 1 over `axes` of the training images, which stand first."""
-    mean = pixels[:train].mean(axes, keepdims=True)
-    deviation = pixels[:train].std(axes, keepdims=True)
-    x = ((pixels - mean) / np.maximum(deviation, 1e-12)).astype(np.float32)
+    if pixels.dtype == np.uint8:
+        mean, deviation = _byte_moments(pixels[:train], each=len(axes) < pixels.ndim)
+    else:
+        mean = pixels[:train].mean(axes, keepdims=True, dtype=np.float64)
+        deviation = pixels[:train].std(axes, keepdims=True, dtype=np.float64)
+    deviation = np.maximum(deviation, 1e-12)
+    x = np.empty(pixels.shape, np.float32)
+    for start in range(0, len(x), BLOCK_IMAGES):  # in float64, which all at once would not fit
+        block = slice(start, start + BLOCK_IMAGES)
+        x[block] = (pixels[block] - mean) / deviation
     digest = hashlib.sha256(f"{x.shape} {train} ".encode())
-    digest.update(np.ascontiguousarray(x).tobytes())
+    digest.update(x.data.cast("B"))
     digest.update(labels.astype("<i8").tobytes())
-    classes = 10
     return Dataset(
         name, x[:train], labels[:train], x[train:], labels[train:], classes, digest.hexdigest()
     )
+
+
+def _byte_moments(pixels: NDArray[np.uint8], each: bool) -> tuple[Pixels, Pixels]:
+    """Mean and deviation of bytes, from whole numbers; of `each` channel by itself, or of all."""
+    channels = [pixels[..., c] for c in range(pixels.shape[-1])] if each else [pixels]
+    moments = []
+    for channel in channels:
+        counts = np.bincount(channel.ravel(), minlength=256).tolist()
+        n, total = sum(counts), sum(v * count for v, count in enumerate(counts))
+        squares = sum(v * v * count for v, count in enumerate(counts))
+        moments.append((total / n, sqrt(n * squares - total * total) / n))
+    mean, deviation = np.array(moments).T
+    return mean, deviation
 
 
 def _mnist(name: str, folder: Path | None) -> Dataset:
@@ -167,7 +199,7 @@ def _mnist(name: str, folder: Path | None) -> Dataset:
     sizes = ["{} x {}".format(*images.shape[1:]) for images, _ in parts]
     if sizes[0] != sizes[1]:
         raise DataError(f"{place}: images of {sizes[0]} to train on, of {sizes[1]} to test on")
-    pixels = np.concatenate([images for images, _ in parts]).astype(np.float64)[..., None]
+    pixels = np.concatenate([images for images, _ in parts])[..., None]
     numbers = np.concatenate([labels for _, labels in parts]).astype(np.int64)
     return _standard(name, pixels, numbers, len(parts[0][0]), axes=(0, 1, 2, 3))
 
@@ -198,20 +230,35 @@ def _idx(place: Path, file: str, axes: int) -> NDArray[np.uint8]:
 
 
 def _cifar10(name: str, folder: Path | None) -> Dataset:
-    """CIFAR-10 from its python batches: five to train, one to test.
+    """CIFAR-10 from its batches, python's or binary ones: five to train, one to test.
 
     Source: Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009.
     """
-    place = _folder(name, folder, "data_batch_1 … data_batch_5 and test_batch")
-    files = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
+    place = _folder(name, folder, "data_batch_1 … data_batch_5 and test_batch, or the same .bin")
+    ending, read = "", read_batch
+    if (place / "data_batch_1.bin").is_file():
+        ending, read = ".bin", read_binary
+    files = [*(f"data_batch_{i}{ending}" for i in range(1, 6)), f"test_batch{ending}"]
     batches: list[Batch] = []
     for file in files:
-        batches.append(read_batch(_read(place / file), place / file))
+        batches.append(read(_read(place / file), place / file))
     train = sum(len(batch.labels) for batch in batches[:5])
     rows = np.concatenate([batch.rows for batch in batches])
-    pixels = rows.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1).astype(np.float64)
+    pixels = rows.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
     labels = np.concatenate([batch.labels for batch in batches])
     return _standard(name, pixels, labels, train, axes=(0, 1, 2))
+
+
+def _own(name: str, place: Path) -> Dataset:
+    """Images and labels of one's own. Values of images are standardised channel by channel."""
+    if place.suffix.lower() == ".npz":
+        raw = {"": _read(place)}
+    else:
+        raw = {table: _read(place / table) for table in TABLES if (place / table).is_file()}
+    x, y, test_x, test_y = read_own(place, raw)
+    pixels, labels = np.concatenate([x, test_x]), np.concatenate([y, test_y])
+    axes = (0, 1, 2, 3) if pixels.shape[1:3] == (1, 1) else (0, 1, 2)
+    return _standard(name, pixels, labels, len(x), axes, classes=int(labels.max()) + 1)
 
 
 def _folder(name: str, folder: Path | None, files: str) -> Path:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hwmodel.errors import DataError
 
-__all__ = ["Batch", "read_batch"]
+__all__ = ["Batch", "read_batch", "read_binary"]
 
 PIXELS = 3 * 32 * 32
 
@@ -98,6 +98,19 @@ def read_batch(raw: bytes, path: Path) -> Batch:
     if len(rows) != len(numbers) or not len(rows):
         raise DataError(f"{path}: has {len(rows)} images and {len(numbers)} labels")
     return Batch(rows, numbers)
+
+
+def read_binary(raw: bytes, path: Path) -> Batch:
+    """The images and labels of one batch of the binary form: a byte of label before each row.
+
+    Raises: DataError where the bytes are none.
+    """
+    if not raw or len(raw) % (PIXELS + 1):
+        raise DataError(f"{path}: is no CIFAR-10 batch: {len(raw):,} B are no rows of {PIXELS + 1}")
+    rows = np.frombuffer(raw, np.uint8).reshape(-1, PIXELS + 1)
+    if rows[:, 0].max() > 9:
+        raise DataError(f"{path}: is no CIFAR-10 batch: {rows[:, 0].max()} is no label from 0 to 9")
+    return Batch(rows[:, 1:], rows[:, 0].astype(np.int64))
 
 
 def _bytes(array: object) -> NDArray[np.uint8]:

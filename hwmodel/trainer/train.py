@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,8 +19,10 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import digest
 from hwmodel.specs.trace import Epoch, LayerShape, Run, Trace, named, read_trace, write_trace
 from hwmodel.specs.training import Training
+from hwmodel.trainer.augment import Way, augmented
 from hwmodel.trainer.checkpoint import checkpoint_path, restore, save
 from hwmodel.trainer.data import Dataset, Labels
+from hwmodel.trainer.export import write_curves, write_weights
 from hwmodel.trainer.measure import Tally, finite
 from hwmodel.trainer.nets import Net, Trained, build, logits_signal, scaled
 from hwmodel.trainer.optim import FlipRule, adam_step, boolean_step, scheduled
@@ -31,6 +33,7 @@ __all__ = ["SIGNAL_ERROR", "Progress", "Settings", "train"]
 
 SIGNAL_ERROR = 0.3  # at which a width trains: docs/trainer.md, "Which width is needed"
 TEST_BATCH = 500
+USUAL_BATCH = 32  # of a run that no training file is of
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Settings:
         signal_error: rms error, relative to the rms, at which widths are stated.
         validation: share of the training images on which nothing is trained: the last ones, in
             the data's own order.
+        augment: how training images are changed from step to step: flip, crop (`augment.py`).
     """
 
     network: Network
@@ -58,6 +62,7 @@ class Settings:
     freeze: bool = False
     signal_error: float = SIGNAL_ERROR
     validation: float = 0.0
+    augment: tuple[Way, ...] = ()
 
 
 class Progress(NamedTuple):
@@ -79,6 +84,8 @@ def train(
     overwrite: bool = False,
     report: Callable[[Progress], None] = lambda progress: None,
     stop: Callable[[], bool] = lambda: False,
+    weights: Path | None = None,
+    curves: Path | None = None,
 ) -> Trace:
     """Train, and return the trace of the epochs that were completed.
 
@@ -90,6 +97,8 @@ def train(
         overwrite: a run that begins anew may take the place of what is at `path`.
         report: told after every step.
         stop: asked after every epoch whether to end there.
+        weights, curves: where the weights, packed, and the epochs as a table go at the end
+            (`export.py`).
 
     Raises: HwmodelError where the trace cannot be written or would be written over a file, or a
         loss, sum or signal is no number any more; SpecError for what is not trained; ShapeError,
@@ -97,38 +106,56 @@ def train(
     """
     layers = stack(settings.network, settings.method)
     data = _fitted(data, settings.network, layers)
-    training = settings.training or _usual(settings.network, data)
+    training = settings.training or _usual(settings, data)
     if training.images != len(data.x):
         raise SpecError(
             f"training {training.name} is of {training.images:,} images, {data.name} has "
             f"{len(data.x):,} to train on"
         )
     data = data.withhold(settings.validation)
-    if path:
-        _check_place(path)
-        if not (resume or overwrite):
-            _see_free(path)
+    for place in filter(None, (weights, curves, path)):
+        _check_place(place)
+    if path and not (resume or overwrite):
+        _see_free(path)
     run = _run(settings, training, layers, data)
     net = build(layers, training.recipe, run.batch, settings.seed, run.widths)
     shapes = tuple(node.shape for node in net.nodes if node.shape)
     trace = Trace(run=run, layers=shapes, epochs=())
     if resume and path:
-        if (done := _finished(path, run)) is not None:
+        if not (weights or curves) and (done := _finished(path, run)) is not None:
             return done
         trace = restore(checkpoint_path(path), net, run)
         write_trace(trace, path)
-    while len(trace.epochs) < run.epochs and not (trace.epochs and stop()):
-        with np.errstate(over="ignore", invalid="ignore"):  # what matters of it is looked for
-            epoch = _epoch(net, trace, data, report)
-        trace = trace.model_copy(update={"epochs": (*trace.epochs, epoch)})
+    begun = trace
+    for trace in _epochs(net, begun, data, report, stop):
         if path:
             save(checkpoint_path(path), net, trace)
             write_trace(trace, path)
+    _leave(net, trace, weights, curves)
     return trace
 
 
+def _leave(net: Net, trace: Trace, weights: Path | None, curves: Path | None) -> None:
+    if weights:
+        write_weights(net, weights)
+    if curves:
+        write_curves(trace, curves)
+
+
+def _epochs(
+    net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], None],
+    stop: Callable[[], bool],
+) -> Iterator[Trace]:  # fmt: skip
+    """Train epoch after epoch; yields the trace with each."""
+    while len(trace.epochs) < trace.run.epochs and not (trace.epochs and stop()):
+        with np.errstate(over="ignore", invalid="ignore"):  # what matters of it is looked for
+            epoch = _epoch(net, trace, data, report)
+        trace = trace.model_copy(update={"epochs": (*trace.epochs, epoch)})
+        yield trace
+
+
 def _check_place(path: Path) -> None:
-    """That a trace can be written, before time is spent on it. Raises: HwmodelError."""
+    """See that a file can be written, before time is spent on it. Raises: HwmodelError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):
@@ -164,6 +191,8 @@ def _see_free(path: Path) -> None:
 def _fitted(data: Dataset, network: Network, layers: Stack) -> Dataset:
     """Images in the form that the network takes: as they are, or each as one row of channels.
 
+    A row of values is an image of the network's form, plane by plane.
+
     Raises: ShapeError where neither is the network's input, or there are more or fewer classes.
     """
     C, H, W = network.input
@@ -171,6 +200,12 @@ def _fitted(data: Dataset, network: Network, layers: Stack) -> Dataset:
     if (H, W) == (1, 1) and rows * columns * channels == C:
         rows, columns, channels = 1, 1, C
         data = data._replace(x=data.x.reshape(-1, 1, 1, C), test_x=data.test_x.reshape(-1, 1, 1, C))
+    elif (rows, columns) == (1, 1) and channels == C * H * W:
+        rows, columns, channels = H, W, C
+        x, test_x = (
+            each.reshape(-1, C, H, W).transpose(0, 2, 3, 1) for each in (data.x, data.test_x)
+        )
+        data = data._replace(x=x, test_x=test_x)
     if (channels, rows, columns) != (C, H, W):
         raise ShapeError(
             f"network {network.name} takes images of {C} x {H} x {W} (C, H, W), "
@@ -185,17 +220,25 @@ def _fitted(data: Dataset, network: Network, layers: Stack) -> Dataset:
     return data
 
 
-def _usual(network: Network, data: Dataset) -> Training:
+def _usual(settings: Settings, data: Dataset) -> Training:
     """The bundled training on so many images; if several, the network's own before the others'.
 
-    Raises: SpecError where there is none.
+    Where there is none, one of so many epochs as are asked for.
+
+    Raises: SpecError where nobody says how many.
     """
+    network = settings.network
     known = [load(Training, name) for name in bundled(Training)]
     fitting = [training for training in known if training.images == len(data.x)]
+    if not fitting and settings.epochs:
+        return Training(
+            version=1, name=f"{data.name[:60]}-{settings.epochs}", title=f"{data.name}, as asked",
+            epochs=settings.epochs, images=len(data.x), batch=settings.batch or USUAL_BATCH,
+        )  # fmt: skip
     if not fitting:
         raise SpecError(
             f"no bundled training is of {len(data.x):,} images, as {data.name} has; write one and "
-            "name it with --training"
+            "name it with --training, or give --epochs"
         )
     names = [training.recipe.networks for training in fitting]
     order = [(network.name not in meant, len(meant)) for meant in names]
@@ -225,6 +268,7 @@ def _run(settings: Settings, training: Training, layers: Stack, data: Dataset) -
         signal=recipe.signal,
         logic=recipe.logic,
         signal_error=settings.signal_error,
+        augment=settings.augment,
         network_digest=digest(settings.network),
         method_digest=digest(settings.method),
         widths=settings.method.widths,
@@ -239,6 +283,7 @@ def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], N
     run, number = trace.run, len(trace.epochs) + 1
     assert run.seed is not None  # of recorded runs alone
     order = np.random.default_rng([run.seed, number, 1]).permutation(len(data.x))
+    draws = np.random.default_rng([run.seed, number, 2])
     each = math.ceil(len(order) / run.batch)
     before = trace.epochs[-1].steps if trace.epochs else 0
     accuracy = trace.epochs[-1].accuracy if trace.epochs else None
@@ -246,7 +291,8 @@ def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], N
     loss, right = 0.0, 0
     for step in range(1, each + 1):
         chosen = order[(step - 1) * run.batch : step * run.batch]
-        logits = net.forward(data.x[chosen], training=True)
+        images = augmented(data.x[chosen], run.augment, draws) if run.augment else data.x[chosen]
+        logits = net.forward(images, training=True)
         step_loss, z = logits_signal(logits, data.y[chosen])
         finite(step_loss)
         net.backward(z)

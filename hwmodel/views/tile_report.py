@@ -115,7 +115,7 @@ def chosen(name: str, *, search: str, counting: str, stationary: str) -> SearchO
     own = {"counting": counting, "search": search, "stationary": stationary}
     values = preset.counting.model_dump() | {field: value for field, value in own.items() if value}
     if counting == "paper":
-        values |= {"rows": "bounding", "padding": "counted"}
+        values |= {"rows": "bounding", "padding": "counted", "transfers": "upper"}
         values |= {} if search else {"search": "level-by-level"}
     if values["search"] == "level-by-level":
         values |= {"weight_gradient": "signal-as-filters"}

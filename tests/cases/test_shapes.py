@@ -208,7 +208,7 @@ def test_B12_zero_padding_is_fetched_only_where_the_accounting_says_so(
     rows = reported("net.yaml", "--accounting", accounting, "--mode", "inference")
     assert total(rows, "elements", tensor="I", memory="L3") == elements
     assert total(rows, "count", direction="operate", component="product") == 128
-    read_by_macs = total(rows, "elements", tensor="I", memory="L0-A")
+    read_by_macs = total(rows, "elements", tensor="I", memory="L0-A", direction="read")
     assert (
         read_by_macs == {"full": 49, "paper": 64}[accounting]
     )  # one of 2 filters' worth: 98 / 2 or 128 / 2

@@ -13,12 +13,14 @@ __all__ = ["best_of_all"]
 
 
 def best_of_all(held: Held) -> tuple[float, Point]:
-    """Return the best of all mappings of whole tiles; rows and columns in one product."""
+    """Return the best of all mappings; the two axes of most chains in one product."""
     lists = [_all(held, group) for group in range(len(GROUPS))]
+    *outer, second, first = sorted(range(len(GROUPS)), key=lambda group: len(lists[group]))
     best, found = np.inf, None
-    for outer in product(*lists[:3]):
-        point: Point = (*outer, lists[3][0], lists[4][0])
-        energy, changed = held.best_of(point, (3, 4), (lists[3], lists[4]))
+    for chains in product(*(lists[group] for group in outer)):
+        axes = dict(zip(outer, chains, strict=True))
+        point: Point = tuple(axes.get(group, lists[group][0]) for group in range(len(GROUPS)))
+        energy, changed = held.best_of(point, (second, first), (lists[second], lists[first]))
         if found is None or energy < best:
             best, found = energy, changed
     assert found is not None

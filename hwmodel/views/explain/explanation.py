@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hwmodel.errors import HwmodelError, nearest
 from hwmodel.model.evaluate import Report, prepared, teacher_layer, teacher_run
 from hwmodel.model.ledger import Component, Entry
+from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
 from hwmodel.model.prices import value
 from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.hardware import Buffer
@@ -212,6 +213,23 @@ def _sum(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
         yield f"- energy of {pass_}: {_added(parts, reported[layer, pass_])} {report.unit}"
     sums = [reported[layer, pass_] for pass_ in passes]
     yield f"- energy of the layer: {_added(sums, fsum(sums))} {report.unit}\n"
+    yield from _with_optimal_tiles(report, layer, passes)
+
+
+def _with_optimal_tiles(report: Report, layer: str, passes: Sequence[Pass]) -> Iterator[str]:
+    """Say of greedy tiles what the same passes of the layer would cost with optimal ones."""
+    told = False
+    for pass_ in passes:
+        other = optimal_tiles(report, layer, pass_)
+        if other is None:
+            return
+        if not told:
+            yield f"## With optimal tiles\n\n{greedy_note(report.accounting)}.\n"
+            told = True
+        found = other.reason if other.energy is None else f"{energy(other.energy)} {report.unit}"
+        proof = f"; {other.unproved}" if other.unproved else ""
+        yield f"- {pass_} with optimal tiles: {found}{proof}"
+    yield ""
 
 
 def _added(parts: Sequence[float], reported: float) -> str:
