@@ -385,7 +385,7 @@ class Search:
             places = places[np.argsort(bounds, kind="stable")[:DIVED]]
         level = node.order.levels[len(node.chosen)]
         weights = weights_below(level, node.chosen, node.crossing)
-        nodes = []
+        nodes: list[Node] = []
         for place in map(tuple, places.tolist()):
             if nodes and budget.left < least:
                 break
