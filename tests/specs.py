@@ -1,5 +1,7 @@
 """Small spec files that are right, for tests to break, and chips made of numbers."""
 
+from pathlib import Path
+
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled
 from hwmodel.specs.hardware import Hardware
@@ -50,6 +52,9 @@ tensors:
 extra_work:
   - {what: scaling, where: {kind: [conv, linear]}, source: me}
 """
+
+# Four memories one in another, as a chip of 168 PEs is not: what `eyeriss` was. In 16-bit MACs.
+STACKED = str(Path(__file__).parent / "data" / "eyeriss-stacked.yaml")
 
 # The preset `paper` under another name, for tests to change one choice of.
 ACCOUNTING = (

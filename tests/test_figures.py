@@ -21,7 +21,7 @@ from hwmodel.views.figures.points import Point
 from hwmodel.views.figures.records import Page
 from hwmodel.views.figures.roofline import roof, roofline_figure, roofline_points
 from hwmodel.views.plot import PLOTS, draw, fitting, read_records
-from tests.specs import CHIP, NETWORK, written
+from tests.specs import CHIP, NETWORK, STACKED, written
 from tests.specs import chip as made_chip
 from tests.test_architecture import PACKAGE
 
@@ -348,9 +348,7 @@ def test_a_layer_s_point_is_its_energy_per_mac_over_its_macs_per_byte(tmp_path):
     assert point == Point(1000 / 300, 7 * 50 / 1000, "conv1", "mine")
 
 
-@pytest.mark.parametrize(
-    ("chip", "method"), [("ascend", "fp"), ("eyeriss", "fp"), ("v100", "bold")]
-)
+@pytest.mark.parametrize(("chip", "method"), [("ascend", "fp"), (STACKED, "fp"), ("v100", "bold")])
 def test_no_layer_lies_below_the_roof_that_its_arithmetic_has(hwmodel, tmp_path, chip, method):
     hwmodel(
         "report",
@@ -375,7 +373,7 @@ def test_no_layer_lies_below_the_roof_that_its_arithmetic_has(hwmodel, tmp_path,
 
 
 @pytest.mark.parametrize("style", ["paper", "slides"])
-@pytest.mark.parametrize("chip", ["ascend", "eyeriss", "v100"])
+@pytest.mark.parametrize("chip", ["ascend", STACKED, "v100"])
 def test_what_the_lines_of_a_roofline_are_stands_on_no_line(hwmodel, tmp_path, chip, style):
     hwmodel(
         "report",

@@ -36,7 +36,7 @@ def refusal(path, kind=Hardware):
         ("title: A chip", "title: A chip\n---\nx: 1", ":4: but found another document"),
         ("title: A chip", "titel: A chip", ":3: titel is not a field; did you mean 'title'?"),
         ("title: A chip", "title: A chip\n5: x",
-         ":4: 5 is not a field; known: arithmetic, array, clock, energy_unit, levels, name, notes, "
+         ":4: 5 is not a field; known: arithmetic, array, clock, energy_unit, levels, macs_per_cycle, name, notes, operations_per_cycle, "
          "reference, sources, static_energy_per_cycle, static_power, title, version"),
         ("title: A chip\n", "", ":1: title is missing"),
         ("version: 1\nname: chip\ntitle: A chip\n", "",
@@ -108,8 +108,9 @@ def test_numbers_are_those_of_yaml_1_2(tmp_path):
         (
             Hardware,
             "",
-            "no hardware is called '': known: a100-board, ascend, ascend-cube, eyeriss, eyeriss-isca, "
-            "horowitz45, tpuv4i, v100, v100-board, v100-sm",
+            "no hardware is called '': known: a100-board, ascend, ascend-cube, binareye, eyeriss, "
+            "eyeriss-isca, horowitz45, horowitz45-array, mcu-m4, tpuv4i, tpuv4i-array, v100, "
+            "v100-board, v100-sm",
         ),
         (Method, "bold-nb", "no method is called 'bold-nb': did you mean 'bold-bn'?"),
         (Accounting, "x", "no accounting is called 'x': known: full, paper, paper-stated"),

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
@@ -13,9 +14,13 @@ from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, Traffic, traffic
 from hwmodel.tiling.level_by_level import candidates, level_by_level
-from hwmodel.tiling.optimal.budget import NEST
+from hwmodel.tiling.optimal.bounds import space
+from hwmodel.tiling.optimal.budget import NEST, Budget
 from hwmodel.tiling.optimal.chains import best_within
+from hwmodel.tiling.optimal.listing import listed
+from hwmodel.tiling.optimal.nodes import child, children, orders, root, term, weights_below
 from hwmodel.tiling.optimal.search import Options, optimal
+from hwmodel.tiling.optimal.tables import Classes
 from hwmodel.tiling.pricing import added, level_energy, memory_energy, rates
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.exhaustive import least_energy
@@ -333,3 +338,33 @@ def test_a_search_that_has_nothing_to_spend_still_ends_with_a_tiling(data, optio
     assert certificate.energy == priced
     assert certificate.lower_bound <= judged[0] * (1 + 1e-12)
     assert judged[0] <= certificate.energy * (1 + 1e-12)
+
+
+@pytest.mark.skipif(not find_spec("numba"), reason="an extra")
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.integers(2, 4), choices)
+def test_nodes_are_bounded_alike_one_by_one_and_all_at_once(data, levels, options):
+    """The compiled bounds of many nodes are those of each, at every depth of the search."""
+    problem = data.draw(small_problems(lambda sizes: tilings(sizes, levels - 1)))
+    hardware = data.draw(chips(levels))
+    given = options.rule, options.ofmap_space, options.transfers, options.limit, Budget(10**9)
+    classes = Classes(space(problem, hardware, options.partial_sum_bits, *given))
+    held = tuple(data.draw(st.sampled_from("FIO")) for _ in range(levels - 1))
+    (order,) = orders(classes.space, [held])
+    node = root(classes, order, {})
+    for level in order.levels:
+        weights = weights_below(level, node.chosen, node.crossing)
+        places = listed(classes, level, weights, node.tables, math.inf, 500).places[:20]
+        if not len(places):
+            return
+        nodes = []
+        for place in map(tuple, places.tolist()):
+            energy = term(classes, level, weights, node.tables, place)
+            nodes.append(child(classes, node, place, energy, math.inf))
+        together = children(classes, node, places, math.inf)
+        alone = [one.bound if one is not None else math.inf for one in nodes]
+        assert together == pytest.approx(alone, rel=1e-9)
+        nodes = [one for one in nodes if one is not None]
+        if not nodes:
+            return
+        node = nodes[data.draw(st.integers(0, len(nodes) - 1))]

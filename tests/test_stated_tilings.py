@@ -45,6 +45,23 @@ STATED = {
         "FIO",
         ((48, 2050, 512, 16, 16, 7, 7), (24, 62, 512, 16, 16, 7, 7), (4, 62, 171, 16, 16, 7, 7)),
     ),
+    # Levels that hold different operands want different tiles; the search of commit 2021e0f found it.
+    "vit-l14.patch, 32 bit": Stated(
+        "ascend",
+        square(*patches_back(16), (32, 32, 32)),
+        "FFO",
+        ((4, 3, 1024, 224, 224, 14, 14), (2, 3, 342, 224, 45, 14, 14), (2, 3, 27, 224, 45, 14, 14)),
+    ),
+    "vit-l14.patch, 16 bit": Stated(
+        "ascend",
+        square(*patches_back(16), (16, 16, 16)),
+        "IFO",
+        (
+            (8, 3, 1024, 224, 224, 14, 14),
+            (1, 2, 1024, 224, 75, 14, 14),
+            (1, 2, 79, 224, 75, 14, 14),
+        ),
+    ),
 }
 
 

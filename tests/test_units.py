@@ -7,6 +7,7 @@ from hwmodel.model.evaluate import evaluate
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.vary.paths import leaves, replaced
+from tests.specs import STACKED
 
 CHIP = """\
 version: 1
@@ -70,7 +71,7 @@ def test_1_mac_stays_what_it_is_where_its_price_is_moved(norm):
 
 def test_16_bit_macs_are_3_times_fewer_in_32_bit_macs():
     """Case B8: by the chip's own two prices, 4.6 / 1.5 = 3.0667 (horowitz)."""
-    small = evaluate("mlp-784-512-512-10", "eyeriss", "fp", accounting="paper")
+    small = evaluate("mlp-784-512-512-10", STACKED, "fp", accounting="paper")
     wide = evaluate("mlp-784-512-512-10", "v100", "fp", accounting="paper")
     assert (small.unit, wide.unit) == ("MAC (int16)", "MAC (fp32)")
     # 669,706 weights: 512 x (784 + 512 + 10); each is multiplied three times, but for the signal
@@ -131,7 +132,7 @@ def test_a_table_of_before_is_refused_in_one_line(hwmodel, tmp_path):
 
 
 def test_units_of_print_say_of_which_mac(hwmodel):
-    where = "mlp-784-512-512-10", "--methods", "fp", "--hardware", "eyeriss,v100"
+    where = "mlp-784-512-512-10", "--methods", "fp", "--hardware", f"{STACKED},v100"
     _, tex, _ = hwmodel("compare", *where, "--format", "latex", "--accounting", "paper")
     assert r"$10^{6}$\,MAC (int16)" in tex and r"$10^{6}$\,MAC (fp32)" in tex
     _, text, _ = hwmodel("compare", *where, "--format", "markdown", "--accounting", "paper")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.evaluate import evaluate
 from hwmodel.model.prices import Key, Prices
@@ -11,6 +12,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.vary.paths import replaced_all
 from hwmodel.work.tensor import Direction
 from tests.rows import merged
+from tests.specs import STACKED
 
 CHIPS = tuple(bundled(Hardware))
 PAPER = load(Accounting, "paper")
@@ -43,7 +45,7 @@ def test_every_chip_prices_a_full_precision_mac(chip):
     assert price("mac", PAPER.widths.full_precision_bits, load(Hardware, chip), PAPER) > 0
 
 
-@pytest.mark.parametrize("chip", ["eyeriss", "horowitz45", "tpuv4i"])
+@pytest.mark.parametrize("chip", [STACKED, "horowitz45", "tpuv4i"])
 def test_what_lies_farther_out_costs_more_and_holds_more(chip):
     energies = read_energies(chip)
     assert energies == sorted(energies, reverse=True)
@@ -61,7 +63,7 @@ def test_an_8_kb_buffer_costs_a_pj_and_a_quarter_a_byte():
 
 def test_widths_and_energy_units_give_energies_of_a_bit():
     """C10: an energy has a unit and an access width; the energy of a bit follows."""
-    assert read_energies("eyeriss") == pytest.approx([12.5, 6 / 16, 2 / 16, 1 / 16])
+    assert read_energies("eyeriss") == pytest.approx([12.5, *2 * [6 / 16], *3 * [1 / 16]])
     assert read_energies("tpuv4i") == pytest.approx([3.92, 14 / 64, 8.5 / 64, 7.5 / 64])
     assert load(Hardware, "eyeriss").unit == "MAC (int16)"  # isca: 16-bit fixed point
     assert load(Hardware, "v100").unit == "MAC (fp32)"
@@ -70,7 +72,6 @@ def test_widths_and_energy_units_give_energies_of_a_bit():
 
 def test_capacities_are_the_published_ones():
     published = {
-        "eyeriss": [108 * 8192, 168 * 4096, 4096],
         "horowitz45": [2**23, 2**18, 2**16],
         "tpuv4i": [2**30, 2**27, 2**20],
     }
@@ -118,3 +119,39 @@ def test_the_macs_of_resnet_18_take_8_millijoule_at_45_nm():
     compute = [row for row in merged(report) if row.component == "compute"]
     assert sum(row.operations for row in compute) == macs // 2**12 * 2**12
     assert sum(row.energy for row in compute) == pytest.approx(8.345e9, rel=1e-4)
+
+
+def test_eyeriss_has_the_memories_of_the_chip_that_was_built():
+    """JSSC 2017: 12, 224 and 24 words of 16 bit in each of 12 x 14 PEs; 25 banks of 4 KiB and 8."""
+    buffer, pe = load(Hardware, "eyeriss").levels[1:]
+    assert [b.capacity_bits for b in buffer.buffers] == [25 * 512 * 64, 8 * 8192]
+    assert [b.capacity_bits for b in pe.buffers] == [12 * 16, 224 * 16, 24 * 16]
+    assert pe.instances == 12 * 14
+
+
+@pytest.mark.parametrize("name", ["horowitz45", "tpuv4i"])
+def test_a_chip_with_an_array_is_the_one_without_and_its_array(name):
+    without, its = load(Hardware, name), load(Hardware, f"{name}-array")
+    assert (without.levels, without.arithmetic) == (its.levels, its.arithmetic)
+    assert without.array is None and its.array is not None
+
+
+def test_a_microcontroller_pays_what_the_board_was_measured_to_take():
+    """MLPerf Tiny v1.0: 10,681.623 uJ for 12,501,632 MACs, 47.095 mW at 120 MHz."""
+    chip = load(Hardware, "mcu-m4")
+    assert price("int-mac", 8, chip, PAPER) == pytest.approx(10_681.623e6 / 12_501_632, rel=1e-3)
+    cycle = 47.095e-3 / 120e6 * 1e12
+    assert price("add", 32, chip, RELATIVE) == pytest.approx(cycle, rel=2e-3)
+    assert price("logic", 1, chip, RELATIVE) == pytest.approx(cycle / 32, rel=5e-3)
+    flash, sram = chip.levels[0].buffers
+    assert flash.write_energy_per_bit == pytest.approx(3.4e-3 * 1.8 * 81.7e-6 / 64 * 1e12, rel=1e-3)
+    assert flash.read_energy_per_bit == pytest.approx(3 * sram.read_energy_per_bit, rel=5e-3)
+
+
+def test_a_binary_chip_does_230_tera_operations_a_joule_and_has_no_room_for_vgg_small():
+    chip = load(Hardware, "binareye")
+    assert price("logic", 1, chip, RELATIVE) == pytest.approx(1e12 / 230e12, rel=1e-4)
+    weights, maps = chip.levels[0].buffers
+    assert (weights.capacity_bits + maps.capacity_bits) / 8192 == 328
+    with pytest.raises(HwmodelError, match=r"does not fit binareye.*weights has to hold"):
+        evaluate("vgg-small", "binareye", "bold", mode="inference", accounting="full")

@@ -22,6 +22,7 @@ from hwmodel.tiling.rows import RowRule
 from hwmodel.views.tile_report import parsed_problem, read_mapping
 from tests.exhaustive import cuts, rows_loaded
 from tests.simulator import simulate
+from tests.specs import STACKED
 from tests.strategies import chip
 
 DATA = Path(__file__).parents[1] / "data" / "turn2"
@@ -53,10 +54,10 @@ WHOLE = Options().budget
 @pytest.mark.parametrize(
     ("hardware", "case", "budget", "filters", "least"),
     [
-        ("eyeriss", A1, WHOLE, 53.484e9, 43.61e9),
-        ("eyeriss", A1, 0, 53.484e9, 43.61e9),
-        ("eyeriss", A2, WHOLE, 10.928e9, 9.531e9),
-        ("eyeriss", A2, 5_000, 10.928e9, 9.531e9),
+        (STACKED, A1, WHOLE, 53.484e9, 43.61e9),
+        (STACKED, A1, 0, 53.484e9, 43.61e9),
+        (STACKED, A2, WHOLE, 10.928e9, 9.531e9),
+        (STACKED, A2, 5_000, 10.928e9, 9.531e9),
         ("ascend", A3, WHOLE, 654.64e9, 651.93e9),
     ],
 )

@@ -12,18 +12,21 @@ from heapq import heappop, heappush
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.bounds import Level, Space, Weights
 from hwmodel.tiling.optimal.budget import NEST, TooMany
 from hwmodel.tiling.optimal.chains import best_held, best_within
+from hwmodel.tiling.optimal.compiled import is_compiled
 from hwmodel.tiling.optimal.dual import STEPS, shifted
-from hwmodel.tiling.optimal.listing import Listed, least, listed, rough
+from hwmodel.tiling.optimal.listing import least, listed, rough
 from hwmodel.tiling.optimal.nodes import (
     Node,
     Order,
     Part,
     child,
+    children,
     nest_of,
     root,
     term,
@@ -34,6 +37,8 @@ from hwmodel.work.problem import Operand
 
 __all__ = ["ROUNDING", "Search"]
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 ROUNDING = 1e-13  # relative; energies that differ by less are equal
 NARROW, WIDER = 3e-3, 4  # slack of a list at first, relative to the bound, and its growth
 CHILD = 15  # tilings that take as long as what is known of one more level
@@ -43,13 +48,15 @@ LONG = 30_000  # and later, unless that ends with nothing new
 GROWTH = 8  # of a list that was too short
 SLACK, SLACKS = 1e-5, 30  # up to which classes of all levels are met, and its growth
 SHARE = 20  # of the limits of lists at first, for nests that take long to meet
-LOOKED_AT = 12  # classes of the first level whose bounds are made for a dive
-DIVED = 3  # of them that are dived into
-SAMPLED, SPREAD = 12, 0.5  # classes that a dive chooses from, and their slack
+LOOK = 400  # part of the budget that a look at some classes may take
+LOOKED_AT, MANY = 12, 300  # classes whose bounds are made for a dive: in arrays, and compiled
+DIVED = 3  # of them that are dived into, at every level
+FEWER_STEPS = 5  # of the dual in arrays
+SAMPLED = 12  # classes of the next level that a dive in arrays chooses from
+NEAR, SPREAD = 1e-3, 0.52  # slack of the first and of the last list of a dive
 MET = 1e-2  # slack up to which classes are met that a dive ends with
 FOLLOWED = 40  # first nodes below which a tiling is looked for
 PRICED = 100  # nests of which the smallest tiles are looked at before they are met
-NEAR = 1e-3  # slack of the first list of a dive, relative to a level's least energy
 
 
 @dataclass(frozen=True)
@@ -59,17 +66,17 @@ class _Stream:
     node: Node
     weights: Weights  # they are listed by
     base: float  # energy of all other levels at least
-    listed: Listed
+    bounds: Floats  # of the nodes with each of the classes
+    places: Ints  # of the classes
+    settled: float  # energy up to which they are listed
     at: int  # the next one
     slack: float  # by which more is listed next
 
     @property
     def key(self) -> float:
         """A bound of all that is still to come."""
-        energies = self.listed.energies
-        return self.base + float(
-            energies[self.at] if self.at < len(energies) else self.listed.settled
-        )
+        least = self.base + self.settled
+        return min(least, float(self.bounds[self.at])) if self.at < len(self.bounds) else least
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,7 @@ class Search:
         self._entered = 0
         self._late: list[_Leaf] = []  # what takes long to meet
         self._known: dict[Level, Part] = {}
+        self._weights: dict[Order, tuple[Weights, ...]] = {}  # that dives list by
 
     @property
     def bound(self) -> float:
@@ -138,7 +146,7 @@ class Search:
                 else:
                     if self.followed < FOLLOWED:
                         self.followed += 1
-                        self._follow(item)
+                        self._follow(item, self._weights[item.order])
                     self._list_below(item)
 
     @property
@@ -161,7 +169,8 @@ class Search:
         for order in self.orders:
             if len(set(order.held)) == 1:
                 with suppress(TooMany):
-                    self._dive(root(self.classes, order, self._known))
+                    node = root(self.classes, order, self._known)
+                    self._dive(node, tuple(level.weights for level in order.levels))
 
     def offer(self, energy: float, mapping: Mapping) -> None:
         """Keep a tiling if it is better than the best one."""
@@ -181,11 +190,14 @@ class Search:
 
     def _begin(self, node: Node) -> None:
         """Look for good tilings under an order, then list the classes of its first level."""
-        self._dive(node)
-        if node.bound >= self._enough:
-            return
         alike = len(set(node.order.held)) == 1 and node.order.held[0] != "O"
-        better = shifted(self.classes, node, self.energy, 0 if alike else STEPS)
+        steps = STEPS if is_compiled() else FEWER_STEPS
+        better = shifted(self.classes, node, self.energy, 0 if alike else steps)
+        self._weights[node.order] = better.weights
+        if better.bound < self._enough:
+            self._dive(node, better.weights)
+        if better.bound >= self._enough:
+            return
         lowest = better.parts[0].energy
         self._list(node, better.bound - lowest, better.weights[0], lowest)
 
@@ -203,14 +215,14 @@ class Search:
             weights: what the level is listed by, under which no class costs less than `lowest`.
         """
         slack = NARROW * abs(node.bound)
-        below = lowest - ROUNDING * abs(lowest)  # a level's energy may be negative
-        nothing = Listed(np.empty(0), np.empty((0, 7), np.int64), below)
-        self._extend(_Stream(node, weights, base, nothing, 0, slack), FEW)
+        below = lowest - ROUNDING * abs(lowest)  # energies of a level may be negative
+        nothing = np.empty(0), np.empty((0, 7), np.int64)
+        self._extend(_Stream(node, weights, base, *nothing, below, 0, slack), FEW)
 
     def _extend(self, stream: _Stream, limit: int) -> None:
         """List what costs a little more than what has been listed."""
         level = stream.node.order.levels[len(stream.node.chosen)]
-        settled, slack, tables = stream.listed.settled, stream.slack, stream.node.tables
+        settled, slack, tables = stream.settled, stream.slack, stream.node.tables
         while True:
             reach = min(self.energy - stream.base, settled + slack)
             found = listed(self.classes, level, stream.weights, tables, reach, limit)
@@ -222,12 +234,31 @@ class Search:
             limit, slack = min(limit * GROWTH, self.space.limit), slack / GROWTH
         at = int(found.energies.searchsorted(settled, side="right"))
         wider = slack * (WIDER if len(found.energies) - at < FEW / 2 else 1)
-        longer = replace(stream, listed=found, at=at, slack=wider)
+        bounds, places = self._bounded(stream, found.energies[at:], found.places[at:])
+        longer = replace(
+            stream, bounds=bounds, places=places, settled=found.settled, at=0, slack=wider
+        )
         self._push(max(longer.key, stream.key), longer)
+
+    def _bounded(self, stream: _Stream, energies: Floats, places: Ints) -> tuple[Floats, Ints]:
+        """Bounds of classes listed anew and of those that are left, the least first, and places.
+
+        Compiled, the levels below are bounded for all of them at once.
+        """
+        bounds = stream.base + energies
+        if is_compiled() and len(places):
+            below = children(self.classes, stream.node, places, self._enough)
+            bounds[: len(below)] = np.maximum(bounds[: len(below)], below)
+        bounds = np.concatenate([stream.bounds[stream.at :], bounds])
+        places = np.concatenate([stream.places[stream.at :], places])
+        keep = np.flatnonzero(bounds < self._enough)
+        keep = keep[np.argsort(bounds[keep], kind="stable")]
+        return bounds[keep], places[keep]
 
     def _next(self, stream: _Stream) -> None:
         """Take the next class of a list, and leave the others."""
-        if stream.at >= len(stream.listed.energies):
+        at, bounds = stream.at, stream.bounds
+        if at >= len(bounds) or stream.base + stream.settled < bounds[at]:
             if stream.key < self._enough:
                 self._extend(stream, LONG)
             return
@@ -248,12 +279,11 @@ class Search:
 
     def _entry(self, stream: _Stream) -> tuple[tuple[int, ...], float]:
         """The classes that are next, and their true energy."""
-        node, i = stream.node, stream.at
-        place = tuple(stream.listed.places[i].tolist())
-        if node.chosen:
-            return place, float(stream.listed.energies[i])
-        level = node.order.levels[0]
-        energy = term(self.classes, level, level.weights, node.tables, place)
+        node = stream.node
+        place = tuple(stream.places[stream.at].tolist())
+        level = node.order.levels[len(node.chosen)]
+        weights = weights_below(level, node.chosen, node.crossing)
+        energy = term(self.classes, level, weights, node.tables, place)
         assert energy is not None
         return place, energy
 
@@ -290,59 +320,80 @@ class Search:
             self.offer(found.energy, found.mapping)
         return found.energy
 
-    def _dive(self, node: Node) -> None:
-        """Price tilings below the most promising classes of the first level."""
-        level, part = node.order.levels[0], node.rest[0]
-        slack, limit, places = NEAR, 4 * LOOKED_AT, [part.place]
-        for _ in range(3):
-            reach = part.energy + slack * abs(part.energy)
-            found = listed(self.classes, level, level.weights, node.tables, reach, limit)
-            places = [tuple(row) for row in found.places[:LOOKED_AT].tolist()] or places
-            if len(places) == LOOKED_AT or found.settled < reach:
-                break
-            slack *= 16
-        nodes = []
-        for place in places:
-            if place is None:
-                continue
-            energy = term(self.classes, level, level.weights, node.tables, place)
-            if energy is not None:
-                below = child(self.classes, node, place, energy, self._enough)
-                nodes += [below] if below is not None else []
-        for below in sorted(nodes, key=lambda one: one.bound)[:DIVED]:
-            self._follow(below)
+    def _dive(self, node: Node, weights: tuple[Weights, ...]) -> None:
+        """Price tilings below the most promising classes of the first level.
 
-    def _follow(self, node: Node | None) -> None:
-        """Go on with what leaves the levels below cheapest, down to a tiling; price it."""
-        while node is not None and node.rest:
-            level = node.order.levels[len(node.chosen)]
-            weights = weights_below(level, node.chosen, node.crossing)
-            places = self._some(node, level, weights)
-            children = [
-                child(self.classes, node, place, energy, inf)
-                for place in places
-                if (energy := term(self.classes, level, weights, node.tables, place)) is not None
+        Args:
+            weights: classes of each level are looked at that cost little under these.
+        """
+        places = self._near(node, weights, MANY if is_compiled() else LOOKED_AT)
+        for below in self._cheapest(node, places):
+            if below.bound < self._enough:
+                self._follow(below, weights)
+
+    def _follow(self, node: Node, weights: tuple[Weights, ...]) -> None:
+        """Go on with what leaves the levels below cheapest, down to tilings; price them."""
+        nodes = [node]
+        while nodes and nodes[0].rest:
+            found = [
+                below for one in nodes for below in self._cheapest(one, self._some(one, weights))
             ]
-            node = min(filter(None, children), key=lambda one: one.bound, default=None)
-        if node is None or node.bound >= self._enough:
-            return
-        self._price(node)
-        reach = min(self.energy, node.done + MET * abs(node.done))
-        with suppress(TooMany):
-            self._within(node, reach, self.space.limit // SHARE)
+            nodes = sorted(found, key=lambda one: one.bound)
+        nodes = [one for one in nodes if one.bound < self._enough]
+        for one in nodes:
+            self._price(one)
+        for one in nodes[:1]:
+            reach = min(self.energy, one.done + MET * abs(one.done))
+            with suppress(TooMany):
+                self._within(one, reach, self.space.limit // SHARE)
 
-    def _some(self, node: Node, level: Level, weights: Weights) -> list[tuple[int, ...]]:
+    def _some(self, node: Node, weights: tuple[Weights, ...]) -> Ints:
         """The cheapest classes of the next level, and some that are dearer."""
-        best = node.rest[0].place
-        if best is None:  # too much work, as long as little was allowed to be found
-            best = least(self.classes, level, weights, node.tables)[1]
-        places = [best] if best is not None else []
         if len(node.rest) > 1:
-            reach = node.rest[0].energy + SPREAD * abs(node.rest[0].energy)
-            found = listed(self.classes, level, weights, node.tables, reach, FEW)
-            step = max(1, len(found.places) // SAMPLED)
-            places += [tuple(row) for row in found.places[::step].tolist()]
-        return places
+            return self._near(node, weights, MANY if is_compiled() else SAMPLED)
+        level, best = node.order.levels[len(node.chosen)], node.rest[0].place
+        own = weights_below(level, node.chosen, node.crossing)
+        if best is None or term(self.classes, level, own, node.tables, best) is None:
+            best = least(self.classes, level, own, node.tables)[1]  # the bound is of other classes
+        return np.array([] if best is None else [best], np.int64).reshape(-1, 7)
+
+    def _near(self, node: Node, weights: tuple[Weights, ...], number: int) -> Ints:
+        """Some classes of the next level that cost little more than the cheapest.
+
+        They are taken at equal distances from all up to the slack at which there are enough.
+        """
+        level, own = node.order.levels[len(node.chosen)], weights[len(node.chosen)]
+        energy, place = least(self.classes, level, own, node.tables)
+        places = np.array([] if place is None else [place], np.int64).reshape(-1, 7)
+        slack = NEAR
+        while slack <= SPREAD:
+            reach = energy + slack * abs(node.bound)
+            found = listed(self.classes, level, own, node.tables, reach, 8 * number)
+            if len(found.places) > len(places):
+                places = found.places
+            if len(places) >= number or found.settled < reach:
+                break
+            slack *= 8
+        return places[:: max(1, len(places) // number)]
+
+    def _cheapest(self, node: Node, places: Ints) -> list[Node]:
+        """The nodes with the classes at `places`, those of the least bounds first."""
+        reach, budget = self._enough, self.space.budget
+        least = budget.left - max(budget.whole / LOOK, NEST)
+        if is_compiled() and len(places):
+            bounds = children(self.classes, node, places, reach, as_found=True)
+            places = places[np.argsort(bounds, kind="stable")[:DIVED]]
+        level = node.order.levels[len(node.chosen)]
+        weights = weights_below(level, node.chosen, node.crossing)
+        nodes = []
+        for place in map(tuple, places.tolist()):
+            if nodes and budget.left < least:
+                break
+            energy = term(self.classes, level, weights, node.tables, place)
+            if energy is not None:
+                below = child(self.classes, node, place, energy, reach)
+                nodes += [below] if below is not None else []
+        return sorted(nodes, key=lambda one: one.bound)[:DIVED]
 
     def _price(self, node: Node) -> None:
         """Look at the smallest tiles of the classes of all levels."""

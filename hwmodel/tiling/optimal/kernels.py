@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["chains", "nested", "walk"]
+__all__ = ["chains", "children", "nested", "walk"]
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -286,3 +286,164 @@ def nested(
                 rest = max(extent[d] - whole[d] * most, 0.0)
                 least = max(least, whole[d] * np.ceil(most / tile[i]) + np.ceil(rest / tile[i]))
         pieces[i] = least
+
+
+@_compiled
+def _chosen(classes: Any, own: Any, place: Any, low: Any, high: Any, least: Any) -> Any:
+    """`tables.chosen`: smallest and largest tiles and pieces of one place; returns its rows."""
+    tile, longest, _, _, _, _, _, bits = classes
+    pieces, _, least_rows, height, width, rooms = own
+    for d in range(7):
+        low[d], high[d] = tile[d][place[d]], longest[d][place[d]]
+        least[d] = pieces[d][place[d]]
+    stored = height[0][place[3], place[5]] * width[0][place[4], place[6]]
+    of_I = bits[0] * low[0] * low[2] * stored
+    of_F = bits[1] * low[1] * low[2] * low[5] * low[6]
+    of_O = bits[2] * low[0] * low[1] * low[3] * low[4]
+    for r in range(rooms.shape[0]):
+        I, F, O = of_I * rooms[r, 1], of_F * rooms[r, 2], of_O * rooms[r, 3]  # noqa: E741
+        free = rooms[r, 0] - (I + F + O)
+        for d in range(3):  # what a tile takes is proportional to N, M and C
+            share = I + O if d == 0 else (F + O if d == 1 else I + F)
+            if share > 0:
+                high[d] = min(high[d], np.floor(low[d] * (1 + free / share) * (1 + 1e-12)))
+    rows = max(height[1][place[3], place[5]], least_rows[0])
+    return rows, max(width[1][place[4], place[6]], least_rows[1])
+
+
+@_compiled
+def _raise(classes: Any, place: Any, high: Any, least: Any, above: Any) -> None:
+    """`tables.raised`: the pieces of a place at least, of which the largest tiles do not fit."""
+    longest, extent = classes[1], classes[6]
+    lows, highs, pieces = above
+    for d in range(7):
+        if high[d] >= longest[d][place[d]]:
+            continue
+        for k in range(min(len(lows), 2)):
+            full = pieces[0, d] - 1 if k == 0 else max(pieces[1, d] - pieces[0, d], 0)
+            most = min(highs[k, d], np.floor(extent[d] / full)) if full > 0 else highs[k, d]
+            if full <= 0 or np.floor(most / high[d]) * high[d] >= lows[k, d]:
+                made = np.ceil(extent[d] / high[d])
+            else:
+                rest = max(extent[d] - full * most, 0.0)
+                made = full * np.ceil(most / high[d]) + np.ceil(rest / high[d])
+            least[d] = max(least[d], made)
+
+
+@_compiled
+def _paid(w: Any, pieces: Any, R: Any) -> Any:
+    """`nodes.cost`."""
+    n, m, c, ho, wo, hf, wf = pieces
+    return w[0] + w[1] * c * hf * wf + w[5] * R + w[2] * ho * wo * n + (w[3] + w[4] * R) * m
+
+
+@_compiled
+def children(
+    classes: Any, own: Any, inner: Any, above: Any, paid: Any, places: Any, bounds: Any,
+    each: Any, all_work: Any, as_found: Any,
+) -> Any:  # fmt: skip
+    """Bounds of the nodes below one node, by the places of their classes; see `nodes.child`.
+
+    A walk that takes too much work ends with a lower bound; and where all together take too much,
+    the last nodes are not bounded.
+
+    Args:
+        classes: tiles, longest tiles; the latter, their loops and pieces in one flat array with
+            the ends of the loops; extents, bits.
+        own: pieces, first classes, least rows, tables of both axes and rooms of the node's level.
+        inner: of the levels below: tables of both axes, rooms, weights [level, 6], least energies
+            known, and the places that have them (-1: none).
+        above: smallest and largest tiles and pieces of the levels above [level, 7].
+        paid: weights of the own level, energy of the levels above, what rows of the next level
+            cost for each visit, and the energy at which a bound need not be exact.
+        bounds: written here.
+        each, all_work: steps of a walk, and of all of them, at most.
+        as_found: where a walk ends early take what it has found, which is no bound.
+    Returns: how many are bounded, and work.
+    """
+    tile, _, flat_high, flat_loop, direct, ends, extent, bits = classes
+    height, width, rooms, weights, known, known_at = inner
+    own_weights, done, crossing, reach = paid
+    lows, highs, counts = above
+    depth = len(lows)
+    low, high, least, whole = np.empty(7), np.empty(7), np.empty(7), np.empty(7)
+    pieces = np.empty(len(direct))
+    rows, rest = np.empty(2), np.empty(len(known))
+    found, found_at, first = np.empty(1), np.empty((1, 7), np.int64), np.empty(7, np.int64)
+    work = 0
+    for i in range(len(places)):
+        if work > all_work:
+            return i, work
+        place = places[i]
+        nests = True
+        for d in range(7):
+            nests = nests and place[d] >= own[1][d]
+            first[d] = place[d]
+        if not nests:
+            bounds[i] = np.inf
+            continue
+        rows[0], rows[1] = _chosen(classes, own, place, low, high, least)
+        _raise(classes, place, high, least, above)
+        R = rows[0] * rows[1]
+        total = done + _paid(own_weights, (least[0], least[1], least[2], least[3], least[4],
+                                           least[5], least[6]), R)  # fmt: skip
+        for j in range(len(known)):
+            rest[j] = known[j]
+            total += known[j]
+        work += 4
+        if total < reach and len(known):
+            pieces[:] = direct
+            work += len(direct) // 4
+            if depth == 0:
+                whole[:] = least - 1
+                nested(extent, low, high, whole, least, flat_high, flat_loop, pieces)
+            else:
+                whole[:] = counts[0] - 1
+                nested(extent, lows[0], highs[0], whole, least, flat_high, flat_loop, pieces)
+                if depth == 1:
+                    whole[:] = np.maximum(least - counts[0], 0.0)
+                    nested(extent, low, high, whole, least, flat_high, flat_loop, pieces)
+                else:
+                    whole[:] = np.maximum(counts[1] - counts[0], 0.0)
+                    nested(extent, lows[1], highs[1], whole, least, flat_high, flat_loop, pieces)
+            split = (
+                pieces[ends[0] : ends[1]], pieces[ends[1] : ends[2]], pieces[ends[2] : ends[3]],
+                pieces[ends[3] : ends[4]], pieces[ends[4] : ends[5]], pieces[ends[5] : ends[6]],
+                pieces[ends[6] : ends[7]],
+            )  # fmt: skip
+            for j in range(len(known)):
+                if total >= reach:
+                    break
+                w = weights[j].copy()
+                if j == 0 and crossing > 0:  # rows of the next level times visits of this one
+                    w[5] += crossing * least[1]
+                    w[0] -= crossing * least[1] * R
+                others = total - rest[j]
+                most = reach - others
+                at = known_at[j]
+                still = np.inf
+                nests = at[0] >= 0
+                for d in range(7):
+                    nests = nests and at[d] >= first[d]
+                if nests:
+                    of_rows = max(height[1][at[3], at[5]], rows[0])
+                    of_columns = max(width[1][at[4], at[6]], rows[1])
+                    taken = (split[0][at[0]], split[1][at[1]], split[2][at[2]], split[3][at[3]],
+                             split[4][at[4]], split[5][at[5]], split[6][at[6]])  # fmt: skip
+                    still = _paid(w, taken, of_rows * of_columns)
+                    if still <= rest[j] + 1e-15 * abs(rest[j]):
+                        continue
+                most = min(most, still)
+                level = (tile, split, first, height, width, rows, extent, bits, rooms[j], w)
+                margin = 1e-11 * (abs(w[0]) + abs(most)) if most < np.inf else 0.0
+                number, steps, walked = walk(level, most + margin, True, each, found, found_at)
+                work += steps + 10
+                energy = min(most, walked - 1e-11 * (abs(walked) + abs(w[0])))
+                if number > 0:
+                    energy = min(most, found[0])
+                    if walked < found[0] and not as_found:
+                        energy = min(energy, walked - 1e-11 * (abs(walked) + abs(w[0])))
+                rest[j] = max(rest[j], energy)
+                total = others + rest[j]
+        bounds[i] = total
+    return len(places), work

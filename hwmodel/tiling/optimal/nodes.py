@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hwmodel.tiling.optimal.bounds import Level, Weights
+from hwmodel.tiling.optimal.bounds import Level, Space, Weights
+from hwmodel.tiling.optimal.bounds import level as level_of
+from hwmodel.tiling.optimal.budget import STEPS
 from hwmodel.tiling.optimal.chains import Nest
+from hwmodel.tiling.optimal.compiled import kernel
 from hwmodel.tiling.optimal.listing import least
 from hwmodel.tiling.optimal.tables import Chosen, Classes, Tables, below, chosen, raised
 from hwmodel.tiling.pricing import added
@@ -20,14 +25,18 @@ __all__ = [
     "Part",
     "Place",
     "child",
+    "children",
     "cost",
     "nest_of",
+    "orders",
     "root",
     "term",
     "weights_below",
 ]
 
 Place = tuple[int, ...]
+WALK = 20_000  # steps of the walk of one level below one of many nodes
+SPENT = 200_000  # steps of the walks below all of them, and `STEPS` for each
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,20 @@ class Order:
 
     held: tuple[Operand, ...]
     levels: tuple[Level, ...]
+
+
+def orders(space: Space, choices: list[tuple[Operand, ...]]) -> list[Order]:
+    """All choices of the operands held, and the levels between them, which they share."""
+    known: dict[tuple[int, tuple[Operand, Operand]], Level] = {}
+    found = []
+    for held in choices:
+        around: tuple[Operand, ...] = (*held, "F")
+        for key in enumerate(pairwise(around), start=1):
+            if key not in known:
+                known[key] = level_of(space, key[0], *key[1])
+        levels = tuple(known[key] for key in enumerate(pairwise(around), start=1))
+        found.append(Order(held, levels))
+    return found
 
 
 class Part(NamedTuple):
@@ -150,6 +173,49 @@ def child(classes: Classes, node: Node, place: Place, energy: float, reach: floa
         rest[j] = _raised(classes, level, weights, tables, before, reach - others)
         total = others + rest[j].energy
     return Node(order, above, done, tables, tuple(rest)) if total < reach else None
+
+
+def children(
+    classes: Classes,
+    node: Node,
+    places: NDArray[np.int64],
+    reach: float,
+    as_found: bool = False,
+) -> NDArray[np.float64]:
+    """Bounds of the nodes with the classes at each of `places` for the next level, compiled.
+
+    As those of `child`; from `reach` on only that they are no less. Those of the last places are
+    left out where all would take too much work.
+
+    Args:
+        as_found: where a level takes too much work, its least energy as far as it is known, which
+            is no bound.
+    """
+    k, levels = len(node.chosen), node.order.levels
+    outer = classes.outer_axes if levels[k].number == 1 else classes.axes
+    tables = node.tables
+    own = tables.pieces, tables.first, tables.rows, *outer, levels[k].room_table
+    below = levels[k + 1 :]
+    known_at = [part.place if part.place is not None else (-1,) * 7 for part in node.rest[1:]]
+    inner = (
+        *classes.axes,
+        tuple(level.room_table for level in below) or (levels[k].room_table,),
+        np.array([level.weights for level in below], float).reshape(-1, 6),
+        np.array([part.energy for part in node.rest[1:]], float),
+        np.array(known_at, np.int64).reshape(-1, 7),
+    )
+    above = tuple(
+        np.array([getattr(one, field) for one in node.chosen], float).reshape(-1, 7)
+        for field in ("low", "high", "pieces")
+    )
+    weights = np.array(weights_below(levels[k], node.chosen, node.crossing), float)
+    bounds = np.empty(len(places))
+    crossing = float(levels[k].crossing) if below else 0.0
+    paid = weights, float(node.done), crossing, float(reach)
+    given = classes.flat, own, inner, above, paid, places, bounds
+    number, work = kernel("children")(*given, WALK, SPENT + STEPS * len(places), as_found)
+    classes.space.budget.spend(1 + work / STEPS)
+    return bounds[:number]
 
 
 def _raised(

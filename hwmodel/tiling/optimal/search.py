@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import product
 from math import comb
 from typing import NamedTuple
 
@@ -18,11 +18,11 @@ from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.tiling.accesses import Mapping, traffic
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.best_first import ROUNDING, Search
-from hwmodel.tiling.optimal.bounds import Level, OfmapSpace, Space, is_uneven, level, rooms, space
+from hwmodel.tiling.optimal.bounds import OfmapSpace, Space, is_uneven, rooms, space
 from hwmodel.tiling.optimal.budget import Budget
 from hwmodel.tiling.optimal.chains import energy_of, uncut_energy
 from hwmodel.tiling.optimal.descent import descended, first_guesses
-from hwmodel.tiling.optimal.nodes import Order
+from hwmodel.tiling.optimal.nodes import orders
 from hwmodel.tiling.options import Memories, Stationary, Transfers
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.rows import TOUCHED, RowRule
@@ -87,12 +87,12 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     n = problem.extent
     axes = (problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF)
     uneven = any(is_uneven(*axis) for axis in axes)
-    search = Search(prepared, _orders(prepared, held), held)
+    search = Search(prepared, orders(prepared, held), held)
     search.run(UNEVEN * budget.whole if uneven else 0.0)
     bound = search.bound
     if uneven and not search.is_proved:
         single = space(*given, single=True)
-        before, search = search, Search(single, _orders(single, held), held)
+        before, search = search, Search(single, orders(single, held), held)
         search.energy, search.mapping = before.energy, before.mapping
         search.run(0.0)
         search.examined += before.examined
@@ -111,20 +111,6 @@ def _improve(search: Search, bound: float, known: list[Mapping]) -> None:
     assert search.mapping is not None
     if search.energy * (1 - ENOUGH) > bound:
         search.offer(*descended(search.space, search.mapping))
-
-
-def _orders(space: Space, choices: list[tuple[Operand, ...]]) -> list[Order]:
-    """All choices of the operands held, and the levels between them, which they share."""
-    known: dict[tuple[int, tuple[Operand, Operand]], Level] = {}
-    orders = []
-    for held in choices:
-        around: tuple[Operand, ...] = (*held, "F")
-        for key in enumerate(pairwise(around), start=1):
-            if key not in known:
-                known[key] = level(space, key[0], *key[1])
-        levels = tuple(known[key] for key in enumerate(pairwise(around), start=1))
-        orders.append(Order(held, levels))
-    return orders
 
 
 def _certified(

@@ -48,6 +48,14 @@ class Classes:
         self.bits = np.array([bits.I, bits.F, space.sum_bits], float)
 
     @cached_property
+    def flat(self) -> tuple[object, ...]:
+        """What the compiled bounds of many nodes take; see `kernels.children`."""
+        ends = np.array([0, *(part.stop for part in self.parts)])
+        longest = tuple(map(np.ascontiguousarray, self.longest))
+        own = self.tiles, longest, self.high, self.loop, self.direct, ends
+        return *own, self.extent, self.bits
+
+    @cached_property
     def axes(self) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
         """Of both axes: room, rows, and of any class from one on, the least rows and best ratio."""
         space = self.space
