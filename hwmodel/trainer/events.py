@@ -56,7 +56,7 @@ def lanes(most: int, window: Window, filters: int, cells: int) -> tuple[Any, Any
     return words[0], words[1]
 
 
-def by_events(signal: Pooled, padded: Signs, weights: Signs, window: Window) -> tuple[Whole, Whole]:
+def by_events(signal: Pooled, padded: Whole, weights: Signs, window: Window) -> tuple[Whole, Whole]:
     """Votes [filters, size * size * channels] and what is sent to the padded images [steps].
 
     Args:

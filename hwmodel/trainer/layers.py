@@ -237,7 +237,7 @@ class BoolConv(Layer):
         assert signal.exponent is not None
         weights, exact = self.boolean[0], self._exact(prod(signal.shape))
         step = exact(2.0**signal.exponent)
-        padded = self._padded_signs(slice(None))
+        padded = self.window.pad(2 * self.x.view(np.int8) - np.int8(1), self.fill)
         votes, sent = by_events(signal, padded, weights.signs, self.window)
         weights.votes = self.rules.sign * (votes.astype(exact) * step)
         _bias_votes(self.boolean, signal.z.reshape(-1, self.outs).astype(exact, copy=False))
