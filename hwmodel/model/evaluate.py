@@ -245,7 +245,7 @@ def evaluate(
     products = (task.work for task in tasks if isinstance(task.work, Multiply))
     tell_lanes(chip, (work.problem.bits for work in products))
     missing = (*not_counted(network, choices, mode), *of_chip(chip, choices))
-    missing += tuple(widths.unpriced(method)) if job.trains else ()
+    missing += tuple(widths.unpriced(method, choices)) if job.trains else ()
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
         traces,
