@@ -92,6 +92,13 @@ class _Leaf:
 _Item = Order | Node | _Stream | _Leaf
 
 
+def _order(item: _Item) -> Order:
+    """The choice of operands held that something is below of."""
+    if isinstance(item, Order):
+        return item
+    return item.order if isinstance(item, Node) else item.node.order
+
+
 class Search:
     """One search: the best tiling so far, and what is open."""
 
@@ -123,6 +130,13 @@ class Search:
     @property
     def _enough(self) -> float:
         return self.energy * (1 - ROUNDING)
+
+    def may_hold(self, choices: list[tuple[Operand, ...]]) -> bool:
+        """Whether a tiling under some choices of operands held may be better than the best one."""
+        items = [(key, item) for key, _, item in self._open]
+        items += [(leaf.settled, leaf) for leaf in self._late]
+        known = [key for key, item in items if _order(item).held in choices]
+        return min([self.closed, *known]) < self._enough
 
     def run(self, left: float) -> None:
         """Search until all is proved, or no more than `left` of the budget is there.
@@ -385,7 +399,7 @@ class Search:
             places = places[np.argsort(bounds, kind="stable")[:DIVED]]
         level = node.order.levels[len(node.chosen)]
         weights = weights_below(level, node.chosen, node.crossing)
-        nodes = []
+        nodes: list[Node] = []
         for place in map(tuple, places.tolist()):
             if nodes and budget.left < least:
                 break

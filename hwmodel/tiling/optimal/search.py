@@ -31,6 +31,7 @@ from hwmodel.work.problem import OPERANDS, Operand, Problem
 __all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 UNEVEN = 0.6  # of the budget is left when each tile of uneven axes becomes a class of its own
+NARROWER: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
 ENOUGH = 1e-3  # gap at which a tiling is left as it is
 
 
@@ -98,7 +99,9 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
         search.examined += before.examined
         bound = max(bound, search.bound)
     if not search.is_proved:
-        _improve(search, bound, _narrower(problem, hardware, options))
+        less = NARROWER.get(options.stationary, "filter")
+        needed = less == options.stationary or search.may_hold(_held(less, len(held[0])))
+        _improve(search, bound, _narrower(problem, hardware, options) if needed else [])
     return _certified(problem, hardware, options, search, bound)
 
 
@@ -140,9 +143,8 @@ def _held(stationary: Stationary, boundaries: int) -> list[tuple[Operand, ...]]:
 
 def _narrower(problem: Problem, hardware: Memories, options: Options) -> list[Mapping]:
     """List the answer of the search that may hold less; below filters held, of level by level."""
-    less: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
-    if options.stationary in less:
-        inner = replace(options, stationary=less[options.stationary])
+    if options.stationary in NARROWER:
+        inner = replace(options, stationary=NARROWER[options.stationary])
         return [optimal(problem, hardware, inner).mapping]
     with suppress(Infeasible, TooLarge):
         return [level_by_level(problem, hardware)]
