@@ -113,7 +113,7 @@ def _reductions(level: Any, reach: Any) -> Any:
             eA = w[3] + w[4] * R
             for c in range(first[2], len(tile[2])):
                 own = w[0] + w[1] * piece[2][c] * piece[5][hf] * piece[6][wf] + w[5] * R
-                work += 1
+                work += 4  # as long as so many other steps
                 if own > reach:
                     break  # pieces rise
                 alpha = bits[1] * tile[2][c] * tile[5][hf] * tile[6][wf] * extent[1]
