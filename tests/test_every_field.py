@@ -198,7 +198,21 @@ def test_every_field_of_an_accounting_moves_some_energy(files, truths):
             for path, _, costs in found:
                 if costs != plain:
                     unmoved.discard(".".join(path.split(".")[:2]))
-    assert unmoved == {"counting.zero_signals"}  # only a trace says what is 0: test_turn2_traces
+    assert unmoved == {
+        "counting.zero_signals",  # only a trace says what is 0: test_turn2_traces
+        "counting.weight_gradient",  # where filters are held alone: below
+        "extras.kept",  # moves the peak of memory: test_memory
+    }
+
+
+def test_the_roles_of_the_weight_gradient_count_where_filters_are_held(files):
+    held = replaced_all(load(Accounting, "full"), {"counting.stationary": "filter"})
+    one_role = replaced_all(held, {"counting.weight_gradient": "signal-as-filters"})
+    either, signal = (
+        evaluate(files["network"], files["hardware"], "fp", accounting=accounting).energy
+        for accounting in (held, one_role)
+    )
+    assert either < signal
 
 
 @pytest.mark.parametrize(("root", "base"), POINTS)

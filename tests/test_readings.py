@@ -104,9 +104,10 @@ def test_rms_by_hand():
 
 
 def made(residuals):
-    """Two rows of one column under made-up residuals."""
-    rows = tuple(Row("cifar10_vgg_small", "vgg-small", m, "ascend", 1.0) for m in ("bold", "fp"))
-    return Readings(rows, dict(zip(all_readings(), residuals, strict=False)))
+    """Two rows of one column, published 50 %, under made-up residuals [%]."""
+    rows = tuple(Row("cifar10_vgg_small", "vgg-small", m, "ascend", 50.0) for m in ("bold", "fp"))
+    percents = [tuple(None if r is None else 50 + r / 2 for r in row) for row in residuals]
+    return Readings(rows, dict(zip(all_readings(), percents, strict=False)))
 
 
 @pytest.mark.parametrize(
@@ -126,9 +127,83 @@ def test_sentences_follow_from_the_numbers(residuals, said):
         assert sentence in sentences(made(residuals))
 
 
-def test_readings_go_with_no_option(refused):
-    said = refused("reproduce", "--readings", "--accounting", "paper")
-    assert said == "--readings prints what it finds, of all tables; it goes with no option"
+@pytest.mark.parametrize(
+    "words",
+    [("--accounting", "paper"), ("--batch", "3"), ("glue",), ("--figure", "1"),
+     ("--optimal-tiles", "no")],
+)  # fmt: skip
+def test_readings_take_only_options_that_say_where_their_table_is_written(refused, words):
+    said = refused("reproduce", "--readings", *words)
+    assert said == (
+        "--readings is of all tables with energies, and of accountings of its own; beside it go "
+        "only options that say where its table is written"
+    )
+
+
+@pytest.mark.parametrize("words", [("--csv", "a.csv", "--format", "csv"), ("-o", "a.txt")])
+def test_readings_see_where_they_are_written_before_they_compute(refused, words):
+    refused("reproduce", "--readings", *words)
+
+
+FEW = [Reading(1, 1, 1, "of-mac", "quotients"), Reading(16, 1, 300, "relative", "optimal")]
+PERCENTS = [(25.0, 55.0), (None, 40.0)]  # of rows published at 50 %
+
+
+@pytest.fixture
+def few_made(monkeypatch):
+    rows = tuple(Row("cifar10_vgg_small", "vgg-small", m, "ascend", 50.0) for m in ("bold", "fp"))
+    found = Readings(rows, dict(zip(FEW, PERCENTS, strict=True)))
+    for place in ("hwmodel.vary.readings.readings", "hwmodel.rerun.answers.readings"):
+        monkeypatch.setattr(place, lambda *_, **__: found)
+    return found
+
+
+def test_readings_are_written_as_every_table_is(few_made, hwmodel, tmp_path):
+    """Residuals by hand: 25 is half of 50, 55 a tenth more, 40 a fifth less."""
+    code, out, err = hwmodel("reproduce", "--readings", "--csv", "-")
+    assert (code, "\nhwmodel " in err) == (0, True)
+    header, *rows = [line.split(",") for line in out.splitlines()]
+    assert header == [
+        "table", "hardware", "network", "method", "signal_bits", "vote_bits", "batch", "addition",
+        "tiles", "source_percent", "percent_of_baseline", "residual_percent", "version",
+        "inputs_sha256", "command",
+    ]  # fmt: skip
+    first = ["cifar10_vgg_small", "ascend", "vgg-small"]
+    small, large = ["1", "1", "1", "of-mac", "quotients"], ["16", "1", "300", "relative", "optimal"]
+    assert [row[:11] for row in rows] == [
+        [*first, "bold", *small, "50.0", "25.0"], [*first, "fp", *small, "50.0", "55.0"],
+        [*first, "bold", *large, "50.0", ""], [*first, "fp", *large, "50.0", "40.0"],
+    ]  # fmt: skip
+    assert rows[2][11] == ""
+    residuals = [float(row[11]) for row in rows if row[11]]
+    assert residuals == [pytest.approx(x, abs=1e-9) for x in (-50, 10, -20)]
+    assert {row[-1] for row in rows} == {"hwmodel reproduce --readings"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "md", "tex"])
+def test_readings_go_to_one_file_of_any_format(few_made, hwmodel, tmp_path, ending):
+    code, _, err = hwmodel("reproduce", "--readings", "-o", f"r.{ending}")
+    assert (code, err) == (0, f"wrote r.{ending}\n")
+    text = (tmp_path / f"r.{ending}").read_text(encoding="utf-8")
+    assert "hwmodel reproduce --readings" in text
+    assert [p.name for p in tmp_path.iterdir()] == [f"r.{ending}"]
+
+
+def test_readings_go_to_a_folder_and_are_verified(few_made, hwmodel, tmp_path):
+    hwmodel("reproduce", "--readings", "--out", "there")
+    made = tmp_path / "there" / "reproduce_readings.csv"
+    code, out, _ = hwmodel("verify", made)
+    assert code == 0 and "4 rows equal, 0 moved, 0 missing, 0 extra" in out
+    made.write_text(made.read_text().replace(",25.0,", ",26.0,"))
+    code, out, _ = hwmodel("verify", made)
+    assert code == 1 and "percent_of_baseline 26.0 -> 25.0" in out
+
+
+def test_readings_that_cannot_be_written_leave_nothing(few_made, hwmodel, tmp_path):
+    (tmp_path / "there").write_text("a file")
+    code, _, err = hwmodel("reproduce", "--readings", "--out", "there")
+    assert code == 2 and err.count("\n") == 1 and "Traceback" not in err
+    assert (tmp_path / "there").read_text() == "a file"
 
 
 # What documents say follows from the page that the command prints

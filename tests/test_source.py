@@ -413,7 +413,56 @@ def test_headlines_stand_beside_narrower_full_precision_at_their_batch(batch):
     readme = (docs.parent / "README.md").read_text(encoding="utf-8")
     wide, half, narrow = shares[:3]
     if batch == 64:
-        assert f"At batch 64 it is {wide} % under `full`: {half} % of" in readme
-        assert f"{narrow} % with 8-bit integers" in readme
+        said = f"At batch 64 it is {wide}, {half} and {narrow} % under `full`"
+        assert said in " ".join(readme.split())
     else:
-        assert f"{wide} % under `full`, both at batch 1" in readme
+        assert f"{wide}, {half} and {narrow} % under `full`, all at batch 1" in readme
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+def test_headlines_of_the_source_s_count_stand_beside_narrower_full_precision(batch):
+    docs = Path(__file__).parent.parent / "docs"
+    by = {"accounting": "paper", "batch": batch}
+    ours = evaluate("vgg-small", "ascend", "bold", **by).energy
+    wholes = [evaluate("vgg-small", "ascend", m, **by).energy for m in ("fp", "fp16", "int8")]
+    wide, half, narrow = (100 * ours / whole for whole in wholes)
+    said = f"{wide:.2f}, {half:.2f} and {narrow:.2f} %"
+    assert said in (docs / "model.md").read_text(encoding="utf-8")
+    if batch == 1:
+        readme = (docs.parent / "README.md").read_text(encoding="utf-8")
+        readme = " ".join(readme.split())
+        assert f"{wide:.1f} % of 32-bit full precision, {half:.1f} % of training with 16" in readme
+        assert f"{narrow:.1f} % with 8-bit integers under `paper`" in readme
+        full = {"accounting": "full", "batch": 1}
+        then = evaluate("vgg-small", "ascend", "bold", **full).energy
+        shares = [
+            f"{100 * then / evaluate('vgg-small', 'ascend', m, **full).energy:.1f}"
+            for m in ("fp", "int8")
+        ]
+        page = (docs / "index.md").read_text(encoding="utf-8")
+        assert f"{wide:.1f} % or {shares[0]} % of 32-bit full precision, {narrow:.1f} or " in page
+        assert f" or {shares[1]} % of training with 8-bit integers, all at batch 1" in page
+
+
+def test_residuals_at_batch_256_and_as_stated_are_those_of_the_pages():
+    """docs/model.md, section 8, and docs/validation.md: signed percentages, row by row."""
+    docs = Path(__file__).parent.parent / "docs"
+    model, validation = (
+        (docs / name).read_text(encoding="utf-8") for name in ("model.md", "validation.md")
+    )
+    large = lines("imagenet_resnet18", "paper", 256)
+    for network in ("resnet18-base64", "bi-realnet-18", "bi-realnet-34", "bnext-18"):
+        (found,) = [x for (n, _, chip), x in large.items() if (n, chip) == (network, "v100")]
+        assert f"{found.residual_percent:+.1f}" in model
+        assert f"{found.residual_percent:+.1f}" in validation
+    of_ascend = [abs(x.residual_percent) for (n, m, chip), x in large.items()
+                 if chip == "ascend" and x.residual_percent]  # fmt: skip
+    assert 54 <= min(of_ascend) < 55 and "within 54 %" in validation
+    stated = lines("imagenet_resnet18", "paper-stated")
+    for chip, low, high in (("ascend", "-60.5", "+59.4"), ("v100", "-64.7", "+4,881.6")):
+        mine = [x.residual_percent for (_, m, of), x in stated.items()
+                if of == chip and x.residual_percent]  # fmt: skip
+        assert (f"{min(mine):+,.1f}", f"{max(mine):+,.1f}") == (low, high)
+        assert f"from {low} to {high} %" in model
+    alone = lines("imagenet_resnet18", "paper-stated", 256)["resnet18-base64", "bold-bn", "v100"]
+    assert f"At batch 256 that row is at {alone.residual_percent:+.1f} %" in model

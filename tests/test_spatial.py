@@ -12,9 +12,10 @@ from ruamel.yaml import YAML
 from hwmodel.tiling.accesses import Mapping, Traffic, traffic
 from hwmodel.tiling.options import Array, Memories, Memory, MemoryLevel
 from hwmodel.tiling.rows import RowRule
+from hwmodel.tiling.spatial.asked import asked, time
 from hwmodel.tiling.spatial.links import Nest, links
 from hwmodel.work.problem import Extents, Problem, Widths, Window
-from hwmodel.work.tensor import product
+from hwmodel.work.tensor import Direction, product
 from tests.spatial_simulator import Simulation
 from tests.strategies import convolutions, examples, problem, problems, row_rules, tile_chains
 
@@ -126,6 +127,22 @@ def by_hand(**changes):
     return Nest(one, mapping, chip(["IFO", "IFO"], array=Array(()), **merges))
 
 
+def four(chip):
+    """The levels, with four memories at the inner one: counts do not ask how many there are."""
+    return (chip.levels[0], chip.levels[1]._replace(fanout=4))
+
+
+def spent(nest, buffer, hop, rf):
+    """What is asked for, at so much a word of the buffer, a hop and a word of a register file."""
+    priced = nest.chip._replace(levels=four(nest.chip))
+    total = 0
+    for level, several in enumerate(asked(nest.problem, nest.mapping, priced, nest.rule, "upper")):
+        for _, direction, _, factors in several:
+            price = hop if direction == Direction.HOP else (buffer, rf)[level]
+            total += price * product(factors)
+    return total
+
+
 def test_the_worked_example():
     assert counted(by_hand()) == {
         (0, "I", "read"): (6 + 4) * 2 * 2,  # union tiles of 4 and 2 outputs; C; two pieces of M
@@ -142,7 +159,12 @@ def test_the_worked_example():
         (1, "O", "finished"): 24,
         (1, "O", "fetched"): 144 - 24,
     }
+    buffer, hop, rf = 6, 2, 1
+    assert buffer * (40 + 24 + 24) + hop * (96 + 48 + 24) + rf * (3 * 144 + 120) == 1416
     nest = by_hand()
+    assert spent(nest, buffer, hop, rf) == 1416
+    taken = time(nest.problem, nest.mapping, nest.chip._replace(levels=four(nest.chip)), nest.rule)
+    assert taken.utilisation == 144 / (48 * 4) == 0.75
     assert product(nest.made(places=False)) == 2 * 2 * 3 * (2 + 2)  # M, C, HF, HO
     assert product(nest.made(places=True)) == 144
 

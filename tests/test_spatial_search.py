@@ -204,9 +204,28 @@ def enumerated(problem, chip, chosen):
     return best
 
 
+def ordered(chip):
+    """The chip with its prices in order: none of an outer memory is below one of an inner."""
+    memories = [memory for level in chip.levels for memory in level.buffers]
+    prices = sorted(
+        (price for memory in memories for price in (memory[3], memory[4])), reverse=True
+    )
+    paid = zip(memories, prices[::2], prices[1::2], strict=True)
+    dear = iter([memory._replace(**dict(zip(PAID, two, strict=True))) for memory, *two in paid])
+    levels = (
+        level._replace(buffers=tuple(next(dear) for _ in level.buffers)) for level in chip.levels
+    )
+    return chip._replace(levels=tuple(levels))
+
+
+PAID = ("read_energy_per_bit", "write_energy_per_bit")
+
+
 @SLOW
-@given(small_problems(), chips(), options)
-def test_the_search_equals_enumeration_and_the_bound_is_below(problem, chip, chosen):
+@given(small_problems(), chips(), options, st.booleans())
+def test_the_search_equals_enumeration_and_the_bound_is_below(problem, chip, chosen, in_order):
+    """With prices as they fall, and in the order of the levels."""
+    chip = ordered(chip) if in_order else chip
     best = enumerated(problem, chip, chosen)
     if best is None:
         with pytest.raises(Infeasible):

@@ -17,7 +17,7 @@ from hwmodel import __version__
 from hwmodel.cli.best import best
 from hwmodel.cli.bundle import bundle
 from hwmodel.cli.catalogue import catalogue
-from hwmodel.cli.compare import compare, reproduce
+from hwmodel.cli.compare import compare
 from hwmodel.cli.doctor import doctor
 from hwmodel.cli.explain import explain
 from hwmodel.cli.memory import memory
@@ -25,6 +25,7 @@ from hwmodel.cli.network import network, schema
 from hwmodel.cli.options import command
 from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
+from hwmodel.cli.reproduce import reproduce
 from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.sweep import sweep

@@ -114,8 +114,10 @@ def _page(found: Report, asked: Question, date: str | None, optimal_tiles: bool)
 def _pieces(found: Report, asked: Question, tensors: bool) -> Iterator[RenderableType | str]:
     """What is printed of a report, made only where it is."""
     from hwmodel.views.screen_tables import moved_tables, report_tables, tensor_table
+    from hwmodel.views.time_tables import time_tables
 
     yield from report_tables(found)
+    yield from time_tables(found)
     if asked.traces:
         yield from moved_tables(asked.report(traced=False), found)
     if tensors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,8 @@ from hwmodel.errors import HwmodelError, nearest, printable
 if TYPE_CHECKING:
     from hwmodel.specs.accounting import Accounting
     from hwmodel.specs.hardware import Hardware
-    from hwmodel.specs.trace import Trace
+    from hwmodel.specs.provenance import Input
+    from hwmodel.specs.trace import Run, Trace
     from hwmodel.trainer.study import Outcome
     from hwmodel.trainer.train import Settings
 
@@ -42,6 +43,7 @@ class Asked(NamedTuple):
     folder: Path
     resume: bool
     overwrite: bool
+    command: str  # that makes the same
 
 
 def study(settings: Sequence[Settings], asked: Asked) -> None:
@@ -53,7 +55,7 @@ def study(settings: Sequence[Settings], asked: Asked) -> None:
     Raises: HwmodelError; typer.Exit where Ctrl-C ended it.
     """
     from hwmodel.specs.files import write
-    from hwmodel.trainer.study import at_widths
+    from hwmodel.specs.provenance import Provenance, input_of
     from hwmodel.views.plot import see_figure, write_figure
     from hwmodel.views.study import outcome_table, outcomes_csv, study_figure
 
@@ -61,19 +63,20 @@ def study(settings: Sequence[Settings], asked: Asked) -> None:
     if asked.figure:
         see_figure(asked.figure)
     at = _priced_at(asked)
-    if asked.sweep:
-        settings = [
-            replace(one, method=method) for one in settings for method in at_widths(one.method)
-        ]
+    by_network = _by_network(settings, asked, at)
     found: list[Outcome] = []
-    for name in dict.fromkeys(one.network.name for one in settings):
-        mine, remark = _of_network([s for s in settings if s.network.name == name], asked, at)
-        found += mine
-        show([outcome_table(mine), *([remark] if remark else [])])
+    inputs = [input_of(spec) for spec in at or ()]
+    for mine in by_network.values():
+        outcomes, remarks, runs = _of_network(mine, asked, at)
+        found += outcomes
+        inputs += [given for run in runs for given in _inputs(run)]
+        provenance = Provenance(asked.command, tuple(dict.fromkeys(inputs)))
+        show([outcome_table(outcomes), *remarks])
         if asked.csv:
-            write(asked.csv, outcomes_csv(found))
+            write(asked.csv, outcomes_csv(found, provenance))
     if asked.figure:
-        write_figure(lambda: study_figure(found), asked.figure)
+        stamp = list(map(str, provenance.cells))
+        write_figure(lambda: study_figure(found), asked.figure, stamp=stamp)
     if written := [printable(str(path)) for path in (asked.csv, asked.figure) if path]:
         say(f"wrote {' and '.join(written)}")
 
@@ -110,23 +113,66 @@ def _priced_at(asked: Asked) -> tuple[Hardware, Accounting] | None:
     return load(Hardware, asked.hardware), load(Accounting, asked.accounting)
 
 
+def _by_network(
+    settings: Sequence[Settings], asked: Asked, at: tuple[Hardware, Accounting] | None
+) -> dict[str, list[Settings]]:
+    """The methods of each network. Raises: HwmodelError for those that look alike or lack a price.
+
+    That is known before time is spent on them.
+    """
+    from hwmodel.model.compare import distinct
+    from hwmodel.model.evaluate import evaluate
+    from hwmodel.trainer.study import at_widths
+
+    found: dict[str, list[Settings]] = {}
+    for one in settings:
+        widths = at_widths(one.method) if asked.sweep else [one.method]
+        mine = found.setdefault(one.network.name, [])
+        mine += [replace(one, method=method) for method in widths]
+    for mine in found.values():
+        distinct([one.method for one in mine])
+        for one in mine if at else ():
+            assert at is not None
+            evaluate(one.network, at[0], one.method, accounting=at[1])
+    return found
+
+
 def _of_network(
     settings: Sequence[Settings], asked: Asked, at: tuple[Hardware, Accounting] | None
-) -> tuple[list[Outcome], str]:
-    """What the methods reach on one network, and a remark on the target."""
+) -> tuple[list[Outcome], list[str], list[Run]]:
+    """What the methods reach on one network, remarks on it, a run of each method."""
     from hwmodel.model.reached import noise
-    from hwmodel.trainer.study import arms, outcome, priced
+    from hwmodel.trainer.study import arms, outcome, priced, unlearned
 
     plan = arms(settings[0], [one.method for one in settings], asked.seeds)
-    found, learning = [], {}
+    found, by_method, runs = [], {}, []
     for of, traces in zip(plan, _trained(plan, asked), strict=True):
         price = names = None
         if not of[0].freeze:
-            learning[of[0].method.name] = traces
+            by_method[of[0].method.name] = traces
             if at:
                 price, names = priced(of[0], traces[0], *at), (at[0].name, at[1].name)
         found.append(outcome(traces, asked.target, asked.sustain, price, names))
-    return found, "" if asked.target is None else noise(learning, asked.target)
+        runs.append(traces[0].run)
+    idle = unlearned(found)
+    remarks = []
+    if idle:
+        verb = "is" if len(idle) == 1 else "are"
+        remarks = [f"{', '.join(idle)} {verb} no better than weights as drawn, which never flip"]
+    learned = {name: traces for name, traces in by_method.items() if name not in idle}
+    if asked.target is not None and (said := noise(learned, asked.target)):
+        remarks.append(said)
+    return found, remarks, runs
+
+
+def _inputs(run: Run) -> Iterator[Input]:
+    """The files and images that a run depends on."""
+    from hwmodel.specs.provenance import Input
+
+    yield Input("network", run.network, run.network_digest or "")
+    yield Input("method", run.method, run.method_digest or "")
+    yield Input("training", run.training or "", run.training_digest or "")
+    yield Input("data", run.dataset, run.data_digest or "")
 
 
 def _trained(plan: Sequence[Sequence[Settings]], asked: Asked) -> list[list[Trace]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -139,7 +140,7 @@ def train(
     from hwmodel.specs.training import Training
     from hwmodel.trainer.augment import ways_of
     from hwmodel.trainer.data import dataset_for, load_dataset
-    from hwmodel.trainer.train import Settings
+    from hwmodel.trainer.train import SIGNAL_ERROR, Settings
     from hwmodel.trainer.train import train as run
 
     try:
@@ -166,14 +167,25 @@ def train(
             raise HwmodelError(f"--trace {trace}: would be written over what looks like an input")
         if several or target is not None or sweep:
             _see_one_run(weights, curves)
+            stated = {
+                "--network": network, "--method": method, "--dataset": dataset, "--data": data,
+                "--training": training, "--epochs": epochs, "--batch": batch,
+                "--learning-rate": learning_rate, "--seed": seed or None, "--seeds": seeds,
+                "--signal-error": None if signal_error == SIGNAL_ERROR else signal_error,
+                "--validation": validation or None, "--target": target, "--sustain": sustain,
+                "--sweep": sweep, "--augment": augment, "--hardware": hardware,
+                "--accounting": accounting,
+            }  # fmt: skip
+            words = [str(w) for said in stated.items() if said[1] not in (None, "") for w in said]
             asked = Asked(
                 seeds, target, target_from, sustain, sweep, hardware, accounting, csv, figure,
                 dataset, data, trace or Path("traces"), resume, overwrite,
+                shlex.join(["hwmodel", "train", *words]),
             )  # fmt: skip
             study(settings, asked)
             return
-        stated = {"--hardware": hardware, "--csv": csv, "--figure": figure}
-        if extra := next((f"{name} {value}" for name, value in stated.items() if value), None):
+        beyond = {"--hardware": hardware, "--csv": csv, "--figure": figure}
+        if extra := next((f"{name} {value}" for name, value in beyond.items() if value), None):
             raise HwmodelError(f"{extra}: is of a study, of several seeds or methods or a --target")
         (one,), path = settings, trace or Path("trace.json")
         images = load_dataset(dataset or dataset_for(one.network, data), data)

@@ -24,6 +24,8 @@ class Plain(TyperCommand):
         for option in order:
             name = option.opts[0]
             if option.param_type_name != "option" or option.is_eager:
+                if values.get(option.name) == "" and not option.required:
+                    raise HwmodelError(f"{name} '': is empty; leave it out for its default")
                 continue
             if order.count(option) > 1 and not (
                 option.multiple or getattr(option, "is_flag", False)

@@ -275,15 +275,16 @@ def reproduced_run(
 ) -> tuple[int, Size]:
     """Return images of an iteration and their size, as an accounting takes them for a table."""
     stated = choice.published_run == "stated"
-    images = (published.run.batch if stated and batch is None else batch) or 1
+    images = ((published.run.batch if stated else None) or 1) if batch is None else batch
     return check_run(images, "training"), published.run.image if stated else None
 
 
 def sized(network: str, size: Size) -> Network:
     """Load a bundled network at another image size, where it has another."""
-    found = load_network(network)
-    if size is None or found.input[1:] == size or "image" not in family_arguments(network):
-        return found
+    usual = family_arguments(network).get("image")
+    pair = (usual, usual) if isinstance(usual, int) else usual and tuple(usual)
+    if size is None or pair in (None, size):
+        return load_network(network)
     return load_network(f"{network}@{size[0]}x{size[1]}")
 
 

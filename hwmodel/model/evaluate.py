@@ -13,6 +13,7 @@ from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
+from hwmodel.model.duration import Duration, demands, duration
 from hwmodel.model.entries import UNFINISHED, moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
@@ -100,6 +101,12 @@ class Report:
     def memory(self) -> Occupancy:
         """Every tensor of the run with the steps at which it lives; `.peak()` is the most bits."""
         return occupied(self.network, self.job)
+
+    @cached_property
+    def time(self) -> Duration:
+        """Lower bound and serial time of the run. Raises: SpecError where the chip lacks rates."""
+        asked = demands(self.ledger.entries)
+        return duration(asked, self.hardware, self.batch, self.energy)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -238,7 +245,7 @@ def evaluate(
     products = (task.work for task in tasks if isinstance(task.work, Multiply))
     tell_lanes(chip, (work.problem.bits for work in products))
     missing = (*not_counted(network, choices, mode), *of_chip(chip, choices))
-    missing += tuple(widths.unpriced(method)) if job.trains else ()
+    missing += tuple(widths.unpriced(method, choices)) if job.trains else ()
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
         traces,

@@ -22,6 +22,7 @@ from hwmodel.work.tensor import Pass
 
 __all__ = [
     "not_counted",
+    "of_accounting",
     "of_chip",
     "refuse_unknown",
     "see_counted",
@@ -48,11 +49,23 @@ def not_counted(network: Network, accounting: Accounting, mode: Mode) -> tuple[s
             left.setdefault((unknown, _word(node)), []).append(node)
     ordered = sorted(left.items(), key=lambda item: _rank(item[0][0], item[1]))
     layers = [_line(word, unknown, found, nodes) for (unknown, word), found in ordered]
-    stated = (*accounting.not_counted, *_differing(accounting))
-    if mode != "training":
-        return (*layers, *stated)
-    signals = _signals_left_out(nodes, streamed)
-    return (*layers, *signals, *stated, *accounting.not_counted_in_training)
+    signals = _signals_left_out(nodes, streamed) if mode == "training" else ()
+    return (*layers, *signals, *_stated(accounting, mode))
+
+
+def of_accounting(accounting: Accounting, mode: Mode) -> tuple[str, ...]:
+    """List what an accounting leaves out of every network."""
+    streamed = accounting.extras.elementwise == "streamed"
+    operators = (
+        () if streamed else ("operators beside products (hwmodel compare lists them by network)",)
+    )
+    return (*operators, *_stated(accounting, mode))
+
+
+def _stated(accounting: Accounting, mode: Mode) -> tuple[str, ...]:
+    """List what the accounting's file says."""
+    training = accounting.not_counted_in_training if mode == "training" else ()
+    return (*accounting.not_counted, *_differing(accounting), *training)
 
 
 def of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:

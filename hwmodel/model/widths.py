@@ -316,9 +316,12 @@ def named_widths(accounting: Accounting, method: Method) -> dict[str, int | str]
     }
 
 
-def unpriced(method: Method) -> Iterator[str]:
-    """List what limited widths take that no price knows."""
-    limits = limits_of(method)
+def unpriced(method: Method, accounting: Accounting) -> Iterator[str]:
+    """List what training by a method takes that is not paid: of limited widths, and a teacher."""
+    limits, teacher = limits_of(method), method.teacher
+    if teacher and not accounting.extras.teacher:
+        run = f"{teacher.network} under {teacher.method}"
+        yield f"the forward pass of a teacher, {run} ({method.name})"
     scaled = [width for width in (limits.signal, limits.vote) if width]
     roundings = {width.rounding for width in scaled}
     if limits.accumulator:

@@ -11,22 +11,25 @@ from tempfile import TemporaryDirectory
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.rerun.asked import (
     Asked,
+    ReadingsAsked,
     ReportAsked,
     ReproduceAsked,
     SensitivityAsked,
     SweepAsked,
     command_line,
 )
-from hwmodel.rerun.question import question, reproduction
+from hwmodel.rerun.question import question, readings_provenance, reproduction
 from hwmodel.rerun.tables import (
     Table,
     comparison_table,
     effects_table,
+    readings_table,
     report_table,
     spreads_table,
 )
 from hwmodel.specs.inputs import read_from
 from hwmodel.specs.provenance import COLUMNS, Provenance
+from hwmodel.vary.readings import readings
 from hwmodel.vary.sweep.plan import read_plan
 from hwmodel.vary.sweep.results import read_results
 from hwmodel.vary.sweep.run import run
@@ -59,6 +62,8 @@ def provenance(asked: Asked) -> Provenance:
         return Provenance(command_line(asked), read_plan(asked.file).inputs)
     if isinstance(asked, ReproduceAsked):
         return reproduction(asked).provenance()
+    if isinstance(asked, ReadingsAsked):
+        return readings_provenance()
     return question(asked).provenance()
 
 
@@ -77,6 +82,8 @@ def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
         these = reproduction(asked)
         found = these.merged(map(these.lines, these.tables))
         return comparison_table(found), these.provenance()
+    if isinstance(asked, ReadingsAsked):
+        return readings_table(readings()), readings_provenance()
     one = question(asked)
     if isinstance(asked, ReportAsked):
         return report_table(one.report()), one.provenance()

@@ -26,9 +26,9 @@ from hwmodel.errors import DataError, HwmodelError, nearest, printable
 from hwmodel.specs import usual
 from hwmodel.specs.inputs import is_input
 
-__all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "Options", "ReportAsked"]
-__all__ += ["ReproduceAsked", "Says", "SensitivityAsked", "SweepAsked", "checked", "command_line"]
-__all__ += ["flag", "read_command", "repeated", "said_of", "split_names"]
+__all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "Options", "ReadingsAsked"]
+__all__ += ["ReportAsked", "ReproduceAsked", "Says", "SensitivityAsked", "SweepAsked", "checked"]
+__all__ += ["command_line", "flag", "read_command", "repeated", "said_of", "split_names"]
 
 PASSES = ("forward", "backward-input", "backward-weight", "update")
 
@@ -137,7 +137,7 @@ class Options(BaseModel):
 class Asked(Options):
     """Base of what a command is asked: all that changes its numbers, and nothing else."""
 
-    NAME: ClassVar[str]  # of the command
+    NAME: ClassVar[str]  # of the command; its second word, if any, is a flag
 
 
 class ReportAsked(Asked):
@@ -243,6 +243,12 @@ class ReproduceAsked(Asked):
     optimal_tiles: OptimalTiles = ""
 
 
+class ReadingsAsked(Asked):
+    """What `reproduce --readings` is asked: nothing, it takes all there is."""
+
+    NAME = "reproduce --readings"
+
+
 class SensitivityAsked(Asked):
     """What `sensitivity` is asked."""
 
@@ -320,7 +326,7 @@ def command_line(asked: Asked) -> str:
 
     Defaults are written out; what cannot be printed is, too.
     """
-    words = ["hwmodel", asked.NAME]
+    words = ["hwmodel", *asked.NAME.split()]
     for name, field in type(asked).model_fields.items():
         value: Any = getattr(asked, name)
         if value in (None, "", ()):
@@ -346,12 +352,14 @@ def read_command(text: str, kinds: Sequence[type[Asked]]) -> Asked:
         words = shlex.split(text)
     except ValueError as error:
         raise DataError(f"command {text!r}: cannot be read: {error}") from None
-    kind = next((kind for kind in kinds if words[:2] == ["hwmodel", kind.NAME]), None)
+    named = {kind: ["hwmodel", *kind.NAME.split()] for kind in kinds}
+    fitting = [kind for kind, name in named.items() if words[: len(name)] == name]
+    kind = max(fitting, key=lambda kind: len(named[kind]), default=None)
     if kind is None:
         of = ", ".join(f"hwmodel {kind.NAME}" for kind in kinds)
         raise DataError(f"command {text!r}: is none of {of}")
     try:
-        values = _values(kind, words[2:])
+        values = _values(kind, words[len(named[kind]) :])
     except DataError as error:
         raise DataError(f"command {text!r}: {error}") from None
     return checked(kind, values)

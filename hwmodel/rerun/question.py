@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 from hwmodel.graph.freezing import frozen
@@ -16,13 +17,15 @@ from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
 from hwmodel.model.compare import Comparison, compare, reproduce
 from hwmodel.model.evaluate import Report, evaluate, read_traces
+from hwmodel.model.not_counted import of_accounting
 from hwmodel.model.reached import SUSTAIN, Reached, reached
 from hwmodel.model.traced import common_batch
-from hwmodel.model.widths import method_inputs, method_specs
+from hwmodel.model.widths import method_inputs, method_specs, unlearned, unpriced
 from hwmodel.model.workload import Mode
 from hwmodel.rerun.asked import (
     Asked,
     CompareAsked,
+    ReadingsAsked,
     ReproduceAsked,
     SensitivityAsked,
     command_line,
@@ -35,11 +38,12 @@ from hwmodel.specs.provenance import Input, Provenance, digest, input_of, input_
 from hwmodel.specs.published import PublishedTable, published_table, published_tables
 from hwmodel.specs.trace import Trace, short_name
 from hwmodel.specs.training import Training
+from hwmodel.vary.readings import FOLLOWS, PRICES, published_rows
 
 if TYPE_CHECKING:
     from hwmodel.vary.sensitivity.study import Sensitivity, Watch
 
-__all__ = ["Question", "Reproduction", "question", "reproduction"]
+__all__ = ["Question", "Reproduction", "question", "readings_provenance", "reproduction"]
 
 
 @dataclass(frozen=True)
@@ -160,12 +164,50 @@ class Reproduction:
                 found.setdefault(line.key, line)
         return list(found.values())
 
-    def lines(self, table: PublishedTable) -> Iterator[Comparison]:
-        """The answer for one of the tables, line by line."""
+    def lines(self, table: PublishedTable, optimal_tiles: bool = True) -> Iterator[Comparison]:
+        """The answer for one of the tables, line by line; optimal tiles as for a question."""
         return reproduce(
             table.name, accounting=self.accountings, batch=self.batch,
-            optimal_tiles=self.asked.optimal_tiles != "no",
+            optimal_tiles=optimal_tiles and self.asked.optimal_tiles != "no",
         )  # fmt: skip
+
+    def not_counted(self) -> dict[str, tuple[str, ...]]:
+        """What each accounting leaves out of every network, and of a method."""
+        return {
+            one.name: (
+                *of_accounting(one, "training"),
+                *(x for method in self._methods() for x in unpriced(method, one)),
+            )
+            for one in self.accountings
+        }
+
+    def unlearned(self) -> list[str]:
+        """Sentences on signals with which no run here has learned."""
+        pairs = product(self.accountings, self._methods())
+        return [x for x in dict.fromkeys(unlearned(method, one) for one, method in pairs) if x]
+
+    def _methods(self) -> list[Method]:
+        """Methods of all rows."""
+        names = dict.fromkeys(method for table in self.tables for _, method in table.modelled)
+        return [load(Method, name) for name in names]
+
+    def chosen_prices(self) -> list[str]:
+        """Say which accountings have prices that were chosen knowing the source's columns."""
+        ours, found = load(Accounting, FOLLOWS).prices, dict[str, list[str]]()
+        for preset in self.accountings:
+            its = preset.prices
+            same = {
+                "an addition": its.addition_price == ours.addition_price,
+                "a Boolean operation": its.logic_price_macs == ours.logic_price_macs,
+            }
+            if any(same.values()):
+                priced = " and of ".join(what for what, is_same in same.items() if is_same)
+                found.setdefault(priced, []).append(preset.name)
+        return [
+            f"Chosen, knowing the source's column for VGG-small: the price of {what} under "
+            f"{', '.join(names)} (docs/model.md sections 5 and 7)."
+            for what, names in found.items()
+        ]
 
 
 def _table_digest(table: PublishedTable) -> str:
@@ -177,6 +219,14 @@ def _table_digest(table: PublishedTable) -> str:
     found += [given for method in methods for given in method_inputs(load(Method, method))]
     hashes = dict.fromkeys((digest(table), *(given.sha256 for given in found)))
     return hashlib.sha256(" ".join(hashes).encode("ascii")).hexdigest()
+
+
+def readings_provenance(date: str | None = None) -> Provenance:
+    """What outputs say of where all readings come from."""
+    tables = tuple(dict.fromkeys(row.table for row in published_rows()))
+    accountings = tuple(load(Accounting, name) for name in (FOLLOWS, PRICES))
+    every = Reproduction(ReproduceAsked(), tuple(map(published_table, tables)), accountings, None)
+    return Provenance(command_line(ReadingsAsked()), every.inputs(), date=date)
 
 
 def reproduction(asked: ReproduceAsked) -> Reproduction:

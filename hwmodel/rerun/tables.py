@@ -19,11 +19,13 @@ from hwmodel.specs.training import PJ_PER_KWH, Training
 from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
+    from hwmodel.vary.readings import Readings
     from hwmodel.vary.sensitivity import Effect, Sampled
 
 __all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv_text"]
-__all__ += ["effects_table", "greedy_notes", "layer_sums", "notes", "read_csv", "report_table"]
-__all__ += ["run_sentence", "scale", "spreads_table", "tiles_sentence", "what", "whole_run"]
+__all__ += ["effects_table", "greedy_notes", "layer_sums", "notes", "read_csv", "readings_table"]
+__all__ += ["report_table", "run_sentence", "scale", "spreads_table", "tiles_sentence", "what"]
+__all__ += ["whole_run"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
@@ -168,6 +170,22 @@ def spreads_table(found: Sequence[Sampled]) -> Table:
 
     rows = [(*x, one.ranking_held, one.complete) for one in found for x in one.spreads]
     return Table((*Spread._fields, "ranking_held", "ranked_samples"), [*rows])
+
+
+def readings_table(found: Readings) -> Table:
+    """Make a table of readings, one row for every reading and published energy."""
+    from hwmodel.vary.readings import Reading
+
+    rows: list[tuple[object, ...]] = [
+        (row.table, row.hardware, row.network, row.method, *reading, row.published, percent,
+         residual)
+        for reading, percents in found.percents.items()
+        for row, percent, residual in zip(
+            found.rows, percents, found.residuals(reading), strict=True
+        )
+    ]  # fmt: skip
+    words = ("table", "hardware", "network", "method", *Reading._fields)
+    return Table((*words, "source_percent", "percent_of_baseline", "residual_percent"), rows)
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

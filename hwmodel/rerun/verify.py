@@ -20,6 +20,7 @@ from hwmodel.rerun.answers import answer
 from hwmodel.rerun.asked import (
     Asked,
     CompareAsked,
+    ReadingsAsked,
     ReportAsked,
     ReproduceAsked,
     SensitivityAsked,
@@ -33,6 +34,7 @@ from hwmodel.specs.csv_files import Check, rows_of
 from hwmodel.specs.inputs import MAX_JSON, read_text
 from hwmodel.specs.provenance import COLUMNS, Input, Provenance, refuse_old
 from hwmodel.specs.quantity import refuse_unit
+from hwmodel.vary.readings import Reading
 from hwmodel.vary.sweep.results import read_parquet
 
 __all__ = ["Moved", "Verdict", "differing", "stated", "verify"]
@@ -42,6 +44,7 @@ _KEYS: dict[type[Asked], tuple[str, ...]] = {
     ReportAsked: NAME,
     CompareAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
     ReproduceAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
+    ReadingsAsked: ("hardware", "network", "method", *Reading._fields),
     SensitivityAsked: ("hardware", "field", "value_to", "method"),
     SweepAsked: ("point",),
 }

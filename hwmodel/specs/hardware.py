@@ -17,6 +17,7 @@ from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.files import Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
+from hwmodel.specs.rates import Rated
 from hwmodel.specs.scaled import ScaledEnergy, at_capacity
 from hwmodel.specs.spread import Spread, Timed, check_spread
 from hwmodel.specs.stated import (
@@ -48,7 +49,7 @@ _AT: dict[Operand, tuple[TensorKind, ...]] = {
 }
 
 
-class Buffer(Spread):
+class Buffer(Rated, Spread):
     """One memory: a level of its own, or a part of a split level.
 
     The outermost level holds kinds of tensors, a level further in the operands of a loop nest.

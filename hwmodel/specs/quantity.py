@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 __all__ = [
     "QuantityError",
     "access_energy",
+    "bandwidth",
     "bits",
     "efficiency",
     "frequency",
@@ -39,6 +40,7 @@ _BITS_PER_PJ = {"GB/s/mW": 8.0, "GBPS/mW": 8.0}
 _OPERATIONS_PER_PJ = {"TOPS/W": 1.0, "GOPS/W": 1e-3}
 
 _HERTZ = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
+_BYTES_A_SECOND = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}
 _WATTS = {"uW": 1e-6, "mW": 1e-3, "W": 1.0, "kW": 1e3}
 
 _NUMBER = re.compile(r"([-+]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)", re.DOTALL)
@@ -136,6 +138,15 @@ def efficiency(text: str, *, of: str) -> float:
     if not math.isfinite(energy):
         raise QuantityError(f"{text!r}: the number is too small")
     return energy
+
+
+def bandwidth(text: str) -> float:
+    """Bytes that pass a memory in a second [B/s]; prefixes are powers of 1000.
+
+    >>> bandwidth("900 GB/s")
+    900000000000.0
+    """
+    return _scaled(text, "900 GB/s", _BYTES_A_SECOND, "bandwidth")
 
 
 def frequency(text: str) -> float:

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from hwmodel.errors import nearest
 from hwmodel.specs.files import Flag, Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.specs.mistakes import Contradiction, show
+from hwmodel.specs.rates import Rate, Rates
 from hwmodel.specs.stated import AccessEnergy, Clock, Energy, OperationEnergy, StaticPower
 from hwmodel.work.problem import Extents
 
@@ -159,6 +160,14 @@ class Timed(NamedSpec):
     )
     energy_unit: Literal["pJ", "MAC"]
     clock: Clock | None = None
+    macs_per_cycle: Rates | None = Field(
+        default=None,
+        description="of the whole chip, by the width of the wider operand [bit], where it has no "
+        "array; a width that is not stated takes the next wider",
+    )
+    operations_per_cycle: dict[Literal["logic"], Rate] | None = Field(
+        default=None, description="Boolean operations of the whole chip"
+    )
     static_power: StaticPower | None = Field(default=None, description="of the whole chip")
     static_energy_per_cycle: OperationEnergy | None = Field(
         default=None, description="of the whole chip, in the place of static_power with clock"
@@ -169,7 +178,10 @@ class Timed(NamedSpec):
         stated = [x for x in ("static_power", "static_energy_per_cycle") if getattr(self, x)]
         if len(stated) > 1:
             raise Contradiction("is the same as static_energy_per_cycle; give one", "static_power")
-        if stated and self.array is None:
+        if self.array is not None and self.macs_per_cycle:
+            raise Contradiction("is what the array says already", "macs_per_cycle")
+        timed = stated == ["static_power"] and bool(self.macs_per_cycle)
+        if stated and self.array is None and not timed:
             rule = "is paid in each cycle of an array; state one ('array: {}' is one MAC)"
             raise Contradiction(rule, stated[0])
         if self.static_power and self.energy_unit != "pJ":

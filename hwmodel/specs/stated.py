@@ -9,8 +9,9 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from hwmodel.specs import quantity
 
-__all__ = ["MOST_BITS", "AccessEfficiency", "AccessEnergy", "Clock", "Energy", "Frequency"]
-__all__ += ["OperationEfficiency", "OperationEnergy", "Power", "Size", "StaticPower"]
+__all__ = ["MOST_BITS", "AccessEfficiency", "AccessEnergy", "Bandwidth", "Clock", "Energy"]
+__all__ += ["Frequency", "OperationEfficiency", "OperationEnergy", "Power", "Size", "StaticPower"]
+__all__ += ["Throughput"]
 
 MOST_BITS = 1e30  # of a memory; all that is stored in the world has some 1e24
 LEAST_RATE, MOST_RATE = 1e-12, 1e18  # of a clock [Hz] and a power [W]
@@ -28,6 +29,12 @@ class Frequency(NamedTuple):
     """A frequency."""
 
     hertz: float
+
+
+class Throughput(NamedTuple):
+    """A bandwidth [B/s]."""
+
+    value: float
 
 
 class Power(NamedTuple):
@@ -79,16 +86,25 @@ def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:
     return _bounded(Energy(quantity.efficiency(value, of=kind), "pJ"), value)
 
 
-def _scaled(value: Any, kind: Literal["clock", "power"]) -> Frequency | Power:
-    if isinstance(value, (Frequency, Power)):
-        return value
-    example = "'1530 MHz'" if kind == "clock" else "'50 W'"
+_RATES: dict[str, tuple[Any, Any, str, str]] = {
+    "clock": (quantity.frequency, Frequency, "1530 MHz", "Hz"),
+    "power": (quantity.power, Power, "50 W", "W"),
+    "bandwidth": (quantity.bandwidth, Throughput, "900 GB/s", "B/s"),
+}
+
+
+def _scaled(value: Any, kind: str) -> Frequency | Power | Throughput:
+    read, made, example, unit = _RATES[kind]
+    if isinstance(value, made):
+        found: Frequency | Power | Throughput = value
+        return found
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} has no unit; write one as in {example}")
-    number = quantity.frequency(value) if kind == "clock" else quantity.power(value)
+        raise ValueError(f"{value!r} has no unit; write one as in '{example}'")
+    number = read(value)
     if not LEAST_RATE <= number <= MOST_RATE:
-        raise ValueError(f"{value!r}: must be from {LEAST_RATE:g} to {MOST_RATE:g} Hz or W")
-    return Frequency(number) if kind == "clock" else Power(number)
+        raise ValueError(f"{value!r}: must be from {LEAST_RATE:g} to {MOST_RATE:g} {unit}")
+    found = made(number)
+    return found
 
 
 def _quantity(read: Any, *args: str) -> tuple[BeforeValidator, WithJsonSchema]:
@@ -102,4 +118,5 @@ AccessEfficiency = Annotated[Energy, *_quantity(_efficiency, "access")]
 OperationEnergy = Annotated[Energy, *_quantity(_energy, "operation")]
 OperationEfficiency = Annotated[Energy, *_quantity(_efficiency, "operation")]
 Clock = Annotated[Frequency, *_quantity(_scaled, "clock")]
+Bandwidth = Annotated[Throughput, *_quantity(_scaled, "bandwidth")]
 StaticPower = Annotated[Power, *_quantity(_scaled, "power")]

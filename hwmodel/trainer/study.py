@@ -28,7 +28,7 @@ from hwmodel.trainer.checkpoint import checkpoint_path
 from hwmodel.trainer.data import Dataset
 from hwmodel.trainer.train import Progress, Settings, train
 
-__all__ = ["WIDTHS", "Outcome", "arms", "at_widths", "outcome", "priced", "trained"]
+__all__ = ["WIDTHS", "Outcome", "arms", "at_widths", "outcome", "priced", "trained", "unlearned"]
 
 # Accumulators, votes and signals [bit] of a sweep; none: not limited.
 WIDTHS = (
@@ -221,6 +221,12 @@ def _to(found: Outcome, traces: Sequence[Trace], target: float, sustain: int) ->
 
 def _validation(trace: Trace) -> float | None:
     return trace.epochs[-1].validation_accuracy
+
+
+def unlearned(found: Sequence[Outcome]) -> list[str]:
+    """Methods of one network that are no better than the control, on the mean of test images."""
+    controls = [one.test_mean for one in found if one.frozen]
+    return [o.method for o in found if controls and not o.frozen and o.test_mean <= controls[0]]
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float | None]:

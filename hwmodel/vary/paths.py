@@ -33,7 +33,13 @@ ROOTS = ("network", "hardware", "method", "accounting", "batch")
 _BOTH = ("access_energy", "efficiency", "energy")  # how a file states reading and writing as one
 _EACH = ("read_energy", "write_energy")
 _PRICE: dict[type, str] = {Price: "energy", RelativePrice: "macs"}  # what a path to an entry means
-_PLAIN = {"clock": "Hz", "static_power": "W"}  # numbers that are written with this unit
+_PLAIN = {
+    "clock": "Hz",
+    "static_power": "W",
+    "bandwidth": "B/s",
+    "read_bandwidth": "B/s",
+    "write_bandwidth": "B/s",
+}
 _EITHER = (False, True)
 _UNMOVED = {"version", "level", "name", "reference"}  # they say what a thing is, not how large
 _UNITS = {"bits": "bit", "macs": "MAC"}  # by the last word of a field's name
@@ -292,6 +298,10 @@ def _memory_leaves(memory: Buffer, path: str, unit: str) -> Iterator[Leaf]:
         yield Leaf(as_one, read, f"{unit}/bit", True, False, ())
     yield Leaf(f"{path}.read_energy", read, f"{unit}/bit", True, False, (), as_one)
     yield Leaf(f"{path}.write_energy", write, f"{unit}/bit", True, False, (), as_one)
+    for name in ("bandwidth", "read_bandwidth", "write_bandwidth"):
+        rate = getattr(memory, name)
+        if rate is not None:
+            yield Leaf(f"{path}.{name}", rate.value, "B/s", True, False, ())
 
 
 def _spread_leaves(level: Spread, path: str, unit: str) -> Iterator[Leaf]:
@@ -313,7 +323,8 @@ def _field_leaves(kind: type[SpecModel], name: str, value: Any, path: str) -> It
     inside = schema["properties"].get(name, {})
     values = {path: value}
     if isinstance(value, dict):
-        inside = inside.get("additionalProperties", {})
+        of = (one.get("additionalProperties") for one in alternatives(inside, schema))
+        inside = next(filter(None, of), {})
         values = {f"{path}.{key}": inner for key, inner in value.items()}
     number, whole, choices = _allowed(inside, schema)
     unit = _UNITS.get(name.split("_")[-1], "") if number else ""

@@ -25,7 +25,8 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.published import PublishedTable, published_tables
 from hwmodel.vary.counted import Counted
 
-__all__ = ["NEAR", "Reading", "Readings", "Row", "all_readings", "readings", "rms"]
+__all__ = ["FOLLOWS", "NEAR", "PRICES", "Reading", "Readings", "Row", "all_readings"]
+__all__ += ["published_rows", "readings", "rms"]
 
 NEAR = 10.0  # a reading gives a row that it meets within so many percent
 BITS = (1, 16)
@@ -62,30 +63,35 @@ class Row(NamedTuple):
 
 
 class Readings(NamedTuple):
-    """The residual of every row under every reading [%]; None where nothing could be computed."""
+    """Every row under every reading [% of the baseline]; None where nothing could be computed."""
 
     rows: tuple[Row, ...]
-    residuals: dict[Reading, tuple[float | None, ...]]
+    percents: dict[Reading, tuple[float | None, ...]]
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Tables and chips, in order."""
         return tuple(dict.fromkeys(row.column for row in self.rows))
 
+    def residuals(self, reading: Reading) -> list[float | None]:
+        """Residuals of all rows under a reading [%]."""
+        pairs = zip(self.rows, self.percents[reading], strict=True)
+        return [None if p is None else 100 * (p / row.published - 1) for row, p in pairs]
+
     def of_column(self, reading: Reading, column: tuple[str, str]) -> list[float | None]:
         """Residuals of one column under a reading."""
-        pairs = zip(self.rows, self.residuals[reading], strict=True)
+        pairs = zip(self.rows, self.residuals(reading), strict=True)
         return [residual for row, residual in pairs if row.column == column]
 
     def of_row(self, row: Row) -> dict[Reading, float]:
         """Residuals of one row, by reading."""
         at = self.rows.index(row)
-        found = {reading: residuals[at] for reading, residuals in self.residuals.items()}
+        found = {reading: self.residuals(reading)[at] for reading in self.percents}
         return {reading: value for reading, value in found.items() if value is not None}
 
     def given(self, reading: Reading) -> int:
         """How many rows a reading gives."""
-        return sum(value is not None and abs(value) <= NEAR for value in self.residuals[reading])
+        return sum(value is not None and abs(value) <= NEAR for value in self.residuals(reading))
 
 
 def rms(residuals: Sequence[float | None]) -> float | None:
@@ -168,13 +174,13 @@ def readings(
     rows, counted = published_rows(), Counted()
     chips = {name: load(Hardware, name) for name in dict.fromkeys(row.hardware for row in rows)}
     several = list(all_readings() if chosen is None else chosen)
-    return Readings(rows, {one: _residuals(one, rows, chips, counted) for one in watch(several)})
+    return Readings(rows, {one: _percents(one, rows, chips, counted) for one in watch(several)})
 
 
-def _residuals(
+def _percents(
     reading: Reading, rows: Sequence[Row], chips: dict[str, Hardware], counted: Counted
 ) -> tuple[float | None, ...]:
-    """Return the residual of every row under one reading."""
+    """Return every row under one reading, in percent of its baseline."""
     tables, accounting = published_tables(), accounting_of(reading)
     bases = {
         table.name: (table.baseline.network, table.baseline.method) for table in tables.values()
@@ -185,8 +191,7 @@ def _residuals(
     for row in rows:
         ours = paid[row.network, row.method][row.hardware]
         whole = paid[bases[row.table]][row.hardware]
-        percent = 100 * ours / whole if ours is not None and whole else None
-        found.append(None if percent is None else 100 * (percent / row.published - 1))
+        found.append(100 * ours / whole if ours is not None and whole else None)
     return tuple(found)
 
 

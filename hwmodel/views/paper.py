@@ -59,15 +59,15 @@ def comparison_paper(
     """A row for each method, and for each chip its energy, percent of the baseline, published.
 
     Under several accountings there is such a group of columns for each chip and accounting, and
-    with several networks a row for each network and method.
+    with several networks a row for each network and method, with several batches for each of these.
 
     Args:
         baseline: what is 100 %, in words.
     """
     networks = list(dict.fromkeys(line.network for line in lines))
-    several = len(networks) > 1
-    words = ("network", "method") if several else ("method",)
-    keys = list(dict.fromkeys((line.network, line.method) for line in lines))
+    several, batches = len(networks) > 1, len({line.batch for line in lines}) > 1
+    words = (*["network"] * several, "method", *["batch"] * batches)
+    keys = list(dict.fromkeys(map(_row, lines)))
     columns: list[Column] = []
     cells: list[list[float | None]] = [[] for _ in keys]
     places = dict.fromkeys((line.hardware, line.accounting) for line in lines)
@@ -75,7 +75,7 @@ def comparison_paper(
     for hardware, accounting in places:
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         group = hardware if len(accountings) == 1 else f"{hardware}, {accounting}"
-        found = {(line.network, line.method): line for line in here}
+        found = [*map(_row, here)]
         for heading, decimals, numbers in _quantities(here, run):
             columns.append(Column(Heading(group), heading, decimals))
             values = dict(zip(found, numbers, strict=True))
@@ -84,14 +84,17 @@ def comparison_paper(
     first = lines[0]
     chips = _listed(dict.fromkeys(line.hardware for line in lines))
     of = "the networks listed" if several else networks[0]
+    iteration = what(first.mode, first.batch)
+    if batches:
+        iteration = f"{iteration.partition(' of ')[0]} of the batch listed"
     caption = (
-        f"Energy of one {what(first.mode, first.batch)} of {of} on {chips}, and its percentage of "
+        f"Energy of one {iteration} of {of} on {chips}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
     caption += "".join(f". {note.removesuffix('.')}" for note in greedy_notes(lines))
     if mixed := not_to_compare(line.unit for line in lines):
         caption += f"; {mixed}"
-    texts = keys if several else [key[1:] for key in keys]
+    texts = [(*key[: 1 * several], key[1], *key[2:][: 1 * batches]) for key in keys]
     return Paper(
         _caption(caption, provenance),
         _label(provenance.task, *networks[:1], *dict.fromkeys(x.hardware for x in lines)),
@@ -99,6 +102,10 @@ def comparison_paper(
         tuple(columns),
         [(text, tuple(row)) for text, row in zip(texts, cells, strict=True)],
     )
+
+
+def _row(line: Comparison) -> tuple[str, str, str]:
+    return line.network, line.method, str(line.batch)
 
 
 def _quantities(

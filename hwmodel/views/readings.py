@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hwmodel.rerun.tables import NATURE
+from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.published import published_table
 from hwmodel.vary.readings import NEAR, Reading, Readings, Row, rms
+from hwmodel.views.paper import Column, Heading, Paper
 from hwmodel.views.screen_tables import table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["readings_tables", "sentences"]
+__all__ = ["readings_paper", "readings_tables", "sentences"]
 
 _ADDITIONS = {"of-mac": "of the MAC", "relative": "Horowitz"}
 _FIELDS = ("signal", "vote", "batch", "addition", "tiles")
@@ -28,6 +31,20 @@ def readings_tables(found: Readings) -> Iterator[RenderableType | str]:
     yield sentences(found)
 
 
+def readings_paper(found: Readings, provenance: Provenance) -> Paper:
+    """Make the table of readings for print; its caption says what follows from it."""
+    columns = [Column(Heading("rms", "%"), Heading(_column(*x)), 1) for x in found.columns]
+    columns.append(Column(Heading(""), Heading(f"rows within {NEAR:g} %"), 0))
+    rows: list[tuple[tuple[str, ...], tuple[float | None, ...]]] = [
+        (_words(x), (*(rms(found.of_column(x, c)) for c in found.columns), found.given(x)))
+        for x in found.percents
+    ]
+    said = " ".join(sentences(found).splitlines()).removesuffix(".")
+    caption = f"Readings of the source and its energies, one training iteration. {said}; {NATURE}"
+    caption += f" (hwmodel {provenance.version})."
+    return Paper(caption, "tab:readings", _FIELDS, tuple(columns), rows)
+
+
 def _by_reading(found: Readings) -> RenderableType:
     listed = table(
         "Root of the mean square of residuals, %, and rows within "
@@ -35,7 +52,7 @@ def _by_reading(found: Readings) -> RenderableType:
         _FIELDS,
         [*(_column(*column) for column in found.columns), "rows"],
     )
-    for reading in found.residuals:
+    for reading in found.percents:
         errors = [rms(found.of_column(reading, column)) for column in found.columns]
         numbers = ["-" if error is None else f"{error:.1f}" for error in errors]
         listed.add_row(*_words(reading), *numbers, str(found.given(reading)))
@@ -78,7 +95,7 @@ def _best(found: Readings, row: Row) -> Reading:
 
 def sentences(found: Readings) -> str:
     """Say how many rows a reading gives at most, and which rows none gives."""
-    many, counts = len(found.rows), {x: found.given(x) for x in found.residuals}
+    many, counts = len(found.rows), {x: found.given(x) for x in found.percents}
     most = max(counts.values())
     of_most = [", ".join(_said(x)) for x, count in counts.items() if count == most]
     reached = [row for row in found.rows if any(abs(x) <= NEAR for x in found.of_row(row).values())]
@@ -87,7 +104,7 @@ def sentences(found: Readings) -> str:
         for row in found.rows
         if row not in reached
     ]
-    first = f"{len(found.residuals)} readings of {many} rows. "
+    first = f"{len(found.percents)} readings of {many} rows. "
     first += "A reading gives them all." if most == many else "No reading gives them all: "
     if most < many:
         first += f"the most is {most}, with {'; or '.join(of_most)}."
@@ -95,7 +112,7 @@ def sentences(found: Readings) -> str:
     if missed:
         lines.append(f"No reading gives {'; '.join(missed)}.")
     for column in found.columns:
-        errors = {x: rms(found.of_column(x, column)) for x in found.residuals}
+        errors = {x: rms(found.of_column(x, column)) for x in found.percents}
         known = {x: error for x, error in errors.items() if error is not None}
         best = min(known, key=lambda x: known[x])
         lines.append(

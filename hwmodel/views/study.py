@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hwmodel.rerun.tables import Table as Records
 from hwmodel.rerun.tables import scale
+from hwmodel.specs.provenance import Provenance
 from hwmodel.trainer.study import Outcome
 from hwmodel.views.colours import look
 from hwmodel.views.figures.canvas import DRAFT, GREY, STYLES, panels
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["outcome_table", "outcomes_csv", "study_figure"]
 
 
-def outcomes_csv(found: Sequence[Outcome]) -> str:
-    """Every column of every row, as CSV."""
-    return Records(Outcome._fields, [tuple(one) for one in found]).csv()
+def outcomes_csv(found: Sequence[Outcome], provenance: Provenance) -> str:
+    """Every column of every row, and what made them, as CSV."""
+    return Records(Outcome._fields, [tuple(one) for one in found]).csv(provenance)
 
 
 def called(one: Outcome) -> str:
@@ -113,7 +114,7 @@ def study_figure(found: Sequence[Outcome], style: str = DRAFT) -> Figure:
         _bars(next(own), mine, "test", 1, f"{mine[0].network}: test accuracy, %")
         if aimed:
             divisor, unit = _scaled(mine, "energy_low") if priced else (1.0, "")
-            to = f"to {mine[0].target_percent:g} % of the validation images"
+            to = f"to {mine[0].target_percent:g} % on validation images"
             title = f"energy {to}, {unit}" if priced else f"steps {to}"
             _bars(next(own), mine, "energy" if priced else "steps", divisor, title)
         if priced:

@@ -7,9 +7,10 @@ import typer
 from typer.testing import CliRunner
 
 from hwmodel.cli.train import train as cli_train
-from hwmodel.specs.trace import read_trace
-from hwmodel.trainer.plot import training_figure
+from hwmodel.specs.trace import read_trace, write_trace
+from hwmodel.trainer.plot import signals_figure, training_figure
 from hwmodel.trainer.train import train
+from tests.traces import trace as made
 
 app = typer.Typer()
 app.command()(cli_train)
@@ -133,6 +134,31 @@ def test_the_figure_shows_what_the_trace_holds(name, tmp_path):
         assert lines[0].get_ydata()[0] == 100 * trace.epochs[0].layers[1].flip_rate
     assert len(figure.axes) == (3 if name == "bold" else 2)
     figure.savefig(tmp_path / "f.png")
+
+
+def test_the_figure_of_signals_shows_means_and_deviations(hwmodel, tmp_path):
+    """The deviation is sqrt(rms^2 - mean^2); a trace without means has no such figure."""
+    trace = train(small.settings(), small.images())
+    means, deviations, flips = signals_figure(trace).axes
+    names = [layer.name for layer in trace.layers]
+    assert [line.get_label() for line in means.lines] == names
+    assert [line.get_label() for line in deviations.lines] == names
+    assert [line.get_label() for line in flips.lines] == ["conv2", "conv3", "side", "fc4"]
+    seen = [epoch.layers[1].signal for epoch in trace.epochs]
+    assert list(means.lines[1].get_ydata()) == [s.mean for s in seen]
+    spread = [(s.rms**2 - s.mean**2) ** 0.5 for s in seen]
+    assert list(deviations.lines[1].get_ydata()) == pytest.approx(spread)
+    write_trace(trace, tmp_path / "t.json")
+    assert hwmodel("plot", "t.json", "--kind", "signals", "-o", "s.svg")[0] == 0
+    write_trace(made(), tmp_path / "old.json")
+    code, _, err = hwmodel("plot", "old.json", "--kind", "signals", "-o", "o.svg")
+    assert (code, err) == (
+        2, "hwmodel: the trace of conv-small by bold, seed 0 has no means of signals; train anew\n"
+    )  # fmt: skip
+    code, _, err = hwmodel("plot", "t.json", "--kind", "bars", "-o", "o.svg")
+    assert (code, err) == (
+        2, "hwmodel: t.json: a trace is drawn as kind training or signals, not bars\n"
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("highest", [0.0085, 0.4])

@@ -14,10 +14,12 @@ from hwmodel.importers.load import load_network
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.provenance import digest
 from hwmodel.specs.trace import dumps
 from hwmodel.trainer.data import load_dataset
 from hwmodel.trainer.real import BatchNorm
-from hwmodel.trainer.study import arms, at_widths, outcome, priced, trained
+from hwmodel.trainer.study import arms, at_widths, outcome, priced, trained, unlearned
 from hwmodel.trainer.train import Settings, train
 from hwmodel.views.study import study_figure
 from tests.traces import trace
@@ -167,6 +169,14 @@ def test_without_a_target_or_a_chip_there_are_accuracies_alone():
     assert (found.target_percent, found.energy_iteration, found.steps_low) == (None,) * 3
 
 
+def test_who_learns_nothing_is_named():
+    """The control has 0.3 and 0.5: 40 on the mean."""
+    control = outcome(runs((0.3,), (0.5,), frozen=True))
+    equal, above = outcome(runs((0.4,), (0.4,))), outcome(runs((0.1,), (0.9,), method="fp"))
+    assert unlearned([equal, above]) == unlearned([above, control]) == []
+    assert unlearned([equal, above, control]) == ["bold"]
+
+
 def test_the_figure_has_medians_as_bars():
     first = outcome(runs(*[(0.8,) * 4] * 5), 0.8, 2, (5.0, "pJ"), AT)
     second = outcome(runs(*[(0.5, 0.8, 0.8, 0.8)] * 5, method="fp"), 0.8, 2, (9.0, "pJ"), AT)
@@ -206,6 +216,13 @@ def test_one_command_makes_a_study(hwmodel, tmp_path):
         if row["steps_low"]:
             assert float(row["energy_low"]) == int(row["steps_low"]) * price
     assert rows[2]["energy_iteration"] == ""
+    made = "hwmodel train --network net.yaml --method fp,bold --epochs 2 --seeds 2 --validation 0.2"
+    assert {row["command"] for row in rows} == {
+        f"{made} --target 0.2 --sustain 1 --hardware ascend --accounting full"
+    }
+    short = rows[0]["inputs_sha256"].split("-")
+    assert digest(load(Hardware, "ascend"))[:8] == short[0]
+    assert {digest(load(Method, name))[:8] for name in ("fp", "bold")} <= set(short)
     text = (tmp_path / "t.csv").read_text()
     assert hwmodel(*words)[0] == 2  # the traces are there
     assert hwmodel(*words, "--resume")[0] == 0
@@ -226,6 +243,7 @@ def test_one_command_makes_a_study(hwmodel, tmp_path):
         (("--seeds", "2", "--figure", "t.txt"), "t.txt: a figure ends in .png, .svg, .pdf"),
         (("--seeds", "2", "--hardware", "ascent"), "no hardware is called 'ascent': did you mean 'ascend'?"),
         (("--method", "bold,blod"), "no method is called 'blod'"),
+        (("--method", "bold,bold"), "two "),
         (("--hardware", "ascend"), "--hardware ascend: is of a study"),
     ],
 )  # fmt: skip

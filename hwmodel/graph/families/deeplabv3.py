@@ -44,14 +44,15 @@ def network(
     """
     net = Wiring()
     rows, columns = image
+    small = -(-rows // 8), -(-columns // 8)  # each of three steps rounds up
     if boolean is not None:
         x = boolean_trunk(net, base, partial(block_1, kernel=3), dilated=DILATED)
-        x = _boolean_aspp(net, x, (rows // 8, columns // 8), boolean == "pooled Booleans")
+        x = _boolean_aspp(net, x, small, boolean == "pooled Booleans")
     else:
         stages = trunk(net, blocks or [2, 2, 2, 2], bottleneck, dilated=DILATED)
         if auxiliary:
             _classifier(net, "auxiliary", stages[2], 64 * 4 if bottleneck else 64, classes, image)
-        x = _aspp(net, stages[3], (rows // 8, columns // 8))
+        x = _aspp(net, stages[3], small)
     _classifier(net, "classifier", x, 256, classes, image)
     return {"input": (3, rows, columns), "layers": net.layers}
 

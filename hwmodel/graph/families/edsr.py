@@ -17,14 +17,16 @@ __all__ = ["network"]
 
 
 def network(
-    *, scale: int, blocks: int, channels: int = 256, boolean: bool = False, patch: int = 96
+    *, scale: int, blocks: int, channels: int = 256, boolean: bool = False, image: int = 96
 ) -> dict[str, Any]:
     """Input and layers of the member that makes images `scale` times as large.
 
     Args:
         boolean: whether the residual blocks are Boolean.
-        patch: rows and columns of the output [elements]; the input has `scale` times fewer.
+        image: rows and columns of the output [elements]; the input has `scale` times fewer.
     """
+    if image % scale:
+        raise ValueError(f"an output of {image} rows is no multiple of {scale}, its scale")
     net = Wiring()
     first = x = net.conv("head", INPUT, channels, bias=True)
     for index in range(blocks):
@@ -36,7 +38,7 @@ def network(
         x = net.conv(name, x, channels * factor**2, bias=True, role="upsampler")
         x = net.shuffle(f"{name}.shuffle", x, factor)
     net.conv("tail", x, 3, bias=True)
-    return {"input": (3, patch // scale, patch // scale), "layers": net.layers}
+    return {"input": (3, image // scale, image // scale), "layers": net.layers}
 
 
 def _block(net: Wiring, name: str, x: str, channels: int, boolean: bool) -> str:

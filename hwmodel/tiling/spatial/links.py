@@ -255,10 +255,10 @@ class Nest(NamedTuple):
         """The cuts of a loop in words; those between whose pieces a count does not tell."""
         parts, above = [], getattr(self.problem.extent, loop)
         whole = f"{loop} = {above:,}"
-        last = len(self.mapping.tiles)
+        last, innermost = len(self.mapping.tiles), "cycle" if self.chip.array else "MAC"
         for i, (tile, kept) in enumerate(plan.steps(loop, self._sizes(loop, plan))):
             if tile < above:
-                kind = "place" if i % 2 else "time" if i < 2 * last else "cycle"
+                kind = "place" if i % 2 else "time" if i < 2 * last else innermost
                 level = f" at {self.chip.levels[i // 2 + 1].name}" if i < 2 * last else ""
                 parts.append(f"{kind}{level} {tile:,}{'' if kept else ' (taken together)'}")
                 above = tile

@@ -1,0 +1,53 @@
+"""The time of a run as a table: its lower bound, and the time of one that overlaps nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hwmodel.errors import SpecError
+from hwmodel.model.duration import Duration, untimed
+from hwmodel.model.evaluate import Report
+from hwmodel.rerun.tables import what
+from hwmodel.views.screen_tables import table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["time_tables"]
+
+
+def time_tables(report: Report) -> Iterator[RenderableType | str]:
+    """Yield time, images a second, power and energy times time, if the chip states its rates."""
+    from rich.text import Text
+
+    if untimed(report.hardware):
+        return
+    try:
+        found = report.time
+    except SpecError as error:
+        yield Text(f"No time: {error}.")
+        return
+    listed = table(f"time of one {what(report.mode, report.batch)}", [""], ["overlapped", "serial"])
+    for name, cells in _rows(found):
+        listed.add_row(name, *cells)
+    yield listed
+    waits = sorted(found.bounds.items(), key=lambda item: -item[1])
+    shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in waits)
+    yield Text(
+        f"Overlapped, steps wait for {shares} of the time; MACs work in {100 * found.busy:.1f} %. "
+        "It is a lower bound: published trainings of ResNet-50 take 1.2 to 2.0 times as long "
+        "(docs/model.md section 10).\n"
+    )
+
+
+def _rows(found: Duration) -> Iterator[tuple[str, list[str]]]:
+    times = found.overlapped, found.serial
+    yield "time, ms", [f"{1e3 * time:,.4g}" for time in times]
+    yield "images/s", [f"{found.images / time:,.4g}" for time in times]
+    energies = [found.energy(time) for time in times]
+    if None not in energies:
+        pairs = [(energy or 0.0, time) for energy, time in zip(energies, times, strict=True)]
+        yield "energy with static energy, mJ", [f"{1e3 * energy:,.4g}" for energy, _ in pairs]
+        yield "power, W", [f"{energy / time:,.4g}" for energy, time in pairs]
+        yield "energy x time, mJ ms", [f"{1e6 * energy * time:,.4g}" for energy, time in pairs]
