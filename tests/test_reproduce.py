@@ -183,6 +183,13 @@ def test_figures_of_other_batches_are_other_files(hwmodel, tmp_path):
     ]  # fmt: skip
 
 
+def test_a_folder_that_is_a_file_is_told_before_anything_is_computed(refused, tmp_path):
+    (tmp_path / "there").write_text("a file")
+    said = refused("reproduce", "--figure", "1", "--out", "there")
+    assert said == "--out there: is a file; --out names a folder"
+    assert (tmp_path / "there").read_text() == "a file"
+
+
 def test_a_figure_goes_to_a_file_and_to_a_folder_where_both_are_named(hwmodel, tmp_path):
     hwmodel("reproduce", "--figure", "1", "--accounting", "paper", "-o", "a.svg", "--out", "there")
     made = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.*")}

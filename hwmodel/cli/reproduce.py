@@ -114,6 +114,7 @@ def _figure(number: int, options: ReproduceAsked, to: Tables) -> None:
     of_tables = [word for word in ("csv", "format", "date") if getattr(to, word)]
     if of_tables:
         raise HwmodelError(f"--{of_tables[0]} is of tables, and --figure draws; leave it out")
+    destination(to.model_copy(update={"output": ""}))  # a folder that is none is told here
     published = drawn[number]
     if options.table not in ("", published.name):
         raise HwmodelError(f"--figure {number} is of {published.name}, not of {options.table}")

@@ -21,7 +21,7 @@ from hwmodel.trainer.bits import Bits, Sums, xnor_sums
 __all__ = ["EXACT_FLOAT32", "compiled_sums", "count_agreements", "fastest"]
 
 EXACT_FLOAT32 = 2**24  # float32 holds every integer up to here
-WORTH_COMPILING = 2**25  # agreements a call; below, loading the compiler costs more than it saves
+WORTH_COMPILING = 2**22  # agreements a call; below, loading the compiler costs more than it saves
 TRIALS = 5  # of every way, unless they take longer than
 TRIAL_SECONDS = 0.1
 

@@ -9,25 +9,36 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from math import prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from hwmodel.trainer.bits import Bits, Logic, Signs, Sums, pack, pack_bytes, signs, unpack, words
+from hwmodel.trainer.events import by_events, possible
 from hwmodel.trainer.kernels import EXACT_FLOAT32, count_agreements, fastest
 from hwmodel.trainer.logic import truth
+from hwmodel.trainer.pooled import Pooled, dense
 from hwmodel.trainer.weights import BoolWeights, Reals, RealWeights
 from hwmodel.trainer.windows import Window
 
-__all__ = ["BoolConv", "BoolLinear", "Layer", "Rules", "Threshold"]
+__all__ = ["NOTHING", "BoolConv", "BoolLinear", "Layer", "Rules", "Threshold"]
 __all__ += ["conv_scale", "linear_scale", "window_slope"]
 
 
+NOTHING: Reals = np.zeros(0, np.float32)  # sent by layers that take images
+
+
 class Layer(ABC):
-    """The interface of layers; a layer without weights has empty lists."""
+    """The interface of layers; a layer without weights has empty lists.
+
+    Attributes:
+        sends: whether anything before the layer needs the signal that it would send.
+    """
 
     boolean: list[BoolWeights]
     real: list[RealWeights]
+    sends = True
 
     def __init__(self) -> None:
         self.boolean, self.real = [], []
@@ -58,15 +69,15 @@ class Rules(NamedTuple):
         """Return the signal as the layer uses it: real, or only its truth value."""
         return truth(z) if self.signal == "boolean" else z
 
-    def exact(self, z: Reals, terms: int) -> Reals:
-        """Return the signal in words in which every sum of so many of its values is exact.
+    def exact(self, terms: int) -> type[Any]:
+        """Return words in which every sum of so many values of a signal is exact.
 
         On a grid a value is at most 2^(bits - 1) - 1 steps: float32 holds sums of up to 2^24 of
         them, float64 any that are met here. Then no order of adding shows in a result.
         """
         most = 1 if self.bits == 1 else 2 ** ((self.bits or 1) - 1) - 1
         wide = self.bits is not None and most * terms >= EXACT_FLOAT32
-        return z.astype(np.float64) if wide else z
+        return np.float64 if wide else np.float32
 
 
 Count = Callable[[Bits, Bits, int], Sums]
@@ -152,7 +163,7 @@ class BoolLinear(Layer):
         """
         z = self.rules.received(z)
         w = self.boolean[0]
-        z = self.rules.exact(z, max(len(z), self.n))
+        z = z.astype(self.rules.exact(max(len(z), self.n)), copy=False)
         w.votes = self.rules.sign * (z.T @ signs(self.x))
         _bias_votes(self.boolean, z)
         sent = np.float32(self.rules.sign * self.scale) * (z @ w.signs)
@@ -197,11 +208,15 @@ class BoolConv(Layer):
         s = _finish(sums, self.rules, self.boolean)
         return s.reshape(n, *self.out, self.outs)
 
-    def backward(self, z: Reals) -> Reals:
+    def backward(self, z: Reals | Pooled) -> Reals:
         """Votes and the signal sent upstream, by the rules of the linear layer on windows."""
+        if isinstance(z, Pooled):
+            if possible(z, self.window, self.x.shape[-1]):
+                return self._by_events(z)
+            z = dense(z)
         z = self.rules.received(z)
         w, weights = self.boolean[0].signs, self.boolean[0]
-        z = self.rules.exact(z, max(z.size // self.outs, self.outs * self.window.size**2))
+        z = z.astype(self._exact(z.size), copy=False)
         votes = np.zeros(weights.votes.shape, z.dtype)
         sent = np.empty(self.x.shape, z.dtype)
         for block in self.window.blocks(self.x, self.out):
@@ -216,6 +231,24 @@ class BoolConv(Layer):
         _bias_votes(self.boolean, z.reshape(-1, self.outs))
         sent *= np.float32(self.rules.sign * self.scale)
         return sent
+
+    def _by_events(self, signal: Pooled) -> Reals:
+        """The same of a pooled signal on a grid, in whole numbers."""
+        assert signal.exponent is not None
+        weights, exact = self.boolean[0], self._exact(prod(signal.shape))
+        step = exact(2.0**signal.exponent)
+        padded = self.window.pad(2 * self.x.view(np.int8) - np.int8(1), self.fill)
+        votes, sent = by_events(signal, padded, weights.signs, self.window)
+        weights.votes = self.rules.sign * (votes.astype(exact) * step)
+        _bias_votes(self.boolean, signal.z.reshape(-1, self.outs).astype(exact, copy=False))
+        upstream: Reals = self.window.crop(sent).astype(exact)
+        upstream *= step
+        upstream *= np.float32(self.rules.sign * self.scale)
+        return upstream
+
+    def _exact(self, signals: int) -> type[Any]:
+        """Words in which sums over so many signals are exact."""
+        return self.rules.exact(max(signals // self.outs, self.outs * self.window.size**2))
 
     def _padded_signs(self, block: slice) -> Signs:
         return self.window.pad(signs(self.x[block]), self.fill)

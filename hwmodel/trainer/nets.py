@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import prod
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from hwmodel.trainer.layers import (
     linear_scale,
     window_slope,
 )
+from hwmodel.trainer.pooled import Pooled, dense
 from hwmodel.trainer.rounding import Limiter
 from hwmodel.trainer.stack import Stack
 from hwmodel.trainer.weights import Reals
@@ -56,9 +58,12 @@ class Net:
         self.places = {node.name: place for place, node in enumerate(nodes)}
         self.memory = limits.accumulator if limits else None
         self.limiters = _limiters(nodes, limits, seed) if limits else {}
+        nodes[0].layer.sends = False
+        if limits and limits.signal and limits.signal.rounding != "stochastic":  # draws for all
+            _fold(nodes)
         self.values: dict[str, Any] = {}
-        self.signals: dict[str, Reals] = {}
-        self.sent: dict[str, Reals] = {}
+        self.signals: dict[str, Reals | Pooled] = {}
+        self.sent: dict[str, Reals | Pooled] = {}
 
     def forward(self, images: Reals, *, training: bool = False) -> Reals:
         """Logits [batch, classes]; what every layer gave stands in `values`."""
@@ -78,19 +83,46 @@ class Net:
         `signals` then holds what each layer received and `sent` what it sent upstream, both as
         wide as they are limited.
         """
-        signals, self.sent = {self.nodes[-1].name: z}, {}
+        signals: dict[str, Any] = {self.nodes[-1].name: z}
+        self.sent = {}
         for node in reversed(self.nodes):
             received = signals[node.name] = self._limited(f"{node.name}/signal", signals[node.name])
             sent = self._limited(f"{node.name}/sent", node.layer.backward(received))
             self.sent[node.name] = sent
             for name in node.inputs:
                 signals[name] = signals[name] + sent if name in signals else sent
+            signals.pop(INPUT, None)  # which learns nothing
         self.signals = signals
 
-    def _limited(self, tensor: str, z: Reals) -> Reals:
+    def signal(self, name: str) -> Reals:
+        """What a layer received in the last backward pass, for every one of its outputs."""
+        return dense(self.signals[name])
+
+    def _limited(self, tensor: str, z: Reals | Pooled) -> Reals | Pooled:
         """A tensor as wide as it is limited."""
         limiter = self.limiters.get(tensor)
-        return z if limiter is None else limiter(z).astype(np.float32, copy=False)
+        if limiter is None:
+            return z
+        if isinstance(z, Pooled):  # the zeros that it leaves out stay zeros
+            return z._replace(z=self._rounded(limiter, z.z), exponent=limiter.finest)
+        return self._rounded(limiter, z)
+
+    @staticmethod
+    def _rounded(limiter: Limiter, z: Reals) -> Reals:
+        return limiter(z).astype(np.float32, copy=False)
+
+
+def _fold(nodes: list[Trained]) -> None:
+    """Let pools send signals as small as they come to Boolean convolutions that they alone follow.
+
+    There a signal is rounded to a grid, of which the convolution makes use.
+    """
+    takers = Counter(name for node in nodes for name in node.inputs)
+    boolean = {node.name for node in nodes if isinstance(node.layer, BoolConv)}
+    for node in nodes:
+        if isinstance(node.layer, real.MaxPool):
+            (source,) = node.inputs
+            node.layer.folded = source in boolean and takers[source] == 1
 
 
 def _limiters(nodes: list[Trained], limits: Limits, seed: int) -> dict[str, Limiter]:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.trainer.bits import signs
-from hwmodel.trainer.layers import Layer
+from hwmodel.trainer.layers import NOTHING, Layer
+from hwmodel.trainer.pooled import Pooled, dense, pool
 from hwmodel.trainer.weights import Reals, RealWeights
 from hwmodel.trainer.windows import Window
 
@@ -57,6 +58,8 @@ class Linear(Layer):
         self.real[0].gradient = z.T @ self.x
         if len(self.real) > 1:
             self.real[1].gradient = z.sum(0)
+        if not self.sends:
+            return NOTHING
         return (z @ _used(self.real[0], self.binary)).reshape(self.shape)
 
 
@@ -100,15 +103,17 @@ class Conv(Layer):
         """Gradients by weights and bias; sends the gradient by the input, same shape as it."""
         w = _used(self.real[0], self.binary)
         gradient = np.zeros_like(w)
-        sent = np.empty(self.x.shape, np.float32)
+        sent = np.empty(self.x.shape, np.float32) if self.sends else NOTHING
         for block in self.window.blocks(self.x, self.out):
             flat = z[block].reshape(-1, self.outs)
-            padded = self.window.pad(self.x[block], 0).copy()
+            padded = self.window.pad(self.x[block], 0)
             gradient += flat.T @ self.window.rows(padded)
+            if not self.sends:
+                continue
             size = (*self.out, self.window.size, self.window.size, self.x.shape[-1])
-            padded[:] = 0
-            self.window.scatter((flat @ w).reshape(-1, *size), padded)
-            sent[block] = self.window.crop(padded)
+            target = np.zeros(padded.shape, np.float32)
+            self.window.scatter((flat @ w).reshape(-1, *size), target)
+            sent[block] = self.window.crop(target)
         self.real[0].gradient = gradient
         if len(self.real) > 1:
             self.real[1].gradient = z.sum((0, 1, 2))
@@ -119,26 +124,23 @@ class MaxPool(Layer):
     """The largest of every 2 x 2 pixels; a last odd row or column is left out.
 
     Of equal pixels the first, row by row, passes the value and receives the signal.
+
+    Attributes:
+        folded: whether the signal is sent as small as it comes, with the pixels that it goes to.
     """
+
+    folded = False
 
     def forward(self, x: NDArray[Any]) -> NDArray[Any]:
         """[images, H // 2, W // 2, C], of the input's type."""
         self.shape = x.shape
-        n, h, w, c = x.shape
-        tiles = x[:, : h // 2 * 2, : w // 2 * 2].reshape(n, h // 2, 2, w // 2, 2, c)
-        tiles = tiles.transpose(0, 1, 3, 5, 2, 4).reshape(n, h // 2, w // 2, c, 4)
-        self.first = tiles.argmax(-1)[..., None]
-        return np.take_along_axis(tiles, self.first, -1)[..., 0]
+        y, self.choice = pool(x)
+        return y
 
-    def backward(self, z: Reals) -> Reals:
+    def backward(self, z: Reals) -> Reals | Pooled:
         """The signal at the pixels that were passed on, 0 elsewhere."""
-        n, h, w, c = self.shape
-        tiles = np.zeros((*z.shape, 4), np.float32)
-        np.put_along_axis(tiles, self.first, z[..., None], -1)
-        tiles = tiles.reshape(n, h // 2, w // 2, c, 2, 2).transpose(0, 1, 4, 2, 5, 3)
-        sent = np.zeros(self.shape, np.float32)
-        sent[:, : h // 2 * 2, : w // 2 * 2] = tiles.reshape(n, h // 2 * 2, w // 2 * 2, c)
-        return sent
+        signal = Pooled(z, self.choice, self.shape)
+        return signal if self.folded else dense(signal)
 
 
 class BatchNorm(Layer):

@@ -87,6 +87,7 @@ class Limiter:
         steps: rounded so far.
         exponent: of the scale before, or of the first steps.
         known: whether there was any value but 0.
+        finest: what the last step gave are multiples of two to this power.
     """
 
     width: TensorWidth
@@ -94,6 +95,7 @@ class Limiter:
     steps: int = 0
     exponent: int = 0
     known: bool = False
+    finest: int = 0
 
     def __call__(self, z: Numbers) -> Numbers:
         """The tensor of this step on its grid, of the dtype of z."""
@@ -105,6 +107,7 @@ class Limiter:
         self.steps += 1
         if used is None:
             return z
+        self.finest = used - self.width.bits + 1
         return limited(z, self.width.bits, used, self.width.rounding, draws)
 
     def _scale(self, own: int | None) -> int | None:

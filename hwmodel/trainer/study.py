@@ -30,11 +30,12 @@ from hwmodel.trainer.train import Progress, Settings, train
 
 __all__ = ["WIDTHS", "Outcome", "arms", "at_widths", "outcome", "priced", "trained", "unlearned"]
 
-# Accumulators, votes and signals [bit] of a sweep; none: not limited.
+# Accumulators, votes and signals [bit] of a sweep, beside no limit at all.
 WIDTHS = (
-    None, (16, 16, 16), (8, 8, 8), (8, 8, 4), (6, 4, 4), (4, 4, 4), (16, 1, 16), (8, 1, 8),
-    (16, 16, 2), (16, 16, 1),
+    (16, 16, 16), (8, 8, 8), (8, 8, 4), (6, 4, 4), (4, 4, 4), (16, 1, 16), (8, 1, 8),
+    (16, 16, 3), (16, 16, 2), (16, 16, 1),
 )  # fmt: skip
+DROPPED = (8, 8, 8)  # once more, the low bits dropped: rounding matters more than width
 
 
 class Outcome(NamedTuple):
@@ -91,19 +92,23 @@ def arms(base: Settings, methods: Sequence[Method], seeds: int) -> list[list[Set
 
 
 def at_widths(method: Method) -> list[Method]:
-    """Return the method at each of `WIDTHS`, rounded as a width is unless something else is said.
+    """Return the method at each of `WIDTHS`, rounded to the nearest, and at `DROPPED` by floor.
 
     Names end in the widths of accumulators, votes and signals.
     """
-    found = []
-    for bits in WIDTHS:
-        limits, name = None, method.name
-        if bits:
-            parts = zip(("accumulator", "vote", "signal"), bits, strict=True)
-            limits = Limits.model_validate({part: {"bits": b} for part, b in parts})
-            name = f"{method.name}-{'-'.join(map(str, bits))}"
-        found.append(method.model_copy(update={"name": name, "widths": limits}))
-    return found
+    cases = [(bits, "nearest") for bits in WIDTHS] + [(DROPPED, "floor")]
+    return [
+        method.model_copy(update={"widths": None}),
+        *(_held_at(method, bits, rounding) for bits, rounding in cases),
+    ]
+
+
+def _held_at(method: Method, bits: tuple[int, ...], rounding: str) -> Method:
+    parts = zip(("accumulator", "vote", "signal"), bits, strict=True)
+    limits = {part: {"bits": b, "rounding": rounding} for part, b in parts}
+    words = [method.name, *map(str, bits), *([rounding] if rounding == "floor" else [])]
+    stated = {"name": "-".join(words), "widths": Limits.model_validate(limits)}
+    return method.model_copy(update=stated)
 
 
 def trained(

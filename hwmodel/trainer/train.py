@@ -26,6 +26,7 @@ from hwmodel.trainer.export import write_curves, write_weights
 from hwmodel.trainer.measure import Tally, finite
 from hwmodel.trainer.nets import Net, Trained, build, logits_signal, scaled
 from hwmodel.trainer.optim import FlipRule, adam_step, boolean_step, scheduled
+from hwmodel.trainer.pooled import dense
 from hwmodel.trainer.stack import Stack, stack
 from hwmodel.trainer.weights import Reals
 
@@ -352,8 +353,8 @@ def _measure(net: Net, tallies: list[Tally], flips: dict[str, int]) -> None:
         tally.step(
             net.values[node.name],
             flips.get(node.name, 0),
-            signal=net.signals[node.name],
-            sent=net.sent[node.name] if node is not net.nodes[0] else None,
+            signal=net.signal(node.name),
+            sent=dense(net.sent[node.name]) if node is not net.nodes[0] else None,
             vote=boolean[0].votes if boolean else None,
             optimizer_state=boolean[0].accumulator if boolean else None,
         )

@@ -68,7 +68,7 @@ class Window(NamedTuple):
                 target = padded[:, i : i + height : self.stride, j : j + width : self.stride]
                 target += rows[:, :, :, i, j]
 
-    def crop(self, padded: Reals) -> Reals:
+    def crop(self, padded: NDArray[Any]) -> NDArray[Any]:
         """Padded images without their padding."""
         p = self.padding
         return padded[:, p : padded.shape[1] - p, p : padded.shape[2] - p]

@@ -102,6 +102,8 @@ def test_the_widths_of_a_sweep_are_of_the_method():
     assert (limits.accumulator.bits, limits.vote.bits, limits.signal.bits) == (8, 1, 8)
     assert (limits.vote.scale, limits.vote.rounding) == ("delayed", "nearest")  # what is priced
     assert len(set(names)) == len(names)
+    (dropped,) = (m for m in found if m.name == "bold-8-8-8-floor")
+    assert {(w.bits, w.rounding) for _, w in dropped.widths} == {(8, "floor")}
 
 
 # What it costs

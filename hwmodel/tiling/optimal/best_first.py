@@ -92,6 +92,13 @@ class _Leaf:
 _Item = Order | Node | _Stream | _Leaf
 
 
+def _order(item: _Item) -> Order:
+    """The choice of operands held that something is below of."""
+    if isinstance(item, Order):
+        return item
+    return item.order if isinstance(item, Node) else item.node.order
+
+
 class Search:
     """One search: the best tiling so far, and what is open."""
 
@@ -105,6 +112,8 @@ class Search:
         self._open: list[tuple[float, int, _Item]] = []
         self._entered = 0
         self._late: list[_Leaf] = []  # what takes long to meet
+        self.floors: dict[tuple[Operand, ...], float] = {}  # see `floor`
+        self._rough: dict[Level, float] = {}
         self._known: dict[Level, Part] = {}
         self._weights: dict[Order, tuple[Weights, ...]] = {}  # that dives list by
 
@@ -123,6 +132,13 @@ class Search:
     @property
     def _enough(self) -> float:
         return self.energy * (1 - ROUNDING)
+
+    def may_hold(self, choices: list[tuple[Operand, ...]]) -> bool:
+        """Whether a tiling under some choices of operands held may be better than the best one."""
+        items = [(key, item) for key, _, item in self._open]
+        items += [(leaf.settled, leaf) for leaf in self._late]
+        known = [key for key, item in items if _order(item).held in choices]
+        return min([self.closed, *known]) < self._enough
 
     def run(self, left: float) -> None:
         """Search until all is proved, or no more than `left` of the budget is there.
@@ -165,12 +181,21 @@ class Search:
         """
         for order in self.orders:
             with self._giving_up(0.0):
-                self._push(sum(rough(self.classes, level) for level in order.levels), order)
+                self._push(self.floor(order), order)
         for order in self.orders:
             if len(set(order.held)) == 1:
                 with suppress(TooMany):
                     node = root(self.classes, order, self._known)
                     self._dive(node, tuple(level.weights for level in order.levels))
+
+    def floor(self, order: Order) -> float:
+        """A quick bound of an order; known by what it holds. Raises: TooMany."""
+        if order.held not in self.floors:
+            for level in order.levels:
+                if level not in self._rough:
+                    self._rough[level] = rough(self.classes, level)
+            self.floors[order.held] = sum(self._rough[level] for level in order.levels)
+        return self.floors[order.held]
 
     def offer(self, energy: float, mapping: Mapping) -> None:
         """Keep a tiling if it is better than the best one."""

@@ -113,7 +113,7 @@ def _reductions(level: Any, reach: Any) -> Any:
             eA = w[3] + w[4] * R
             for c in range(first[2], len(tile[2])):
                 own = w[0] + w[1] * piece[2][c] * piece[5][hf] * piece[6][wf] + w[5] * R
-                work += 1
+                work += 4  # as long as so many other steps
                 if own > reach:
                     break  # pieces rise
                 alpha = bits[1] * tile[2][c] * tile[5][hf] * tile[6][wf] * extent[1]
@@ -156,6 +156,10 @@ def walk(
         base = w[0] + w[1] * piece[2][c] * piece[5][hf] * piece[6][wf]
         F_bits = bits[1] * tile[2][c] * tile[5][hf] * tile[6][wf]
         alpha = F_bits * extent[1]
+        fewest = A  # blocks of filters, however small those of ifmaps
+        for r in range(rooms.shape[0]):
+            if rooms[r, 2] > 0:
+                fewest = max(fewest, alpha / rooms[r, 0] * (1 - 1e-12))
         for ho in range(first[3], len(tile[3])):
             rows = max(least_rows[0], height[1][ho, hf])
             R = rows * max(least_rows[1], width[2][first[4], wf])
@@ -192,13 +196,17 @@ def walk(
                 images = _images(room, F_bits, bits[2] * outs, extent[0], rooms)
                 for n in range(_first(tile[0], first[0], images), len(tile[0])):
                     cost = own + w[2] * B * piece[0][n]
-                    work += 1
-                    if cost + eA * A > reach:
+                    work += 2  # as long as two other steps
+                    if cost + eA * fewest > reach:
                         break
                     O_bits = bits[2] * outs * tile[0][n]
                     most = _filters(room * tile[0][n], F_bits, O_bits, extent[1], rooms)
                     if most < 1:
                         continue
+                    if only_least and found and most >= extent[1]:
+                        last = cost + eA * A  # filters are whole, and pieces of images rise
+                        if last >= energies[0]:
+                            break
                     for m in range(_first(tile[1], first[1], most), len(tile[1])):
                         energy = cost + eA * piece[1][m]
                         if energy > reach or (only_least and found and energy >= energies[0]):

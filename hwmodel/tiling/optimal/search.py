@@ -31,6 +31,8 @@ from hwmodel.work.problem import OPERANDS, Operand, Problem
 __all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 UNEVEN = 0.6  # of the budget is left when each tile of uneven axes becomes a class of its own
+NARROWER: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
+MOST_SINGLE = 100_000  # classes of C, and of HF and WF tile by tile, taken together
 ENOUGH = 1e-3  # gap at which a tiling is left as it is
 
 
@@ -87,6 +89,7 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     n = problem.extent
     axes = (problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF)
     uneven = any(is_uneven(*axis) for axis in axes)
+    uneven &= len(prepared.C) * n.HF * n.WF <= MOST_SINGLE
     search = Search(prepared, orders(prepared, held), held)
     search.run(UNEVEN * budget.whole if uneven else 0.0)
     bound = search.bound
@@ -94,11 +97,14 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
         single = space(*given, single=True)
         before, search = search, Search(single, orders(single, held), held)
         search.energy, search.mapping = before.energy, before.mapping
+        search.floors = before.floors
         search.run(0.0)
         search.examined += before.examined
         bound = max(bound, search.bound)
     if not search.is_proved:
-        _improve(search, bound, _narrower(problem, hardware, options))
+        less = NARROWER.get(options.stationary, "filter")
+        needed = less == options.stationary or search.may_hold(_held(less, len(held[0])))
+        _improve(search, bound, _narrower(problem, hardware, options) if needed else [])
     return _certified(problem, hardware, options, search, bound)
 
 
@@ -140,9 +146,8 @@ def _held(stationary: Stationary, boundaries: int) -> list[tuple[Operand, ...]]:
 
 def _narrower(problem: Problem, hardware: Memories, options: Options) -> list[Mapping]:
     """List the answer of the search that may hold less; below filters held, of level by level."""
-    less: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
-    if options.stationary in less:
-        inner = replace(options, stationary=less[options.stationary])
+    if options.stationary in NARROWER:
+        inner = replace(options, stationary=NARROWER[options.stationary])
         return [optimal(problem, hardware, inner).mapping]
     with suppress(Infeasible, TooLarge):
         return [level_by_level(problem, hardware)]
