@@ -306,3 +306,68 @@ arithmetic: [{operation: mac, bits: 32, energy: 4.6 pJ, source: made-up}]
     assert "steps wait for MACs 81.4 %, DRAM 18.6 % of the time" in " ".join(out.split())
     code, out, err = hwmodel(*asked, "--method", "bold")
     assert code == 0
+
+
+TOY = """
+version: 1
+name: toy
+title: t
+energy_unit: pJ
+sources: {made-up: here}
+clock: 10 Hz
+macs_per_cycle: {32: 2}
+static_power: 3 W
+levels:
+  - {level: 1, name: DRAM, capacity: unlimited, access_energy: 8 pJ/bit, bandwidth: 100 B/s, source: made-up}
+  - {level: 0, name: SRAM, capacity: 1 MiB, access_energy: 1 pJ/bit, source: made-up}
+arithmetic: [{operation: mac, bits: 32, energy: 4.6 pJ, source: made-up}]
+"""
+
+
+def test_compare_and_sweeps_have_a_report_s_times_and_peak(hwmodel, tmp_path):
+    """The chain in inference, by hand: 20.64 and 35.8 s, 3 W; 743 words at the last step but one."""
+    (tmp_path / "net.yaml").write_text(str(CHAIN).replace("'", '"'))
+    (tmp_path / "toy.yaml").write_text(TOY)
+    asked = "net.yaml", "--hardware", "toy.yaml", "--mode", "inference", "--accounting", "full"
+    code, out, err = hwmodel("compare", *asked, "--methods", "fp", "--csv", "-")
+    assert code == 0, err
+    (row,) = csv.DictReader(out.splitlines())
+    assert float(row["time_overlapped_s"]) == pytest.approx(20.64)
+    assert float(row["time_serial_s"]) == pytest.approx(35.8)
+    joules = float(row["energy"]) * 1e-12 + 3 * 20.64
+    assert float(row["power_w"]) == pytest.approx(joules / 20.64)
+    assert float(row["edp_js"]) == pytest.approx(joules * 20.64)
+    assert int(row["peak_bytes"]) == 4 * (246 + 48 + 48)
+    sweep = """
+version: 1
+name: s
+title: t
+network: net.yaml
+hardware: toy.yaml
+method: fp
+accounting: full
+mode: inference
+axes: [{hardware.levels.DRAM.bandwidth: [100 B/s, 10 B/s], hardware.clock: [10 Hz, 20 Hz]}]
+"""
+    (tmp_path / "s.yaml").write_text(sweep)
+    code, _, err = hwmodel("sweep", "s.yaml", "--out", "s.csv", "--jobs", "1")
+    assert code == 0, err
+    rows = list(csv.DictReader((tmp_path / "s.csv").read_text().splitlines()))
+    for name in ("peak_bytes", "time_overlapped_s", "time_serial_s", "power_w", "edp_js"):
+        assert float(rows[0][name]) == pytest.approx(float(row[name]), rel=1e-12)
+    # 34.4 s, 38.4 s and 117.2 s of DRAM; 2.4 and 6 s of MACs
+    assert float(rows[1]["time_overlapped_s"]) == pytest.approx(34.4 + 38.4 + 117.2)
+    assert float(rows[1]["time_serial_s"]) == pytest.approx(34.4 + 38.4 + 117.2 + 2.4 + 6)
+    code, out, _ = hwmodel("best", "s.csv", "--by", "time", "--top", "1", "--csv", "-")
+    assert code == 0 and out.splitlines()[1].startswith("0,")
+    assert hwmodel("verify", "s.csv")[0] == 0
+
+
+def test_a_chip_without_rates_has_a_peak_alone(hwmodel, tmp_path):
+    (tmp_path / "net.yaml").write_text(str(CHAIN).replace("'", '"'))
+    _, out, _ = hwmodel(
+        "compare", "net.yaml", "--hardware", "ascend", "--methods", "fp", "--csv", "-"
+    )
+    (row,) = csv.DictReader(out.splitlines())
+    assert row["time_overlapped_s"] == row["edp_js"] == ""
+    assert int(row["peak_bytes"]) == 4 * (416 + 3 * 246)  # test_memory has it by hand

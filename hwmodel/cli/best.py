@@ -12,10 +12,14 @@ from hwmodel.errors import HwmodelError
 
 __all__ = ["best"]
 
+SHORT = {"time": "time_overlapped_s", "edp": "edp_js", "peak": "peak_bytes"}
+
 
 def best(
     table: Annotated[Path, typer.Argument(help="A table that sweep wrote.")],
-    by: Annotated[str, typer.Option(help="Column whose least values are wanted.")] = "energy",
+    by: Annotated[
+        str, typer.Option(help="Column whose least values are wanted; also time, edp, peak.")
+    ] = "energy",
     where: Annotated[
         str, typer.Option(help="Conditions, as in 'batch <= 16 and method == bold'.")
     ] = "",
@@ -31,7 +35,7 @@ def best(
 
     if top < 1:
         raise HwmodelError(f"--top {top}: must be at least 1")
-    results = read_results(table)
+    results, by = read_results(table), SHORT.get(by, by)
     rows = kept(results, where)
     found = lowest(rows, numbers(rows, by, results.columns), top)
     columns = list(dict.fromkeys(("point", *varied(rows, results.columns), by, "energy", "unit")))

@@ -145,6 +145,7 @@ def train(
 
     try:
         _check(learning_rate, signal_error, validation)
+        _see_endings({"--weights": (weights, ".npz"), "--curves": (curves, ".csv")})
         several = max(seeds, network.count(",") + 1, method.count(",") + 1) > 1
         settings = [
             Settings(
@@ -202,6 +203,15 @@ def train(
         typer.echo("hwmodel: stopped; finished epochs are kept, --resume goes on", err=True)
         raise typer.Exit(INTERRUPTED) from None
     _conclude(result, path)
+
+
+def _see_endings(outputs: dict[str, tuple[Path | None, str]]) -> None:
+    """See that files are called as what they are. Raises: HwmodelError."""
+    from hwmodel.errors import HwmodelError
+
+    for option, (path, ending) in outputs.items():
+        if path and path.suffix.lower() != ending:
+            raise HwmodelError(f"{option} {path}: end its name in {ending}")
 
 
 def _see_one_run(*written: Path | None) -> None:

@@ -8,10 +8,11 @@ from math import fsum
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex, cast
 
-from hwmodel.errors import DataError, HwmodelError, Infeasible, TooLarge
+from hwmodel.errors import DataError, HwmodelError, Infeasible, SpecError, TooLarge
 from hwmodel.graph.network import Network, zoo
 from hwmodel.graph.zoo import family_arguments
 from hwmodel.importers.load import load_network
+from hwmodel.model.duration import UNTIMED, untimed
 from hwmodel.model.evaluate import Report, check_run, evaluate
 from hwmodel.model.ledger import Component
 from hwmodel.model.optimal_tiles import OptimalTiles
@@ -67,6 +68,11 @@ class Comparison(NamedTuple):
     # The same work with optimal tiles, where the accounting's are greedy; None where not asked.
     energy_optimal_tiles: float | None = None
     percent_of_baseline_optimal_tiles: float | None = None
+    peak_bytes: int | None = None  # of what lives at one time in the outermost memories
+    time_overlapped_s: float | None = None  # of a chip that states rates; and the next three
+    time_serial_s: float | None = None
+    power_w: float | None = None  # of the overlapped time, as energy x time
+    edp_js: float | None = None
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
     report: Report | None = None  # what the line was taken from; not in the CSV
     optimal: OptimalTiles | None = None  # None where tiles are optimal anyway; not in the CSV
@@ -344,6 +350,16 @@ def set_beside(
     )
 
 
+def _times(report: Report) -> tuple[dict[str, float | None], str]:
+    """Return the columns of time, or why there are none on a chip that states rates."""
+    if untimed(report.hardware):
+        return UNTIMED, ""
+    try:
+        return report.time.cells, ""
+    except SpecError as error:
+        return UNTIMED, f"no time: {error}"
+
+
 def line_of(report: Report, whole: float | None, source: float | None = None) -> Comparison:
     """Make a line of a comparison of a report.
 
@@ -357,6 +373,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
     passes = report.energies("pass")
     directions = report.energies("direction")
     moved = [directions.get((word,), 0.0) for word in Direction if word != Direction.OPERATE]
+    times, untold = _times(report)
     return Comparison(
         network=report.network.name,
         method=report.method.name,
@@ -373,7 +390,9 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         memory=fsum(moved),
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
-        reason="; ".join(filter(None, (report.unproved, report.by_width))) or None,
+        peak_bytes=report.memory.peak().size,
+        **times,
+        reason="; ".join(filter(None, (report.unproved, report.by_width, untold))) or None,
         report=report,
         optimal=None,
     )

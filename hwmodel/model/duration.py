@@ -21,9 +21,12 @@ from hwmodel.model.prices import CHIP_CYCLE
 from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.work.tensor import Direction
 
-__all__ = ["MACS", "Demand", "Duration", "StepTime", "demands", "duration", "untimed"]
+__all__ = ["MACS", "UNTIMED", "Demand", "Duration", "StepTime", "demands", "duration", "untimed"]
 
 MACS = "MACs"  # what bounds a step that no memory does
+UNTIMED: dict[str, float | None] = dict.fromkeys(
+    ("time_overlapped_s", "time_serial_s", "power_w", "edp_js")
+)
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 
 
@@ -81,6 +84,13 @@ class Duration:
         """Energy over the overlapped time [W]: the most that it can be."""
         energy = self.energy(self.overlapped)
         return None if energy is None else energy / self.overlapped
+
+    @property
+    def cells(self) -> dict[str, float | None]:
+        """The columns of tables: both times, and of the overlapped one power and energy x time."""
+        time, energy = self.overlapped, self.energy(self.overlapped)
+        edp = None if energy is None else energy * time
+        return dict(zip(UNTIMED, (time, self.serial, self.power, edp), strict=True))
 
     @property
     def bounds(self) -> dict[str, float]:

@@ -42,6 +42,11 @@ class Peak(NamedTuple):
     tensors: tuple[Stored, ...]  # the largest first
 
     @property
+    def size(self) -> int:
+        """Whole bytes."""
+        return -(-self.bits // 8)
+
+    @property
     def parts(self) -> dict[Part, int]:
         """Bits of each class that is there [bit], in the order of `Part`."""
         found = {part: sum(t.bits for t in self.tensors if t.part == part) for part in Part}

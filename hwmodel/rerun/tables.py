@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.model.compare import Comparison
+from hwmodel.model.duration import UNTIMED
 from hwmodel.model.evaluate import COLUMNS, Report
 from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
 from hwmodel.model.reached import Reached
@@ -22,17 +23,18 @@ if TYPE_CHECKING:
     from hwmodel.vary.readings import Readings
     from hwmodel.vary.sensitivity import Effect, Sampled
 
-__all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "Table", "comparison_table", "csv_text"]
-__all__ += ["effects_table", "greedy_notes", "layer_sums", "notes", "read_csv", "readings_table"]
-__all__ += ["report_table", "run_sentence", "scale", "spreads_table", "tiles_sentence", "what"]
-__all__ += ["whole_run"]
+__all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "RATED", "Table", "comparison_table"]
+__all__ += ["csv_text", "effects_table", "greedy_notes", "layer_sums", "notes", "read_csv"]
+__all__ += ["readings_table", "report_table", "run_sentence", "scale", "spreads_table"]
+__all__ += ["tiles_sentence", "what", "whole_run"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
 OPERATIONS = "(operations)"  # what stands for a memory where none is asked; no name is like it
 COMPARED = Comparison._fields[:-3]  # columns of the CSV; the last are for other views
 # Columns that tables of before have not: they are read and verified without.
-ADDED = ("energy_optimal_tiles", "percent_of_baseline_optimal_tiles", "tiles")
+RATED = ("peak_bytes", *UNTIMED)
+ADDED = ("energy_optimal_tiles", "percent_of_baseline_optimal_tiles", "tiles", *RATED)
 _JOULES = (1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")
 _POWERS = (1e12, "10¹² "), (1e9, "10⁹ "), (1e6, "10⁶ "), (1e3, "10³ "), (1.0, "")  # of MACs
 

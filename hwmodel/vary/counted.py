@@ -18,6 +18,7 @@ import numpy as np
 
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
+from hwmodel.model.duration import UNTIMED, Demand, demands, duration, untimed
 from hwmodel.model.evaluate import entered, occupied, run_name, tiled
 from hwmodel.model.ledger import Counts
 from hwmodel.model.memory import Occupancy, see_room
@@ -40,6 +41,8 @@ class Cost(NamedTuple):
     energy: float | None = None  # [chip's unit]
     groups: dict[tuple[str, ...], float] | None = None  # by GROUPS; they sum to `energy`
     unproved: int = 0  # tilings that the optimal search did not prove
+    peak_bytes: int | None = None  # of what lives at one time in the outermost memories
+    times: dict[str, float | None] = UNTIMED  # of a chip that states rates
     reason: str = ""
 
 
@@ -47,7 +50,7 @@ class Counted:
     """Counts, remembered by all that they depend on; the oldest are forgotten first."""
 
     def __init__(self) -> None:
-        self._counts: dict[Hashable, Counts] = {}
+        self._counts: dict[Hashable, tuple[Counts, dict[int, Demand]]] = {}
         self._kept: dict[Hashable, Occupancy] = {}
 
     def costs(
@@ -88,15 +91,20 @@ class Counted:
             alike.setdefault((key, _shape(chip), mappings), []).append(i)
         for depends, members in alike.items():
             try:
-                counts = self._of(depends, tasks, accounting, chips[members[0]])
+                counts, asked = self._of(depends, tasks, accounting, chips[members[0]])
             except HwmodelError as error:  # of what its tilings do
                 for i in members:
                     costs[i] = Cost(reason=str(error))
                 continue
-            for i, energies in zip(
+            peak = self._kept_by(key, network, job).peak().size
+            for i, found in zip(
                 members, _priced(counts, accounting, [chips[i] for i in members]), strict=True
             ):
-                costs[i] = energies._replace(unproved=costs[i].unproved)
+                costs[i] = found._replace(
+                    unproved=costs[i].unproved,
+                    peak_bytes=peak,
+                    times=_times(asked, chips[i], job.batch, found.energy),
+                )
         return costs
 
     def _kept_by(self, key: Hashable, network: Network, job: Job) -> Occupancy:
@@ -109,14 +117,26 @@ class Counted:
 
     def _of(
         self, key: Hashable, tasks: Sequence[Task], accounting: Accounting, chip: Hardware
-    ) -> Counts:
-        """The counts of the tasks on a chip, made once for each key."""
+    ) -> tuple[Counts, dict[int, Demand]]:
+        """The counts of the tasks on a chip, and what each step asks for; made once a key."""
         if key not in self._counts:
             ledger, _ = entered(tasks, chip, accounting)
-            self._counts[key] = ledger.by(*GROUPS)
+            self._counts[key] = ledger.by(*GROUPS), demands(ledger.entries)
             if len(self._counts) > MOST:
                 del self._counts[next(iter(self._counts))]
         return self._counts[key]
+
+
+def _times(
+    asked: dict[int, Demand], chip: Hardware, images: int, energy: float | None
+) -> dict[str, float | None]:
+    """The columns of time, on a chip that states the rates for them."""
+    if energy is None or untimed(chip):
+        return UNTIMED
+    try:
+        return duration(asked, chip, images, energy).cells
+    except HwmodelError:  # of a width without a rate
+        return UNTIMED
 
 
 def _shape(chip: Hardware) -> Hashable:

@@ -72,6 +72,9 @@ def comparison_tables(
         columns = [f"energy, {unit}", "% of baseline"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
         columns += ["published %", "residual %", *shown]
+        timed = any(line.time_overlapped_s is not None for line in here)
+        columns += ["peak, MiB"] if parts else []
+        columns += ["time, ms, overlapped", "serial"] if parts and timed else []
         whole, whole_unit = scale(0.0, first.unit)
         if run is not None:
             whole, whole_unit = scale(_least(whole_run(x, run)[2] for x in here), first.unit)
@@ -94,6 +97,10 @@ def comparison_tables(
                 _number(line.residual_percent, "+.1f"),
                 *(_scaled(_sum(line, fields), divisor) for fields in shown.values()),
             ]
+            if parts:
+                cells.append(_scaled(line.peak_bytes, 2**20))
+            if parts and timed:
+                cells += [_scaled(t, 1e-3) for t in (line.time_overlapped_s, line.time_serial_s)]
             if run is not None:
                 _, _, energy, kwh = whole_run(line, run)
                 cells += [_scaled(energy, whole), _number(kwh, ".4g")]

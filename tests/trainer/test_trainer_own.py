@@ -294,3 +294,15 @@ def test_own_images_are_trained_and_written_by_the_command(hwmodel, tmp_path):
     assert len((tmp_path / "c.csv").read_text().splitlines()) == 3
     with np.load(tmp_path / "w.npz") as found:
         assert "fc5/bias" in found
+
+
+def test_outputs_are_called_as_what_they_are_and_are_of_one_run(hwmodel, tmp_path):
+    for words, said in (
+        (("--weights", "trace.json"), "--weights trace.json: end its name in .npz"),
+        (("--curves", "c.npz"), "--curves c.npz: end its name in .csv"),
+        (("--curves", "c.csv", "--seeds", "2"), "c.csv: is of one run, and a study has several"),
+        (("--augment", "turn"), "--augment 'turn': must be one of crop, flip"),
+    ):
+        code, out, err = hwmodel("train", *words)
+        assert (code, out, err) == (2, "", f"hwmodel: {said}\n")
+    assert not [*tmp_path.iterdir()]

@@ -15,6 +15,8 @@ import hwmodel
 from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.graph.network import NetworkFile
 from hwmodel.model.evaluate import evaluate
+from hwmodel.specs.files import load
+from hwmodel.specs.method import Method
 from hwmodel.specs.trace import dumps, loads, read_trace
 from hwmodel.trainer.nets import build
 from hwmodel.trainer.optim import scheduled
@@ -191,6 +193,39 @@ def test_boolean_weights_are_known_by_their_levels(levels):
     assert trace.layers[0].worst_sum_bits == 2
     assert layer_of(trace, "0").flip_rate == 0 and layer_of(trace, "1").flip_rate is None
     assert layer_of(trace, "1").sum_bits is layer_of(trace, "1").vote is None
+
+
+class Counted(nn.Linear):
+    """Counts of agreements of 0 and 1 less half the inputs, as the published layers give them."""
+
+    def forward(self, x):
+        w = self.weight
+        return x @ w.T + (1 - x) @ (1 - w).T - w.shape[1] / 2
+
+
+def test_counts_less_half_the_inputs_are_as_wide_as_sums_of_signs():
+    """-1.5, -0.5, 0.5, 1.5 of 3 inputs: four sums, two bits."""
+    model = nn.Sequential(Counted(3, 8, bias=False))
+    codes = [[(i >> b) & 1 for b in range(3)] for i in range(8)]
+    model[0].weight.data = torch.tensor(codes, dtype=torch.float32)
+    trace = recorded(model, [lambda: model(torch.ones(1, 3)).sum()], lr=0.0)
+    found = layer_of(trace, "0")
+    assert (found.preactivation.lowest, found.preactivation.highest) == (-1.5, 1.5)
+    assert found.sum_bits == 2 and trace.layers[0].weights == "boolean"
+
+
+def test_half_precision_and_widths_that_the_loop_holds():
+    model = nn.Sequential(nn.Linear(2, 2, bias=False)).to(torch.bfloat16)
+    model[0].weight.data = torch.tensor([[1.0, 0], [2, -1]], dtype=torch.bfloat16)
+    x = torch.tensor([[1.0, 2]], dtype=torch.bfloat16)
+    widths = load(Method, "bold-8").widths
+    trace = recorded(
+        model, [lambda: model(x).sum()], method="bold-8", widths=widths, binary=["0"], lr=1.0
+    )
+    found = layer_of(trace, "0")
+    assert trace.run.widths == widths
+    assert (found.vote.largest, found.signal.largest, found.preactivation.highest) == (2, 1, 1)
+    assert found.flip_rate == 0.25  # 0 - 2 turns; 1 - 1, taken as +, 2 - 1 and -1 - 2 do not
 
 
 def test_a_small_cnn_with_groups_dilation_and_long_kernels():

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
+from hwmodel.model.duration import UNTIMED
 from hwmodel.model.evaluate import all_tasks
 from hwmodel.model.ledger import Component
 from hwmodel.model.workload import Job, Task
@@ -61,6 +62,7 @@ def columns(plan: Plan) -> dict[str, type]:
     fields = {path: _type(plan.values(path)) for path in plan.paths}
     ends: dict[str, type] = {"capacity_bits": int, "published_accuracy_percent": float}
     ends |= {"tiles": str, "unproved_tilings": int}
+    ends |= {"peak_bytes": int, **dict.fromkeys(UNTIMED, float)}
     return {
         "point": int,
         **dict.fromkeys(NAMES, str),
@@ -236,6 +238,8 @@ def _line(
         _accuracy(plan, digits),
         tiles,
         None if got.reason else got.unproved,
+        got.peak_bytes,
+        *got.times.values(),
         got.reason or None,
     ]
     return [_cell(cell) for cell in cells]

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from hwmodel.errors import DataError
 from hwmodel.model.evaluate import COLUMNS
 from hwmodel.model.ledger import Component
-from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, OPERATIONS, read_csv
+from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, OPERATIONS, RATED, read_csv
 from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import not_to_compare, refuse_unit
@@ -103,8 +103,8 @@ def read_records(*paths: Path) -> Sequence[Record]:
 def _read(path: Path) -> Sequence[Record]:
     def check(first: Mapping[str, str]) -> None:
         refuse_old(path, first, first.get("command", ""))
-        before = tuple(name for name in COMPARED if name not in ADDED)
-        if not any(tuple(first)[: len(ours)] == ours for ours in (COLUMNS, before)):
+        before = (tuple(x for x in COMPARED if x not in later) for later in (ADDED, RATED))
+        if not any(tuple(first)[: len(ours)] == ours for ours in (COLUMNS, *before)):
             raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
 
     _, records = read_csv(path, check)
