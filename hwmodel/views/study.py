@@ -71,7 +71,8 @@ def _title(one: Outcome) -> str:
         )
     spread = {"quartiles": "median [quartiles]", "extremes": "least to most"}.get(one.spread)
     stated += [spread] if spread else []
-    stated += [f"{one.hardware}, accounting {one.accounting}"] if one.hardware else []
+    if one.hardware:
+        stated.append(f"{one.hardware}, accounting {one.accounting}, at widths assumed, not measured")
     return "; ".join(stated)
 
 
