@@ -119,7 +119,8 @@ def measured(case: Problem, chip: Hardware, options: Options) -> dict[str, Any]:
     found: Optimum = optimal(case, hardware, options)
     seconds = time.process_time() - begun
     greedy = traffic(case, level_by_level(case, hardware), "exact", options.rule)
-    greedy_energy = memory_energy(case, greedy, hardware, options.partial_sum_bits)
+    sums, transfers = options.partial_sum_bits, options.transfers
+    greedy_energy = memory_energy(case, greedy, hardware, sums, transfers)
     certificate = found.certificate
     return {
         "milliseconds": round(1000 * seconds, 3),  # of CPU time, one thread
@@ -140,10 +141,11 @@ def main() -> None:
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 16, 256])
     parser.add_argument("--chips", nargs="+", default=["ascend", "v100"])
     parser.add_argument("--stationary", default="filter", choices=["filter", "best"])
+    parser.add_argument("--transfers", default="upper", choices=["upper", "both"])
     parser.add_argument("--hard", type=int, help="each so-many-th of the hard layers, instead")
     parser.add_argument("--csv", type=Path, help="write one row a search here")
     given = parser.parse_args()
-    options, rows = Options(stationary=given.stationary), []
+    options, rows = Options(stationary=given.stationary, transfers=given.transfers), []
     for chip in given.chips:
         hardware = load(Hardware, chip)
         listed = cases(given.networks, given.batches)
@@ -186,13 +188,15 @@ def against_exhaustive() -> None:
 def summary(rows: list[dict[str, Any]]) -> None:
     """One line: how many, how fast, how many proved, how much below the greedy search."""
     times = np.array([row["milliseconds"] for row in rows])
+    gap = max(row["gap"] for row in rows)
     ratios = np.array([row["ratio_to_level_by_level"] for row in rows])
     median, p99 = np.percentile(times, [50, 99])
     print(
         f"{rows[0]['chip']:8} {rows[0]['network']:10} {len(rows):4} searches  median {median:7.1f} "
-        f"p99 {p99:7.1f}  max {times.max():7.1f} ms  proved "
-        f"{np.mean([row['proved'] for row in rows]):.1%}  energy / level-by-level: "
-        f"median {np.median(ratios):.3f}, max {ratios.max():.3f}"
+        f"p99 {p99:7.1f}  max {times.max():7.1f} ms, in all "
+        f"{times.sum() / 1000:.1f} s  proved "
+        f"{np.mean([row['proved'] for row in rows]):.1%}, gaps to {gap:.1%}  "
+        f"energy / level-by-level: median {np.median(ratios):.3f}, max {ratios.max():.3f}"
     )
 
 

@@ -111,7 +111,7 @@ def test_a_comparison_on_screen_has_percent_energy_unit_published_and_residual(h
     for heading in (
         "energy, mJ",
         "energy, 10⁶ MAC",
-        "% of baseline",
+        "% of fp",
         "published %",
         "residual %",
         "memory",

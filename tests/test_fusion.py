@@ -271,6 +271,10 @@ def test_what_does_not_go_together_is_refused():
     for field in ("elementwise", "update_order"):
         with pytest.raises(SpecError, match=f"extras.{field}: fused needs counting exact"):
             replaced_all(load(Accounting, "paper"), {f"extras.{field}": "fused"})
+    for field, value in (("optimizer", "none"), ("boolean_update", False)):  # dF would be free
+        unused = {"extras.update_order": "fused", f"extras.{field}": value}
+        with pytest.raises(SpecError, match="fused needs updates that are counted"):
+            replaced_all(FUSED, unused)
     shared = [FIRST, {"name": "act", "kind": "activation"}, {**LAST, "shares": "first"}]
     at_once = replaced_all(FUSED, {"extras.update_order": "fused"})
     said = "update_order fused: layer last shares the weights of first, whose gradient is a sum"
@@ -280,6 +284,14 @@ def test_what_does_not_go_together_is_refused():
     held = replaced_all(at_once, {"counting.stationary": "filter", "counting.transfers": "upper"})
     with pytest.raises(HwmodelError, match="sums of the gradient of conv1 leave unfinished to L1"):
         evaluate("vgg-small", "ascend", "fp", accounting=held)
+
+
+def test_sums_may_end_in_any_memory_of_the_innermost_level():
+    """The Ascend's is split: sums of conv1's gradient lie in L0-C, and nowhere else."""
+    at_once = replaced_all(FUSED, {"extras.update_order": "fused"})
+    report = evaluate("vgg-small", "ascend", "bold", accounting=at_once)
+    sums = [e for e in report.ledger.entries if e.stored.startswith("dF") and e.memory]
+    assert {e.memory for e in sums} == {"L0-C"}
 
 
 def test_weights_stepped_as_their_gradients_are_made_move_no_gradient():

@@ -26,6 +26,7 @@ from hwmodel.cli.options import command
 from hwmodel.cli.plot import plot
 from hwmodel.cli.report import report
 from hwmodel.cli.reproduce import reproduce
+from hwmodel.cli.running import INTERRUPTED, untold
 from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
 from hwmodel.cli.sweep import sweep
@@ -139,13 +140,15 @@ def _called() -> int:
             warnings.showwarning = _warned  # type: ignore[assignment]
             with inputs_kept():
                 code = app(prog_name="hwmodel", standalone_mode=False)
+        if code == INTERRUPTED and untold:  # what Typer makes of Ctrl-C
+            return _stopped()
         return code if isinstance(code, int) else 0
     except HwmodelError as error:
-        return _told(str(error))
+        return _stopped() if untold else _told(str(error))
     except UsageError as error:
         return _told(usage_sentence(error))
     except typer.Abort:  # Ctrl-C
-        return 130
+        return _stopped()
     except SystemExit as end:  # the libraries below make 1 of a closed pipe
         if isinstance(end.__context__, BrokenPipeError):
             return CLOSED_PIPE
@@ -157,6 +160,11 @@ def _told(mistake: str) -> int:
     with suppress(OSError):  # nobody listens
         say(one_line(f"hwmodel: {mistake}"))
     return 2
+
+
+def _stopped() -> int:
+    _told("interrupted")
+    return INTERRUPTED
 
 
 def _let_go() -> None:
@@ -180,10 +188,17 @@ def _prepare() -> None:
             kept = stream.isatty() or "PYTHONIOENCODING" in os.environ
             encoding = stream.encoding if kept else "utf-8"
             stream.reconfigure(encoding=encoding, errors="replace")  # a mark for a letter it lacks
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
     for name in ("SIGTERM", "SIGHUP"):  # the second where there are terminals that hang up
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _terminated)
+
+
+def _interrupted(number: int, frame: Any) -> NoReturn:
+    untold.append(number)
+    raise KeyboardInterrupt
 
 
 def _warned(message: Warning | str, category: type[Warning], *place: Any) -> None:

@@ -12,9 +12,10 @@ import typer
 if TYPE_CHECKING:
     from hwmodel.trainer.train import Progress
 
-__all__ = ["INTERRUPTED", "interruptible", "progress_bar"]
+__all__ = ["INTERRUPTED", "interruptible", "progress_bar", "untold"]
 
 INTERRUPTED = 130  # the exit code that shells give to a command ended by Ctrl-C
+untold: list[int] = []  # Ctrl-Cs that no command has said a line of; libraries may hide them
 
 
 @contextmanager

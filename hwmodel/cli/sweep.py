@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hwmodel.cli.running import untold
 from hwmodel.cli.screen import say
 from hwmodel.errors import HwmodelError, SpecWarning, printable
 from hwmodel.rerun.asked import SweepAsked, command_line
@@ -137,6 +138,7 @@ def _run(
         parts = printable(f"{out}.parts")
         how = "go on with the same command and --resume"
         say(f"hwmodel: stopped; {parts} holds what is done: {how}")
+        untold.clear()
         code = stopped.code if isinstance(stopped, SystemExit) else 130
         raise typer.Exit(int(code or 0)) from None
 

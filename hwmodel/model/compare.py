@@ -31,7 +31,7 @@ from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
 
 __all__ = ["Comparison", "compare", "distinct", "line_of", "published_percent", "reproduce"]
-__all__ += ["reproduced_run", "set_beside", "sized"]
+__all__ += ["reproduced_run", "set_beside", "sized", "told_apart"]
 
 
 class Comparison(NamedTuple):
@@ -76,6 +76,7 @@ class Comparison(NamedTuple):
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
     report: Report | None = None  # what the line was taken from; not in the CSV
     optimal: OptimalTiles | None = None  # None where tiles are optimal anyway; not in the CSV
+    baseline: str | None = None  # what is 100 %: a method, if need be on a network; not in the CSV
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -135,6 +136,8 @@ def compare(
     if baseline is not None:
         expect((str, Path, Method), "baseline", baseline, "a name, a path or a Method")
     references = [load(Method, c.baseline if baseline is None else baseline) for c in choices]
+    for reference in references:
+        told_apart(rules, reference)
     _see_compared(by_method, [*rules, *references])
     whole = network if baseline_network is None else load_network(baseline_network)
     if whole != network and whole.name == network.name:
@@ -230,6 +233,15 @@ def distinct(specs: Sequence[NamedSpec]) -> None:
             )
 
 
+def told_apart(methods: Sequence[Method], baseline: Method) -> None:
+    """See that no other method is called as the baseline is. Raises: HwmodelError."""
+    if any(method.name == baseline.name and method != baseline for method in methods):
+        raise HwmodelError(
+            f"a method to compare is called {baseline.name!r}, as the baseline is, and is another; "
+            "give its file another name, or make it the baseline"
+        )
+
+
 def reproduce(
     table: str,
     *,
@@ -316,6 +328,7 @@ def _lines(
             return tiled_optimally(one) if beside else OptimalTiles(None)
 
         wholes: dict[tuple[str, str], tuple[float | None, OptimalTiles | None]] = {}
+        elsewhere = any(cell.network != cell.baseline_network for cell in cells)
         for cell in cells:
             key = cell.baseline_network.name, cell.baseline.name
             try:
@@ -326,10 +339,13 @@ def _lines(
                 mine = report(cell.network, cell.method)
                 whole, optimal_whole = wholes[key]
                 line = line_of(mine, whole, cell.source_percent)
-                yield set_beside(line, with_tiles(mine), optimal_whole)
+                line = set_beside(line, with_tiles(mine), optimal_whole)
             except (Infeasible, TooLarge) as error:
                 names = cell.network.name, cell.method.name, chip.name, choice.name
-                yield Comparison(*names, mode, batch, None, chip.unit, reason=str(error))
+                line = Comparison(*names, mode, batch, None, chip.unit, reason=str(error))
+            other = cell.baseline_network.name
+            base_of = f"{cell.baseline.name} on {other}" if elsewhere else cell.baseline.name
+            yield line._replace(baseline=base_of)
 
 
 def set_beside(
@@ -395,4 +411,5 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         reason="; ".join(filter(None, (report.unproved, report.by_width, untold))) or None,
         report=report,
         optimal=None,
+        baseline=None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -194,9 +194,10 @@ def unproved(tilings: Sequence[tuple[Task, Tiling]]) -> str:
     gaps = [t.certificate.gap for _, t in tilings if t.certificate and t.certificate.gap]
     if not gaps:
         return ""
+    largest = f"{100 * max(gaps):.1f}" if max(gaps) >= 0.0005 else "below 0.05"
     return (
         f"{len(gaps)} of {len(tilings)} tilings are not proved optimal: the largest gap "
-        f"to a lower bound is {100 * max(gaps):.1f} %"
+        f"to a lower bound is {largest} %"
     )
 
 
@@ -296,7 +297,7 @@ def entered(
             tilings.append((task, tiling))
             found = list(multiplied(layer, work, tiling.mapping, here, options, at))
             if work.pass_ == Pass.BACKWARD_WEIGHT and not work.leaves:
-                _see_whole(found, here.levels[-1].name)
+                _see_whole(found, {memory.name for memory in here.levels[-1].buffers})
         elif isinstance(work, Move):
             found = list(moved(layer, work, places(work.kinds), at))
         else:
@@ -305,11 +306,15 @@ def entered(
     return Ledger(tuple(entries)), tuple(tilings)
 
 
-def _see_whole(entries: Sequence[Entry], innermost: str) -> None:
-    """See that sums of a gradient used as it is made end innermost. Raises: HwmodelError."""
+def _see_whole(entries: Sequence[Entry], innermost: Set[str]) -> None:
+    """See that sums of a gradient used as it is made end innermost. Raises: HwmodelError.
+
+    Args:
+        innermost: names of the memories of the innermost level.
+    """
     outside = {one.memory: one.layer for one in entries if one.role in UNFINISHED and one.memory}
     for memory, layer in outside.items():
-        if memory != innermost:
+        if memory not in innermost:
             raise HwmodelError(
                 f"update_order fused: sums of the gradient of {layer} leave unfinished to "
                 f"{memory}, so that no weight can be stepped as they are made"

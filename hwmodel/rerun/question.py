@@ -38,7 +38,6 @@ from hwmodel.specs.provenance import Input, Provenance, digest, input_of, input_
 from hwmodel.specs.published import PublishedTable, published_table, published_tables
 from hwmodel.specs.trace import Trace, short_name
 from hwmodel.specs.training import Training
-from hwmodel.vary.readings import FOLLOWS, PRICES, published_rows
 
 if TYPE_CHECKING:
     from hwmodel.vary.sensitivity.study import Sensitivity, Watch
@@ -193,6 +192,8 @@ class Reproduction:
 
     def chosen_prices(self) -> list[str]:
         """Say which accountings have prices that were chosen knowing the source's columns."""
+        from hwmodel.vary.readings import FOLLOWS
+
         ours, found = load(Accounting, FOLLOWS).prices, dict[str, list[str]]()
         for preset in self.accountings:
             its = preset.prices
@@ -223,6 +224,8 @@ def _table_digest(table: PublishedTable) -> str:
 
 def readings_provenance(date: str | None = None) -> Provenance:
     """What outputs say of where all readings come from."""
+    from hwmodel.vary.readings import FOLLOWS, PRICES, published_rows
+
     tables = tuple(dict.fromkeys(row.table for row in published_rows()))
     accountings = tuple(load(Accounting, name) for name in (FOLLOWS, PRICES))
     every = Reproduction(ReproduceAsked(), tuple(map(published_table, tables)), accountings, None)

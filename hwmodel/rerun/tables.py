@@ -31,7 +31,7 @@ __all__ += ["tiles_sentence", "what", "whole_run"]
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
 OPERATIONS = "(operations)"  # what stands for a memory where none is asked; no name is like it
-COMPARED = Comparison._fields[:-3]  # columns of the CSV; the last are for other views
+COMPARED = Comparison._fields[:-4]  # columns of the CSV; the last are for other views
 # Columns that tables of before have not: they are read and verified without.
 RATED = ("peak_bytes", *UNTIMED)
 ADDED = ("energy_optimal_tiles", "percent_of_baseline_optimal_tiles", "tiles", *RATED)

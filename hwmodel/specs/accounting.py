@@ -292,6 +292,10 @@ class Accounting(NamedSpec):
             if chosen.counting == "paper" and getattr(self.extras, field) == "fused":
                 rule = "fused needs counting exact: paper has no operators and no updates"
                 raise Contradiction(rule, "extras", field)
+        stepped = self.extras.optimizer != "none" and self.extras.boolean_update
+        if self.extras.update_order == "fused" and not stepped:
+            rule = "fused needs updates that are counted: optimizer and boolean_update"
+            raise Contradiction(rule, "extras", "update_order")
         free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")
         if chosen.search == "level-by-level" and free:
             self._refuse(

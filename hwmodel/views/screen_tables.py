@@ -69,7 +69,7 @@ def comparison_tables(
         first = here[0]
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
         note, beside = greedy_notes(here), has_optimal(here)
-        columns = [f"energy, {unit}", "% of baseline"]
+        columns = [f"energy, {unit}", f"% of {first.baseline or 'baseline'}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
         columns += ["published %", "residual %", *shown]
         timed = any(line.time_overlapped_s is not None for line in here)

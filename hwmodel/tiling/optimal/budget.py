@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["ENTRIES", "NEST", "STEPS", "Budget", "TooMany"]
 
 ENTRIES = 10  # of a list of numbers that take as long as one tiling that is looked at
-STEPS = 200  # of a compiled loop, likewise
+STEPS = 350  # of a compiled loop, likewise
 NEST = 500  # tilings that take as long as to meet a nest, or to join lists
 
 

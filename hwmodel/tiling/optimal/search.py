@@ -32,7 +32,7 @@ __all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
 UNEVEN = 0.6  # of the budget is left when each tile of uneven axes becomes a class of its own
 NARROWER: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
-MOST_SINGLE = 100_000  # classes of C, and of HF and WF tile by tile, taken together
+MOST_SINGLE = 1_000_000  # orders, classes of C, and tiles of HF and of WF, taken together
 ENOUGH = 1e-3  # gap at which a tiling is left as it is
 
 
@@ -89,7 +89,7 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     n = problem.extent
     axes = (problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF)
     uneven = any(is_uneven(*axis) for axis in axes)
-    uneven &= len(prepared.C) * n.HF * n.WF <= MOST_SINGLE
+    uneven &= len(held) * len(prepared.C) * n.HF * n.WF <= MOST_SINGLE
     search = Search(prepared, orders(prepared, held), held)
     search.run(UNEVEN * budget.whole if uneven else 0.0)
     bound = search.bound

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
-from hwmodel.model.compare import distinct
+from hwmodel.model.compare import distinct, told_apart
 from hwmodel.model.evaluate import check_run
 from hwmodel.model.workload import Mode
 from hwmodel.specs import usual
@@ -198,6 +198,7 @@ def _study(
     baseline = load(Method, accounting.baseline)
     distinct([*chips])
     distinct([*rules])
+    told_apart(rules, baseline)
     if all(rule == baseline for rule in rules):
         raise HwmodelError(
             f"methods {baseline.name}: that is the baseline, always 100 %; add one to compare"

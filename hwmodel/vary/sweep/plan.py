@@ -21,6 +21,7 @@ from typing import Any
 from hwmodel import __version__
 from hwmodel.errors import HwmodelError, SpecError
 from hwmodel.importers.load import load_network
+from hwmodel.model.compare import told_apart
 from hwmodel.model.widths import method_inputs
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect
@@ -190,6 +191,8 @@ def plan(file: SweepFile) -> Plan:
     inner = [a for a in varied if all(root == "hardware" for root, _ in a.settings)]
     first = [names[root] for root in NAMES if root != "hardware"] + outer
     baseline = None if file.baseline is None else load(Method, file.baseline)
+    if baseline is not None:
+        told_apart(specs["method"], baseline)
     found = Plan(file, specs, baseline, (*first, names["hardware"], *inner), len(first))
     found.conditions()  # a mistake in them is told before anything runs
     return found
