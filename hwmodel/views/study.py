@@ -72,7 +72,9 @@ def _title(one: Outcome) -> str:
     spread = {"quartiles": "median [quartiles]", "extremes": "least to most"}.get(one.spread)
     stated += [spread] if spread else []
     if one.hardware:
-        stated.append(f"{one.hardware}, accounting {one.accounting}, at widths assumed, not measured")
+        stated.append(
+            f"{one.hardware}, accounting {one.accounting}, at widths assumed, not measured"
+        )
     return "; ".join(stated)
 
 
