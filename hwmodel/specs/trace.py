@@ -40,6 +40,7 @@ Count = Annotated[Whole, Field(ge=0, le=MOST)]
 Extent = Annotated[Whole, Field(ge=1, le=MOST)]
 Bits = Annotated[Whole, Field(ge=1, le=64)]
 Share = Annotated[Number, Field(ge=0, le=1)]
+Rate = Annotated[Number, Field(ge=0)]
 Value = Annotated[Number, Field(ge=-LARGEST, le=LARGEST)]
 Size = Annotated[Number, Field(ge=0, le=LARGEST)]
 Way = Literal["crop", "flip"]  # in which training images are changed
@@ -77,8 +78,8 @@ class Run(SpecModel):
     validation_images: Count = Field(
         default=0, description="last images of the training part, on which nothing is trained"
     )
-    learning_rate: Size | None
-    adam_rate: Size | None
+    learning_rate: Rate | None
+    adam_rate: Rate | None
     frozen: Flag = Field(description="Boolean weights kept as drawn: the control")
     reweighting: Flag | None = Field(description="pre-activations are kept for the backward pass")
     scaling: Flag | None
