@@ -96,11 +96,15 @@ def _tables(
     lines: list[Comparison], ends: list[Reached], asked: Question
 ) -> Iterator[RenderableType]:
     """What is printed of a comparison, made only where it is."""
-    from hwmodel.views.screen_tables import comparison_tables, reached_tables
+    from hwmodel.views.screen_tables import comparison_tables, of_runs, reached_tables
 
     yield from comparison_tables(lines, asked.training, parts=console().width >= 150)
     if ends:
         yield from reached_tables(lines, ends)
+    said = {
+        line.method: of_runs(line.report) for line in lines if line.report and line.report.traces
+    }
+    yield from (f"{method}: {text}\n" for method, text in said.items())
 
 
 def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> str:

@@ -15,7 +15,7 @@ from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
 from hwmodel.model.widths import limits_of, treatment
 from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
-from hwmodel.specs.limits import TensorWidth
+from hwmodel.specs.limits import AccumulatorWidth, TensorWidth
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["comparison_tables", "has_optimal", "moved_tables", "reached_tables", "report_tables"]
-__all__ += ["table", "tensor_table"]
+__all__ += ["of_runs", "table", "tensor_table"]
 
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
 # and elementwise work do, and so do the last two.
@@ -294,14 +294,15 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
             found = (measured.measured or {}).get(name)
             zeros = (found.signal_zeros, found.vote_zeros) if found else (None, None)
             votes = _votes(assumed, measured, nodes[name])
+            signal = found.signal_bits if found and nodes[name].weights else None
             listed.add_row(
                 name,
-                _bits(old.signal_bits, new.signal_bits, limits.signal),
+                _bits(old.signal_bits, new.signal_bits, signal, limits.signal),
                 *_zeros(zeros[0]),
                 votes,
                 *_zeros(None if votes == "-" else zeros[1]),
                 *_remembered(measured, nodes[name]),
-                f"{old.sum_bits} -> {new.sum_bits}",
+                _bits(old.sum_bits, new.sum_bits, found.sum_bits if found else None),
                 f"{one / divisor:,.3f}",
                 f"{other / divisor:,.3f}",
             )
@@ -309,7 +310,7 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
     change = 100 * (measured.energy / assumed.energy - 1) if assumed.energy else 0.0
     yield (
         f"with the trace {measured.energy / divisor:,.2f} {unit}, assumed "
-        f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %)\n{_of_runs(measured)}\n"
+        f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %)\n{of_runs(measured)}\n"
     )
 
 
@@ -324,9 +325,12 @@ def _votes(assumed: Report, measured: Report, node: Node) -> str:
     there, here = (
         treatment(of.method, node, of.accounting, of.measured) for of in (assumed, measured)
     )
+    if here.update != "boolean":
+        return "-"
+    found = (measured.measured or {}).get(node.layer.name)
     limit = limits_of(measured.method).vote
-    votes = _bits(there.weight_signal_bits, here.weight_signal_bits, limit)
-    return votes if here.update == "boolean" else "-"
+    own = found.vote_bits if found else None
+    return _bits(there.weight_signal_bits, here.weight_signal_bits, own, limit)
 
 
 def _remembered(report: Report, node: Node) -> tuple[str, str]:
@@ -335,24 +339,42 @@ def _remembered(report: Report, node: Node) -> tuple[str, str]:
     if not node.macs or found is None or found.flip_rate is None:
         return "-", "-"
     extras, limit = report.accounting.extras, limits_of(report.method).accumulator
-    bits = found.accumulator_bits or extras.accumulator_bits
-    stated = f"{limit.bits} (method)" if limit else f"{extras.accumulator_bits} -> {bits}"
-    return stated, f"{100 * extras.flip_rate:.2g} -> {100 * found.flip_rate:.2g}"
+    own, flips = found.accumulator_bits, f"{100 * found.flip_rate:.2g}"
+    if treatment(report.method, node, report.accounting).update != "boolean":
+        return "-" if own is None else f"{own}, not used", f"{flips}, not used"
+    assumed = extras.accumulator_bits
+    bits = limit.bits if limit else own or assumed
+    return _bits(assumed, bits, own, limit), f"{100 * extras.flip_rate:.2g} -> {flips}"
 
 
-def _bits(assumed: int, measured: int, limit: TensorWidth | None) -> str:
-    """A width that a trace moved or could have moved; or one that the method itself states."""
-    stated = limit is not None and limit.bits == measured
-    return f"{measured} (method)" if stated else f"{assumed} -> {measured}"
+def _bits(
+    assumed: int,
+    priced: int,
+    measured: int | None,
+    limit: TensorWidth | AccumulatorWidth | None = None,
+) -> str:
+    """A width that a trace moved or could have moved; or one that the method itself states.
+
+    A width that was measured where the method has words of its own is priced as the method says.
+    """
+    if limit is not None and limit.bits == priced:
+        return f"{priced} (method)"
+    if measured is None and assumed == priced:
+        return "-"
+    if measured is not None and measured != priced:
+        return f"{measured}, not used"
+    return f"{assumed} -> {priced}"
 
 
-def _of_runs(report: Report) -> str:
+def of_runs(report: Report) -> str:
     """Say which runs a report took its figures of."""
     run = report.traces[0].run
     seeds = ", ".join(str(trace.run.seed) for trace in report.traces)
     seeds = "" if run.seed is None else f", seed{'s' * (len(report.traces) > 1)} {seeds}"
     if run.recording:
         seeds += f", recorded, {run.recording.steps_measured:,} steps measured whole"
+        left_out = run.recording.steps_left_out
+        seeds += f", {left_out:,} of overflowed gradients left out" * (left_out > 0)
     several = len(report.traces) > 1
     what = f"the most of {len(report.traces)} runs" if several else "those"
     ends = {len(trace.epochs) for trace in report.traces}

@@ -267,6 +267,25 @@ def test_D4_reports_take_the_votes_that_were_measured():
             assert update == {weights * bits}
 
 
+def test_a_comparison_says_that_its_widths_are_measured(hwmodel, traced):
+    """In the words of a report, of the method that has a run; of one without nothing is said."""
+    asked = ("--hardware", "ascend", "--accounting", "full", "--trace", traced())
+    said = "widths are those of conv-small trained by bold on d at batch 4, seed 0; they keep an"
+    code, out, err = hwmodel("compare", "conv-small", *asked, "--methods", "bold,fp")
+    assert code == 0, err
+    assert " ".join(out.split()).count(f"bold: {said}") == 1 and "fp: widths" not in out
+    assert said in " ".join(hwmodel("report", "conv-small", *asked, "--method", "bold")[1].split())
+
+
+def test_a_report_shows_no_width_that_was_not_measured(hwmodel, traced):
+    """fc5 is in full precision, whatever its signals were; a pool has no signal of its own."""
+    code, out, err = hwmodel("report", "conv-small", *ASKED, "--trace", traced())
+    assert code == 0, err
+    assert re.search(r"\n\s+fc5\s+24, not used\s", out)
+    fc4 = next(x for x in out.splitlines() if re.match(r"\s+fc4\s+16 -> 6", x))
+    assert "not used" not in fc4 and not re.search(r"\b32 -> 32\b|\b16 -> 16\b", out)
+
+
 def test_D4_a_report_shows_votes_and_zeros(hwmodel, traced):
     code, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", traced(zeros=0.75))
     line = next(x for x in out.splitlines() if re.match(r"\s+fc4\s+16 -> 6", x))

@@ -506,6 +506,8 @@ def test_the_script_of_the_documents_is_recorded_and_reported(tmp_path, hwmodel)
     code, out, err = hwmodel(*command[1].split())
     assert code == 0, err
     assert "recorded" in out
+    fc2 = next(x for x in out.splitlines() if x.startswith("  fc2") and "not used" in x)
+    assert re.match(r"  fc2 +\d+, not used", fc2) and "32 -> 32" not in out  # signals are floats
 
 
 # What a loop does
