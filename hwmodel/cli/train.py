@@ -69,7 +69,10 @@ Error = Annotated[float, typer.Option(help="Relative rms error at which widths a
 Validation = Annotated[
     float, typer.Option(help="Share of the training images to withhold: the last ones.")
 ]
-Seeds = Annotated[int, typer.Option(min=1, help="Seeds of each method, from --seed on: a study.")]
+MOST_SEEDS = 1000
+Seeds = Annotated[
+    int, typer.Option(min=1, max=MOST_SEEDS, help="Seeds of each method, from --seed on: a study.")
+]
 Target = Annotated[
     float | None, typer.Option(help="Accuracy to be reached, between 0 and 1: a study.")
 ]
@@ -236,13 +239,13 @@ def _check(learning_rate: float | None, signal_error: float, validation: float) 
 
 def _conclude(result: Trace, path: Path) -> None:
     """What was reached, on stdout; a run that Ctrl-C cut short ends with the code for that."""
-    from hwmodel.errors import printable
+    from hwmodel.errors import many, printable
 
     run, last = result.run, result.epochs[-1]
     control = ", Boolean weights frozen" if run.frozen else ""
     typer.echo(
         f"{run.network} on {run.dataset}, {run.method}, seed {run.seed}{control}: "
-        f"{last.accuracy:.1%} of the test images after {last.steps:,} steps; "
+        f"{last.accuracy:.1%} of the test images after {many(last.steps, 'step')}; "
         f"trace in {printable(str(path))}"
     )
     if last.epoch < run.epochs:

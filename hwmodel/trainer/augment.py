@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from hwmodel.errors import DataError
 from hwmodel.specs.arguments import word
 from hwmodel.specs.trace import Way
 from hwmodel.trainer.weights import Reals
 
-__all__ = ["WAYS", "Way", "augmented", "border", "ways_of"]
+__all__ = ["WAYS", "Way", "augmented", "border", "see_images", "ways_of"]
 
 WAYS = ("crop", "flip")
 
@@ -28,6 +29,15 @@ def ways_of(text: str) -> tuple[Way, ...]:
         word("--augment", name, WAYS)
     found: tuple[Way, ...] = tuple(way for way in WAYS if way in named)  # type: ignore[misc]
     return found
+
+
+def see_images(name: str, form: Sequence[int], ways: Sequence[str]) -> None:
+    """See that images of a form [rows, columns, channels] can be changed. Raises: DataError."""
+    if ways and tuple(form[:2]) == (1, 1):
+        raise DataError(
+            f"--augment {','.join(ways)}: images of {name} are rows of {form[2]:,} values, and "
+            "which of them are neighbours is not known"
+        )
 
 
 def border(rows: int) -> int:

@@ -31,6 +31,7 @@ __all__ = ["DATASETS", "Dataset", "Labels", "dataset_for", "load_dataset"]
 Labels = NDArray[np.int64]
 Pixels = NDArray[np.float64]
 
+NAME = r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,79}"  # of one's own images, as of all that traces name
 SPLIT_SEED = 12345
 BLOCK_IMAGES = 1000  # standardised at a time
 MAX_BYTES = 2**28  # a file of images larger than this is none of the sets known here
@@ -78,6 +79,11 @@ def load_dataset(name: str, folder: Path | None = None) -> Dataset:
     """
     if is_own(folder) and name not in _CARRIED:
         assert folder is not None
+        if not re.fullmatch(NAME, name):
+            raise DataError(
+                f"--dataset {name!r}: a name is of at most 80 letters, digits and _.+-, of which "
+                "the first is a letter or digit"
+            )
         return _own(name, folder)
     if name not in DATASETS:
         raise NameUnknown("data set", name, DATASETS)

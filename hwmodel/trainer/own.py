@@ -1,20 +1,23 @@
 """Images and labels of one's own: a file of NumPy arrays, or a folder of comma-separated values.
 
 `FILE.npz` has `x_train`, `y_train`, `x_test`, `y_test`; a folder has `train.csv` and `test.csv`,
-whose first line names the columns, one of them `label`. Nothing in either is run.
+whose first line names the columns, one of them `label`; columns of the test are found by their
+names in that of the training. Nothing in either is run.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.errors import DataError
+from hwmodel.errors import DataError, many
 
 __all__ = ["TABLES", "Parts", "is_own", "read_own"]
 
@@ -94,37 +97,58 @@ def _read(file: Any, name: str, faults: list[str]) -> Array:
 def _tables(raw: dict[str, bytes], faults: list[str]) -> dict[str, Array]:
     """The two tables as arrays."""
     arrays: dict[str, Array] = {}
+    order: list[str] = []  # of the columns, as in the first table
     for table, (x, y) in zip(TABLES, (NAMES[:2], NAMES[2:]), strict=True):
         if table not in raw:
             faults.append(f"has no {table}")
-        elif (values := _table(table, raw[table], faults)) is not None:
+        elif (values := _table(table, raw[table], order, faults)) is not None:
             arrays[x], arrays[y] = values
     return arrays
 
 
-def _table(name: str, raw: bytes, faults: list[str]) -> tuple[Array, Array] | None:
-    """Values and labels of a table."""
-    head, _, body = raw.decode("utf-8", "replace").partition("\n")
-    columns = [word.strip().strip('"') for word in head.split(",")]
-    if columns.count(LABEL) != 1 or len(columns) < 2:
-        faults.append(f"{name}:1: names no column {LABEL!r} beside others")
+def _table(
+    name: str, raw: bytes, order: list[str], faults: list[str]
+) -> tuple[Array, Array] | None:
+    """Values, columns in `order`, and labels of a table; an empty order becomes that of the table.
+
+    A mark at the beginning and quotes, as spreadsheets write them, are no part of names or numbers.
+    """
+    lines = csv.reader(io.StringIO(raw.decode("utf-8-sig", "replace"), ""), skipinitialspace=True)
+    number, rows = 1, []
+    try:
+        columns = [word.strip() for word in next(lines, [])]
+        if wrong := _misnamed(columns, order):
+            faults.append(f"{name}:1: {wrong}")
+            return None
+        for line in lines:
+            number = lines.line_num
+            if not any(map(str.strip, line)):
+                continue
+            if any("_" in word for word in line):  # which Python takes for a number's
+                raise ValueError
+            rows.append([float(word) for word in line])
+            if len(line) != len(columns):
+                said = f"has {many(len(line), 'value')} for {len(columns)} columns"
+                faults.append(f"{name}:{number}: {said}")
+                return None
+    except (ValueError, csv.Error):
+        faults.append(f"{name}:{number}: is not all numbers")
         return None
-    rows = []
-    for number, line in enumerate(body.splitlines(), start=2):
-        if not line.strip():
-            continue
-        try:
-            row = [float(word) for word in line.split(",")]
-        except ValueError:
-            faults.append(f"{name}:{number}: is not all numbers")
-            return None
-        if len(row) != len(columns):
-            faults.append(f"{name}:{number}: has {len(row)} values for {len(columns)} columns")
-            return None
-        rows.append(row)
     table = np.array(rows, np.float64).reshape(-1, len(columns))
-    place = columns.index(LABEL)
-    return np.delete(table, place, axis=1), table[:, place]
+    order += [] if order else [column for column in columns if column != LABEL]
+    return table[:, [columns.index(column) for column in order]], table[:, columns.index(LABEL)]
+
+
+def _misnamed(columns: list[str], order: list[str]) -> str:
+    """What is wrong with a table's columns beside those of the first table; "" if nothing."""
+    if columns.count(LABEL) != 1 or len(columns) < 2:
+        return f"names no column {LABEL!r} beside others"
+    if (twice := Counter(columns).most_common(1)[0])[1] > 1:
+        return f"names {twice[1]} columns {twice[0][:40]!r}; each needs a name of its own"
+    if order and (other := sorted({*columns} ^ {LABEL, *order})):
+        whose = "alone has" if other[0] in columns else "has no"
+        return f"{whose} column {other[0][:40]!r}; columns are those of {TABLES[0]}"
+    return ""
 
 
 def _mistakes(arrays: dict[str, Array]) -> list[str]:

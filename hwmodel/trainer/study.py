@@ -26,6 +26,7 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.trace import Trace, steps_to
 from hwmodel.trainer.checkpoint import checkpoint_path
 from hwmodel.trainer.data import Dataset
+from hwmodel.trainer.stack import stack
 from hwmodel.trainer.train import Progress, Settings, train
 
 __all__ = ["WIDTHS", "Outcome", "arms", "at_widths", "outcome", "priced", "trained", "unlearned"]
@@ -87,18 +88,25 @@ def arms(base: Settings, methods: Sequence[Method], seeds: int) -> list[list[Set
     Seeds are those of `base` and after it, alike in all.
     """
     of = [replace(base, method=method, freeze=False) for method in methods]
-    of += [replace(one, freeze=True) for one in of if one.method.flips][:1]
+    of += [replace(one, freeze=True) for one in of if _flips(one)][:1]
     return [[replace(one, seed=base.seed + n) for n in range(seeds)] for one in of]
+
+
+def _flips(settings: Settings) -> bool:
+    return stack(settings.network, settings.method).flips
 
 
 def at_widths(method: Method) -> list[Method]:
     """Return the method at each of `WIDTHS`, rounded to the nearest, and at `DROPPED` by floor.
 
-    Names end in the widths of accumulators, votes and signals.
+    The first is the method as it is stated; if that limits widths, one without limits is next.
+    Names of the others end in the widths of accumulators, votes and signals.
     """
+    free = {"name": f"{method.name}-unlimited", "widths": None}
     cases = [(bits, "nearest") for bits in WIDTHS] + [(DROPPED, "floor")]
     return [
-        method.model_copy(update={"widths": None}),
+        method,
+        *([method.model_copy(update=free)] if method.widths else []),
         *(_held_at(method, bits, rounding) for bits, rounding in cases),
     ]
 

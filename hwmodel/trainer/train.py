@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from hwmodel import __version__
-from hwmodel.errors import HwmodelError, ShapeError, SpecError
+from hwmodel.errors import HwmodelError, ShapeError, SpecError, many
 from hwmodel.graph.network import Network
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import digest
 from hwmodel.specs.trace import Epoch, LayerShape, Run, Trace, named, read_trace, write_trace
 from hwmodel.specs.training import Training
-from hwmodel.trainer.augment import Way, augmented
+from hwmodel.trainer.augment import Way, augmented, see_images
 from hwmodel.trainer.checkpoint import checkpoint_path, restore, save
 from hwmodel.trainer.data import Dataset, Labels
 from hwmodel.trainer.export import write_curves, write_weights
@@ -106,7 +106,11 @@ def train(
         DataError for images or a checkpoint that do not fit.
     """
     layers = stack(settings.network, settings.method)
-    data = _fitted(data, settings.network, layers)
+    _see_control(settings, layers)
+    given, data = data.x.shape[1:], _fitted(data, settings.network, layers)
+    # Images are changed as such, also where the network takes each as one row.
+    form = given if data.x.shape[1:3] == (1, 1) else data.x.shape[1:]
+    see_images(data.name, form, settings.augment)
     training = settings.training or _usual(settings, data)
     if training.images != len(data.x):
         raise SpecError(
@@ -128,12 +132,21 @@ def train(
         trace = restore(checkpoint_path(path), net, run)
         write_trace(trace, path)
     begun = trace
-    for trace in _epochs(net, begun, data, report, stop):
+    for trace in _epochs(net, begun, data, form, report, stop):
         if path:
             save(checkpoint_path(path), net, trace)
             write_trace(trace, path)
     _leave(net, trace, weights, curves)
     return trace
+
+
+def _see_control(settings: Settings, layers: Stack) -> None:
+    """See that a control has weights to freeze. Raises: SpecError."""
+    if settings.freeze and not layers.flips:
+        raise SpecError(
+            f"--freeze-boolean: network {settings.network.name} has no Boolean weights under "
+            f"{settings.method.name}"
+        )
 
 
 def _leave(net: Net, trace: Trace, weights: Path | None, curves: Path | None) -> None:
@@ -144,13 +157,13 @@ def _leave(net: Net, trace: Trace, weights: Path | None, curves: Path | None) ->
 
 
 def _epochs(
-    net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], None],
-    stop: Callable[[], bool],
+    net: Net, trace: Trace, data: Dataset, form: tuple[int, ...],
+    report: Callable[[Progress], None], stop: Callable[[], bool],
 ) -> Iterator[Trace]:  # fmt: skip
-    """Train epoch after epoch; yields the trace with each."""
+    """Train epoch after epoch on images of a form; yields the trace with each."""
     while len(trace.epochs) < trace.run.epochs and not (trace.epochs and stop()):
         with np.errstate(over="ignore", invalid="ignore"):  # what matters of it is looked for
-            epoch = _epoch(net, trace, data, report)
+            epoch = _epoch(net, trace, data, form, report)
         trace = trace.model_copy(update={"epochs": (*trace.epochs, epoch)})
         yield trace
 
@@ -214,9 +227,10 @@ def _fitted(data: Dataset, network: Network, layers: Stack) -> Dataset:
         )
     last = layers.nodes[-1]
     if last.output_shape[0] != data.classes:
+        outputs = many(last.output_shape[0], "output")
         raise ShapeError(
-            f"network {network.name}: {last.layer.name} gives {last.output_shape[0]} outputs, "
-            f"{data.name} has {data.classes} classes"
+            f"network {network.name}: {last.layer.name} gives {outputs}, "
+            f"{data.name} has {data.classes} class{'es' * (data.classes != 1)}"
         )
     return data
 
@@ -279,7 +293,10 @@ def _run(settings: Settings, training: Training, layers: Stack, data: Dataset) -
     )
 
 
-def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], None]) -> Epoch:
+def _epoch(
+    net: Net, trace: Trace, data: Dataset, form: tuple[int, ...],
+    report: Callable[[Progress], None],
+) -> Epoch:  # fmt: skip
     """One pass over the training images in an order given by seed and epoch, then the test."""
     run, number = trace.run, len(trace.epochs) + 1
     assert run.seed is not None  # of recorded runs alone
@@ -292,7 +309,10 @@ def _epoch(net: Net, trace: Trace, data: Dataset, report: Callable[[Progress], N
     loss, right = 0.0, 0
     for step in range(1, each + 1):
         chosen = order[(step - 1) * run.batch : step * run.batch]
-        images = augmented(data.x[chosen], run.augment, draws) if run.augment else data.x[chosen]
+        images = data.x[chosen]
+        if run.augment:
+            changed = augmented(images.reshape(-1, *form), run.augment, draws)
+            images = changed.reshape(images.shape)
         logits = net.forward(images, training=True)
         step_loss, z = logits_signal(logits, data.y[chosen])
         finite(step_loss)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import small
 
-from hwmodel.errors import DataError, HwmodelError, ShapeError
+from hwmodel.errors import DataError, HwmodelError, ShapeError, SpecError
 from hwmodel.importers.load import load_network
 from hwmodel.specs.trace import dumps
 from hwmodel.trainer.augment import augmented, border, ways_of
@@ -139,8 +139,12 @@ def test_files_that_hold_no_arrays_are_one_line(tmp_path):
     ("text", "said"),
     [
         ("a,b\n1,2\n", "test.csv:1: names no column 'label' beside others"),
-        ("label,a\n1,2\n1\n", "test.csv:3: has 1 values for 2 columns"),
+        ("label,a\n1,2\n1\n", "test.csv:3: has 1 value for 2 columns"),
         ("label,a\n1,x\n", "test.csv:2: is not all numbers"),
+        ("label,a\n1,1_0\n", "test.csv:2: is not all numbers"),
+        ("label,b\n1,2\n", "test.csv:1: has no column 'a'; columns are those of train.csv"),
+        ("label,a,b\n1,2,3\n", "test.csv:1: alone has column 'b'; columns are those of train.csv"),
+        ("label,a,a\n1,2,3\n", "test.csv:1: names 2 columns 'a'; each needs a name of its own"),
         (None, "has no test.csv"),
         ("label,a\n", "x_test is 0 x 1; it must be images x values, x rows x columns, or with x channels, at least one; y_test is 0; it must be labels, at least one"),
     ],
@@ -152,6 +156,34 @@ def test_tables_that_are_none_are_one_line(tmp_path, text, said):
     with pytest.raises(DataError) as error:
         load_dataset("mine", tmp_path)
     assert str(error.value) == f"{tmp_path}: {said}"
+
+
+def test_columns_are_found_by_their_names(tmp_path):
+    """Of the training, b is -1 and 1 and c always 0; the test has c = 0, b = 3 and 5."""
+    (tmp_path / "train.csv").write_text("b,label,c\n-1,0,0\n1,1,0\n")
+    (tmp_path / "test.csv").write_text("c,b,label\n0,3,1\n0,5,0\n")
+    data = load_dataset("mine", tmp_path)
+    assert data.test_y.tolist() == [1, 0]
+    assert (data.test_x[:, 0, 0, 0] / data.x[1, 0, 0, 0]).tolist() == pytest.approx([3, 5])
+    assert (data.test_x[:, 0, 0, 1] == 0).all()
+
+
+def test_tables_of_a_spreadsheet_are_read(tmp_path):
+    """A mark at the beginning, quotes and other ends of lines change nothing."""
+    plain = "label,a,b\n0,1,2\n1,3,4\n"
+    for part in ("train", "test"):
+        (tmp_path / f"{part}.csv").write_text(plain)
+    data = load_dataset("mine", tmp_path)
+    quoted = '"label", "a","b"\r\n"0","1","2"\r\n1,"3", "4"\r\n'
+    (tmp_path / "train.csv").write_bytes(b"\xef\xbb\xbf" + plain.encode())
+    (tmp_path / "test.csv").write_bytes(b"\xef\xbb\xbf" + quoted.encode())
+    assert load_dataset("mine", tmp_path).digest == data.digest
+
+
+@pytest.mark.parametrize("name", ["../x", "my set", "x" * 81, "-x"])
+def test_a_name_that_is_none_is_one_line(tmp_path, name):
+    with pytest.raises(DataError, match=r"--dataset .*: a name is of at most 80 letters"):
+        load_dataset(name, npz(tmp_path / "mine.npz"))
 
 
 def cifar(folder, images=8):
@@ -238,6 +270,34 @@ def test_changed_images_are_the_same_in_equal_and_in_resumed_runs(tmp_path):
     assert whole.run.augment == ("crop", "flip")
     with pytest.raises(HwmodelError, match="--augment 'turn': must be one of crop, flip"):
         ways_of("flip,turn")
+
+
+@pytest.mark.parametrize("way", ["flip", "crop"])
+def test_images_of_a_network_of_rows_are_changed_as_images(tmp_path, monkeypatch, way):
+    """A network that takes 36 x 1 x 1 sees 6 x 6 images, changed, one after the other."""
+    seen = []
+    monkeypatch.setattr(
+        "hwmodel.trainer.train.augmented", lambda x, *_: seen.append(x) or augmented(x, *_)
+    )
+    text = (
+        "{version: 1, name: rows, title: t, input: [36, 1, 1], layers: "
+        "[{name: fc1, kind: linear, features: 10, bias: true}]}"
+    )
+    (tmp_path / "rows.yaml").write_text(text)
+    network, images = load_network(tmp_path / "rows.yaml"), small.images()
+    settings = Settings(network, small.method("fp"), small.training(1), augment=ways_of(way))
+    train(settings, images)
+    assert {x.shape[1:] for x in seen} == {(6, 6, 1)} and sum(map(len, seen)) == 70
+    rows = images._replace(
+        x=images.x.reshape(70, 1, 1, 36), test_x=images.test_x.reshape(20, 1, 1, 36)
+    )
+    with pytest.raises(DataError, match=f"--augment {way}: images of made are rows of 36 values"):
+        train(settings, rows)
+
+
+def test_a_control_needs_weights_that_flip():
+    with pytest.raises(SpecError, match="network block has no Boolean weights under fp"):
+        train(small.settings("fp", freeze=True), small.images())
 
 
 # What a run leaves

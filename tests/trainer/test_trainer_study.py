@@ -106,6 +106,15 @@ def test_the_widths_of_a_sweep_are_of_the_method():
     assert {(w.bits, w.rounding) for _, w in dropped.widths} == {(8, "floor")}
 
 
+def test_a_sweep_of_limited_widths_begins_with_the_method_s_own():
+    """bold-8 is 8 bit under its own name; what is not limited has another."""
+    stated = small.method("bold-8")
+    own, free, *others = at_widths(stated)
+    assert own == stated and own.widths.signal.bits == 8
+    assert (free.name, free.widths) == ("bold-8-unlimited", None)
+    assert {own.name, free.name}.isdisjoint(method.name for method in others)
+
+
 # What it costs
 
 
@@ -247,6 +256,7 @@ def test_one_command_makes_a_study(hwmodel, tmp_path):
         (("--method", "bold,blod"), "no method is called 'blod'"),
         (("--method", "bold,bold"), "two "),
         (("--hardware", "ascend"), "--hardware ascend: is of a study"),
+        (("--seeds", "2000000000"), "hwmodel train: invalid value for '--seeds': Input should be less than or equal to 1000"),
     ],
 )  # fmt: skip
 def test_what_makes_no_study_is_one_message(hwmodel, tmp_path, options, said):
