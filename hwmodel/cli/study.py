@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from hwmodel.cli.outputs import see_folder
 from hwmodel.cli.running import INTERRUPTED, interruptible, progress_bar
 from hwmodel.cli.screen import say, show
-from hwmodel.errors import HwmodelError, nearest, printable
+from hwmodel.errors import HwmodelError, many, nearest, printable
 
 if TYPE_CHECKING:
     from hwmodel.specs.accounting import Accounting
     from hwmodel.specs.hardware import Hardware
     from hwmodel.specs.provenance import Input
     from hwmodel.specs.trace import Run, Trace
+    from hwmodel.trainer.data import Dataset
     from hwmodel.trainer.study import Outcome
     from hwmodel.trainer.train import Settings
 
@@ -56,18 +58,17 @@ def study(settings: Sequence[Settings], asked: Asked) -> None:
     """
     from hwmodel.specs.files import write
     from hwmodel.specs.provenance import Provenance, input_of
-    from hwmodel.views.plot import see_figure, write_figure
+    from hwmodel.views.plot import write_figure
     from hwmodel.views.study import outcome_table, outcomes_csv, study_figure
 
     _see(settings, asked)
-    if asked.figure:
-        see_figure(asked.figure)
     at = _priced_at(asked)
     by_network = _by_network(settings, asked, at)
+    images = _images(by_network, asked)
     found: list[Outcome] = []
     inputs = [input_of(spec) for spec in at or ()]
-    for mine in by_network.values():
-        outcomes, remarks, runs = _of_network(mine, asked, at)
+    for name, mine in by_network.items():
+        outcomes, remarks, runs = _of_network(mine, images[name], asked, at)
         found += outcomes
         inputs += [given for run in runs for given in _inputs(run)]
         provenance = Provenance(asked.command, tuple(dict.fromkeys(inputs)))
@@ -100,6 +101,18 @@ def _see(settings: Sequence[Settings], asked: Asked) -> None:
         raise HwmodelError("--freeze-boolean: a study has its control anyway; leave it out")
     if asked.folder.suffix:
         raise HwmodelError(f"--trace {asked.folder}: a study has a trace a run; name a folder")
+    see_folder(asked.folder)
+    _see_rate(settings)
+
+
+def _see_rate(settings: Sequence[Settings]) -> None:
+    """See that a rate is of one optimizer. Raises: HwmodelError."""
+    flipping = {one.method.flips: one.method.name for one in settings}
+    if (rate := settings[0].learning_rate) is not None and len(flipping) > 1:
+        raise HwmodelError(
+            f"--learning-rate {rate:g}: of {flipping[True]} it is the rate of flips, of "
+            f"{flipping[False]} that of Adam; leave it out, or make a study of either kind"
+        )
 
 
 def _priced_at(asked: Asked) -> tuple[Hardware, Accounting] | None:
@@ -108,9 +121,8 @@ def _priced_at(asked: Asked) -> tuple[Hardware, Accounting] | None:
     from hwmodel.specs.files import load
     from hwmodel.specs.hardware import Hardware
 
-    if not asked.hardware:
-        return None
-    return load(Hardware, asked.hardware), load(Accounting, asked.accounting)
+    accounting = load(Accounting, asked.accounting)
+    return (load(Hardware, asked.hardware), accounting) if asked.hardware else None
 
 
 def _by_network(
@@ -137,16 +149,39 @@ def _by_network(
     return found
 
 
+def _images(by_network: Mapping[str, Sequence[Settings]], asked: Asked) -> dict[str, Dataset]:
+    """The images of each network, each set read once.
+
+    Raises: HwmodelError, also where there are fewer evaluations than reach a target.
+    """
+    from hwmodel.trainer.data import dataset_for, load_dataset
+    from hwmodel.trainer.train import planned
+
+    sets: dict[str, Dataset] = {}
+    found: dict[str, Dataset] = {}
+    for network, (first, *_) in by_network.items():
+        name = asked.dataset or dataset_for(first.network, asked.data)
+        found[network] = sets.setdefault(name, sets.get(name) or load_dataset(name, asked.data))
+        epochs = first.epochs or planned(first, found[network]).epochs
+        if asked.target is not None and epochs < asked.sustain:
+            raise HwmodelError(
+                f"--sustain {asked.sustain}: {network} is evaluated {many(epochs, 'time')}, after "
+                "every epoch, and cannot reach a target so often; say more --epochs or less"
+            )
+    return found
+
+
 def _of_network(
-    settings: Sequence[Settings], asked: Asked, at: tuple[Hardware, Accounting] | None
-) -> tuple[list[Outcome], list[str], list[Run]]:
+    settings: Sequence[Settings], images: Dataset, asked: Asked,
+    at: tuple[Hardware, Accounting] | None,
+) -> tuple[list[Outcome], list[str], list[Run]]:  # fmt: skip
     """What the methods reach on one network, remarks on it, a run of each method."""
     from hwmodel.model.reached import noise
     from hwmodel.trainer.study import arms, outcome, priced, unlearned
 
     plan = arms(settings[0], [one.method for one in settings], asked.seeds)
     found, by_method, runs = [], {}, []
-    for of, traces in zip(plan, _trained(plan, asked), strict=True):
+    for of, traces in zip(plan, _trained(plan, images, asked), strict=True):
         price = names = None
         if not of[0].freeze:
             by_method[of[0].method.name] = traces
@@ -175,13 +210,13 @@ def _inputs(run: Run) -> Iterator[Input]:
     yield Input("data", run.dataset, run.data_digest or "")
 
 
-def _trained(plan: Sequence[Sequence[Settings]], asked: Asked) -> list[list[Trace]]:
+def _trained(
+    plan: Sequence[Sequence[Settings]], images: Dataset, asked: Asked
+) -> list[list[Trace]]:
     """The traces of every method. Raises: HwmodelError; typer.Exit where Ctrl-C ended it."""
-    from hwmodel.trainer.data import dataset_for, load_dataset
     from hwmodel.trainer.study import trained
 
     network = plan[0][0].network
-    images = load_dataset(asked.dataset or dataset_for(network, asked.data), asked.data)
     found: list[list[Trace]] = []
     with interruptible() as stop, progress_bar() as report:
         for traces in trained(
@@ -193,5 +228,5 @@ def _trained(plan: Sequence[Sequence[Settings]], asked: Asked) -> list[list[Trac
             if len(traces) < len(plan[0]) or len(traces[-1].epochs) < run.epochs:
                 say("hwmodel: ended early; --resume goes on with the same options")
                 raise typer.Exit(INTERRUPTED)
-            say(f"{network.name}: {run.method}{frozen}, {len(traces)} runs, done")
+            say(f"{network.name}: {run.method}{frozen}, {many(len(traces), 'run')}, done")
     return found

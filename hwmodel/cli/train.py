@@ -12,12 +12,13 @@ from hwmodel.cli.running import INTERRUPTED, interruptible, progress_bar
 from hwmodel.specs.usual import ACCOUNTING
 
 if TYPE_CHECKING:
+    from hwmodel.graph.network import Network
     from hwmodel.specs.trace import Trace
 
 __all__ = ["train"]
 
-INPUTS = (".yaml", ".yml", ".onnx")  # endings of what a trace must not take the place of
-
+# Endings of what a trace must not take the place of.
+INPUTS = (".yaml", ".yml", ".onnx", ".npz", ".csv", ".py", ".pt", ".pth")
 
 DatasetName = Annotated[
     str | None,
@@ -135,6 +136,7 @@ def train(
     Several networks, methods or seeds, a target or a sweep are a study: a trace for each run, the
     control with frozen weights beside them, and a table of what was reached.
     """
+    from hwmodel.cli.outputs import see_outputs
     from hwmodel.cli.study import Asked, study
     from hwmodel.errors import HwmodelError, one_line
     from hwmodel.importers.load import load_network
@@ -148,12 +150,15 @@ def train(
 
     try:
         _check(learning_rate, signal_error, validation)
-        _see_endings({"--weights": (weights, ".npz"), "--curves": (curves, ".csv")})
+        places = {"--weights": weights, "--curves": curves, "--csv": csv, "--figure": figure}
+        see_outputs(places)
         several = max(seeds, network.count(",") + 1, method.count(",") + 1) > 1
+        networks = _apart([load_network(name) for name in network.split(",")])
+        methods = [load(Method, name) for name in method.split(",")]
         settings = [
             Settings(
-                network=load_network(name),
-                method=load(Method, by),
+                network=net,
+                method=by,
                 training=load(Training, training) if training else None,
                 seed=seed,
                 epochs=epochs,
@@ -164,8 +169,8 @@ def train(
                 validation=validation,
                 augment=ways_of(augment),
             )
-            for name in network.split(",")
-            for by in method.split(",")
+            for net in networks
+            for by in methods
         ]
         if trace and trace.suffix.lower() in INPUTS:
             raise HwmodelError(f"--trace {trace}: would be written over what looks like an input")
@@ -189,9 +194,11 @@ def train(
             study(settings, asked)
             return
         beyond = {"--hardware": hardware, "--csv": csv, "--figure": figure}
+        beyond["--accounting"] = "" if accounting == ACCOUNTING else accounting
         if extra := next((f"{name} {value}" for name, value in beyond.items() if value), None):
             raise HwmodelError(f"{extra}: is of a study, of several seeds or methods or a --target")
         (one,), path = settings, trace or Path("trace.json")
+        see_outputs({"--trace": path, "--weights": weights, "--curves": curves})
         images = load_dataset(dataset or dataset_for(one.network, data), data)
         with interruptible() as stop, progress_bar() as report:
             result = run(
@@ -208,13 +215,17 @@ def train(
     _conclude(result, path)
 
 
-def _see_endings(outputs: dict[str, tuple[Path | None, str]]) -> None:
-    """See that files are called as what they are. Raises: HwmodelError."""
+def _apart(networks: list[Network]) -> list[Network]:
+    """See that networks can be told apart by name. Raises: HwmodelError."""
     from hwmodel.errors import HwmodelError
 
-    for option, (path, ending) in outputs.items():
-        if path and path.suffix.lower() != ending:
-            raise HwmodelError(f"{option} {path}: end its name in {ending}")
+    names = [network.name for network in networks]
+    for name in names:
+        if names.count(name) > 1:
+            raise HwmodelError(
+                f"--network: two networks are called {name!r}; leave one out, or name it otherwise"
+            )
+    return networks
 
 
 def _see_one_run(*written: Path | None) -> None:

@@ -49,6 +49,9 @@ class Recording(SpecModel):
     steps_measured: Extent = Field(
         description="steps that all but ranges and flips, which are of every step, are of"
     )
+    steps_left_out: Count = Field(
+        default=0, description="steps that are not measured: their gradients were no numbers"
+    )
     overhead: Annotated[Number, Field(ge=1)] = Field(
         description="time of the loop / the same without what the recorder's hooks took"
     )

@@ -10,14 +10,18 @@ Every layer gets a view of its input, so that the gradient of that view is what 
 sends upstream, and not the sum over branches; the gradient of its output is the signal that it
 receives. Both are hooks of tensors: unlike backward hooks of modules they survive an operator
 that changes a layer's output in place. Votes are gradients as the optimizer finds them. Passes
-without gradients and in evaluation are not looked at. torch is imported where it is used.
+without gradients and in evaluation are not looked at. What a pass shows is kept aside until an
+optimizer makes a step of it: steps that a scaler of half precision skips, because gradients
+overflowed, are left out. torch is imported where it is used.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from hwmodel import __version__
@@ -25,7 +29,7 @@ from hwmodel.errors import HwmodelError, SpecError
 from hwmodel.specs.arguments import quoted
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.trace import Epoch, Recording, Run, Trace
-from hwmodel.trainer.recorded import Recorded, Use, levels
+from hwmodel.trainer.recorded import Pair, Recorded, Use, are_finite, array, extremes, levels
 from hwmodel.trainer.train import SIGNAL_ERROR
 
 if TYPE_CHECKING:
@@ -58,7 +62,8 @@ def record(
     Args:
         method: name of the method that the loop trains by, as reports know it.
         dataset, network: names for the trace; of the network, by default the module's class.
-        batch: images a step; by default the most that the model is given at a time.
+        batch: images a step; by default the most that were given to the model, and whose
+            gradients were computed, between two steps of an optimizer.
         every: one step of so many is measured whole, the first of every epoch among them. Ranges
             and flips are of every step.
         types: classes of the layers with products; default `nn.Linear` and `nn.Conv2d`. Others
@@ -82,14 +87,30 @@ def record(
         ) from None
     if not isinstance(model, torch.nn.Module):
         raise HwmodelError(f"model {quoted(model)}: must be an nn.Module")
-    chosen = (torch.nn.Linear, torch.nn.Conv2d) if types is None else tuple(types)
+    chosen = (torch.nn.Linear, torch.nn.Conv2d) if types is None else types
+    _see_lists(chosen, binary)
     run = _run(
         recorded_by=f"hwmodel.record {__version__}, torch {torch.__version__.split('+')[0]}",
         network=network or type(model).__name__.lstrip("_"), method=method, dataset=dataset,
         batch=1 if batch is None else batch, every=every, signal_error=signal_error, widths=widths,
         seed=seed,
     )  # fmt: skip
-    return Recorder(model, _layers(model, chosen, tuple(binary), signal_error), run, batch)
+    return Recorder(model, _layers(model, tuple(chosen), tuple(binary), signal_error), run, batch)
+
+
+def _see_lists(types: Any, binary: Any) -> None:
+    """See that lists of classes are such. Raises: HwmodelError with all that is wrong."""
+    faults = []
+    for name, values, kinds, said in (
+        ("types", types, type, "a list of classes"),
+        ("binary", binary, (type, str), "a list of classes or names of layers"),
+    ):
+        listed = isinstance(values, Iterable) and not isinstance(values, (str, bytes, type))
+        if not listed or not all(isinstance(value, kinds) for value in values):
+            shown = values if listed or isinstance(values, str) else repr(values)
+            faults.append(f"{name} {quoted(shown)}: must be {said}")
+    if faults:
+        raise HwmodelError(f"record: {'; '.join(faults)}")
 
 
 def _run(*, recorded_by: str, every: int, **known: Any) -> Run:
@@ -116,6 +137,7 @@ def _layers(
     import torch
 
     faults, found = [], {}
+    latent_types = tuple(b for b in binary if isinstance(b, type))
     modules = dict(model.named_modules())
     unknown = [name for name in binary if isinstance(name, str) and name not in modules]
     faults += [f"binary {quoted(name)} is no layer of the model" for name in unknown]
@@ -132,7 +154,7 @@ def _layers(
         if not isinstance(weight, torch.nn.Parameter) or weight.dim() not in (2, 4):
             faults.append(f"{shown} has no parameter weight of 2 or 4 dimensions")
             continue
-        latent = name in binary or isinstance(module, tuple(b for b in binary if type(b) is type))
+        latent = name in binary or isinstance(module, latent_types)
         found[module] = Recorded(shown, weight, "binary" if latent else levels(weight), error)
     if not found and not faults:
         faults = [f"none of its layers is one of {', '.join(t.__name__ for t in types)}"]
@@ -156,6 +178,25 @@ def _timed(hook: Callable[P, R]) -> Callable[P, R]:
     return timed
 
 
+@dataclass(eq=False)
+class Pass:
+    """A pass in training, of which an optimizer may make a step.
+
+    Attributes:
+        images: that it is of.
+        earlier: passes whose gradients were there when it began.
+        seen: ranges, and what puts each of them, and more, into the measurements.
+    """
+
+    images: int = 0
+    earlier: tuple[Pass, ...] = ()
+    seen: list[tuple[Pair, Callable[[], None]]] = field(default_factory=list)
+
+    def finite(self) -> bool:
+        """Whether all sums and gradients are numbers."""
+        return are_finite([pair for pair, _ in self.seen])
+
+
 class Recorder:
     """A loop under way: what the hooks have seen, and the epochs that were told.
 
@@ -177,14 +218,21 @@ class Recorder:
         self._hooks: list[Any] = []
         self._calls: dict[Any, int] = {}  # of every layer in this pass
         self._steps = self._measured = 0
-        self._most = self._rows = 0  # images at a time of the model, and of its first layer
+        self._images = self._most = 0  # of this step, and of the largest
+        self._pass = Pass()
+        self._pending: list[Pass] = []  # with gradients, of which no step was made yet
         self._since = 0  # steps of this epoch
+        self._left_out = 0  # steps whose gradients were no numbers
+        self._before_epoch = 0  # the same before this epoch
         self._stepped = False  # an optimizer has made its step, and no pass has begun since
         self._spent, self._began, self._whole = 0.0, 0.0, 0.0  # [s]
 
     def __enter__(self) -> Self:
-        """Set the hooks."""
+        """Set the hooks. Raises: HwmodelError within the recorder's own context."""
         from torch.optim import optimizer
+
+        if self._hooks:
+            raise HwmodelError("record: the recorder is in its loop already: enter it once")
 
         hooks = [self._model.register_forward_pre_hook(self._begin_pass, with_kwargs=True)]
         for module in self._layers:
@@ -226,6 +274,12 @@ class Recorder:
         from hwmodel.specs.files import validate
 
         self._close_step()
+        left_out = self._left_out - self._before_epoch + sum(not p.finite() for p in self._pending)
+        if left_out and not all(use.seen for use in self._uses):
+            raise HwmodelError(
+                f"record: gradients were no finite numbers in {left_out:,} steps of this epoch, "
+                "and no step is left to measure: the loop overflows"
+            )
         if not self._since or not self._uses:
             raise HwmodelError(
                 "record: no step of training was seen in this epoch: a forward pass of the "
@@ -235,10 +289,11 @@ class Recorder:
             validate(
                 Epoch,
                 {
-                    "epoch": len(self._epochs) + 1, "steps": self._steps, "loss": _number(loss),
-                    "train_accuracy": _number(train_accuracy), "accuracy": _number(accuracy),
-                    "validation_accuracy": _number(validation),
-                    "layers": [use.epoch() for use in self._uses],
+                    "epoch": len(self._epochs) + 1, "steps": self._steps,
+                    "loss": _number("loss", loss), "accuracy": _number("accuracy", accuracy),
+                    "train_accuracy": _number("train_accuracy", train_accuracy),
+                    "validation_accuracy": _number("validation", validation),
+                    "layers": [use.epoch(self._since) for use in self._uses],
                 },
                 "record: epoch",
             )
@@ -247,7 +302,7 @@ class Recorder:
             layer.begin_epoch()
         for use in self._uses:
             use.begin_epoch()
-        self._since = 0
+        self._since, self._before_epoch = 0, self._left_out
 
     def trace(self) -> Trace:
         """Return the trace of the epochs so far. Raises: HwmodelError where there is none."""
@@ -255,14 +310,17 @@ class Recorder:
             raise HwmodelError("record: no epoch was told: call epoch(loss=..., accuracy=...)")
         whole = self._whole + (time.perf_counter() - self._began if self._hooks else 0.0)
         overhead = round(whole / max(whole - self._spent, 1e-9), 2)
-        measured = {"steps_measured": self._measured, "overhead": overhead}
-        boolean = [layer for layer in self._layers.values() if layer.kind == "boolean"]
+        measured = {
+            "steps_measured": self._measured, "overhead": overhead,
+            "steps_left_out": self._left_out,
+        }  # fmt: skip
+        flipping = [layer for layer in self._layers.values() if layer.kind != "real"]
         run = self._run.model_copy(
             update={
                 "epochs": len(self._epochs),
                 "recording": self._recording.model_copy(update=measured),
-                "batch": self._batch or self._most or self._rows,
-                "frozen": bool(boolean) and not any(layer.learns for layer in boolean),
+                "batch": self._batch or self._most,
+                "frozen": bool(flipping) and not any(layer.learns for layer in flipping),
             }
         )  # fmt: skip
         shapes = tuple(use.shape(run.batch) for use in self._uses)
@@ -281,6 +339,7 @@ class Recorder:
             self._measured += self._measuring
             self._steps += 1
             self._since += 1
+            self._most, self._images = max(self._most, self._images), 0
             self._stepped = False
             self._calls.clear()
 
@@ -291,7 +350,7 @@ class Recorder:
             self._calls.clear()
             x = _tensor(given, named)
             images = len(x) if x is not None and x.dim() else 0
-            self._most = max(self._most, images)
+            self._pass = Pass(images, tuple(self._pending))
             if self._batch is not None and images > self._batch:
                 raise HwmodelError(
                     f"record: batch {self._batch} was stated, the model is given {images} images"
@@ -311,7 +370,7 @@ class Recorder:
         number = self._calls[module] = self._calls.get(module, 0) + 1
         use = self._use(module, number)
         if use is self._uses[0] and x.dim():
-            self._rows = max(self._rows, len(x))
+            self._pass.images = self._pass.images or len(x)  # the model itself was given none
         if not x.requires_grad:
             return None
         view = x.view_as(x)
@@ -329,17 +388,55 @@ class Recorder:
             raise HwmodelError(f"record: {use.name} gives no tensor")
         x = _tensor(given, named)
         use.see(module, x, y)
-        use.sums(x.detach(), y.detach(), measured=self._measuring)
+        if y.numel():
+            put = use.sums(x.detach(), y.detach(), measured=self._measuring)
+            self._pass.seen.append((extremes(y.detach()), put))
         if y.requires_grad:
             y.register_hook(self._gradient(use, "signal"))
 
     def _gradient(self, use: Use, what: str) -> Callable[[Any], None]:
+        this = self._pass
+
         def hook(z: Any) -> None:
             start = time.perf_counter()
-            use.tensor(what, z, measured=self._measuring)
+            if this not in self._pending:
+                self._begin_gradients(this)
+            if z.numel():
+                pair = extremes(z.detach())
+                values = array(z) if self._measuring else None
+                this.seen.append((pair, partial(use.tensor, what, pair, values)))
             self._spent += time.perf_counter() - start
 
         return hook
+
+    def _begin_gradients(self, this: Pass) -> None:
+        """The first gradient of a pass: without those of earlier ones these make no step."""
+        if this.earlier and all(p.grad is None for p in self._model.parameters()):
+            gone = [p for p in self._pending if p in this.earlier]
+            self._left_out += not all(p.finite() for p in gone)
+            self._pending = [p for p in self._pending if p not in gone]
+        self._pending.append(this)
+
+    def _settle(self) -> None:
+        """Measure the passes of which an optimizer makes a step.
+
+        A pass with gradients that are no numbers is of a step that was skipped, or should be; it
+        and those before it are left out.
+        """
+        bad = [place for place, one in enumerate(self._pending) if not one.finite()]
+        self._left_out += len(bad)
+        for one in self._pending[bad[-1] + 1 if bad else 0 :]:
+            for _, put in one.seen:
+                put()
+            self._images += one.images
+        for one in self._pending:
+            one.seen, one.images = [], 0
+        self._pending = []
+        if self._batch is not None and not self._stepped and self._images > self._batch:
+            raise HwmodelError(
+                f"record: batch {self._batch} was stated, a step of the optimizer is of "
+                f"{self._images} images"
+            )
 
     def _use(self, module: Any, number: int) -> Use:
         """The layer in its first, second … place of a pass."""
@@ -352,7 +449,10 @@ class Recorder:
     @_timed
     def _before_step(self, optimizer: Any, *_: Any) -> None:
         """Look at the votes as the optimizer finds them."""
-        for layer in self._of(optimizer):
+        layers = self._of(optimizer)
+        if layers:
+            self._settle()
+        for layer in layers:
             if layer.stepped == self._steps and self._stepped:  # again, without a pass
                 self._close_step()
             layer.vote(measured=self._measuring)
@@ -376,6 +476,24 @@ def _tensor(given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
     return next((x for x in (*given, *named.values()) if hasattr(x, "requires_grad")), None)
 
 
-def _number(value: Any) -> float | None:
-    """A number that may be a tensor."""
-    return None if value is None else float(value.detach() if hasattr(value, "detach") else value)
+def _number(name: str, value: Any) -> float | None:
+    """A number that may be a tensor: the shortest that its precision cannot tell from it.
+
+    A share of 0.9 in float32 is 0.8999999761581421 in float64, and would miss a target of 0.9.
+
+    Raises: HwmodelError for what is no number.
+    """
+    if value is None:
+        return None
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        value = value.detach() if hasattr(value, "detach") else value
+        number = float(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise HwmodelError(f"record: epoch: {name} {quoted(value)}: must be one number") from None
+    if not hasattr(value, "dtype") or not math.isfinite(number):
+        return number
+    told = getattr(value, "new_tensor", None) or value.dtype.type
+    shorter = (float(f"{number:.{digits}g}") for digits in range(1, 17))
+    return next((one for one in shorter if bool(told(one) == value)), number)

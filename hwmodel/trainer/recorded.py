@@ -27,10 +27,11 @@ from hwmodel.specs.trace import (
 )
 from hwmodel.trainer.measure import Sizes
 
-__all__ = ["Recorded", "Use", "levels"]
+__all__ = ["Pair", "Recorded", "Use", "are_finite", "array", "extremes", "levels"]
 
 Kind = Literal["boolean", "binary", "real"]
 Grid = Literal["signs", "whole", "real"]  # sums of +1 and -1; multiples of a half; any
+Pair = tuple[Any, Any]  # the lowest and the highest of a tensor
 TOGETHER = 64  # steps whose ranges are reduced at a time
 MEMORIES = ("accum", "momentum")  # how optimizers call what they remember of votes
 
@@ -42,20 +43,35 @@ def levels(weight: Any) -> Kind:
     return "boolean" if two and bool(w.min() < w.max()) else "real"
 
 
+def extremes(values: Any) -> Pair:
+    """The lowest and the highest of values, where the tensor is."""
+    low, high = values.aminmax()
+    return low, high
+
+
+def are_finite(pairs: list[Pair]) -> bool:
+    """Whether all of the ranges are of numbers, told by one copy from where the tensors are."""
+    import torch
+
+    if not pairs:
+        return True
+    to = {"device": pairs[0][0].device, "dtype": torch.float32}
+    return bool(torch.stack([one.to(**to) for pair in pairs for one in pair]).isfinite().all())
+
+
 class Extremes:
     """The lowest and the highest value so far, kept where the tensors are."""
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[Any, Any]] = []
+        self._pairs: list[Pair] = []
 
-    def see(self, values: Any) -> None:
-        """Take in the values of a step."""
-        if values.numel():
-            self._pairs.append(values.aminmax())
-            if len(self._pairs) >= TOGETHER:
-                self._pairs = [self._all()]
+    def see(self, pair: Pair) -> None:
+        """Take in the range of a step."""
+        self._pairs.append(pair)
+        if len(self._pairs) >= TOGETHER:
+            self._pairs = [self._all()]
 
-    def _all(self) -> tuple[Any, Any]:
+    def _all(self) -> Pair:
         import torch
 
         low, high = zip(*self._pairs, strict=True)
@@ -76,11 +92,11 @@ class Tensor:
     sizes: Sizes
     extremes: Extremes = field(default_factory=Extremes)
 
-    def step(self, values: Any, *, measured: bool) -> None:
-        """Take in a step: its range, and everything if it is measured."""
-        self.extremes.see(values)
-        if measured:
-            self.sizes.step(_array(values))
+    def step(self, pair: Pair, values: NDArray[Any] | None) -> None:
+        """Take in a step: its range, and its values if it is measured."""
+        self.extremes.see(pair)
+        if values is not None:
+            self.sizes.step(values)
 
     def result(self, name: str) -> Magnitudes:
         """Return what the trace records."""
@@ -89,11 +105,13 @@ class Tensor:
         return self.sizes.result()
 
 
-def _array(values: Any) -> NDArray[Any]:
-    """The values as an array; half-precision ones, which NumPy may not know, in float32."""
+def array(values: Any) -> NDArray[Any]:
+    """A copy of the values as an array; half-precision ones, which NumPy may not know, in float32.
+
+    A copy, because what a backward pass gives a hook may be overwritten after it.
+    """
     values = values.detach().cpu()
-    array: NDArray[Any] = (values.float() if values.element_size() < 4 else values).numpy()
-    return array
+    return np.array((values.float() if values.element_size() < 4 else values).numpy())
 
 
 @dataclass(eq=False)
@@ -141,7 +159,9 @@ class Recorded:
     def _see(self, what: str, values: Any, *, measured: bool) -> None:
         if what not in self.tensors:
             self.tensors[what] = Tensor(Sizes(self.error))
-        self.tensors[what].step(values.detach(), measured=measured)
+        pair = extremes(values.detach())
+        if are_finite([pair]):
+            self.tensors[what].step(pair, array(values) if measured else None)
 
     def vote(self, *, measured: bool) -> None:
         """Look at the votes before a step of the optimizer."""
@@ -166,10 +186,18 @@ class Recorded:
         if self.memory is not None:
             self._see("optimizer_state", self.memory(), measured=measured)
 
-    def result(self) -> dict[str, Any]:
-        """Return the fields of a trace that are of the weights."""
-        found = {what: t.result(f"{what} of {self.name}") for what, t in self.tensors.items()}
-        rate = self.flips / (self.weight.numel() * self.steps) if self.steps else None
+    def result(self, steps: int) -> dict[str, Any]:
+        """Return the fields of a trace that are of the weights, after so many steps of the run.
+
+        Flips are of a step of the run: an optimizer that steps less often flips less of them.
+        """
+        found = {
+            what: t.result(f"{what} of {self.name}")
+            for what, t in self.tensors.items()
+            if t.sizes.values
+        }
+        rate = self.flips / (self.weight.numel() * steps) if self.stepped >= 0 else None
+        rate = None if self.kind == "real" else rate
         return {"flip_rate": rate, "vote": None, "optimizer_state": None} | found
 
 
@@ -233,28 +261,44 @@ class Use:
                 f"before {self._shapes[0]} and {self._shapes[1]}"
             )
 
-    def sums(self, x: Any, y: Any, *, measured: bool) -> None:
-        """Take in the sums of a pass."""
-        self._range.see(y)
+    def sums(self, x: Any, y: Any, *, measured: bool) -> Callable[[], None]:
+        """Look at the sums of a pass; what is returned takes them in."""
+        pair = extremes(y)
         if not measured:
-            return
-        exact = _array(y).astype(np.float64).ravel()
-        self._count += exact.size
-        self._total += float(exact.sum())
-        self._squares += float((exact * exact).sum())
-        if self.layer.kind == "real" or (2 * exact != np.rint(2 * exact)).any():
-            self._grid = "real"
-        elif self._grid == "signs" and not (self.layer.signed and _signs(x)):
-            self._grid = "whole"
+            return lambda: self._range.see(pair)
+        exact = array(y).astype(np.float64).ravel()
+        total, squares = float(exact.sum()), float((exact * exact).sum())
+        real = self.layer.kind == "real" or bool((2 * exact != np.rint(2 * exact)).any())
+        signs = not real and self.layer.signed and _signs(x)
 
-    def tensor(self, what: str, z: Any, *, measured: bool) -> None:
+        def put() -> None:
+            self._range.see(pair)
+            self._count += exact.size
+            self._total += total
+            self._squares += squares
+            if real:
+                self._grid = "real"
+            elif self._grid == "signs" and not signs:
+                self._grid = "whole"
+
+        return put
+
+    def tensor(self, what: str, pair: Pair, values: NDArray[Any] | None) -> None:
         """Take in the signal that was received, or sent."""
-        self._tensors[what].step(z.detach(), measured=measured)
+        self._tensors[what].step(pair, values)
 
-    def epoch(self) -> LayerEpoch:
-        """Return the epoch. Raises: HwmodelError where no signal came, or it was no number."""
+    @property
+    def seen(self) -> bool:
+        """Whether a step was measured."""
+        return bool(self._count and self._tensors["signal"].sizes.values)
+
+    def epoch(self, steps: int) -> LayerEpoch:
+        """Return the epoch of so many steps.
+
+        Raises: HwmodelError where no signal came, or it was no number.
+        """
         signal, sent = (self._tensors[what] for what in ("signal", "sent"))
-        if not (self._count and signal.sizes.values):
+        if not self.seen:
             raise HwmodelError(
                 f"record: {self.name} received no signal in this epoch: frozen, or not on the way "
                 "to the loss"
@@ -268,7 +312,7 @@ class Use:
             sum_bits=self._sum_bits(low, high),
             signal=signal.result(f"the signal to {self.name}"),
             sent=sent.result(f"the signal from {self.name}") if sent.sizes.values else None,
-            **self.layer.result(),
+            **self.layer.result(steps),
         )
 
     def _sum_bits(self, low: float, high: float) -> int | None:

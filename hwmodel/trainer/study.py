@@ -27,7 +27,7 @@ from hwmodel.specs.trace import Trace, steps_to
 from hwmodel.trainer.checkpoint import checkpoint_path
 from hwmodel.trainer.data import Dataset
 from hwmodel.trainer.stack import stack
-from hwmodel.trainer.train import Progress, Settings, train
+from hwmodel.trainer.train import Progress, Settings, see_free, train
 
 __all__ = ["WIDTHS", "Outcome", "arms", "at_widths", "outcome", "priced", "trained", "unlearned"]
 
@@ -137,10 +137,13 @@ def trained(
 
     Raises: HwmodelError, as `train`.
     """
+    if not (resume or overwrite):
+        for one in (one for runs in plan for one in runs):
+            see_free(_path(folder, one))
     for runs in plan:
         done: list[Trace] = []
         for one in runs:
-            path = folder / f"{_named(one)}_seed{one.seed}.json"
+            path = _path(folder, one)
             done.append(
                 train(
                     one, data, path, resume=resume and path.exists(), overwrite=overwrite,
@@ -154,9 +157,9 @@ def trained(
         yield done
 
 
-def _named(settings: Settings) -> str:
-    frozen = "_frozen" if settings.freeze else ""
-    return f"{settings.network.name}_{settings.method.name}{frozen}"
+def _path(folder: Path, one: Settings) -> Path:
+    frozen = "_frozen" if one.freeze else ""
+    return folder / f"{one.network.name}_{one.method.name}{frozen}_seed{one.seed}.json"
 
 
 def priced(

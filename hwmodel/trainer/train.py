@@ -30,7 +30,7 @@ from hwmodel.trainer.pooled import dense
 from hwmodel.trainer.stack import Stack, stack
 from hwmodel.trainer.weights import Reals
 
-__all__ = ["SIGNAL_ERROR", "Progress", "Settings", "train"]
+__all__ = ["SIGNAL_ERROR", "Progress", "Settings", "planned", "see_free", "train"]
 
 SIGNAL_ERROR = 0.3  # at which a width trains: docs/trainer.md, "Which width is needed"
 TEST_BATCH = 500
@@ -111,7 +111,7 @@ def train(
     # Images are changed as such, also where the network takes each as one row.
     form = given if data.x.shape[1:3] == (1, 1) else data.x.shape[1:]
     see_images(data.name, form, settings.augment)
-    training = settings.training or _usual(settings, data)
+    training = planned(settings, data)
     if training.images != len(data.x):
         raise SpecError(
             f"training {training.name} is of {training.images:,} images, {data.name} has "
@@ -121,7 +121,7 @@ def train(
     for place in filter(None, (weights, curves, path)):
         _check_place(place)
     if path and not (resume or overwrite):
-        _see_free(path)
+        see_free(path)
     run = _run(settings, training, layers, data)
     net = build(layers, training.recipe, run.batch, settings.seed, run.widths)
     shapes = tuple(node.shape for node in net.nodes if node.shape)
@@ -147,6 +147,11 @@ def _see_control(settings: Settings, layers: Stack) -> None:
             f"--freeze-boolean: network {settings.network.name} has no Boolean weights under "
             f"{settings.method.name}"
         )
+
+
+def planned(settings: Settings, data: Dataset) -> Training:
+    """The training asked for, or the usual one. Raises: SpecError where nobody says how many."""
+    return settings.training or _usual(settings, data)
 
 
 def _leave(net: Net, trace: Trace, weights: Path | None, curves: Path | None) -> None:
@@ -188,7 +193,7 @@ def _finished(path: Path, run: Run) -> Trace | None:
     return found if found.run == run and len(found.epochs) == run.epochs else None
 
 
-def _see_free(path: Path) -> None:
+def see_free(path: Path) -> None:
     """See that a run that begins anew destroys no other. Raises: HwmodelError."""
     if not path.exists():
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hwmodel.errors import many
 from hwmodel.rerun.tables import Table as Records
 from hwmodel.rerun.tables import scale
 from hwmodel.specs.provenance import Provenance
@@ -62,12 +63,14 @@ def _title(one: Outcome) -> str:
     """Say what the table is of."""
     stated = [
         f"{one.network} on {one.dataset}",
-        f"{one.train_images:,} images to train on, batch {one.batch}, {one.planned_steps:,} steps",
+        f"{many(one.train_images, 'image')} to train on, batch {one.batch}, "
+        f"{many(one.planned_steps, 'step')}",
     ]
     if one.target_percent is not None:
         stated.append(
             f"to {one.target_percent:g} % of {one.validation_images} validation images, the first "
-            f"of {one.sustain} evaluations in a row, every {one.steps_between_evaluations} steps"
+            f"of {many(one.sustain or 1, 'evaluation')} in a row, every "
+            f"{many(one.steps_between_evaluations, 'step')}"
         )
     spread = {"quartiles": "median [quartiles]", "extremes": "least to most"}.get(one.spread)
     stated += [spread] if spread else []

@@ -406,6 +406,10 @@ def same(mine, other, where):
         ({"types": [nn.Conv2d]}, "record: 0 is a Linear with weights, and none of `types`"),
         ({"binary": ["fc9"]}, "record: binary 'fc9' is no layer of the model"),
         ({"widths": {"signal": {"bits": 0}}}, "widths.signal.bits 0: must be at least 1"),
+        ({"types": 3, "binary": 5}, "types '3': must be a list of classes; binary '5': must be a"),
+        ({"types": "Linear"}, "types 'Linear': must be a list of classes"),
+        ({"types": nn.Linear}, "must be a list of classes"),
+        ({"binary": [3]}, r"binary \[3\]: must be a list of classes or names of layers"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_one_line_with_all_faults(options, said):
@@ -443,8 +447,10 @@ def test_loops_that_measured_nothing_are_refused():
     with pytest.raises(HwmodelError, match="0 received no signal in this epoch: frozen, or not"):
         recorded(model, [ones])
     model[0].requires_grad_(True)
-    with pytest.raises(HwmodelError, match="left the range of numbers"):
-        recorded(model, [ones, ones, ones], lr=1e30)
+    inf = lambda: ones() * math.inf  # noqa: E731
+    with pytest.raises(HwmodelError, match="no finite numbers in 3 steps of this epoch, and no"):
+        recorded(model, [inf, inf, inf])
+    model = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
     with pytest.raises(HwmodelError, match=r"accuracy 97\.0: must be at most 1"):
         told(97)
     model = nn.Sequential(nn.Linear(1, 1))
@@ -500,3 +506,105 @@ def test_the_script_of_the_documents_is_recorded_and_reported(tmp_path, hwmodel)
     code, out, err = hwmodel(*command[1].split())
     assert code == 0, err
     assert "recorded" in out
+
+
+# What a loop does
+
+
+def test_a_share_in_float32_is_the_decimal_that_it_stands_for():
+    """9 of 10 in float32 is 0.89999998 in float64, and 0.9 is the shortest that rounds to it."""
+    model = nn.Sequential(nn.Linear(1, 1))
+    step = [lambda: model(torch.ones(1, 1)).sum()]
+    for share in (torch.tensor(0.9), torch.tensor(0.9).half(), np.float32(0.9), 0.9):
+        told = {"loss": torch.tensor(2.0), "accuracy": share, "validation": share}
+        epoch = recorded(model, step, told=told).epochs[0]
+        assert (epoch.accuracy, epoch.validation_accuracy, epoch.loss) == (0.9, 0.9, 2)
+    third = torch.tensor(1 / 3, dtype=torch.float64)
+    assert recorded(model, step, told={"loss": 1, "accuracy": third}).epochs[0].accuracy == 1 / 3
+
+
+@pytest.mark.parametrize("loss", [torch.zeros(3), "x", "1"])
+def test_what_is_told_is_a_number(loss):
+    model = nn.Sequential(nn.Linear(1, 1))
+    with pytest.raises(HwmodelError, match=r"record: epoch: loss .*: must be one number") as error:
+        step = lambda: model(torch.ones(1, 1)).sum()  # noqa: E731
+        recorded(model, [step], told={"loss": loss, "accuracy": 0.5})
+    assert "\n" not in str(error.value)
+
+
+def test_latent_weights_without_votes_are_a_control():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))
+    step = lambda: model(torch.ones(1, 2)).sum()  # noqa: E731
+    model[1].weight.requires_grad_(False)
+    control = recorded(model, [step], binary=["1"])
+    assert control.run.frozen and layer_of(control, "1").flip_rate == 0
+    assert not recorded(model, [step], binary=["1", "2"]).run.frozen
+
+
+def test_the_batch_is_the_images_between_two_steps():
+    """Four parts of eight; a pass without a backward, and a larger one, change nothing."""
+    model = nn.Sequential(nn.Linear(1, 1))
+
+    def step():
+        model(torch.ones(100, 1))
+        for _ in range(3):
+            model(torch.ones(8, 1)).sum().backward()
+        return model(torch.ones(8, 1)).sum()
+
+    trace = recorded(model, [step, step])
+    assert trace.run.batch == trace.layers[0].N == 32 and trace.epochs[0].steps == 2
+    del step
+    parts = lambda: model(torch.ones(8, 1)).sum() + model(torch.ones(8, 1)).sum()  # noqa: E731
+    assert recorded(model, [parts, parts]).run.batch == 16
+    with pytest.raises(HwmodelError, match="batch 8 was stated, a step of the optimizer is of 16"):
+        recorded(model, [parts], batch=8)
+
+
+def test_flips_are_of_a_step_of_the_run():
+    """The second layer's optimizer makes one step of four, in which its only weight flips."""
+    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False))
+    model[0].weight.data.fill_(1.0)
+    model[1].weight.data.fill_(1.0)
+    often = torch.optim.SGD(model[0].parameters(), lr=0.0)
+    seldom = torch.optim.SGD(model[1].parameters(), lr=10.0)
+    with hwmodel.record(model, method="fp", every=1, binary=["0", "1"]) as r:
+        for number in range(4):
+            model(torch.ones(1, 1)).sum().backward()
+            often.step()
+            if number == 3:
+                seldom.step()
+        r.epoch(loss=1, accuracy=0.5)
+    assert layer_of(r.trace(), "1").flip_rate == 0.25
+    assert layer_of(r.trace(), "0").flip_rate == 0
+
+
+@pytest.mark.parametrize("to_none", [True, False])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_steps_that_a_scaler_skips_are_left_out(to_none, when):
+    """An overflow in the second of four steps: three are left, each of one image."""
+    model = nn.Sequential(nn.Linear(1, 1, bias=False))
+    model[0].weight.data.fill_(1.0)
+    opt = torch.optim.SGD(model.parameters(), lr=0.0)
+    with hwmodel.record(model, method="fp", every=1, binary=["0"]) as r:
+        for scale in (1.0, math.inf, 1.0, 1.0):
+            if when == "before":
+                opt.zero_grad(set_to_none=to_none)
+            loss = model(torch.full((1, 1), 1.0 if scale == 1 else 5.0)).sum() * scale
+            if when == "after":
+                opt.zero_grad(set_to_none=to_none)
+            loss.backward()
+            if bool(model[0].weight.grad.isfinite().all()):  # as torch.amp.GradScaler does
+                opt.step()
+        r.epoch(loss=1, accuracy=0.5)
+    trace = r.trace()
+    assert (trace.run.recording.steps_left_out, trace.epochs[0].steps, trace.run.batch) == (1, 3, 1)
+    found = layer_of(trace, "0")
+    assert found.signal.largest == 1 and found.preactivation.highest == 1
+
+
+def test_a_recorder_is_entered_once():
+    model = nn.Sequential(nn.Linear(1, 1))
+    r = hwmodel.record(model, method="fp")
+    with r, pytest.raises(HwmodelError, match="in its loop already"):
+        r.__enter__()
+    assert not model._forward_pre_hooks and not model[0]._forward_hooks

@@ -256,6 +256,13 @@ def test_one_command_makes_a_study(hwmodel, tmp_path):
         (("--method", "bold,blod"), "no method is called 'blod'"),
         (("--method", "bold,bold"), "two "),
         (("--hardware", "ascend"), "--hardware ascend: is of a study"),
+        (("--method", "bold,fp", "--learning-rate", "12"), "--learning-rate 12: of bold it is the rate of flips, of fp that of Adam"),
+        (("--network", "deep-mlp,deep-mlp"), "--network: two networks are called 'deep-mlp'"),
+        (("--seeds", "2", "--accounting", "nosuch"), "no accounting is called 'nosuch'"),
+        (("--accounting", "nosuch"), "--accounting nosuch: is of a study"),
+        (("--seeds", "2", "--csv", "t.txt"), "--csv t.txt: end its name in .csv"),
+        (("--trace", "w.npz", "--weights", "w.npz"), "--trace w.npz: would be written over what looks like an input"),
+        (("--trace", "w.csv", "--curves", "w.csv"), "--trace w.csv: would be written over what looks like an input"),
         (("--seeds", "2000000000"), "hwmodel train: invalid value for '--seeds': Input should be less than or equal to 1000"),
     ],
 )  # fmt: skip
@@ -264,3 +271,55 @@ def test_what_makes_no_study_is_one_message(hwmodel, tmp_path, options, said):
     assert (code, out) == (2, "")
     assert err.startswith(f"hwmodel: {said}") and err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_study_s_places_are_seen_before_it_begins(hwmodel, tmp_path, monkeypatch):
+    """Nothing is trained, made or written over, and a target can be reached."""
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr("hwmodel.trainer.train._epoch", None)
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "mine.csv").write_text("label,a\n0,1\n")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link.csv").symlink_to("chip.yaml")
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "deep-mlp_fp_seed0.json").write_text("{}")
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    for options, said in (
+        (("--csv", "folder.csv"), "folder.csv: cannot be written: is a folder"),
+        (("--csv", "mine.csv"), "--csv mine.csv: is there already, and is no table of a study"),
+        (("--csv", "file/t.csv"), "file/t.csv: cannot be written: Not a directory"),
+        (("--csv", "link.csv"), f"--csv {tmp_path}/chip.yaml: end its name in .csv"),
+        (("--figure", "chip.yaml"), "chip.yaml: a figure ends in .png, .svg, .pdf"),
+        (("--trace", "file"), "file: cannot be written: is no folder"),
+        (("--target", "0.9", "--validation", "0.2", "--epochs", "2"), "--sustain 3: deep-mlp is evaluated 2 times"),
+        (("--csv", "t.csv"), "traces/deep-mlp_fp_seed0.json: is there already"),
+    ):  # fmt: skip
+        code, out, err = hwmodel("train", "--method", "bold,fp", "--dataset", "digits", *options)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"hwmodel: {said}") and err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+def test_one_run_s_places_are_seen_before_it_begins(hwmodel, tmp_path, monkeypatch):
+    monkeypatch.setattr("hwmodel.trainer.train._epoch", None)
+    pytest.importorskip("sklearn")
+    np.savez(tmp_path / "mine.npz", x_train=np.zeros(3))
+    (tmp_path / "mine.json").write_text('{"name": "mine"}')
+    for options, said in (
+        (
+            ("--weights", "mine.npz"),
+            "--weights mine.npz: is there already, and is no file of weights",
+        ),
+        (
+            ("--trace", "mine.json", "--overwrite"),
+            "--trace mine.json: is there already, and is no trace",
+        ),
+        (
+            ("--trace", "t", "--weights", "t.checkpoint.npz"),
+            "--weights t.checkpoint.npz: is where --trace goes, too",
+        ),
+    ):
+        code, out, err = hwmodel("train", "--dataset", "digits", *options)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"hwmodel: {said}") and err.count("\n") == 1
+    assert len(list(tmp_path.iterdir())) == 2
