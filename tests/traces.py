@@ -34,7 +34,7 @@ def trace(
     """
     stated = {
         "tool": "0", "network": "conv-small", "method": method, "dataset": "d", "seed": 0,
-        "epochs": 2, "batch": 4, "train_images": 40, "test_images": 10, "validation_images": 10, "learning_rate": 1.0,
+        "epochs": max(2, len(accuracies)), "batch": 4, "train_images": 40, "test_images": 10, "validation_images": 10, "learning_rate": 1.0,
         "adam_rate": 0.1, "frozen": False, "reweighting": True, "scaling": True, "signal": "real",
         "logic": "xnor", "signal_error": 0.01, "network_digest": "0" * 64,
         "method_digest": "0" * 64, "data_digest": "0" * 64,
@@ -61,7 +61,10 @@ def _epoch(name, weights, flip, bits, zeros):
     flips = weights == "boolean" and vote is not None
     return {
         "name": name, "flip_rate": flip if flips else None,
-        "preactivation": {"lowest": -1, "highest": 1, "mean": 0.0, "deviation": 1.0},
+        "preactivation": {
+            "lowest": -(2 ** (sums or 1)) / 2, "highest": 2 ** (sums or 1) / 2 - 1, "mean": 0.0,
+            "deviation": 1.0,
+        },
         "sum_bits": sums, "signal": magnitudes(signal, zeros),
         "sent": magnitudes(signal) if name != "conv1" else None,
         "vote": magnitudes(vote, zeros) if flips else None,

@@ -152,16 +152,21 @@ def _by_network(
 def _images(by_network: Mapping[str, Sequence[Settings]], asked: Asked) -> dict[str, Dataset]:
     """The images of each network, each set read once.
 
-    Raises: HwmodelError, also where there are fewer evaluations than reach a target.
+    Raises: HwmodelError, also for what is not trained, for images that do not fit, and where there
+        are fewer evaluations than reach a target.
     """
     from hwmodel.trainer.data import dataset_for, load_dataset
-    from hwmodel.trainer.train import planned
+    from hwmodel.trainer.stack import stack
+    from hwmodel.trainer.train import fitted, planned
 
     sets: dict[str, Dataset] = {}
     found: dict[str, Dataset] = {}
-    for network, (first, *_) in by_network.items():
+    for network, mine in by_network.items():
+        first = mine[0]
         name = asked.dataset or dataset_for(first.network, asked.data)
         found[network] = sets.setdefault(name, sets.get(name) or load_dataset(name, asked.data))
+        for one in mine:
+            fitted(found[network], one.network, stack(one.network, one.method))
         epochs = first.epochs or planned(first, found[network]).epochs
         if asked.target is not None and epochs < asked.sustain:
             raise HwmodelError(

@@ -32,11 +32,17 @@ VERSION = 2
 OCTAVES = 16
 HOLDS = 0.01  # relative rms error at which a width "holds the values"
 
-Count = Annotated[Whole, Field(ge=0)]
-Extent = Annotated[Whole, Field(ge=1)]
+MOST = 2**53  # up to which float64 holds whole numbers
+LARGEST = 3.5e38  # above all of float32
+SLACK = 1 + 1e-6  # that rounding may add
+
+Count = Annotated[Whole, Field(ge=0, le=MOST)]
+Extent = Annotated[Whole, Field(ge=1, le=MOST)]
 Bits = Annotated[Whole, Field(ge=1, le=64)]
 Share = Annotated[Number, Field(ge=0, le=1)]
-Size = Annotated[Number, Field(ge=0)]
+Rate = Annotated[Number, Field(ge=0)]
+Value = Annotated[Number, Field(ge=-LARGEST, le=LARGEST)]
+Size = Annotated[Number, Field(ge=0, le=LARGEST)]
 Way = Literal["crop", "flip"]  # in which training images are changed
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -72,8 +78,8 @@ class Run(SpecModel):
     validation_images: Count = Field(
         default=0, description="last images of the training part, on which nothing is trained"
     )
-    learning_rate: Size | None
-    adam_rate: Size | None
+    learning_rate: Rate | None
+    adam_rate: Rate | None
     frozen: Flag = Field(description="Boolean weights kept as drawn: the control")
     reweighting: Flag | None = Field(description="pre-activations are kept for the backward pass")
     scaling: Flag | None
@@ -137,10 +143,16 @@ class LayerShape(SpecModel):
 class Range(SpecModel):
     """Pre-activations of an epoch, in units of +1 and -1 where the layer is Boolean."""
 
-    lowest: Number
-    highest: Number
-    mean: Number
+    lowest: Value
+    highest: Value
+    mean: Value
     deviation: Size
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Range:
+        if self.lowest > self.highest:
+            raise Contradiction(f"{self.lowest:g} is above highest {self.highest:g}", "lowest")
+        return self
 
 
 class Magnitudes(SpecModel):
@@ -151,7 +163,7 @@ class Magnitudes(SpecModel):
 
     largest: Size
     rms: Size = Field(description="root of the mean square")
-    mean: Number | None = Field(default=None, description="null in older traces")
+    mean: Value | None = Field(default=None, description="null in older traces")
     zero_share: Share = Field(description="values that are exactly 0")
     bits: Bits = Field(description="smallest width that keeps the stated error in every step")
     holds_bits: Bits | None = Field(
@@ -164,6 +176,12 @@ class Magnitudes(SpecModel):
         description="share of the nonzero values in [1/2, 1), [1/4, 1/2), … of the power of two "
         "above each step's largest; the last holds everything smaller",
     )
+
+    @model_validator(mode="after")
+    def _sizes_agree(self) -> Magnitudes:
+        if self.rms > self.largest * SLACK:
+            raise Contradiction(f"{self.rms:g} is above largest {self.largest:g}", "rms")
+        return self
 
 
 class LayerEpoch(SpecModel):
@@ -184,6 +202,17 @@ class LayerEpoch(SpecModel):
     optimizer_state: Magnitudes | None = Field(
         description="the Boolean optimizer's accumulator; null without Boolean weights"
     )
+
+    @model_validator(mode="after")
+    def _sums_need_their_bits(self) -> LayerEpoch:
+        low, high = self.preactivation.lowest, self.preactivation.highest
+        needed = two_complement_bits(low, high)
+        if self.sum_bits is not None and self.sum_bits > needed:
+            raise Contradiction(
+                f"{self.sum_bits} is more than sums from {low:g} to {high:g} need, {needed}",
+                "sum_bits",
+            )
+        return self
 
 
 class Epoch(SpecModel):
@@ -213,6 +242,9 @@ class Trace(SpecModel):
         names = [layer.name for layer in self.layers]
         if len(set(names)) < len(names):
             raise ValueError("two layers have one name")
+        if len(self.epochs) > self.run.epochs:
+            planned = f"{self.run.epochs} is fewer than the {len(self.epochs)} listed"
+            raise Contradiction(planned, "run", "epochs")
         steps = 0
         for index, epoch in enumerate(self.epochs, start=1):
             if epoch.epoch != index or epoch.steps <= steps:
@@ -220,7 +252,20 @@ class Trace(SpecModel):
             if [layer.name for layer in epoch.layers] != names:
                 raise ValueError(f"epoch {index} has other layers than the trace")
             steps = epoch.steps
+        self._see_held()
         return self
+
+    def _see_held(self) -> None:
+        """See that what holds values at a smaller error is no narrower."""
+        if self.run.signal_error < HOLDS:
+            return
+        for i, epoch in enumerate(self.epochs):
+            for j, layer in enumerate(epoch.layers):
+                for what in ("signal", "sent", "vote", "optimizer_state"):
+                    one = getattr(layer, what)
+                    if one and one.holds_bits is not None and one.holds_bits < one.bits:
+                        at = ("epochs", i, "layers", j, what, "holds_bits")
+                        raise Contradiction(f"{one.holds_bits} is below bits {one.bits}", *at)
 
     def write(self, path: str | Path) -> None:
         """Write the trace as JSON, whole or not at all.

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.errors import DataError, NameUnknown
+from hwmodel.errors import DataError, NameUnknown, many
 from hwmodel.graph.network import Network
 from hwmodel.specs.inputs import note_input
 from hwmodel.trainer.own import TABLES, is_own, read_own
@@ -58,7 +58,8 @@ class Dataset(NamedTuple):
         count = round(share * len(self.x))
         if share and not 0 < count < len(self.x):
             raise DataError(
-                f"--validation {share:g}: of {len(self.x):,} images, {count:,} would be withheld"
+                f"--validation {share:g}: of {many(len(self.x), 'image')}, "
+                f"{count:,} would be withheld"
             )
         if not count:
             return self
@@ -213,8 +214,8 @@ def _mnist(name: str, folder: Path | None) -> Dataset:
 def _agree(place: Path, images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> None:
     if not len(images) or len(images) != len(labels) or labels.max() > 9:
         raise DataError(
-            f"{place}: {len(images)} images and {len(labels)} labels, which must be equally many "
-            "(at least one) and from 0 to 9"
+            f"{place}: {many(len(images), 'image')} and {many(len(labels), 'label')}, which must "
+            "be equally many (at least one) and from 0 to 9"
         )
 
 

@@ -19,6 +19,7 @@ __all__ = ["Sizes", "Tally", "finite", "held_bits", "magnitudes"]
 WIDEST = 32  # [bit]; float32 values need no more in any case met here
 BIASED = 256  # exponents of a float32 word
 BIAS = 127
+FRACTION = np.uint32(2**23 - 1)  # bits of a word below its exponent
 
 
 def finite(value: float) -> float:
@@ -92,6 +93,7 @@ class Sizes:
         bits: the widest of the steps' widths [bit].
         holds: the same at the error HOLDS.
         octaves: nonzero values by halvings of the power of two above each step's largest.
+        lowest: those of them that are the lowest of their octave, and so a power of two.
     """
 
     error: float
@@ -104,6 +106,7 @@ class Sizes:
     bits: int = 1
     holds: int = 1
     octaves: NDArray[np.int64] = field(default_factory=lambda: np.zeros(OCTAVES, np.int64))
+    lowest: NDArray[np.int64] = field(default_factory=lambda: np.zeros(OCTAVES, np.int64))
 
     def step(self, z: NDArray[Any]) -> None:
         """Measure a step. A widest width grows only where it does not hold the step."""
@@ -120,6 +123,7 @@ class Sizes:
         scale = math.frexp(largest)[1]
         octaves = _octaves(z, scale)
         self.octaves += octaves
+        self.lowest += _octaves(z[z.view(np.uint32) & FRACTION == 0], scale)
         for name, error in (("bits", self.error), ("holds", HOLDS)):
             bits = getattr(self, name)
             if error * error * squares < _most(octaves, bits, scale) and not _holds(
@@ -131,6 +135,8 @@ class Sizes:
         """Return what the trace records."""
         bits = min(self.bits, self.held or self.bits)
         small = int(self.octaves[bits:].sum())  # below half a step, 2^(e - bits)
+        if bits < OCTAVES:  # half a step itself is rounded to even, so to 0; the last has others
+            small += int(self.lowest[bits - 1])
         zeros = self.values - self.nonzero
         return Magnitudes(
             largest=self.largest,

@@ -156,7 +156,8 @@ def _mistakes(arrays: dict[str, Array]) -> list[str]:
     found = [fault for name in NAMES for fault in _wrong(name, arrays[name])]
     for x, y in (NAMES[:2], NAMES[2:]):
         if arrays[x].ndim and arrays[y].ndim and len(arrays[x]) != len(arrays[y]):
-            found.append(f"{x} has {len(arrays[x]):,} images and {y} {len(arrays[y]):,} labels")
+            labels = many(len(arrays[y]), "label")
+            found.append(f"{x} has {many(len(arrays[x]), 'image')} and {y} {labels}")
     images = not any(fault.startswith("x_") for fault in found)
     if images and arrays["x_train"].shape[1:] != arrays["x_test"].shape[1:]:
         shapes = [" x ".join(map(str, arrays[x].shape[1:])) for x in ("x_train", "x_test")]

@@ -74,7 +74,33 @@ def _panels(
         panel.set_xlabel("step")
         panel.grid(alpha=0.3, linewidth=0.5)
         panel.spines[["top", "right"]].set_visible(False)
+    _name_layers(trace, [p for p in axes if any(line.get_gid() for line in p.lines)], upright)
     return figure
+
+
+def _name_layers(trace: Trace, panels: Sequence[Axes], upright: bool) -> None:
+    """Name the layers once, beside the panels that have lines of them."""
+    lines = {line.get_label(): line for panel in panels for line in panel.lines}
+    if shown := [shape.name for shape in trace.layers if shape.name in lines]:
+        panels[0 if upright else -1].legend(
+            [lines[name] for name in shown], shown,
+            loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False, fontsize="small",
+        )  # fmt: skip
+
+
+def _layer(axes: Axes, steps: list[int], values: Sequence[float], index: int, name: str) -> None:
+    """The line of one layer, of one colour in all panels; its mark tells it from other lines."""
+    axes.plot(steps, values, marker=".", color=f"C{index % 10}", label=name, gid="layer")
+
+
+def _logarithmic(axes: Axes) -> None:
+    """Set plain numbers on a logarithmic axis: a minor tick of Matplotlib's own is in TeX."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _losses(axes: Axes, trace: Trace, steps: list[int]) -> None:
@@ -98,7 +124,7 @@ def _means(axes: Axes, trace: Trace, steps: list[int]) -> None:
     """One line a layer."""
     for index, shape in enumerate(trace.layers):
         signals = [e.layers[index].signal for e in trace.epochs]
-        axes.plot(steps, [s.mean or 0.0 for s in signals], marker=".", label=shape.name)
+        _layer(axes, steps, [s.mean or 0.0 for s in signals], index, shape.name)
     axes.set_ylabel("mean of signals")
 
 
@@ -107,27 +133,18 @@ def _deviations(axes: Axes, trace: Trace, steps: list[int]) -> None:
     for index, shape in enumerate(trace.layers):
         signals = [e.layers[index].signal for e in trace.epochs]
         spreads = [math.sqrt(max(s.rms**2 - (s.mean or 0.0) ** 2, 0.0)) for s in signals]
-        axes.plot(steps, [x or math.nan for x in spreads], marker=".", label=shape.name)
+        _layer(axes, steps, [x or math.nan for x in spreads], index, shape.name)
     axes.set_ylabel("deviation of signals")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.legend(frameon=False)
+    _logarithmic(axes)
 
 
 def _flips(axes: Axes, trace: Trace, steps: list[int]) -> None:
     """One line a layer; at a rate of 0 a logarithm has nothing to show, and the line breaks."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     for index, shape in enumerate(trace.layers):
         rates = [e.layers[index].flip_rate for e in trace.epochs]
         if any(rates):
             shown = [100 * rate if rate else float("nan") for rate in rates]
-            axes.plot(steps, shown, marker=".", label=shape.name)
+            _layer(axes, steps, shown, index, shape.name)
     axes.set_ylabel("weights flipped in a step [%]")
     if axes.lines:
-        axes.set_yscale("log")
-        # numbers as they are: a minor tick of Matplotlib's own is a power in mathematics
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.legend(frameon=False)
+        _logarithmic(axes)

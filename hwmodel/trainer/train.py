@@ -30,7 +30,7 @@ from hwmodel.trainer.pooled import dense
 from hwmodel.trainer.stack import Stack, stack
 from hwmodel.trainer.weights import Reals
 
-__all__ = ["SIGNAL_ERROR", "Progress", "Settings", "planned", "see_free", "train"]
+__all__ = ["SIGNAL_ERROR", "Progress", "Settings", "fitted", "planned", "see_free", "train"]
 
 SIGNAL_ERROR = 0.3  # at which a width trains: docs/trainer.md, "Which width is needed"
 TEST_BATCH = 500
@@ -107,14 +107,14 @@ def train(
     """
     layers = stack(settings.network, settings.method)
     _see_control(settings, layers)
-    given, data = data.x.shape[1:], _fitted(data, settings.network, layers)
+    given, data = data.x.shape[1:], fitted(data, settings.network, layers)
     # Images are changed as such, also where the network takes each as one row.
     form = given if data.x.shape[1:3] == (1, 1) else data.x.shape[1:]
     see_images(data.name, form, settings.augment)
     training = planned(settings, data)
     if training.images != len(data.x):
         raise SpecError(
-            f"training {training.name} is of {training.images:,} images, {data.name} has "
+            f"training {training.name} is of {many(training.images, 'image')}, {data.name} has "
             f"{len(data.x):,} to train on"
         )
     data = data.withhold(settings.validation)
@@ -207,7 +207,7 @@ def see_free(path: Path) -> None:
     )
 
 
-def _fitted(data: Dataset, network: Network, layers: Stack) -> Dataset:
+def fitted(data: Dataset, network: Network, layers: Stack) -> Dataset:
     """Images in the form that the network takes: as they are, or each as one row of channels.
 
     A row of values is an image of the network's form, plane by plane.
@@ -257,8 +257,8 @@ def _usual(settings: Settings, data: Dataset) -> Training:
         )  # fmt: skip
     if not fitting:
         raise SpecError(
-            f"no bundled training is of {len(data.x):,} images, as {data.name} has; write one and "
-            "name it with --training, or give --epochs"
+            f"no bundled training is of {many(len(data.x), 'image')}, as {data.name} has; "
+            "write one and name it with --training, or give --epochs"
         )
     names = [training.recipe.networks for training in fitting]
     order = [(network.name not in meant, len(meant)) for meant in names]

@@ -286,7 +286,7 @@ def test_D4_a_report_says_which_error_its_widths_keep(hwmodel, traced):
                     layer.model_copy(
                         update={
                             name: size.model_copy(update={"holds_bits": bits})
-                            for name, bits in (("signal", 11), ("sent", 12), ("vote", 9))
+                            for name, bits in (("signal", 25), ("sent", 26), ("vote", 11))
                             if (size := getattr(layer, name))
                         }
                     )
@@ -299,7 +299,7 @@ def test_D4_a_report_says_which_error_its_widths_keep(hwmodel, traced):
     traced()
     write_trace(run.model_copy(update={"epochs": epochs}), Path("t.json"))
     _, out, _ = hwmodel("report", "conv-small", *ASKED, "--trace", "t.json")
-    said = "they keep an rms error of 30 %; the values are held, to 1 %, by signal 12, vote 9 bit"
+    said = "they keep an rms error of 30 %; the values are held, to 1 %, by signal 26, vote 11 bit"
     assert said in " ".join(out.split())
 
 

@@ -181,6 +181,28 @@ def test_flip_rates_have_plain_numbers_on_their_axis(highest):
     assert len([n for n in numbers if 0.11 <= n <= 100 * highest]) >= 2
 
 
+def test_deviations_have_plain_numbers_and_the_legend_is_beside_the_panels(tmp_path):
+    """Within a decade, from 0.003 to 0.006, minor ticks had numbers in TeX."""
+    trace = train(small.settings(epochs=1), small.images())
+    (epoch,) = trace.epochs
+    layers = []
+    for index, layer in enumerate(epoch.layers):
+        given = {"mean": 0.0, "rms": 0.003 * (1 + index % 2)}
+        layers.append(layer.model_copy(update={"signal": layer.signal.model_copy(update=given)}))
+    epochs = (epoch.model_copy(update={"layers": tuple(layers)}),)
+    figure = signals_figure(trace.model_copy(update={"epochs": epochs}))
+    figure.canvas.draw()
+    axis = figure.axes[1].yaxis
+    texts = [label.get_text() for label in axis.get_ticklabels(which="both")]
+    assert 0.005 in [float(text) for text in texts if text]  # none is a power written out
+    (legend,) = filter(None, (panel.get_legend() for panel in figure.axes))
+    assert [t.get_text() for t in legend.get_texts()] == [layer.name for layer in trace.layers]
+    right = max(panel.get_window_extent().x1 for panel in figure.axes)
+    assert legend.get_window_extent().x0 >= right
+    colours = [{line.get_label(): line.get_color() for line in a.lines} for a in figure.axes]
+    assert colours[2].items() <= colours[0].items() == colours[1].items()
+
+
 def test_the_figure_of_a_frozen_run_has_no_flips_to_draw(tmp_path):
     trace = train(small.settings(freeze=True), small.images())
     figure = training_figure(trace)

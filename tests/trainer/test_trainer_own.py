@@ -89,10 +89,10 @@ def test_a_row_of_values_is_an_image_plane_by_plane(tmp_path):
     x = np.arange(40 * 36, dtype=float).reshape(40, 36)
     data = load_dataset("mine", npz(tmp_path / "mine.npz", x_train=x, x_test=x[:20]))
     from hwmodel.trainer.stack import stack
-    from hwmodel.trainer.train import _fitted
+    from hwmodel.trainer.train import fitted
 
-    fitted = _fitted(data, network, stack(network, small.method("fp")))
-    assert (fitted.x[3, 2, 1] == data.x[3, 0, 0, [13, 31]]).all()
+    found = fitted(data, network, stack(network, small.method("fp")))
+    assert (found.x[3, 2, 1] == data.x[3, 0, 0, [13, 31]]).all()
 
 
 @pytest.mark.parametrize(

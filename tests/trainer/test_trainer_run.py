@@ -312,6 +312,19 @@ def test_widths_of_many_steps_are_the_most_of_any(seed):
     assert found.rms == pytest.approx(math.sqrt((every**2).mean()))
 
 
+@pytest.mark.parametrize("bits", range(2, 12))
+def test_zeros_at_a_width_are_those_of_its_rounding(bits):
+    """Values on a grid, many of them exactly half a step; what `limited` makes 0 is counted."""
+    rng = np.random.default_rng(bits)
+    z = rng.integers(-(2**7), 2**7, 500).astype(np.float32) * np.float32(2.0**-9)
+    z[:4] = [2.0**-2, 2.0 ** -(bits + 1), -(2.0 ** -(bits + 1)), 2.0**-30]
+    sizes = Sizes(0.5)
+    sizes.step(z)
+    sizes.bits = bits
+    rounded = np.rint(z.astype(float) / 2.0 ** (-1 - bits + 1))  # the largest, 1/4, is below 2^-1
+    assert sizes.result().rounded_zero_share == np.mean(rounded == 0)
+
+
 def test_magnitudes_by_octaves():
     """12 is below 16: 12, 8 and 9 in its first half, and so on; half a step of 3 bit is 2."""
     seen = magnitudes(np.array([12.0, -4.0, 8.0, 9, 2.0, 0, 0, 1e-9]), 0.2)
@@ -319,7 +332,7 @@ def test_magnitudes_by_octaves():
     assert seen.octaves[:4] == pytest.approx((3 / 6, 1 / 6, 1 / 6, 0), abs=1e-6)
     assert seen.octaves[-1] == pytest.approx(1 / 6, abs=1e-6)
     assert seen.bits == 3  # steps of 4: only 9 and 2 are off, by 1 and 2
-    assert seen.rounded_zero_share == 3 / 8  # what is below half a step, 2
+    assert seen.rounded_zero_share == 4 / 8  # half a step, 2, is rounded to even
     assert magnitudes(np.zeros(3), 0.01).octaves == (0.0,) * 16
     assert magnitudes(np.array([1e-44, -1.0]), 0.1).octaves[-1] == 0.5  # below all normal words
 

@@ -291,6 +291,7 @@ def test_a_study_s_places_are_seen_before_it_begins(hwmodel, tmp_path, monkeypat
         (("--csv", "link.csv"), f"--csv {tmp_path}/chip.yaml: end its name in .csv"),
         (("--figure", "chip.yaml"), "chip.yaml: a figure ends in .png, .svg, .pdf"),
         (("--trace", "file"), "file: cannot be written: is no folder"),
+        (("--network", "deep-mlp,conv-mnist"), "network conv-mnist takes images of 1 x 28 x 28"),
         (("--target", "0.9", "--validation", "0.2", "--epochs", "2"), "--sustain 3: deep-mlp is evaluated 2 times"),
         (("--csv", "t.csv"), "traces/deep-mlp_fp_seed0.json: is there already"),
     ):  # fmt: skip

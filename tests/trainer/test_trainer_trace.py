@@ -108,6 +108,42 @@ def test_files_that_cannot_be_read_or_written(trace, tmp_path):
         write_trace(trace, tmp_path / "bytes" / "t.json")
 
 
+LAYER = ("epochs", 0, "layers", 1)
+
+
+@pytest.mark.parametrize(
+    ("way", "to", "message"),
+    [
+        ((*LAYER, "signal", "rms"), 1e200, "signal.rms 1e+200: must be at most 3.5e+38"),
+        ((*LAYER, "signal", "mean"), -1e308, "signal.mean -1e+308: must be at least -3.5e+38"),
+        ((*LAYER, "preactivation", "lowest"), -1e39, "lowest -1e+39: must be at least -3.5e+38"),
+        (("epochs", 0, "steps"), 10**400, "must be at most 9007199254740992"),
+        (("epochs", 0, "steps"), 2**53 + 1, "must be at most 9007199254740992"),
+        (("run", "batch"), 10**400, "must be at most 9007199254740992"),
+        ((*LAYER, "sum_bits"), 64, "sum_bits: 64 is more than sums from "),
+        ((*LAYER, "preactivation", "lowest"), 1e6, "lowest: 1e+06 is above highest"),
+        ((*LAYER, "vote", "rms"), 1e9, "rms: 1e+09 is above largest"),
+        ((*LAYER, "signal", "holds_bits"), 1, "signal.holds_bits: 1 is below bits "),
+        (("run", "epochs"), 1, "run.epochs: 1 is fewer than the 3 listed"),
+    ],
+)  # fmt: skip
+def test_numbers_edited_by_hand_are_one_line(trace, tmp_path, way, to, message):
+    assert len(trace.epochs) == 3
+    path = tmp_path / "t.json"
+    path.write_text(changed(trace, put(*way, to=to)))
+    with pytest.raises(DataError) as caught:
+        read_trace(path)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_widths_that_hold_more_than_the_error_asks_are_read(trace):
+    """Stated at 0.1 %, a width is above that of 1 %."""
+    values = json.loads(dumps(trace))
+    values["run"]["signal_error"] = 0.001
+    values["epochs"][0]["layers"][1]["signal"]["holds_bits"] = 1
+    assert Trace.model_validate(values)
+
+
 def test_steps_to_an_accuracy(trace):
     shares = [0.5, 0.8, 0.7]
     epochs = [
