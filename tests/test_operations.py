@@ -33,7 +33,9 @@ ELSEWHERE = {"`add`", "`global-average-pool`", "`embedding`, learned `source`"} 
 
 def table():
     """Cells of the table of operations, forward and back, by the operator's name."""
-    (body,) = re.findall(r"^\| operator \|.*\n\|[-|]+\n((?:\|.*\n)+)", TEXT, re.MULTILINE)
+    (body,) = re.findall(
+        r"^\| operator \| forward \| back \|.*\n\|[-|]+\n((?:\|.*\n)+)", TEXT, re.MULTILINE
+    )
     for line in body.splitlines():
         names, forward, back, _ = (cell.strip() for cell in line.strip("|").split(" | "))
         several = re.fullmatch(r"(?:`[a-z-]+`[, ]*)+", names)

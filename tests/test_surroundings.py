@@ -10,7 +10,7 @@ import pytest
 
 from hwmodel.cli import main
 
-MLP = "mlp-784-512-512-10 --hardware ascend"
+MLP = "mlp-784-512-512-10 --hardware ascend --accounting paper"
 JOBS = (  # {n}: files are called otherwise in the other place, as its folder is
     f"compare {MLP} --methods fp,binaryconnect,bold --out compared",
     f"report {MLP} --method bold -o {{n}}.csv",

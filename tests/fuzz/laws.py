@@ -30,12 +30,14 @@ layers:
 """
 PRICES = ("read_energy", "write_energy", "access_energy", "efficiency")
 # From the freest search to the one with the fewest choices.
+_FILTER = {"counting.stationary": "filter"}
+_ROLE = _FILTER | {"counting.weight_gradient": "signal-as-filters"}
 SEARCHES = {
     "best": {"counting.stationary": "best"},
-    "either role": {},
-    "filter": {"counting.weight_gradient": "signal-as-filters"},
-    "level by level": {"counting.weight_gradient": "signal-as-filters", "counting.search": "level-by-level"},
-}  # fmt: skip
+    "either role": _FILTER | {"counting.weight_gradient": "best-of-two-roles"},
+    "filter": _ROLE,
+    "level by level": _ROLE | {"counting.search": "level-by-level"},
+}
 
 
 def price_case(random: Random, samples: list[str]) -> bytes:
@@ -71,8 +73,9 @@ def _prices(document: Any) -> list[list[tuple[Any, str]]]:
 
 def laws_of_prices(folder: Path) -> list[str]:
     """Check the laws on the chip of a case; nothing is said of one that is refused."""
+    accountings = accountings_of()
     try:
-        reports = reports_of(folder / "case.yaml", folder)
+        reports = reports_of(folder / "case.yaml", folder, accountings)
     except HwmodelError:
         return []
     wrong = [problem for name, found in reports.items() for problem in _sums(name, found)]
@@ -80,17 +83,23 @@ def laws_of_prices(folder: Path) -> list[str]:
     return wrong + _in_order(reports)
 
 
-def reports_of(chip: Path, folder: Path) -> dict[str, Report]:
+def accountings_of() -> dict[str, Accounting]:
+    """The usual accounting with every search."""
+    full = load(Accounting, "full")
+    return {name: replaced_all(full, changes) for name, changes in SEARCHES.items()}
+
+
+def reports_of(chip: Path, folder: Path, accountings: dict[str, Accounting]) -> dict[str, Report]:
     """Reports of the small network on a chip, by every search. Raises: HwmodelError."""
     net = folder / "net.yaml"
     net.write_text(NET)
-    full, network = load(Accounting, "full"), load_network(net)
+    network = load_network(net)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what is improbable, as it is meant to be
         priced = load(Hardware, chip)
     return {
-        name: evaluate(network, priced, "fp", accounting=replaced_all(full, changes))
-        for name, changes in SEARCHES.items()
+        name: evaluate(network, priced, "fp", accounting=accounting)
+        for name, accounting in accountings.items()
     }
 
 

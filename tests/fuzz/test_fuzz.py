@@ -98,7 +98,7 @@ def test_the_harness_sees_tracebacks_hangs_and_half_files(tmp_path_factory, monk
 def priced(tmp_path):
     """Reports of the small network by four searches, on a chip where they differ."""
     (tmp_path / "case.yaml").write_bytes(laws.price_case(Random(2), samples("prices")))
-    return laws.reports_of(tmp_path / "case.yaml", tmp_path)
+    return laws.reports_of(tmp_path / "case.yaml", tmp_path, laws.accountings_of())
 
 
 def test_the_laws_see_a_search_that_finds_less_than_one_with_fewer_choices(priced):

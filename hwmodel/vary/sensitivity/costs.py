@@ -75,9 +75,7 @@ class Costs:
         """As `evaluate(...).energy` [the chip's unit]. Raises: HwmodelError."""
         job = Job(method, inputs.accounting, inputs.batch, self.study.mode)
         asked = job.accounting
-        # The baseline may be called as one of the methods is, and yet have other rules.
-        own = method == self.study.baseline, method.name
-        key = (*own, asked.counting, asked.widths, asked.extras, inputs.batch)
+        key = method.name, asked.counting, asked.widths, asked.extras, inputs.batch
         if key not in self._tasks:
             self._tasks[key] = all_tasks(self.study.network, job)
             if len(self._tasks) > MOST_KEPT * (1 + len(self.study.methods)):
