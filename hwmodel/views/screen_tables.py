@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["comparison_tables", "has_optimal", "moved_tables", "reached_tables", "report_tables"]
-__all__ += ["of_runs", "table", "tensor_table"]
+__all__ = ["comparison_tables", "has_optimal", "moved_tables", "of_runs", "reached_tables"]
+__all__ += ["report_tables", "table", "tensor_table"]
 
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
 # and elementwise work do, and so do the last two.
