@@ -17,19 +17,19 @@ overflowed, are left out. torch is imported where it is used.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from hwmodel import __version__
-from hwmodel.errors import HwmodelError, SpecError
+from hwmodel.errors import HwmodelError
 from hwmodel.specs.arguments import quoted
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.trace import Epoch, Recording, Run, Trace
-from hwmodel.trainer.recorded import Pair, Recorded, Use, are_finite, array, extremes, levels
+from hwmodel.trainer.recordable import layers_of, number, planned, see_lists
+from hwmodel.trainer.recorded import Pair, Recorded, Use, are_finite, array, extremes
 from hwmodel.trainer.train import SIGNAL_ERROR
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ __all__ = ["Recorder", "record"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-UNFOLLOWED = ("OptimizedModule", "ScriptModule", "RecursiveScriptModule", "DataParallel")
 
 
 def record(
@@ -88,79 +86,14 @@ def record(
     if not isinstance(model, torch.nn.Module):
         raise HwmodelError(f"model {quoted(model)}: must be an nn.Module")
     chosen = (torch.nn.Linear, torch.nn.Conv2d) if types is None else types
-    _see_lists(chosen, binary)
-    run = _run(
+    see_lists(chosen, binary)
+    run = planned(
         recorded_by=f"hwmodel.record {__version__}, torch {torch.__version__.split('+')[0]}",
         network=network or type(model).__name__.lstrip("_"), method=method, dataset=dataset,
         batch=1 if batch is None else batch, every=every, signal_error=signal_error, widths=widths,
         seed=seed,
     )  # fmt: skip
-    return Recorder(model, _layers(model, tuple(chosen), tuple(binary), signal_error), run, batch)
-
-
-def _see_lists(types: Any, binary: Any) -> None:
-    """See that lists of classes are such. Raises: HwmodelError with all that is wrong."""
-    faults = []
-    for name, values, kinds, said in (
-        ("types", types, type, "a list of classes"),
-        ("binary", binary, (type, str), "a list of classes or names of layers"),
-    ):
-        listed = isinstance(values, Iterable) and not isinstance(values, (str, bytes, type))
-        if not listed or not all(isinstance(value, kinds) for value in values):
-            shown = values if listed or isinstance(values, str) else repr(values)
-            faults.append(f"{name} {quoted(shown)}: must be {said}")
-    if faults:
-        raise HwmodelError(f"record: {'; '.join(faults)}")
-
-
-def _run(*, recorded_by: str, every: int, **known: Any) -> Run:
-    """What is known of the run before it begins. Raises: SpecError with all that is wrong."""
-    from hwmodel.specs.files import validate
-
-    if isinstance(known["widths"], Limits):
-        known["widths"] = known["widths"].model_dump()
-    unknown = dict.fromkeys(
-        ("train_images", "test_images", "learning_rate", "adam_rate", "reweighting", "scaling",
-         "signal", "logic", "network_digest", "method_digest", "data_digest")
-    )  # fmt: skip
-    recording = {
-        "recorded_by": recorded_by, "every": every, "steps_measured": 1, "overhead": 1.0,
-    }  # fmt: skip
-    values = {"tool": __version__, "epochs": 1, "frozen": False, "recording": recording}
-    return validate(Run, values | unknown | known, "record")
-
-
-def _layers(
-    model: Any, types: tuple[type, ...], binary: tuple[type | str, ...], error: float
-) -> dict[Any, Recorded]:
-    """The layers to record. Raises: SpecError with all that cannot be."""
-    import torch
-
-    faults, found = [], {}
-    latent_types = tuple(b for b in binary if isinstance(b, type))
-    modules = dict(model.named_modules())
-    unknown = [name for name in binary if isinstance(name, str) and name not in modules]
-    faults += [f"binary {quoted(name)} is no layer of the model" for name in unknown]
-    for name, module in modules.items():
-        kind, shown = type(module).__name__, name or type(module).__name__
-        if kind in UNFOLLOWED or getattr(module, "_compiled_call_impl", None) is not None:
-            faults.append(f"{shown} is a {kind}, compiled or replicated: record the module inside")
-        if not isinstance(module, types):
-            own = module.parameters(recurse=False)
-            if not isinstance(module, torch.nn.Embedding) and any(p.dim() > 1 for p in own):
-                faults.append(f"{shown} is a {kind} with weights, and none of `types`")
-            continue
-        weight = getattr(module, "weight", None)
-        if not isinstance(weight, torch.nn.Parameter) or weight.dim() not in (2, 4):
-            faults.append(f"{shown} has no parameter weight of 2 or 4 dimensions")
-            continue
-        latent = name in binary or isinstance(module, latent_types)
-        found[module] = Recorded(shown, weight, "binary" if latent else levels(weight), error)
-    if not found and not faults:
-        faults = [f"none of its layers is one of {', '.join(t.__name__ for t in types)}"]
-    if faults:
-        raise SpecError(f"record: {'; '.join(faults)}")
-    return found
+    return Recorder(model, layers_of(model, tuple(chosen), tuple(binary), signal_error), run, batch)
 
 
 def _timed(hook: Callable[P, R]) -> Callable[P, R]:
@@ -290,9 +223,9 @@ class Recorder:
                 Epoch,
                 {
                     "epoch": len(self._epochs) + 1, "steps": self._steps,
-                    "loss": _number("loss", loss), "accuracy": _number("accuracy", accuracy),
-                    "train_accuracy": _number("train_accuracy", train_accuracy),
-                    "validation_accuracy": _number("validation", validation),
+                    "loss": number("loss", loss), "accuracy": number("accuracy", accuracy),
+                    "train_accuracy": number("train_accuracy", train_accuracy),
+                    "validation_accuracy": number("validation", validation),
                     "layers": [use.epoch(self._since) for use in self._uses],
                 },
                 "record: epoch",
@@ -415,6 +348,9 @@ class Recorder:
             gone = [p for p in self._pending if p in this.earlier]
             self._left_out += not all(p.finite() for p in gone)
             self._pending = [p for p in self._pending if p not in gone]
+            for one in gone:
+                one.seen = []
+        this.earlier = ()
         self._pending.append(this)
 
     def _settle(self) -> None:
@@ -474,26 +410,3 @@ class Recorder:
 def _tensor(given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
     """The first tensor among a module's arguments."""
     return next((x for x in (*given, *named.values()) if hasattr(x, "requires_grad")), None)
-
-
-def _number(name: str, value: Any) -> float | None:
-    """A number that may be a tensor: the shortest that its precision cannot tell from it.
-
-    A share of 0.9 in float32 is 0.8999999761581421 in float64, and would miss a target of 0.9.
-
-    Raises: HwmodelError for what is no number.
-    """
-    if value is None:
-        return None
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        value = value.detach() if hasattr(value, "detach") else value
-        number = float(value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise HwmodelError(f"record: epoch: {name} {quoted(value)}: must be one number") from None
-    if not hasattr(value, "dtype") or not math.isfinite(number):
-        return number
-    told = getattr(value, "new_tensor", None) or value.dtype.type
-    shorter = (float(f"{number:.{digits}g}") for digits in range(1, 17))
-    return next((one for one in shorter if bool(told(one) == value)), number)
