@@ -322,8 +322,9 @@ class Recorder:
         x = _tensor(given, named)
         use.see(module, x, y)
         if y.numel():
-            put = use.sums(x.detach(), y.detach(), measured=self._measuring)
-            self._pass.seen.append((extremes(y.detach()), put))
+            pair = extremes(y.detach())
+            put = use.sums(x.detach(), y.detach(), pair, measured=self._measuring)
+            self._pass.seen.append((pair, put))
         if y.requires_grad:
             y.register_hook(self._gradient(use, "signal"))
 
