@@ -3,8 +3,10 @@
 import re
 from math import sqrt
 from pathlib import Path
+from random import Random
 
 import pytest
+from rich.console import Console
 
 from hwmodel import evaluate
 from hwmodel.model.compare import reproduce
@@ -19,7 +21,10 @@ from hwmodel.vary.readings import (
     readings,
     rms,
 )
-from hwmodel.views.readings import sentences
+from hwmodel.views.readings import readings_tables, sentences
+
+PAGE = Path(__file__).parents[1] / "docs" / "readings.md"
+TILES = ("quotients", "integers", "optimal")
 
 AS_PAPER = Reading(1, 1, 1, "of-mac", "quotients")
 STATED = Reading(16, 1, 1, "of-mac", "quotients")
@@ -255,3 +260,16 @@ def test_residuals_in_the_model_s_page_are_those_computed(few):
         found = few.of_column(AS_PAPER, ("imagenet_resnet18", chip))
         assert (round(min(found)), round(max(found))) == (low, high)
         assert f"{low} to +{high} %" in model
+
+
+def test_rows_of_the_page_are_what_is_computed(tmp_path):
+    """Some of each kind of tiles; all of them under HWMODEL_TESTS=thorough, in test_docs."""
+    every = list(all_readings())
+    drawn = [Random(5).choice([x for x in every if x.tiles == t]) for t in TILES]
+    with open(tmp_path / "told", "w", encoding="utf-8") as file:
+        screen = Console(file=file, width=250)
+        screen.print(next(iter(readings_tables(readings(drawn)))))
+    page = {" ".join(line.split()) for line in PAGE.read_text(encoding="utf-8").splitlines()}
+    told = (tmp_path / "told").read_text(encoding="utf-8").splitlines()
+    rows = [" ".join(line.split()) for line in told if line.strip()[:1].isdigit()]
+    assert len(rows) == len(drawn) == len(TILES) and set(rows) <= page
