@@ -161,6 +161,7 @@ TARGETS: dict[str, Target] = {
             _report(hardware="FILE", accounting="paper"),
             _report(hardware="FILE"),
         ],
+        slow=True,  # a search on a chip with memories side by side takes seconds (docs/limits.md)
     ),
     "method": Target(
         ".yaml",
