@@ -82,11 +82,21 @@ def _method_bar(axes: Axes, y: int, record: Record, page: Page) -> bool:
     bar(axes, y, float(percent), look(record["method"]))
     if source:
         axes.plot([source, source], [y - 0.45, y + 0.45], color="k", lw=0.16 * small)
+    mark = _optimal_percent(record) or 0.0
+    right = max(float(percent), source, mark)
+    beyond = 0.7 if mark and mark == right else 0.4  # half a diamond more
     axes.annotate(
-        f"{float(percent):.3g}", (max(float(percent), source), y), (0.4 * small, 0),
+        f"{float(percent):.3g}", (right, y), (beyond * small, 0),
         textcoords="offset points", va="center", size=small,
     )  # fmt: skip
     return bool(source)
+
+
+def _optimal_percent(record: Record) -> float | None:
+    """The percentage with optimal tiles where greedy ones hide it, else None."""
+    percent = record.get("percent_of_baseline_optimal_tiles", "")
+    same = not percent or percent == record["percent_of_baseline"]
+    return None if same or record["energy_optimal_tiles"] == record["energy"] else float(percent)
 
 
 def _optimal_mark(axes: Axes, y: int, record: Record, page: Page) -> bool:
@@ -94,12 +104,14 @@ def _optimal_mark(axes: Axes, y: int, record: Record, page: Page) -> bool:
 
     The baseline's is 100 % either way.
     """
-    percent = record.get("percent_of_baseline_optimal_tiles", "")
-    if not percent or record["energy_optimal_tiles"] == record["energy"]:
+    if not record.get("percent_of_baseline_optimal_tiles", "") or (
+        record["energy_optimal_tiles"] == record["energy"]
+    ):
         return False
-    if percent != record["percent_of_baseline"]:
+    percent = _optimal_percent(record)
+    if percent is not None:
         size = 0.5 * page.style.small
-        axes.plot(float(percent), y, "D", mfc="w", mec="k", ms=size, mew=0.1 * size, zorder=4)
+        axes.plot(percent, y, "D", mfc="w", mec="k", ms=size, mew=0.1 * size, zorder=4)
     return True
 
 
