@@ -72,6 +72,29 @@ def written(folder, text, *changes, name="file.yaml"):
     return path
 
 
+# Commands under the accounting of the source, which takes no long search.
+COMPARE = (
+    "compare",
+    "vgg-small-1fc",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "ascend,v100",
+    "--methods",
+    "fp,bold",
+)
+REPORT = (
+    "report",
+    "vgg-small-1fc",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "ascend",
+    "--method",
+    "bold",
+)
+
+
 def chip(*levels, mac=2.0, operations=1, split=None):
     """A chip of (capacity in bits or None, read and write energy per bit), the outermost first.
 

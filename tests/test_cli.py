@@ -15,28 +15,8 @@ import hwmodel as hwmodel_package
 from hwmodel import evaluate
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
-from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK, unsaid, written
+from tests.specs import ACCOUNTING, CHIP, COMPARE, METHOD, NETWORK, REPORT, unsaid, written
 
-COMPARE = (
-    "compare",
-    "vgg-small-1fc",
-    "--accounting",
-    "paper",
-    "--hardware",
-    "ascend,v100",
-    "--methods",
-    "fp,bold",
-)
-REPORT = (
-    "report",
-    "vgg-small-1fc",
-    "--accounting",
-    "paper",
-    "--hardware",
-    "ascend",
-    "--method",
-    "bold",
-)
 COMPARE_COLUMNS = (
     "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"
     "backward_input,backward_weight,update,forward_product,forward_elementwise,"

@@ -19,7 +19,7 @@ from hwmodel.specs.provenance import Input, Provenance
 from hwmodel.views.formats import ENDINGS, WRITERS, Result
 from hwmodel.views.latex import environment
 from hwmodel.views.paper import Column, Heading, Paper
-from tests.specs import CHIP, written
+from tests.specs import CHIP, REPORT, written
 
 COMPARE = (
     "compare",
@@ -30,16 +30,6 @@ COMPARE = (
     "ascend,v100",
     "--methods",
     "fp,bold,int8",
-)
-REPORT = (
-    "report",
-    "vgg-small-1fc",
-    "--accounting",
-    "paper",
-    "--hardware",
-    "ascend",
-    "--method",
-    "bold",
 )
 TEXTS = ("markdown", "latex", "csv", "json")
 BINARY = ("parquet", "excel")

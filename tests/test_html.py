@@ -19,7 +19,7 @@ from hwmodel.views.html import derivation as derivations
 from hwmodel.views.html import page as module
 from hwmodel.views.html.page import page
 from tests.page import number, parsed, rows
-from tests.specs import CHIP, METHOD, unsaid
+from tests.specs import CHIP, COMPARE, METHOD, REPORT, unsaid
 from tests.specs import written as file
 
 PASSES = ("forward", "backward_input", "backward_weight", "update")
@@ -323,27 +323,6 @@ def test_a_page_that_would_be_too_large_derives_the_dearest_layers(monkeypatch):
 
 
 # From the command line
-
-REPORT = (
-    "report",
-    "vgg-small-1fc",
-    "--accounting",
-    "paper",
-    "--hardware",
-    "ascend",
-    "--method",
-    "bold",
-)
-COMPARE = (
-    "compare",
-    "vgg-small-1fc",
-    "--accounting",
-    "paper",
-    "--hardware",
-    "ascend,v100",
-    "--methods",
-    "fp,bold",
-)
 
 
 def test_a_report_is_written_with_the_derivation_of_each_layer(hwmodel, tmp_path):

@@ -31,19 +31,9 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import COLUMNS, Provenance, digest
 from hwmodel.specs.training import Training
-from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK
+from tests.specs import ACCOUNTING, CHIP, COMPARE, METHOD, NETWORK
 from tests.specs import written as file_of
 
-COMPARE = (
-    "compare",
-    "vgg-small-1fc",
-    "--accounting",
-    "paper",
-    "--hardware",
-    "ascend,v100",
-    "--methods",
-    "fp,bold",
-)
 COMMAND = (
     "hwmodel compare vgg-small-1fc --hardware ascend,v100 --methods fp,bold --accounting paper "
     "--batch 1 --mode training"

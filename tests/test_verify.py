@@ -132,21 +132,23 @@ def test_a_sweep_holds_and_a_point_that_somebody_changed_is_found(hwmodel, table
         assert code == 1 and "input differs: sweep swept" in out
 
 
+STUDY = (
+    "sensitivity",
+    "net.yaml",
+    "--accounting",
+    "paper",
+    "--hardware",
+    "chip.yaml",
+    "--methods",
+    "fp,bold",
+)
+
+
 def test_both_tables_of_a_study_hold_and_so_do_its_draws(hwmodel, table, tmp_path):
     table(*COMPARE)  # and its inputs
     written(tmp_path, "accounting.extras.flip_rate: [0.001, 0.1]\n", name="ranges.yaml")
-    asked = (
-        "sensitivity",
-        "net.yaml",
-        "--accounting",
-        "paper",
-        "--hardware",
-        "chip.yaml",
-        "--methods",
-        "fp,bold",
-    )
     more = ("--samples", 3, "--seed", 5, "--ranges", "ranges.yaml", "--jobs", 1)
-    assert hwmodel(*unsaid(asked), *more, "--accounting", "full", "--out", "s")[0] == 0
+    assert hwmodel(*unsaid(STUDY), *more, "--accounting", "full", "--out", "s")[0] == 0
     for name, rows in (("", None), ("_samples", 2)):
         (path,) = (tmp_path / "s").glob(f"sensitivity_net_chip_fp+bold_full_*_????????{name}.csv")
         rows = rows or len(read_csv(path)[1])
@@ -430,17 +432,7 @@ def test_a_table_that_was_cut_is_told_so(hwmodel, table, refused):
 def test_a_study_of_format_1_is_known(hwmodel, table, refused, tmp_path):
     """Its columns are those of now; the fields of accountings stood in no groups."""
     table(*COMPARE)
-    asked = (
-        "sensitivity",
-        "net.yaml",
-        "--accounting",
-        "paper",
-        "--hardware",
-        "chip.yaml",
-        "--methods",
-        "fp,bold",
-    )
-    assert hwmodel(*asked, "--samples", 0, "--jobs", 1, "--out", "s")[0] == 0
+    assert hwmodel(*STUDY, "--samples", 0, "--jobs", 1, "--out", "s")[0] == 0
     (path,) = (tmp_path / "s").glob("*.csv")
 
     def flat(records):
