@@ -231,7 +231,7 @@ def test_the_head_gives_one_row_of_a_prompt():
         ("llama-3.2-1b", {"prefill": 0}, "prefill 0"),
         ("llama-3.2-1b", {"decode": -1}, "decode -1"),
         ("llama-3.2-1b", {"cache_bits": "8/0"}, "cache-bits '8/0': bits of an element"),
-        ("llama-3.2-1b", {"cache_bits": 32}, "cache-bits 32: layer layer0.scores reads keys or values of 16 bit"),
+        ("llama-3.2-1b", {"cache_bits": 32}, "cache-bits 32: layer layers.0.scores reads keys or values of 16 bit"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_generated(name, asked, words):
@@ -254,7 +254,7 @@ def test_lengths_that_a_file_states_are_told():
 
 
 def test_behind_a_cache_nothing_is_trained():
-    with pytest.raises(HwmodelError, match=r"layer layer0\.scores has a past in a cache"):
+    with pytest.raises(HwmodelError, match=r"layer layers\.0\.scores has a past in a cache"):
         evaluate(generating(small(), 1, 7), CHIP, METHOD, accounting=CHEAP)
 
 
