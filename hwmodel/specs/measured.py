@@ -23,15 +23,16 @@ from hwmodel.specs.files import (
     validate,
 )
 
-__all__ = ["UNITS", "Measurement", "MeasuredTable", "Quantity", "Run", "measured_network"]
+__all__ = ["UNITS", "MeasuredTable", "Measurement", "Quantity", "Run", "measured_network"]
 __all__ += ["measured_table", "measured_tables"]
 
 Quantity = Literal[
     "energy", "rate", "bandwidth", "dram", "buffer", "time", "share", "levels"
 ]  # fmt: skip
+# Units of published figures; {item} is the table's.
 UNITS: dict[str, str] = {
-    "energy": "J/image",
-    "rate": "images/s",
+    "energy": "J/{item}",
+    "rate": "{item}s/s",
     "bandwidth": "GB/s",
     "dram": "MB",
     "buffer": "MB",
@@ -55,7 +56,9 @@ class Run(SpecModel):
 
     def within(self, table: Run) -> Run:
         """The run of a row: what it states, and for the rest what its table states."""
-        return table.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
+        return table.model_copy(
+            update={name: getattr(self, name) for name in self.model_fields_set}
+        )
 
 
 class Measurement(SpecModel):
@@ -80,7 +83,7 @@ class MeasuredTable(SpecModel):
     name: Name
     title: Text
     source: Text
-    kind: Literal["board", "layers", "levels"]
+    item: Name = Field(default="image", description="what an energy and a rate are of")
     run: Run
     left_out: tuple[Text, ...] = Field(min_length=1, description="what is measured and not counted")
     rows: tuple[Measurement, ...] = Field(min_length=1)

@@ -54,9 +54,10 @@ def verdict(ratio: float, ceiling: bool = False) -> str:
     """
     if ceiling:
         return "below" if ratio <= 1 else "above: impossible"
-    if abs(ratio - 1) <= 0.10:
+    far = round(abs(ratio - 1), 9)  # 1.1 - 1 is a little above 0.1
+    if far <= 0.10:
         return "within 10 %"
-    if abs(ratio - 1) <= 0.25:
+    if far <= 0.25:
         return "within 25 %"
     return "within 2 x" if 0.5 <= ratio <= 2 else "off"
 
@@ -93,10 +94,9 @@ def against(
             said = verdict(ratio, ceiling=quantity == "bandwidth")
             if quantity == "time" and serial is not None and ours <= published <= serial:
                 said = f"{said}, between the bounds"
-            yield Against(
-                table.name, one.row, quantity, UNITS[quantity], published, ours, serial, ratio,
-                said, one.why,
-            )  # fmt: skip
+            unit = UNITS[quantity].format(item=table.item)
+            numbers = published, ours, serial, ratio
+            yield Against(table.name, one.row, quantity, unit, *numbers, said, one.why)
 
 
 def _evaluated(run: Run) -> Report:
@@ -158,9 +158,7 @@ def _coded(entries: Sequence[Entry], report: Report, zeros: tuple[float, float])
     return bits / 8
 
 
-def _by_layer(
-    table: MeasuredTable, one: Measurement, of: Callable[[Measurement], float]
-) -> float:
+def _by_layer(table: MeasuredTable, one: Measurement, of: Callable[[Measurement], float]) -> float:
     """A figure of a row's layer, or the sum over all rows of one layer."""
     if one.row.startswith(ALL):
         return fsum(of(row) for row in table.rows if row.zeros is not None)
