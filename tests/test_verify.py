@@ -283,7 +283,8 @@ def command(text):
         (lambda records: records[0].update(version="9"),
          f"t.csv: has rows of more than one version: 9, {package.__version__}"),
         (command("touch pwned"), "t.csv: command 'touch pwned': is none of hwmodel report, "
-         "hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, hwmodel sensitivity, hwmodel sweep"),
+         "hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, "
+         "hwmodel reproduce --measured, hwmodel sensitivity, hwmodel sweep"),
         (command("hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x"),
          "t.csv: command 'hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x': "
          "hwmodel compare has no option --csv here; known: --accounting, --accuracy, --baseline, "
@@ -303,7 +304,8 @@ def command(text):
         (command("hwmodel compare net.yaml --hardware v100 --methods fp --accounting paper --batch x"),
          "--batch 'x': must be a whole number"),
         (command("hwmodel explain net.yaml --layer conv1"), "t.csv: command 'hwmodel explain net.yaml --layer conv1': "
-         "is none of hwmodel report, hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, hwmodel sensitivity, hwmodel sweep"),
+         "is none of hwmodel report, hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, "
+         "hwmodel reproduce --measured, hwmodel sensitivity, hwmodel sweep"),
         (command("hwmodel reproduce nothing --accounting paper"), "no published table is called "),
     ],
 )  # fmt: skip
