@@ -102,7 +102,7 @@ def order(browser, column):
 def sorts(browser):
     return browser.script(
         "return [...document.querySelectorAll('#d1-layers th[aria-sort]')].map((h) => h.ariaSort)"
-    )  # fmt: skip
+    )
 
 
 def test_a_table_is_sorted_from_the_keyboard(browser, report):
@@ -189,7 +189,7 @@ def test_paper_shows_the_reports_and_no_controls(browser, comparison):
     assert not browser.texts("nav, .filter, #theme")
     assert browser.script("return getComputedStyle(document.body).backgroundColor") == (
         "rgb(255, 255, 255)"
-    )  # fmt: skip
+    )
     browser.script("dispatchEvent(new Event('beforeprint'))")
     assert len(browser.texts("details.report table.heat")) == 2 * len(METHODS)
     browser.script("dispatchEvent(new Event('afterprint'))")
@@ -215,6 +215,6 @@ def test_no_script_runs_but_the_pages_own(browser, report):
     browser.script(
         "const s = document.createElement('script'); s.textContent = 'pwned = 1';"
         "document.body.append(s)"
-    )  # fmt: skip
+    )
     assert browser.script("return typeof pwned") == "undefined"
     assert any("Content Security Policy" in message for message in browser.messages())
