@@ -242,6 +242,11 @@ EXAMPLES = {
     "add": (({"name": "other", **CONV},), {"inputs": ["before", "other"]}),
     "multiply": (({"name": "other", **CONV},), {"inputs": ["before", "other"]}),
     "scale": ((), {}),
+    "dispatch": ((ROWS,), {"inputs": ["rows", "rows"], "active": 2}),
+    "combine": (
+        (ROWS, {"name": "sent", "kind": "dispatch", "inputs": ["rows", "rows"], "active": 2}),
+        {"inputs": ["sent", "rows"], "active": 2},
+    ),
     "embedding": ((WORDS,), {"vocabulary": 9, "features": 4}),
     "max-pool": ((), {"kernel": 2}),
     "average-pool": ((), {"kernel": 2}),

@@ -90,6 +90,8 @@ def multiplied(
         for operand, direction, role, factors in asks:
             if operand == "O" and role == Role.OPERAND and not work.leaves:
                 continue
+            if work.nest.times:
+                factors = (*factors, work.nest.times[OPERANDS.index(operand)])
             tensor = work.operands[operand]
             unfinished = role in UNFINISHED
             bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits
@@ -106,7 +108,9 @@ def multiplied(
         yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors, at.step)
     taken = time(work.problem, mapping, chip, options.rule)
     if taken is not None:
-        for name, each in ((ARRAY_CYCLE, taken.cycles), (CHIP_CYCLE, taken.moments)):
+        met = work.nest.times[1:2] if work.nest.times else ()
+        for name, cycles in ((ARRAY_CYCLE, taken.cycles), (CHIP_CYCLE, taken.moments)):
+            each = (*cycles, *met)
             yield entry(
                 layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND,
                 Key(OPERATE, name), 0, each, at.step,

@@ -10,12 +10,15 @@ __all__ = ["zoo_page"]
 
 HEAD = """# The bundled networks
 
-Made by `hwmodel.views.zoo.zoo_page` of `hwmodel/graph/families/zoo.yaml`; `tests/test_zoo_page.py` sees that it is true. MACs are multiply-accumulates of the
-products of one pass over one image or one sequence, attention among them and masks not taken off; parameters are those that are stored, shared ones once.
-`tests/data/published_networks.csv` and `tests/data/today/` set them beside published counts. A family takes other arguments in Python:
-`hwmodel.graph.network.family_member("llama-3.1-8b", {"tokens": 4096})`; of an image another size by name: `resnet18@192`.
+Made by `hwmodel.views.zoo.zoo_page` of `hwmodel/graph/families/zoo.yaml`; `tests/test_zoo_page.py`
+sees that it is true. MACs are multiply-accumulates of the products of one pass over one image or
+one sequence, attention among them and masks not taken off; parameters are those that are stored,
+shared ones once. `tests/data/published_networks.csv` and `tests/data/today/` set them beside
+published counts. A family takes other arguments in Python:
+`hwmodel.graph.network.family_member("llama-3.1-8b", {"tokens": 4096})`; of images another size by
+name: `resnet18@192`.
 
-Every network runs by its name, as `hwmodel report NAME --hardware ascend --method fp`; `hwmodel network show NAME` lists its layers.
+Every network runs by its name, as `hwmodel report NAME --hardware ascend --method fp`.
 """
 
 

@@ -24,6 +24,7 @@ from hwmodel.graph.families import (  # noqa: F401
     gpt2,
     llama,
     meliusnet,
+    mixtral,
     mlp,
     mobilenet,
     pokebnn,
