@@ -247,6 +247,10 @@ EXAMPLES = {
         (ROWS, {"name": "sent", "kind": "dispatch", "inputs": ["rows", "rows"], "active": 2}),
         {"inputs": ["sent", "rows"], "active": 2},
     ),
+    "scan": (
+        (ROWS, {"name": "few", "kind": "slice", "inputs": ["rows"], "start": 0, "stop": 2}),
+        {"inputs": ["rows", "rows", "few", "few", "rows"], "states": 2},
+    ),
     "embedding": ((WORDS,), {"vocabulary": 9, "features": 4}),
     "max-pool": ((), {"kernel": 2}),
     "average-pool": ((), {"kernel": 2}),

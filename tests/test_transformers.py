@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import csv
+from functools import cache
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from hwmodel.specs.files import load, validate
 from hwmodel.specs.method import Method
 from hwmodel.work.problem import Extents
 from hwmodel.work.tensor import product
-from hwmodel.work.work import Multiply
+from hwmodel.work.work import Move, Multiply, Operate
 
 TODAY = Path(__file__).parent / "data" / "today"
 
@@ -372,3 +374,77 @@ def test_experts_need_a_dispatch_before_them():
     layer = {"name": "x", "kind": "linear", "features": 4, "over": "channels", "experts": 2}
     with pytest.raises(ShapeError, match="layer x: experts, but no dispatch before it"):
         network(layer).nodes()
+
+
+# --- state-space layers -----------------------------------------------------------------------
+
+
+@cache
+def mamba(tokens, blocks=24):
+    return family_member("mamba-130m", {"tokens": tokens, "blocks": blocks})
+
+
+def by_output(found):
+    """Multiply-accumulates of y = C h, D N a token and layer, which a framework's counter sees."""
+    scans = (n for n in found.nodes() if n.layer.kind == "scan")
+    return sum(prod(n.output_shape) * n.layer.states for n in scans)
+
+
+MAMBA = [row for row in rows("models.csv") if row["model"].startswith("mamba")]
+
+
+@pytest.mark.parametrize("row", MAMBA, ids=lambda row: row["model"])
+def test_mamba_has_the_products_of_its_layers(row):
+    """Beside the scan; a padding on both sides makes a framework compute 18,432 more."""
+    one_layer = "layer" in row["model"]
+    found = mamba(64, 1) if one_layer else mamba(1)
+    thrown_away = 18_432 if one_layer else 0
+    assert macs(found) + by_output(found) + thrown_away == int(row["macs_hand"])
+    assert parameters(found) == int(row["parameters_hand"])
+
+
+MAMBA_TYPES = [row for row in rows("models_by_type.csv") if row["model"].startswith("mamba")]
+
+
+@pytest.mark.parametrize("row", MAMBA_TYPES, ids=lambda row: f"{row['quantity']}-{row['type']}")
+def test_mamba_has_them_by_type(row):
+    found, wanted = mamba(1), {"A, D": {"scan"}, "norms": {"norm"}}.get(row["type"], {row["type"]})
+    if row["type"].startswith("scan"):
+        assert by_output(found) == int(row["value"])
+        return
+    nodes = [n for n in found.nodes() if n.layer.name.rpartition(".")[2] in wanted]
+    count = {"MACs": lambda n: n.macs, "parameters": lambda n: n.weights + n.other_parameters}
+    assert sum(map(count[row["quantity"]], nodes)) == int(row["value"])
+
+
+SCANS = [
+    row for row in GENERATED if row["item"] == "mamba scan" and "not fused" not in row["quantity"]
+]
+
+
+@pytest.mark.parametrize("row", SCANS, ids=lambda row: f"{row['case']}-{row['quantity']}")
+def test_a_scan_does_what_was_counted_by_hand(row):
+    tokens = 1024 if "1,024" in row["case"] else 1
+    job = Job(load(Method, "fp"), load(Accounting, "full"), 1, "training")
+    tasks = all_tasks(mamba(tokens, 1), job)
+    works = [task.work for task in tasks if task.layer == "layers.0.scan"]
+    back = "backward" in row["quantity"]
+    found = 0
+    for work in works:
+        if isinstance(work, Operate):
+            said = work.why.startswith(("dt A", "states again", "exp(dt A)"))
+            kind = {"special": "exponentials", "mac": "multiply-adds"}.get(work.kind, "-")
+            if said and kind in row["quantity"] and back == (work.pass_ != "forward"):
+                found += work.times * work.each.elements
+        elif isinstance(work, Move) and work.pass_ == "forward":
+            maps = work.tensor.name in "IO" and work.tensor.role == "operand"
+            if maps and f"elements {work.direction}" in row["quantity"].replace("written", "write"):
+                found += work.tensor.elements
+    assert found == int(row["expected"])
+
+
+def test_what_a_scan_is_given_must_fit():
+    four = [{"name": n, "kind": "source", "shape": [c, 3, 1]} for n, c in (("u", 4), ("B", 2))]
+    scan = {"name": "scan", "kind": "scan", "states": 3, "inputs": ["u", "u", "B", "B", "u"]}
+    with pytest.raises(ShapeError, match=r"layer scan: u, dt, B, C and z are .* \(3, L, 1\)"):
+        network(*four, scan).nodes()

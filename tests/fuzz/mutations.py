@@ -169,7 +169,7 @@ KINDS: dict[str, dict[str, list[Any]]] = {
     "reshape": {}, "expand": {}, "source": {"learned": [True, False, "frozen", "biases"]},
     "uncounted": {"operator": ["X", "=1+1"], "parameters": [0, *SIZES], "known_macs": [0, *SIZES]},
     "attention-scores": {"heads": SIZES, **MASKS}, "attention-context": {"heads": SIZES, **MASKS},
-    "rotary": {"heads": SIZES}, "combine": {"active": SIZES},
+    "rotary": {"heads": SIZES}, "scan": {"states": SIZES}, "combine": {"active": SIZES},
     "dispatch": {"active": SIZES, "distinct": ["expected", "all", *SIZES], "capacity": [0, 0.5, 1.25, 2]},
     "embedding": {"vocabulary": SIZES, "features": SIZES},
 }  # fmt: skip
@@ -215,6 +215,7 @@ def _layer(random: Random, name: str, names: list[str]) -> dict[str, Any]:
             "factor",
             "heads",
             "active",
+            "states",
             "vocabulary",
             "stop",
             "operator",
@@ -234,6 +235,7 @@ def _layer(random: Random, name: str, names: list[str]) -> dict[str, Any]:
         "attention-scores": 2,
         "attention-context": 2,
         "dispatch": 2,
+        "scan": 5,
         "combine": 2,
     }.get(kind, 1)
     if wanted > 1 or random.random() < 0.2:

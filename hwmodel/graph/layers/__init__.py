@@ -37,6 +37,7 @@ from hwmodel.graph.layers.reshaping import (
     Uncounted,
     Upsample,
 )
+from hwmodel.graph.layers.scan import Scan
 
 __all__ = [
     "INPUT",
@@ -67,6 +68,7 @@ __all__ = [
     "Reshape",
     "Rotary",
     "Scale",
+    "Scan",
     "Shape",
     "Slice",
     "Source",
@@ -81,7 +83,7 @@ _Elementwise = Activation | Add | Multiply | Scale | Embedding | Rotary
 _Pool = MaxPool | AveragePool | GlobalAveragePool
 _View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Expand
 
-_Other = Source | Uncounted | Dispatch | Combine
+_Other = Source | Uncounted | Dispatch | Combine | Scan
 
 Layer = Annotated[
     _Product | _Norm | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")
