@@ -56,7 +56,6 @@ SAMPLED = 12  # classes of the next level that a dive in arrays chooses from
 NEAR, SPREAD = 1e-3, 0.52  # slack of the first and of the last list of a dive
 MET = 1e-2  # slack up to which classes are met that a dive ends with
 FOLLOWED = 20  # first nodes below which a tiling is looked for
-NOTHING = np.empty((0, 6))  # is added to weights
 PRICED = 300  # nests of which the smallest tiles are looked at before they are met
 
 
@@ -296,8 +295,8 @@ class Search:
             return bounds
         node = stream.node
         multipliers = self._multipliers.get((node.order, len(node.chosen) + 1))
-        moved = NOTHING if multipliers is None else added_weights(multipliers)
-        below = children(self.classes, node, places, self._enough, moved)
+        moved = [] if multipliers is None else [added_weights(multipliers)]
+        below = children(self.classes, node, places, self._enough, *moved)
         number = len(below)
         np.maximum(bounds[:number], below, out=bounds[:number])
         if number < len(places):  # all of one energy are kept or left
@@ -440,7 +439,7 @@ class Search:
         reach, budget = self._enough, self.space.budget
         least = budget.left - max(budget.whole / LOOK, NEST)
         if is_compiled() and len(places):
-            bounds = children(self.classes, node, places, reach, NOTHING, as_found=True)
+            bounds = children(self.classes, node, places, reach, as_found=True)
             places = places[np.argsort(bounds, kind="stable")[:DIVED]]
         level = node.order.levels[len(node.chosen)]
         weights = weights_below(level, node.chosen, node.crossing)
@@ -469,7 +468,7 @@ def _is_alike(place: tuple[int, ...]) -> bool:
 
 
 def _is_first(places: Ints) -> NDArray[np.bool_]:
-    """Whether each of places is as it is with rows and columns exchanged, or comes first of both."""
+    """Whether places come before, or are, themselves with rows and columns exchanged."""
     ho, wo, hf, wf = places[:, 3:].T
     found: NDArray[np.bool_] = (ho < wo) | ((ho == wo) & (hf <= wf))
     return found

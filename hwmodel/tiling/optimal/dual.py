@@ -54,40 +54,42 @@ def shifted(
         return best
     counts = np.array([_counts(classes, node.tables, part.place) for part in node.rest])
     scale = np.maximum(np.maximum(counts[:-1], counts[1:]), 1.0)
-    moved, parts = none, node.rest
-    value, length, without = node.bound, 1.0, 0
+    now, length, without = best, 1.0, 0
     for step in range(steps):
-        if best.bound >= target or target == np.inf:
+        slope = (counts[:-1] - counts[1:]) / scale
+        norm = float((slope**2).sum())
+        if norm == 0 or best.bound >= target or target == np.inf:
             break
+        moved = now.multipliers + length * (target - now.bound) / norm * slope / scale
         if step == 0 and start is not None and start.any():
             moved = start
-        else:
-            slope = (counts[:-1] - counts[1:]) / scale
-            norm = float((slope**2).sum())
-            if norm == 0:
-                break
-            moved = moved + length * (target - value) / norm * slope / scale
-        moved = _within(moved, own)
-        weights = own.copy()
-        weights[:-1, 1:] += moved
-        weights[1:, 1:] -= moved
-        weights[:, 1:] = np.maximum(weights[:, 1:], 0)
-        each = tuple(Weights(*row) for row in weights.tolist())
-        parts = tuple(
-            _least(classes, level, one, node, part.place)
-            for level, one, part in zip(levels, each, parts, strict=True)
-        )
-        value = node.done + float(added(part.energy for part in parts))
-        if any(part.place is None for part in parts):
+        now = _moved(classes, node, own, moved, now.parts)
+        if any(part.place is None for part in now.parts):
             break
-        counts = np.array([_counts(classes, node.tables, part.place) for part in parts])
-        if value > best.bound:
-            best, without = Shifted(each, parts, value, moved), 0
-        else:
-            without += 1
+        counts = np.array([_counts(classes, node.tables, part.place) for part in now.parts])
+        best, without = (now, 0) if now.bound > best.bound else (best, without + 1)
         if without == PATIENCE:
             length, without = length / 2, 0
     return best
+
+
+def _moved(
+    classes: Classes, node: Node, own: Floats, multipliers: Floats, before: tuple[Part, ...]
+) -> Shifted:
+    """The levels below a node under multipliers; `before`: under others."""
+    multipliers = _within(multipliers, own)
+    weights = own.copy()
+    weights[:-1, 1:] += multipliers
+    weights[1:, 1:] -= multipliers
+    weights[:, 1:] = np.maximum(weights[:, 1:], 0)
+    each = tuple(Weights(*row) for row in weights.tolist())
+    levels = node.order.levels[len(node.chosen) :]
+    parts = tuple(
+        _least(classes, level, one, node, part.place)
+        for level, one, part in zip(levels, each, before, strict=True)
+    )
+    bound = node.done + float(added(part.energy for part in parts))
+    return Shifted(each, parts, bound, multipliers)
 
 
 def _least(
@@ -104,7 +106,7 @@ def _least(
 
 
 def added_weights(multipliers: Floats) -> Floats:
-    """What multipliers [levels - 1, 5] add to the weights of levels [levels, 6]; empty if nothing."""
+    """What multipliers [levels - 1, 5] add to weights [levels, 6]; empty if nothing."""
     found = np.zeros((len(multipliers) + 1, 6))
     found[:-1, 1:] += multipliers
     found[1:, 1:] -= multipliers

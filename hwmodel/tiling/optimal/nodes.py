@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 Place = tuple[int, ...]
+NOTHING = np.empty((0, 6))  # is added to weights
 WALK = 20_000  # steps of the walk of one level below one of many nodes
 SPENT = 3_000_000  # steps of the walks below all of them, and `STEPS` for each
 
@@ -180,7 +181,7 @@ def children(
     node: Node,
     places: NDArray[np.int64],
     reach: float,
-    moved: NDArray[np.float64],
+    moved: NDArray[np.float64] = NOTHING,
     as_found: bool = False,
 ) -> NDArray[np.float64]:
     """Bounds of the nodes with the classes at each of `places` for the next level, compiled.
@@ -189,8 +190,7 @@ def children(
     left out where all would take too much work.
 
     Args:
-        moved: added to the weights of the levels below for a second bound [levels, 6]; may be
-            empty.
+        moved: added to the weights of the levels below for a second bound [levels, 6]; see `dual`.
         as_found: where a level takes too much work, its least energy as far as it is known, which
             is no bound.
     """
