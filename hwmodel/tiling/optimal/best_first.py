@@ -22,6 +22,7 @@ from hwmodel.tiling.optimal.compiled import is_compiled
 from hwmodel.tiling.optimal.dual import STEPS, added_weights, shifted
 from hwmodel.tiling.optimal.listing import least, listed, rough
 from hwmodel.tiling.optimal.nodes import (
+    NOTHING,
     Node,
     Order,
     Part,
@@ -294,14 +295,17 @@ class Search:
         if not is_compiled() or not len(places):
             return bounds
         node = stream.node
-        multipliers = self._multipliers.get((node.order, len(node.chosen) + 1))
-        moved = [] if multipliers is None else [added_weights(multipliers)]
-        below = children(self.classes, node, places, self._enough, *moved)
+        below = children(self.classes, node, places, self._enough, self._moved(node))
         number = len(below)
         np.maximum(bounds[:number], below, out=bounds[:number])
         if number < len(places):  # all of one energy are kept or left
             number = int(energies.searchsorted(energies[number])) or len(places)
         return bounds[:number]
+
+    def _moved(self, node: Node) -> Floats:
+        """What is added to the weights of the levels below those of a node's classes."""
+        multipliers = self._multipliers.get((node.order, len(node.chosen) + 1))
+        return NOTHING if multipliers is None else added_weights(multipliers)
 
     def _next(self, stream: _Stream) -> None:
         """Take the next class of a list, and leave the others."""
@@ -439,7 +443,9 @@ class Search:
         reach, budget = self._enough, self.space.budget
         least = budget.left - max(budget.whole / LOOK, NEST)
         if is_compiled() and len(places):
-            bounds = children(self.classes, node, places, reach, as_found=True)
+            bounds = children(
+                self.classes, node, places, reach, self._moved(node), as_found=True
+            )
             places = places[np.argsort(bounds, kind="stable")[:DIVED]]
         level = node.order.levels[len(node.chosen)]
         weights = weights_below(level, node.chosen, node.crossing)

@@ -476,7 +476,7 @@ def children(
                     level, known[j], tried[0, j], reach - others, each, as_found, found, found_at
                 )
                 total, work = others + rest[j], work + steps
-            if total < reach and len(moved) and not as_found:
+            if total < reach and len(moved):
                 for j in range(len(known)):
                     w = weights[j] + moved[j]
                     w[1:] = np.maximum(w[1:], 0.0)

@@ -20,6 +20,7 @@ from hwmodel.tiling.pricing import added
 from hwmodel.work.problem import Operand
 
 __all__ = [
+    "NOTHING",
     "Node",
     "Order",
     "Part",
