@@ -56,7 +56,7 @@ FEWER_STEPS = 5  # of the dual in arrays
 SAMPLED = 12  # classes of the next level that a dive in arrays chooses from
 NEAR, SPREAD = 1e-3, 0.52  # slack of the first and of the last list of a dive
 MET = 1e-2  # slack up to which classes are met that a dive ends with
-FOLLOWED = 20  # first nodes below which a tiling is looked for
+FOLLOWED = 40  # first nodes below which a tiling is looked for
 PRICED = 300  # nests of which the smallest tiles are looked at before they are met
 
 
