@@ -443,9 +443,7 @@ class Search:
         reach, budget = self._enough, self.space.budget
         least = budget.left - max(budget.whole / LOOK, NEST)
         if is_compiled() and len(places):
-            bounds = children(
-                self.classes, node, places, reach, self._moved(node), as_found=True
-            )
+            bounds = children(self.classes, node, places, reach, self._moved(node), as_found=True)
             places = places[np.argsort(bounds, kind="stable")[:DIVED]]
         level = node.order.levels[len(node.chosen)]
         weights = weights_below(level, node.chosen, node.crossing)
