@@ -7,8 +7,8 @@ matrices; so is the room that they take. Which pairs fit is seen the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
-from itertools import combinations, combinations_with_replacement, cycle, islice, product
+from functools import partial
+from itertools import combinations, cycle
 from random import Random
 from typing import Any
 
@@ -17,17 +17,15 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.spatial.links import Plan
+from hwmodel.tiling.spatial.neighbours import TILES, Axis, neighbours
 from hwmodel.tiling.spatial.space import GROUPS, Space, candidates
-from hwmodel.tiling.spatial.tables import Axis, Chosen, Rows, Table
+from hwmodel.tiling.spatial.tables import Rows, Table
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import OPERANDS, Extents, Operand
 
 __all__ = ["MISFIT", "Held", "Point", "descended", "settled", "shaken"]
 
-TILES = 16  # of a loop, that are tried for a size
 DRAWN = 0.6  # share of the loops that are drawn anew
-MANY = 60  # chains with one size changed, of a loop with taps
-MOST = 600  # chains of an axis that are looked at together
 BETTER = 1e-12
 MISFIT = 1e200  # above all energies
 Point = tuple[Axis, ...]  # of all axes
@@ -43,6 +41,8 @@ class Held:
         self.weights = np.array(list(weighted.values()))
         self.most = np.array([limit.bound.most for limit in space.limits], np.float64)
         self.buffers = list(self._buffers())
+        self._columns = [table.columns(self.plans) for table in tables]
+        self._alone: dict[tuple[Point, int], tuple[float, Point]] = {}
 
     def _buffers(self) -> Iterator[tuple[NDArray[np.float64], int]]:
         """Bits an element that count in a memory, by level and operand, and its capacity."""
@@ -61,7 +61,8 @@ class Held:
 
     def rows(self, group: int, chains: Sequence[Axis]) -> Rows:
         """What chains of an axis do."""
-        return self._tables[group].rows(chains, self.plans)
+        table = self._tables[group]
+        return table.rows(table.places(chains), self._columns[group])
 
     def energy(self, point: Point) -> float:
         """The energy of a mapping; beyond `MISFIT` by how much it does not fit [chip's unit]."""
@@ -102,13 +103,16 @@ class Held:
         return float(energy[i, k]), tuple(changed)
 
     def best_alone(self, point: Point, group: int) -> tuple[float, Point]:
-        """The best chain of one axis near its own; the others stay."""
-        rest = self._rest(point, (group,))
-        chains = neighbours(self.space, group, point[group])
-        own = self.rows(group, chains)
-        energy = self._paid(Rows(*(a * b for a, b in zip(own, rest, strict=True))))
-        i = int(np.argmin(energy))
-        return float(energy[i]), (*point[:group], chains[i], *point[group + 1 :])
+        """The best chain of one axis near its own; the others stay. It is remembered."""
+        if (point, group) not in self._alone:
+            rest, table = self._rest(point, (group,)), self._tables[group]
+            near = table.near(point[group])
+            own = table.rows(near, self._columns[group])
+            energy = self._paid(Rows(*(a * b for a, b in zip(own, rest, strict=True))))
+            i = int(np.argmin(energy))
+            changed = (*point[:group], table.chains[near[i]], *point[group + 1 :])
+            self._alone[point, group] = float(energy[i]), changed
+        return self._alone[point, group]
 
     def mapping(self, point: Point) -> Mapping:
         """The mapping of a point."""
@@ -168,34 +172,3 @@ def shaken(held: Held, point: Point, chance: Random) -> Point:
             chains.append(tuple(sizes))
         axes.append(tuple(chains))
     return tuple(axes)
-
-
-def neighbours(space: Space, group: int, axis: Axis) -> tuple[Axis, ...]:
-    """Chains of an axis near one: two sizes of one loop are changed, or one of both."""
-    return _near(tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group]), axis)
-
-
-@lru_cache(maxsize=2**12)
-def _near(lengths: tuple[int, ...], axis: Axis) -> tuple[Axis, ...]:
-    once = [_changed(n, chosen, 1) for n, chosen in zip(lengths, axis, strict=True)]
-    twice = [_changed(n, chosen, 2) for n, chosen in zip(lengths, axis, strict=True)]
-    found = dict.fromkeys(product(*once)) if len(axis) == 1 or len(once[0]) < MANY else {axis: None}
-    for i, chains in enumerate(twice):
-        found |= dict.fromkeys((*axis[:i], chain, *axis[i + 1 :]) for chain in chains)
-    return tuple(islice(found, MOST))
-
-
-@lru_cache(maxsize=2**14)
-def _changed(length: int, chosen: Chosen, sizes: int) -> tuple[Chosen, ...]:
-    """Chains with so many neighbouring sizes changed; the others are cut or widened to them."""
-    found = {chosen: None}
-    for place in range(len(chosen) - sizes + 1):
-        tiles = [(*candidates(length, TILES), *(chosen[place + i] + k for k in (1, -1)
-                 for i in range(sizes)))]  # fmt: skip
-        outer = chosen[place - 1] if place else length
-        tried = sorted({t for t in (*tiles[0], *candidates(outer, TILES)) if 0 < t <= length})
-        for some in combinations_with_replacement(tried[::-1], sizes):
-            before = (max(some[0], size) for size in chosen[:place])
-            after = (min(some[-1], size) for size in chosen[place + sizes :])
-            found[*before, *some, *after] = None
-    return tuple(found)

@@ -7,7 +7,7 @@ the piece of a cycle on a chip with an array.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -144,13 +144,12 @@ class Space:
 
     def _met(self, which: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
         """Count rows or what touches them, once for all chains that the plan tells apart."""
-        axis, loops = self.axes[which], GROUPS[3 + which]
+        axis, loops = self.axes[which], tuple(GROUPS[3 + which])
         if plan.operand != "I" and self._all_meet[which]:
-            out, tap = (
-                _values(length, plan, loop, some)
-                for length, loop, some in zip((axis.outs, axis.taps), loops, sizes, strict=True)
-            )
-            return {"F": out * axis.taps, "O": tap * axis.outs, None: out * tap}[plan.operand]
+            across = _values(axis.outs, plan, loops[0], sizes[0])
+            down = _values(axis.taps, plan, loops[1], sizes[1])
+            met = {"F": across * axis.taps, "O": down * axis.outs, None: across * down}
+            return met[plan.operand]
         ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
         columns = []
         for loop, some in zip(loops, sizes, strict=True):
@@ -163,20 +162,18 @@ class Space:
         back = [
             pairs.setdefault(tuple(row), len(pairs)) for row in np.hstack([outs, taps]).tolist()
         ]
-        short = grid(axis)
+        apart = [(pair[:depth], pair[depth:]) for pair in pairs]
         listed = piece_rows(axis) if plan.operand == "I" and all(out_keeps + tap_keeps) else None
-        found = []
-        for pair in pairs:
-            out, tap = pair[:depth], pair[depth:]
-            if listed is not None:
-                found.append(listed.rows(out, tap))
-            elif short is not None and plan.operand == "I":
-                found.append(short.rows((out, out_keeps), (tap, tap_keeps)))
-            elif short is not None:
-                found.append(short.met(plan.operand, (out, out_keeps), (tap, tap_keeps)))
-            else:
-                steps = tuple(map(Step, out, out_keeps)), tuple(map(Step, tap, tap_keeps))
-                found.append(axis_count(axis, plan, *steps))
+        short = grid(axis) if listed is None else None
+        if listed is not None:
+            found = listed.rows(apart)
+        elif short is not None:
+            cuts = (((out, out_keeps), (tap, tap_keeps)) for out, tap in apart)
+            count = short.rows if plan.operand == "I" else partial(short.met, plan.operand)
+            found = [count(*each) for each in cuts]
+        else:
+            steps = ((map(Step, out, out_keeps), map(Step, tap, tap_keeps)) for out, tap in apart)
+            found = [axis_count(axis, plan, *map(tuple, each)) for each in steps]
         return np.array(found, np.float64)[back]
 
     @cached_property

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwmodel.tiling.spatial.links import Plan
+from hwmodel.tiling.spatial.neighbours import Axis, neighbours
 from hwmodel.tiling.spatial.space import GROUPS, Space
 
-__all__ = ["Axis", "Chosen", "Rows", "Table"]
+__all__ = ["Rows", "Table"]
 
-Chosen = tuple[int, ...]  # sizes of a loop's chain that are free
-Axis = tuple[Chosen, ...]  # of the loops of an axis
+Ints = NDArray[np.int64]
 
 
 class Rows(NamedTuple):
@@ -29,7 +30,9 @@ class Table:
 
     def __init__(self, space: Space, group: int) -> None:
         self._space, self._group = space, group
+        self.chains: list[Axis] = []
         self._places: dict[Axis, int] = {}
+        self._near: dict[Axis, Ints] = {}
         self._columns: dict[Plan, int] = {}
         self._sizes: tuple[Any, ...] = ()  # of each loop [chain, size]
         self._counts: Any = np.empty((0, 0))  # [chain, plan]; not a number where it is not known
@@ -38,25 +41,38 @@ class Table:
 
     def __len__(self) -> int:
         """Return how many chains there are."""
-        return len(self._places)
+        return len(self.chains)
 
-    def rows(self, chains: Sequence[Axis], plans: tuple[Plan, ...]) -> Rows:
-        """Return what chains do by the counts of some plans."""
+    def columns(self, plans: Sequence[Plan]) -> Ints:
+        """Return the places of plans."""
+        return np.array([self._columns.setdefault(plan, len(self._columns)) for plan in plans])
+
+    def places(self, chains: Sequence[Axis]) -> Ints:
+        """Return the places of chains, which are entered where they are new."""
         self._enter(chains)
-        at = np.array([self._places[chain] for chain in chains])
-        columns = [self._columns.setdefault(plan, len(self._columns)) for plan in plans]
-        rows, width = len(self._places), len(self._columns)
-        if self._counts.shape != (rows, width):
-            wider = np.full((rows, width), np.nan)
+        return np.array([self._places[chain] for chain in chains])
+
+    def near(self, chain: Axis) -> Ints:
+        """Return the places of the chains near one."""
+        if chain not in self._near:
+            self._near[chain] = self.places(neighbours(self._space, self._group, chain))
+        return self._near[chain]
+
+    def rows(self, at: Ints, columns: Ints) -> Rows:
+        """Return what the chains at some places do by the counts of some plans."""
+        shape = len(self.chains), len(self._columns)
+        if self._counts.shape != shape:
+            wider = np.full(shape, np.nan)
             wider[: self._counts.shape[0], : self._counts.shape[1]] = self._counts
             self._counts = wider
         counts = self._counts[at[:, None], columns]
         missing = np.isnan(counts)
         if missing.any():
+            plans = tuple(self._columns)
             for i in np.flatnonzero(missing.any(axis=0)).tolist():
-                new = np.unique(at[missing[:, i]])
+                new, plan = np.unique(at[missing[:, i]]), columns[i]
                 sizes = tuple(some[new] for some in self._sizes)
-                self._counts[new, columns[i]] = self._space.count(self._group, plans[i], sizes)
+                self._counts[new, plan] = self._space.count(self._group, plans[plan], sizes)
             counts = self._counts[at[:, None], columns]
         return Rows(counts, self._rooms[at], self._spreads[at])
 
@@ -84,6 +100,7 @@ class Table:
         self._sizes, self._rooms, self._spreads = sizes, rooms, spreads
         for chain in new:
             self._places[chain] = len(self._places)
+        self.chains += new
 
 
 def _longer(old: Any, new: Any) -> Any:
