@@ -45,12 +45,13 @@ class Table:
 
     def columns(self, plans: Sequence[Plan]) -> Ints:
         """Return the places of plans."""
-        return np.array([self._columns.setdefault(plan, len(self._columns)) for plan in plans])
+        found = [self._columns.setdefault(plan, len(self._columns)) for plan in plans]
+        return np.array(found, np.int64)
 
     def places(self, chains: Sequence[Axis]) -> Ints:
         """Return the places of chains, which are entered where they are new."""
         self._enter(chains)
-        return np.array([self._places[chain] for chain in chains])
+        return np.array([self._places[chain] for chain in chains], np.int64)
 
     def near(self, chain: Axis) -> Ints:
         """Return the places of the chains near one."""
