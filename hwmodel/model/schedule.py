@@ -49,6 +49,7 @@ class Schedule:
     steps: tuple[Step, ...]
     uses: tuple[tuple[Use, ...], ...]  # of each step
     tasks: tuple[Task, ...]  # `at.step` is the place among the steps
+    given: tuple[str, ...]  # tensors that whoever asked takes
 
 
 def everything(job: Job) -> Job:
@@ -103,6 +104,7 @@ def schedule(
         tuple(s.step._replace(layer=f"{prefix}{s.step.layer}") for s in slots),
         tuple(tuple(_prefixed(use, prefix) for use in uses.get(slot, ())) for slot in slots),
         tuple(tasks),
+        tuple(f"{prefix}{names.maps[name].name}" for name in names.named if name not in names.takers),
     )
 
 
@@ -111,8 +113,7 @@ def _prefixed(use: Use, prefix: str) -> Use:
 
 
 def _at(step: int, lying: tuple[tuple[Lying, ...], ...], prefix: str) -> At:
-    stored = (" + ".join(f"{prefix}{one.name}" for one in parts) for parts in lying)
-    return At(step, tuple(stored))
+    return At(step, tuple(tuple(f"{prefix}{one.name}" for one in parts) for parts in lying))
 
 
 def _placed(task: Task, names: Names) -> Placed:

@@ -78,6 +78,11 @@ class Counting(_Group):
         description="upper: the memory that is asked pays for a transfer; both: the lower memory "
         "pays, too, a write for what it is brought and a read for sums that it sends",
     )
+    residency: Literal["none", "tensors"] = Field(
+        default="none",
+        description="tensors: whole tensors may stay on the chip between steps, in a memory that "
+        "holds I, F and O and is one alone; those are chosen that save most",
+    )
     rows: Literal["touched", "bounding"] = Field(
         description="rows and columns of ifmaps that no window touches: left out, or fetched"
     )
@@ -288,6 +293,10 @@ class Accounting(NamedSpec):
             self._refuse(
                 "paper counts what is asked of the upper memory alone", "transfers", "counting"
             )
+        if chosen.residency == "tensors" and chosen.counting == "paper":
+            self._refuse("tensors needs counting exact", "residency", "counting")
+        if chosen.residency == "tensors" and chosen.search == "level-by-level":
+            self._refuse("tensors needs search optimal", "residency", "search")
         for field in ("elementwise", "update_order"):
             if chosen.counting == "paper" and getattr(self.extras, field) == "fused":
                 rule = "fused needs counting exact: paper has no operators and no updates"
