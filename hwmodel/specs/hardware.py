@@ -71,7 +71,7 @@ class Buffer(Rated, Spread):
     )
     stays: Flag | None = Field(
         default=None,
-        description="false: no tensor stays here from one step to the next, whatever the accounting",
+        description="false: no tensor stays here from step to step, whatever the accounting",
     )
     source: Text
 

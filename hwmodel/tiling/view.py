@@ -12,13 +12,15 @@ Source: docs/model.md section 11.
 from __future__ import annotations
 
 from collections.abc import Mapping as Readable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.options import Memories, Memory, MemoryLevel
 from hwmodel.work.problem import OPERANDS, Operand, Problem
 
 __all__ = ["NOWHERE", "Homes", "view", "widened"]
+
+DEAR = 1e3  # times its price, at which a sum that comes home unfinished is avoided
 
 
 class Homes(NamedTuple):
@@ -42,27 +44,37 @@ class Homes(NamedTuple):
 NOWHERE = Homes()
 
 
-def view(chip: Memories, homes: Homes, free: Readable[int, int]) -> Memories:
+def view(
+    chip: Memories, homes: Homes, free: Readable[int, int], *, finished: bool = False
+) -> Memories:
     """Return the chip as a product with homes sees it.
 
     Args:
         chip: with one memory that holds all operands at each home.
         free: room that is left at levels at which tensors stay [bit].
+        finished: ask for sums that come home finished, for others are wider: by a price of theirs.
     """
+    dear = DEAR if finished else 1.0
     levels = [
-        level._replace(buffers=tuple(_buffers(chip, number, level, homes, free)))
+        level._replace(buffers=tuple(_buffers(chip, number, level, homes, free, dear)))
         for number, level in enumerate(chip.levels)
     ]
     return chip._replace(levels=tuple(levels[homes.outermost :]))
 
 
 def _buffers(
-    chip: Memories, number: int, level: MemoryLevel, homes: Homes, free: Readable[int, int]
+    chip: Memories,
+    number: int,
+    level: MemoryLevel,
+    homes: Homes,
+    free: Readable[int, int],
+    dear: float,
 ) -> list[Memory]:
     shared = {x for x in OPERANDS if (home := homes.of(x)) is None or number > home}
-    found = []
+    found: list[Memory] = []
     for memory in level.buffers:
-        if holds := tuple(x for x in memory.holds if x in shared):
+        holds: tuple[Operand, ...] = tuple(x for x in memory.holds if x in shared)
+        if holds:
             room = free.get(number, memory.capacity_bits)
             found.append(memory._replace(holds=holds, capacity_bits=room))
     for x in OPERANDS:
@@ -70,6 +82,9 @@ def _buffers(
         if home is None or number > home:
             continue
         there = chip.holder(home, x)
+        if x == "O":
+            prices = there.read_energy_per_bit * dear, there.write_energy_per_bit * dear
+            there = there._replace(read_energy_per_bit=prices[0], write_energy_per_bit=prices[1])
         if number == home:
             found.append(there._replace(holds=(x,), capacity_bits=None))
         else:
@@ -82,6 +97,6 @@ def widened(problem: Problem, mapping: Mapping, homes: Homes) -> Mapping:
     """Return a mapping of a view as one of the whole chip: levels outside cut nothing."""
     outside = homes.outermost
     whole = (problem.extent,) * outside
-    held: tuple[Operand, ...] = ("F",) * outside
+    held = cast("tuple[Operand, ...]", ("F",) * outside)
     unions = (*whole, *mapping.unions) if mapping.unions else ()
     return Mapping((*whole, *mapping.tiles), (*held, *mapping.held), unions, mapping.cycle)

@@ -18,6 +18,7 @@ Source: docs/model.md section 11.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.model.residency.items import Access
@@ -30,7 +31,7 @@ from hwmodel.tiling.tile import tile, touched_elements
 from hwmodel.tiling.view import Homes, view
 from hwmodel.work.problem import OPERANDS, Operand
 
-__all__ = ["is_bounded", "lower_bound", "pick_rows"]
+__all__ = ["is_bounded", "least_rooms", "lower_bound", "pick_rows"]
 
 GAP = 1e-4  # of what is saved
 
@@ -39,7 +40,7 @@ def is_bounded(chip: Memories) -> bool:
     """Whether no price of a memory falls outwards."""
     for operand in OPERANDS:
         there = [chip.holder(k, operand) for k, x in enumerate(chip.levels) if x.holds(operand)]
-        for outer, inner in zip(there[:-1], there[1:], strict=True):
+        for outer, inner in pairwise(there):
             if outer.read_energy_per_bit < inner.read_energy_per_bit:
                 return False
             if outer.write_energy_per_bit < inner.write_energy_per_bit:
@@ -64,7 +65,7 @@ def lower_bound(run: Run) -> float:
     for access, costs in (begun | passes).items():
         total += sum(costs[: deepest[access.task, access.place]])
     values = [sum(sum(passes[access][: i.level]) for access in i.saves) for i in run.items]
-    rows = [*pick_rows(run), *_rooms(run)]
+    rows = [*pick_rows(run), *least_rooms(run)]
     return total - pack(values, rows, GAP, loose=True).most
 
 
@@ -126,34 +127,35 @@ def _pass(chip: Memories, level: int, operand: Operand, transfers: str) -> float
     return up + (down if transfers == "both" else 0.0)
 
 
-def _rooms(run: Run) -> Iterator[Row]:
+def least_rooms(run: Run) -> Iterator[Row]:
     """What lives at each level and step, and an element of I and of F that stay elsewhere."""
     resident = _resident(run)
     for level, capacity in run.capacities.items():
-        at: dict[int, dict[int, int]] = {}
-        for i, item in enumerate(run.items):
-            if item.level == level:
-                for step in range(item.first, item.last + 1):
-                    at.setdefault(step, {})[i] = item.bits
-        for step, tasks in run.steps.items():
-            bits = at.get(step)
-            if bits is None:
-                continue
-            row, most = dict(bits), capacity
-            for number in tasks:
-                product = run.products.get(number)
-                if product is None:
-                    continue
-                for place, operand in enumerate(OPERANDS[:2]):
-                    element = _element(product, operand)
-                    most -= element
-                    for i in resident.get((number, place), ()):
-                        if run.items[i].level >= level:
-                            row[i] = row.get(i, 0) - element
-                break
+        for step, living in run.alive(level).items():
+            row, most = {i: run.items[i].bits for i in living}, capacity
+            for number in run.steps.get(step, ()):
+                if number in run.products:
+                    most -= _elements(run, number, level, resident, row)
+                    break
             yield Row(row, most)
-        quiet = [bits for step, bits in at.items() if step not in run.steps]
-        yield from (Row(bits, capacity) for bits in quiet)
+
+
+def _elements(
+    run: Run,
+    number: int,
+    level: int,
+    resident: Mapping[tuple[int, int], list[int]],
+    row: dict[int, int],
+) -> int:
+    """Bits of an element of I and of F; items by which these stay take them off their own."""
+    product, total = run.products[number], 0
+    for place, operand in enumerate(OPERANDS[:2]):
+        element = _element(product, operand)
+        total += element
+        for i in resident.get((number, place), ()):
+            if run.items[i].level >= level:
+                row[i] = row.get(i, 0) - element
+    return total
 
 
 def _element(product: Product, operand: Operand) -> int:

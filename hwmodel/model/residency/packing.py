@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil
 from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError
@@ -56,9 +57,10 @@ def pack(values: Sequence[float], rows: Sequence[Row], gap: float, *, loose: boo
         raise HwmodelError(
             "residency: tensors needs the package scipy: pip install 'hwmodel[residency]'"
         ) from None
-    tight = [row for row in (_rounded(row, loose) for row in rows) if sum(row.of.values()) > row.most]
+    rounded = [_rounded(row, loose) for row in rows]
+    tight = [row for row in rounded if sum(bits for bits in row.of.values() if bits > 0) > row.most]
     scale = VALUES / sum(values)
-    whole = np.array([float(_up(value * scale) if loose else int(value * scale)) for value in values])
+    whole = np.array([float((ceil if loose else int)(value * scale)) for value in values])
     constraints = []
     if tight:
         at = [(r, i) for r, row in enumerate(tight) for i in row.of]
@@ -71,7 +73,9 @@ def pack(values: Sequence[float], rows: Sequence[Row], gap: float, *, loose: boo
         found = milp(
             -whole, integrality=ones, bounds=Bounds(0, 1), constraints=constraints, options=options
         )
-    most = min(float(whole.sum()), -found.mip_dual_bound if found.mip_dual_bound is not None else np.inf)
+    most = float(whole.sum())
+    if found.mip_dual_bound is not None:
+        most = min(most, -found.mip_dual_bound)
     chosen = [] if found.x is None else [i for i, x in enumerate(found.x) if x > 0.5]
     return Packed(chosen, most / scale)
 
@@ -96,10 +100,6 @@ def _quiet() -> Iterator[None]:
         os.dup2(before, 1)
         os.close(before)
         os.close(nowhere)
-
-
-def _up(value: float) -> int:
-    return -int(-value // 1)
 
 
 def _rounded(row: Row, loose: bool) -> Row:

@@ -11,17 +11,16 @@ The energy never rises: to keep nothing is a choice, too. Source: docs/model.md 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hwmodel.errors import Infeasible, TooLarge
-from hwmodel.model.entries import AWAY, Stay
+from hwmodel.model.entries import Stay
 from hwmodel.model.memory import Occupancy
-from hwmodel.model.residency.bound import is_bounded, lower_bound, pick_rows
+from hwmodel.model.residency.bound import is_bounded, least_rooms, lower_bound, pick_rows
 from hwmodel.model.residency.items import Access, Item, items, tracked
 from hwmodel.model.residency.packing import Row, pack
 from hwmodel.model.residency.products import Product, Tiled
-from hwmodel.model.residency.run import Outcome, Run, Streamed, Stuck
+from hwmodel.model.residency.run import Outcome, Run, Streamed
 from hwmodel.model.workload import Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
@@ -32,11 +31,11 @@ from hwmodel.work.work import Move, Multiply
 __all__ = ["Residency", "residency", "residency_levels"]
 
 SHARE = 6  # a product is searched again with one part in so many of the usual budget
-SCALES = (1.0, 0.3, 0.1)  # of the rooms that tiles took
+SCALES = (0.1, 0.3, 1.0, 0.0)  # of the rooms that tiles took; 0: single elements
 MANY_STEPS, WIDE_GAP = 300, 0.03  # further starts only below, or above
-ENOUGH = 0.01  # gap from which items are exchanged
+ENOUGH = 0.01  # gap down to which starts are made and items exchanged
 GAP = 3e-3  # of what a packing saves
-EXCHANGES = 300  # choices that are looked at
+EXCHANGES, SEARCHES = 300, 60  # choices that are looked at, tilings that are searched for them
 NO_END = 2**62  # bits of a memory without end
 
 
@@ -121,9 +120,8 @@ def _run(
     products, moves = {}, {}
     for number, task in enumerate(tasks):
         work = task.work
-        if isinstance(work, (Multiply, Move)):
-            if work.kinds not in seen:
-                seen[work.kinds] = memories(chip, work.kinds)
+        if isinstance(work, (Multiply, Move)) and work.kinds not in seen:
+            seen[work.kinds] = memories(chip, work.kinds)
         if isinstance(work, Multiply):
             options = replace(SearchOptions.of(accounting, work.pass_), share=SHARE)
             products[number] = Product(task, seen[work.kinds], options, capacities)
@@ -142,9 +140,7 @@ def _best(run: Run, alone: Outcome, least: float | None) -> Outcome:
         found = _packed(run, alone, values, scale)
         if found.energy < best.energy:
             best = found
-        if len(run.steps) > MANY_STEPS and _gap(best, least) < WIDE_GAP:
-            break
-        if best.energy <= (least or 0.0):
+        if _gap(best, least) < (WIDE_GAP if len(run.steps) > MANY_STEPS else ENOUGH):
             break
     if _gap(best, least) > ENOUGH:
         best = _exchanged(run, best, values)
@@ -174,9 +170,10 @@ def _outside(run: Run, alone: Outcome) -> dict[tuple[Access, int], float]:
 
 def _packed(run: Run, alone: Outcome, values: Sequence[float], scale: float) -> Outcome:
     """Pack items beside a part of the rooms that tiles took, and search again."""
-    rows = [*pick_rows(run), *_rooms(run, alone, scale)]
-    chosen = pack(values, rows, GAP, loose=False).chosen
-    return _settled(run, chosen, values, alone)
+    least = scale == 0.0
+    rooms = least_rooms(run) if least else _rooms(run, alone, scale)
+    chosen = pack(values, [*pick_rows(run), *rooms], GAP, loose=least).chosen
+    return _settled(run, chosen, values) or alone
 
 
 def _rooms(run: Run, alone: Outcome, scale: float) -> Iterator[Row]:
@@ -188,13 +185,8 @@ def _rooms(run: Run, alone: Outcome, scale: float) -> Iterator[Row]:
             at = step, level
             taken[at] = max(taken.get(at, 0), int(bits * scale))
     for level, capacity in run.capacities.items():
-        at_step: dict[int, list[int]] = {}
-        for i, item in enumerate(run.items):
-            if item.level == level:
-                for step in range(item.first, item.last + 1):
-                    at_step.setdefault(step, []).append(i)
         alike: dict[tuple[int, ...], int] = {}
-        for step, living in at_step.items():
+        for step, living in run.alive(level).items():
             room = capacity - taken.get((step, level), 0)
             some = tuple(living)
             alike[some] = min(alike.get(some, room), room)
@@ -202,30 +194,41 @@ def _rooms(run: Run, alone: Outcome, scale: float) -> Iterator[Row]:
             yield Row({i: run.items[i].bits for i in some}, max(room, 0))
 
 
-def _settled(run: Run, chosen: Sequence[int], values: Sequence[float], alone: Outcome) -> Outcome:
-    """What chosen items cost; where tiles find no room, without those that save least there."""
+def _settled(
+    run: Run, chosen: Collection[int], values: Sequence[float], new: int | None = None
+) -> Outcome | None:
+    """What chosen items cost; where tiles find no room, without an item that saves little there.
+
+    It is the least of those without which there is room, there and where it was used; if there is
+    none, the least of those without which there is room there; else the least of all.
+
+    Args:
+        new: an item that is kept in any case.
+    """
     left = set(chosen)
     while True:
         found = run.outcome(left)
         if isinstance(found, Outcome):
             return found
-        living = [i for level in run.capacities for i in run.living(level, found.step, left)]
+        living = [i for k in run.capacities for i in run.living(k, found.step, left) if i != new]
+        living.sort(key=lambda i: (values[i], i))
         if not living:
-            return alone
-        left.discard(min(living, key=lambda i: (values[i], i)))
+            return None
+        helps = [i for i in living if run.has_room(found.step, left - {i})]
+        safe = (i for i in helps if all(run.has_room(s, left - {i}) for s in run.used_at(i)))
+        left.discard(next(safe, (helps or living)[0]))
 
 
 def _exchanged(run: Run, best: Outcome, values: Sequence[float]) -> Outcome:
     """Exchange single items as long as that pays: add one, without what collides; or drop one."""
-    looked = 0
-    better = True
-    while better and looked < EXCHANGES:
+    looked, before, better = 0, run.searches, True
+    while better:
         better = False
         for i in sorted(range(len(run.items)), key=lambda i: -values[i]):
-            if looked >= EXCHANGES:
-                break
+            if looked >= EXCHANGES or run.searches - before >= SEARCHES:
+                return best
             other = best.chosen ^ {i} if i in best.chosen else _with(run, best.chosen, i)
-            found = _without_stuck(run, other, i, values)
+            found = _settled(run, other, values, i if i in other else None)
             looked += 1
             if found is not None and found.energy < best.energy * (1 - 1e-12):
                 best, better = found, True
@@ -234,31 +237,13 @@ def _exchanged(run: Run, best: Outcome, values: Sequence[float]) -> Outcome:
 
 def _with(run: Run, chosen: frozenset[int], new: int) -> frozenset[int]:
     """Items with a new one, without those that save the same accesses or move its tensor."""
-    item = run.items[new]
-    touched = {*item.saves, *item.begins}
-    others = {
-        i
-        for i in chosen
-        if run.items[i].name == item.name
-        and (
-            set(run.items[i].saves) & set(item.saves)
-            or (run.items[i].level != item.level and touched & {*run.items[i].saves, *run.items[i].begins})
-        )
-    }
+    others = {i for i in chosen if _collide(run.items[i], run.items[new])}
     return frozenset((chosen - others) | {new})
 
 
-def _without_stuck(
-    run: Run, chosen: frozenset[int], new: int, values: Sequence[float]
-) -> Outcome | None:
-    """What items cost; where there is no room, without the others that save least there."""
-    left = set(chosen)
-    while True:
-        found = run.outcome(left)
-        if isinstance(found, Outcome):
-            return found
-        living = [i for level in run.capacities for i in run.living(level, found.step, left)]
-        living = [i for i in living if i != new]
-        if not living:
-            return None
-        left.discard(min(living, key=lambda i: (values[i], i)))
+def _collide(one: Item, other: Item) -> bool:
+    """Whether two items save one access, or would move their tensor from level to level."""
+    if one.name != other.name:
+        return False
+    touched = {*one.saves, *one.begins} & {*other.saves, *other.begins}
+    return bool(set(one.saves) & set(other.saves) or (one.level != other.level and touched))

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import product as every
 from typing import NamedTuple
 
 from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.model.entries import Stay, paid, width
 from hwmodel.model.workload import Task
 from hwmodel.tiling.options import Memories, SearchOptions
-from hwmodel.tiling.pricing import rates
 from hwmodel.tiling.tile import Tiling, footprints, tile
 from hwmodel.tiling.view import NOWHERE, Homes, view, widened
 from hwmodel.work.problem import OPERANDS, Operand
@@ -31,9 +28,10 @@ class Tiled(NamedTuple):
     stay: Stay
     energy: float  # of its memories, hops and cycles [chip's unit]
     rooms: dict[int, int]  # that it takes at the levels at which tensors may stay [bit]
+    resting: dict[int, int]  # and what unfinished sums take more there than finished ones [bit]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Product:
     """A product of a run, and the chip as its tensors lie in it."""
 
@@ -41,6 +39,7 @@ class Product:
     chip: Memories
     options: SearchOptions
     capacities: Mapping[int, int]  # of the levels at which tensors may stay [bit]
+    searches: int = 0
     _known: dict[object, Tiled | None] = field(default_factory=dict)
 
     @property
@@ -52,45 +51,38 @@ class Product:
     def tiled(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
         """Return a tiling that fits beside what stays; None where none is found.
 
-        First as if all room were free; if what is found does not fit, with the room that is left.
+        First as if all room were free; if what is found does not fit, with the room that is left,
+        rounded down, then exactly. Where unfinished sums alone have no room at home, once more for
+        sums that come there finished.
 
         Args:
             free: room that is left at each level [bit].
         """
-        wide = self._searched(stay, self.capacities)
-        if wide is not None and _fits(wide, free):
-            return wide
-        for less in self._lesser(stay, free):
-            found = self._searched(stay, less)
+        parts = {k: max(self.capacities[k] // SIXTEENTHS, 1) for k in free}
+        rounded = {k: bits // parts[k] * parts[k] for k, bits in free.items()}
+        for room in (self.capacities, rounded, free):
+            found = self._searched(stay, room, finished=False)
+            if found is not None and found.resting and _fits(found._replace(resting={}), free):
+                found = found if _fits(found, free) else self._searched(stay, room, finished=True)
             if found is not None and _fits(found, free):
                 return found
         return None
-
-    def _lesser(self, stay: Stay, free: Mapping[int, int]) -> list[dict[int, int]]:
-        """Rooms to be searched in: rounded down, exactly, and less what unfinished sums need."""
-        parts = {k: max(self.capacities[k] // SIXTEENTHS, 1) for k in free}
-        rounded = {k: bits // parts[k] * parts[k] for k, bits in free.items()}
-        exact, home = dict(free), stay.homes.O
-        found = [rounded] if rounded == exact else [rounded, exact]
-        if home is not None:
-            more = self.work.problem.O_elements * self._unfinished
-            if 0 < more < free[home]:
-                found.append({**exact, home: exact[home] - more})
-        return found
 
     @property
     def _unfinished(self) -> int:
         """Bits by which an unfinished sum is wider than a finished one."""
         return max(0, self.options.partial_sum_bits - self.work.O.bits)
 
-    def _searched(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
-        key = stay, tuple(free.items())
+    def _searched(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
+        key = stay, tuple(free.items()), finished
         if key not in self._known:
-            self._known[key] = self._search(stay.homes, stay, free)
+            self.searches += 1
+            self._known[key] = self._search(stay, free, finished=finished)
         return self._known[key]
 
-    def _search(self, homes: Homes, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
-        seen = view(self.chip, homes, free)
+    def _search(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
+        homes = stay.homes
+        seen = view(self.chip, homes, free, finished=finished)
         try:
             found = tile(self.work.problem, seen, self.options)
         except (Infeasible, TooLarge):
@@ -100,12 +92,8 @@ class Product:
 
     def priced(self, tiling: Tiling, stay: Stay) -> Tiled:
         """Price a tiling of the whole chip beside what stays."""
-        return Tiled(tiling, stay, self.energy(tiling, stay), self.rooms(tiling, stay.homes))
-
-    @cached_property
-    def bound_of(self) -> float:
-        """No tiling costs less, wherever what could stay lies, and however little else does."""
-        raise NotImplementedError
+        resting, energy = self._resting(tiling, stay.homes), self.energy(tiling, stay)
+        return Tiled(tiling, stay, energy, self.rooms(tiling, stay.homes), resting)
 
     def energy(self, tiling: Tiling, stay: Stay) -> float:
         """Energy of memories and hops [chip's unit]."""
@@ -124,7 +112,7 @@ class Product:
         return memory.read_energy_per_bit if read else memory.write_energy_per_bit
 
     def rooms(self, tiling: Tiling, homes: Homes) -> dict[int, int]:
-        """Return the room that tiles take, and what a resident O takes more while unfinished."""
+        """Return the room that tiles of what does not stay take [bit]."""
         mapping = tiling.mapping
         found = {}
         for level in self.capacities:
@@ -138,31 +126,29 @@ class Product:
                 if home is None or home < level:
                     bits += product(part)
             found[level] = bits
-        if homes.O is not None:
-            found[homes.O] += self._resting(tiling, homes)
         return found
 
-    def _resting(self, tiling: Tiling, homes: Homes) -> int:
-        """Bits that unfinished sums take more than finished ones at the home of O.
+    def _resting(self, tiling: Tiling, homes: Homes) -> dict[int, int]:
+        """Return what unfinished sums take more than finished ones at the home of O [bit].
 
         Nothing where sums arrive finished there. Else those of one tile, if each leaves the level
         but once; else all.
         """
         home = homes.O
-        assert home is not None
+        if home is None or not self._unfinished:
+            return {}
         asked = paid(self.work, tiling.mapping, self.chip, self.options)
         arrive = {
             level: product(one.factors)
             for level, one in asked
-            if (one.operand, one.role, one.direction)
-            == ("O", Role.UNFINISHED, Direction.WRITE)
+            if (one.operand, one.role, one.direction) == ("O", Role.UNFINISHED, Direction.WRITE)
         }
         if not arrive.get(home):
-            return 0
+            return {}
         if any(arrive.get(level) for level in range(home)):
-            return self.work.problem.O_elements * self._unfinished
+            return {home: self.work.problem.O_elements * self._unfinished}
         n = tiling.mapping.tiles[home - 1]
-        return n.N * n.M * n.HO * n.WO * self._unfinished
+        return {home: n.N * n.M * n.HO * n.WO * self._unfinished}
 
     # -- what an access costs outside of a level ----------------------------------------------
 
@@ -177,4 +163,4 @@ def _counts_sums(chip: Memories, level: int, held: Operand) -> bool:
 
 
 def _fits(one: Tiled, free: Mapping[int, int]) -> bool:
-    return all(one.rooms[level] <= bits for level, bits in free.items())
+    return all(one.rooms[k] + one.resting.get(k, 0) <= bits for k, bits in free.items())

@@ -107,6 +107,23 @@ class Run:
             tilings |= found[1]
         return Outcome(picked, energy, tilings, stays)
 
+    def has_room(self, step: int, chosen: Iterable[int]) -> bool:
+        """Whether tiles find room in a step beside a choice of items."""
+        some = [self.items[i] for i in sorted(chosen)]
+        used = self._used(some)
+        free = {k: bits - used[k].get(step, 0) for k, bits in self.capacities.items()}
+        return self._step(step, self.steps[step], self.stays(some), free) is not None
+
+    def used_at(self, i: int) -> list[int]:
+        """The steps at which an item is used."""
+        item = self.items[i]
+        return sorted({access.step for access in (*item.begins, *item.saves)} & set(self.steps))
+
+    @property
+    def searches(self) -> int:
+        """Tilings that have been searched."""
+        return sum(product.searches for product in self.products.values())
+
     def _used(self, some: Sequence[Item]) -> dict[int, dict[int, int]]:
         """Bits of items at each level and step [bit]."""
         found: dict[int, dict[int, int]] = {level: {} for level in self.capacities}
@@ -198,6 +215,15 @@ class Run:
                 found.setdefault(access, []).append(i)
         return found
 
+    def alive(self, level: int) -> dict[int, list[int]]:
+        """The items that can live at a level, by step."""
+        found: dict[int, list[int]] = {}
+        for i, item in enumerate(self.items):
+            if item.level == level:
+                for step in range(item.first, item.last + 1):
+                    found.setdefault(step, []).append(i)
+        return found
+
     def living(self, level: int, step: int, among: Collection[int]) -> list[int]:
         """The items of some that live at a level in a step."""
         return [
@@ -210,5 +236,3 @@ class Run:
 def _ordered(operands: Iterable[Operand]) -> tuple[Operand, ...]:
     given = set(operands)
     return tuple(x for x in OPERANDS if x in given)
-
-
