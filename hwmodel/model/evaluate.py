@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -36,7 +37,7 @@ from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.tensor import Direction, Pass
+from hwmodel.work.tensor import Direction, Pass, TensorKind
 from hwmodel.work.work import Move, Multiply, Operate
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
 __all__ += ["prepared", "read_traces", "run_name", "teacher_layer", "teacher_run"]
-__all__ += ["tiled", "unproved"]
+__all__ += ["staying_in", "tiled", "unproved"]
 
 MAX_BATCH = 2**31
 COLUMNS = (
@@ -120,6 +121,32 @@ class Report:
     def unproved(self) -> str:
         """A sentence on tilings that the optimal search did not prove; "" if there are none."""
         return unproved(self.tilings)
+
+    @property
+    def staying(self) -> str:
+        """A sentence on what stays on the chip, its lower bound, and what is left; "" for none."""
+        found = self.residency
+        if found is None or not self.energy:
+            return ""
+        part = {one.name: one.part.kind for one in self.memory.tensors}
+        outermost = {memory.name for memory in self.hardware.levels[0].buffers}
+        left = fsum(
+            energy
+            for (memory, name), energy in self.energies("memory", "stored").items()
+            if memory in outermost and name and name not in found.border
+            and part.get(name.partition(" + ")[0]) in (TensorKind.MAPS, TensorKind.SIGNALS)
+        )  # fmt: skip
+        rest = self.energy - found.energy
+        known = "prices fall outwards, so that no bound is known"
+        if found.lower_bound is not None:
+            least = found.lower_bound + rest
+            gap = 100 * (1 - least / self.energy)
+            known = f"no choice costs less than {least:.6g} {self.unit} (gap {gap:.2f} %)"
+        return (
+            f"{many(len(found.items), 'stay')} of tensors on the chip, {self.energy:.6g} "
+            f"{self.unit}; {known}. Activations through the outermost memory: "
+            f"{100 * left / self.energy:.1f} % (depth-first could save at most this)"
+        )
 
     @property
     def by_width(self) -> str:

@@ -35,7 +35,8 @@ SCALES = (0.1, 0.3, 1.0, 0.0)  # of the rooms that tiles took; 0: single element
 MANY_STEPS, WIDE_GAP = 300, 0.03  # further starts only below, or above
 ENOUGH = 0.01  # gap down to which starts are made and items exchanged
 GAP = 3e-3  # of what a packing saves
-EXCHANGES, SEARCHES = 300, 60  # choices that are looked at, tilings that are searched for them
+EXCHANGES = 300  # choices that are looked at
+SEARCHES, TIMES = 60, 3000  # tilings that are searched for them: so many, or so many / steps
 NO_END = 2**62  # bits of a memory without end
 
 
@@ -45,11 +46,24 @@ class Residency:
 
     items: tuple[Item, ...]
     stays: dict[int, Stay]  # of tasks of which something stays
-    tilings: dict[int, Tiled]  # of products
+    tilings: dict[int, Tiled]  # of products, in the order of the tasks
     energy: float  # of memories, hops and cycles [chip's unit]
     lower_bound: float | None  # None: prices fall outwards, nothing is known
     levels: dict[int, str]  # at which tensors may stay, by name
     capacities: dict[int, int]  # of these [bit]
+    border: frozenset[str]  # tensors that come from outside, or are given to whoever asked
+
+    def at(self, level: int, step: int) -> list[Item]:
+        """The items that live at a level in a step, the largest first."""
+        living = (i for i in self.items if i.level == level and i.first <= step <= i.last)
+        return sorted(living, key=lambda item: -item.bits)
+
+    @property
+    def gap(self) -> float | None:
+        """How far the energy may be from the least, of the energy; None where nothing is known."""
+        if self.lower_bound is None:
+            return None
+        return 1 - self.lower_bound / self.energy if self.energy else 0.0
 
 
 def residency_levels(chip: Hardware) -> dict[int, int]:
@@ -100,11 +114,16 @@ def residency(
     return Residency(
         tuple(run.items[i] for i in sorted(best.chosen)),
         best.stays,
-        best.tilings,
+        dict(sorted(best.tilings.items())),
         best.energy,
         None if least is None else min(least, best.energy),
         {number: chip.levels[number].name for number in capacities},
         capacities,
+        frozenset(
+            one.stored.name
+            for one in tracked(tasks, kept.tensors, given)
+            if one.is_given or (one.begins_read and not one.stored.part.is_kept)
+        ),
     )
 
 
@@ -222,10 +241,11 @@ def _settled(
 def _exchanged(run: Run, best: Outcome, values: Sequence[float]) -> Outcome:
     """Exchange single items as long as that pays: add one, without what collides; or drop one."""
     looked, before, better = 0, run.searches, True
+    most = max(SEARCHES, TIMES // len(run.steps))
     while better:
         better = False
         for i in sorted(range(len(run.items)), key=lambda i: -values[i]):
-            if looked >= EXCHANGES or run.searches - before >= SEARCHES:
+            if looked >= EXCHANGES or run.searches - before >= most:
                 return best
             other = best.chosen ^ {i} if i in best.chosen else _with(run, best.chosen, i)
             found = _settled(run, other, values, i if i in other else None)
