@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
-__all__ += ["prepared", "read_traces", "run_name", "teacher_layer", "teacher_run"]
-__all__ += ["staying_in", "tiled", "unproved"]
+__all__ += ["prepared", "read_traces", "run_name", "staying_in", "teacher_layer", "teacher_run"]
+__all__ += ["tiled", "unproved"]
 
 MAX_BATCH = 2**31
 COLUMNS = (
@@ -271,6 +271,13 @@ def evaluate(
     if chip.is_bounded:
         see_room(chip, occupied(network, job), run_name(network, job))
     staying = staying_in(tasks, network, job, chip)
+    if staying is None and choices.counting.residency != "none":
+        warnings.warn(
+            f"hardware {chip.name} has no memory in which tensors could stay: residency tensors "
+            "costs what none does",
+            SpecWarning,
+            stacklevel=2,
+        )
     ledger, tilings = entered(tasks, chip, choices, staying)
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
@@ -311,7 +318,7 @@ def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
 def staying_in(
     tasks: Sequence[Task], network: Network, job: Job, chip: Hardware
 ) -> Residency | None:
-    """Choose what stays on a chip, where the accounting has it.
+    """Choose what stays on a chip, where the accounting has it and the chip a memory for it.
 
     Raises: Infeasible, TooLarge, HwmodelError.
     """
@@ -319,15 +326,7 @@ def staying_in(
         return None
     runs = [run for run in (_teacher(job), schedule(*prepared(network, job), job)) if run]
     given = [name for run in runs for name in run.given]
-    found = residency(tasks, occupancy(runs), given, chip, job.accounting)
-    if found is None:
-        warnings.warn(
-            f"hardware {chip.name} has no memory in which tensors could stay: residency tensors "
-            "costs what none does",
-            SpecWarning,
-            stacklevel=3,
-        )
-    return found
+    return residency(tasks, occupancy(runs), given, chip, job.accounting)
 
 
 def entered(
