@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from hwmodel.specs.arithmetic import Price, Reference
+from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import Flag, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
@@ -73,6 +74,11 @@ class Buffer(Rated, Spread):
         default=None,
         description="false: no tensor stays here from step to step, whatever the accounting",
     )
+    coding: RunLength | None = Field(
+        default=None,
+        description="of maps that cross it: zeros are told by their number; `reproduce --measured` "
+        "takes it with published shares of zeros, other commands move every word",
+    )
     source: Text
 
     @model_validator(mode="after")
@@ -89,6 +95,8 @@ class Buffer(Rated, Spread):
                 self.energy.see(self.capacity)
             except ValueError as error:
                 raise Contradiction(str(error), "energy") from None
+            if self.energy.node is not None and "cacti" not in self.source.lower():
+                raise Contradiction("a node has prices of CACTI's: name cacti as source", "source")
         return self
 
     @property
