@@ -103,8 +103,9 @@ def _figure(number: int, options: ReproduceAsked, to: Tables) -> None:
     """Draw a figure of the source. Raises: HwmodelError where it has none of that number."""
     from hwmodel.rerun.question import reproduction
     from hwmodel.specs.published import published_tables
+    from hwmodel.views.figures.canvas import STYLES
     from hwmodel.views.figures.reproduced import reproduced_figure
-    from hwmodel.views.plot import sizes, write_figure
+    from hwmodel.views.plot import write_figure
 
     drawn = {t.figure: t for t in published_tables().values() if t.figure is not None}
     if number not in drawn:
@@ -129,9 +130,8 @@ def _figure(number: int, options: ReproduceAsked, to: Tables) -> None:
     lines = progress(found, total, published.name)
     refuse_if_none(lines)
     stamp = asked.provenance().cells
-    write_figure(
-        lambda: reproduced_figure(published, lines, sizes(WIDE)), *paths, stamp=stamp, style=WIDE
-    )
+    wide = STYLES[WIDE]
+    write_figure(lambda: reproduced_figure(published, lines, wide), *paths, stamp=stamp, style=wide)
     say(printable(f"wrote {' and '.join(map(str, paths))}"))
     partly(lines)
 

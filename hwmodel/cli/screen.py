@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from hwmodel.cli.options import Study
     from hwmodel.rerun.asked import Asked
-    from hwmodel.specs.method import Method
     from hwmodel.views.formats import Result, Target
 
 __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "handed", "progress"]
@@ -99,7 +98,7 @@ def deliver(
     stem: str,
     kinds: Sequence[str],
     page: str = "",
-    looks: Sequence[Method] = (),
+    ours: Sequence[str] = (),
 ) -> None:
     """Tables to the screen, the result where it is wanted, CSV and figures to a folder.
 
@@ -109,7 +108,7 @@ def deliver(
         stem: name of the files in the folder.
         kinds: figures to draw where no folder is named; in one that is, all that fit are drawn.
         page: what the HTML file is to hold, where one is asked for.
-        looks: methods whose files say how they are drawn.
+        ours: methods that figures of methods set off.
     """
     from hwmodel.specs.files import write
     from hwmodel.views.formats import LISTING, WRITERS
@@ -124,7 +123,7 @@ def deliver(
         return
     made = folder / f"{stem}.csv"
     write(made, WRITERS["csv"](result))
-    from hwmodel.views.colours import looks_of
+    from hwmodel.views.figures.canvas import styled
     from hwmodel.views.plot import draw, fitting, read_records
 
     records = read_records(made) if kinds else []
@@ -132,8 +131,7 @@ def deliver(
         kinds = fitting(records)
     for kind in kinds:
         files = [folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")]
-        with looks_of(looks):
-            draw(records, *files, kind=kind)
+        draw(records, *files, kind=kind, style=styled(ours=ours))
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(printable(f"wrote {made}{figures}"))
 

@@ -20,6 +20,7 @@ from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.node import Node
 from hwmodel.graph.zoo import member, zoo
 from hwmodel.specs.files import (
+    Label,
     Name,
     NamedSpec,
     SpecModel,
@@ -68,6 +69,7 @@ class Network(NamedSpec):
     KIND: ClassVar[str] = "network"
     FOLDER: ClassVar[str] = "graph/families"
 
+    label: Label | None = None
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
@@ -273,6 +275,7 @@ class NetworkFile(NamedSpec):
     KIND: ClassVar[str] = Network.KIND
     FOLDER: ClassVar[str] = Network.FOLDER
 
+    label: Label | None = None
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
     layers: tuple[Entry, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 

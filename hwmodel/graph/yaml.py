@@ -25,6 +25,7 @@ def network_yaml(network: Network) -> str:
         "version: 1",
         f"name: {_scalar(network.name)}",
         f"title: {_scalar(network.title)}",
+        *([f"label: {_scalar(network.label)}"] if network.label else []),
         f"sources: {_flow(network.sources)}",
         f"input: {_flow(list(network.input))} # C, H, W of one image",
         "layers:",

@@ -26,7 +26,8 @@ from hwmodel.errors import DataError, HwmodelError, nearest, printable
 from hwmodel.specs import usual
 from hwmodel.specs.inputs import is_input
 
-__all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "Options", "ReadingsAsked"]
+__all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "Names", "Options"]
+__all__ += ["ReadingsAsked"]
 __all__ += ["ReportAsked", "ReproduceAsked", "Says", "SensitivityAsked", "SweepAsked", "checked"]
 __all__ += ["command_line", "flag", "read_command", "repeated", "said_of", "split_names"]
 

@@ -19,6 +19,7 @@ from hwmodel.specs.limits import AccumulatorWidth, TensorWidth
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
+from hwmodel.views.colours import called
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Direction, Pass
 
@@ -71,7 +72,8 @@ def comparison_tables(
         note, beside = greedy_notes(here), has_optimal(here)
         columns = [f"energy, {unit}", f"% of {first.baseline or 'baseline'}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
-        columns += ["published %", "residual %", *shown]
+        known = any(line.source_percent is not None for line in here)
+        columns += [*(["published %", "residual %"] if known else []), *shown]
         timed = any(line.time_overlapped_s is not None for line in here)
         columns += ["peak, MiB"] if parts else []
         columns += ["time, ms, overlapped", "serial"] if parts and timed else []
@@ -82,8 +84,8 @@ def comparison_tables(
         networks = list(dict.fromkeys(line.network for line in here))
         several = len(networks) > 1
         listed = table(
-            f"{' and '.join(networks)} on {hardware}: energy of one "
-            f"{what(first.mode, first.batch)}, accounting {accounting}"
+            f"{' and '.join(called(name, 'network') for name in networks)} on {hardware}: "
+            f"energy of one {what(first.mode, first.batch)}, accounting {accounting}"
             + (", tiles greedy" if any(line.optimal for line in here) else ""),
             ["network", "method"] if several else ["method"],
             columns,
@@ -93,8 +95,7 @@ def comparison_tables(
                 _scaled(line.energy, divisor),
                 _number(line.percent_of_baseline),
                 *(_optimal(line, divisor) if beside else []),
-                _number(line.source_percent),
-                _number(line.residual_percent, "+.1f"),
+                *(_published(line) if known else []),
                 *(_scaled(_sum(line, fields), divisor) for fields in shown.values()),
             ]
             if parts:
@@ -104,12 +105,17 @@ def comparison_tables(
             if run is not None:
                 _, _, energy, kwh = whole_run(line, run)
                 cells += [_scaled(energy, whole), _number(kwh, ".4g")]
-            listed.add_row(*([line.network] if several else []), line.method, *cells)
+            network = [called(line.network, "network")] if several else []
+            listed.add_row(*network, called(line.method), *cells)
         yield listed
-        yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
+        yield from (Text(f"  {called(x.method)}: {x.reason}") for x in here if x.reason)
         yield from (Text(f"  {text}") for text in note)
     if mixed := not_to_compare(line.unit for line in lines):
         yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
+
+
+def _published(line: Comparison) -> list[str]:
+    return [_number(line.source_percent), _number(line.residual_percent, "+.1f")]
 
 
 def has_optimal(lines: Iterable[Comparison]) -> bool:
@@ -126,7 +132,8 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
     """Energy by layer and pass beside bit operations, then by pass and component, by memory."""
     divisor, unit = scale(report.energy, report.unit)
     head = (
-        f"{report.network.name} on {report.hardware.name} under {report.method.name}: one "
+        f"{called(report.network.name, 'network')} on {report.hardware.name} under "
+        f"{called(report.method.name)}: one "
         f"{what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
     )
     passes, sums = layer_sums(report)
@@ -202,7 +209,8 @@ def tensor_table(report: Report) -> Table:
     nodes = report.network.nodes(frozenset(report.method.omits))
     edges = report.edges
     listed = table(
-        f"tensors of {report.network.name} under {report.method.name}, batch {report.batch}",
+        f"tensors of {called(report.network.name, 'network')} under "
+        f"{called(report.method.name)}, batch {report.batch}",
         ["tensor", "kind", "shape"],
         ["bits", "bytes forward", "signal bits", "bytes back"],
     )
@@ -250,7 +258,7 @@ def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iter
                 _ranged(end, energies, divisor, ",.1f"),
             ]
             listed.add_row(
-                line.method,
+                called(line.method),
                 line.hardware,
                 line.accounting,
                 str(end.runs),
