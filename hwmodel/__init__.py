@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hwmodel.model.compare import compare
     from hwmodel.model.evaluate import Report, evaluate
     from hwmodel.trainer.record import record
+    from hwmodel.views.drawing import plot
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "evaluate",
     "from_onnx",
     "from_torch",
+    "plot",
     "record",
 ]
 
@@ -62,6 +64,10 @@ def __getattr__(name: str) -> Any:
         from hwmodel.importers.torch import from_torch
 
         return from_torch
+    if name == "plot":
+        from hwmodel.views.drawing import plot
+
+        return plot
     if name == "record":
         from hwmodel.trainer.record import record
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hwmodel.vary.sensitivity import Effect, Sampled
 
 __all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "RATED", "Table", "comparison_table"]
-__all__ += ["csv_text", "effects_table", "greedy_notes", "layer_sums", "notes", "read_csv"]
+__all__ += ["csv_text", "effects_table", "fixed", "greedy_notes", "layer_sums", "notes", "read_csv"]
 __all__ += ["readings_table", "report_table", "run_sentence", "scale", "spreads_table"]
 __all__ += ["tiles_sentence", "what", "whole_run"]
 
@@ -47,6 +47,15 @@ def scale(energy: float, unit: str) -> tuple[float, str]:
     """
     steps = _JOULES if unit == "pJ" else [(size, f"{power}{unit}") for size, power in _POWERS]
     return next((step for step in steps if energy >= 10 * step[0]), steps[-1])
+
+
+def fixed(value: float, decimals: int = 1) -> str:
+    """Write a number for a reader; of one beyond counting its size in place of every digit.
+
+    >>> fixed(1234.56), fixed(1e91, 2)
+    ('1,234.6', '1.0000e+91')
+    """
+    return f"{value:,.{decimals}f}" if abs(value) < 1e15 else f"{value:.4e}"
 
 
 class Table(NamedTuple):
@@ -129,7 +138,7 @@ def tiles_sentence(report: Report) -> str:
     if found.energy > report.energy:
         times = ", more than here"
     end = f" ({found.unproved})" if found.unproved else ""
-    return f"{note}: {found.energy / divisor:,.1f} {unit}{times}{end}."
+    return f"{note}: {fixed(found.energy / divisor)} {unit}{times}{end}."
 
 
 def run_sentence(report: Report, run: Training) -> str:
@@ -142,7 +151,7 @@ def run_sentence(report: Report, run: Training) -> str:
     )
     return (
         f"Training {name}: {stages}, {iterations:,} "
-        f"iterations of {report.batch:,}: {(energy or 0.0) / divisor:,.1f} {unit}{in_kwh}."
+        f"iterations of {report.batch:,}: {fixed((energy or 0.0) / divisor)} {unit}{in_kwh}."
     )
 
 

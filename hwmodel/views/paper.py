@@ -51,7 +51,11 @@ def printed(paper: Paper) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     """Yield rows with rounded numbers; "" where a number is not known."""
     for words, numbers in paper.rows:
         pairs = zip(numbers, paper.columns, strict=True)
-        yield words, ["" if n is None else f"{n:.{column.decimals}f}" for n, column in pairs]
+        yield words, ["" if n is None else _printed(n, column.decimals) for n, column in pairs]
+
+
+def _printed(number: float, decimals: int) -> str:
+    return f"{number:.{decimals}f}" if abs(number) < 1e15 else f"{number:.4e}"
 
 
 def comparison_paper(
@@ -156,6 +160,9 @@ def _quantities(
     """Headings, decimals and numbers for the lines of one chip under one accounting."""
     energies = [line.energy for line in here]
     found = [_scaled("energy", energies, here[0].unit)]
+    if all(line.batch > 1 for line in here):
+        each = [None if line.energy is None else line.energy / line.batch for line in here]
+        found.append(_scaled("an image", each, here[0].unit))
     percents = [line.percent_of_baseline for line in here]
     found.append((Heading("relative", "%"), 2, percents))
     if any(line.optimal and line.optimal.energy is not None for line in here):

@@ -14,7 +14,7 @@ from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
 from hwmodel.model.widths import limits_of, treatment
-from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
+from hwmodel.rerun.tables import OPERATIONS, fixed, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.limits import AccumulatorWidth, TensorWidth
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.trace import HOLDS
@@ -46,7 +46,7 @@ def _number(value: float | None, form: str = ".2f") -> str:
 
 
 def _scaled(energy: float | None, divisor: float) -> str:
-    return "-" if energy is None else f"{energy / divisor:,.1f}"
+    return "-" if energy is None else fixed(energy / divisor)
 
 
 def _sum(line: Comparison, fields: Iterable[str]) -> float | None:
@@ -70,7 +70,8 @@ def comparison_tables(
         first = here[0]
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
         note, beside = greedy_notes(here), has_optimal(here)
-        columns = [f"energy, {unit}", f"% of {first.baseline or 'baseline'}"]
+        columns = [f"energy, {unit}", *([f"an image, {unit}"] if first.batch > 1 else [])]
+        columns += [f"% of {first.baseline or 'baseline'}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
         known = any(line.source_percent is not None for line in here)
         columns += [*(["published %", "residual %"] if known else []), *shown]
@@ -93,6 +94,7 @@ def comparison_tables(
         for line in here:
             cells = [
                 _scaled(line.energy, divisor),
+                *([_each(line, divisor)] if first.batch > 1 else []),
                 _number(line.percent_of_baseline),
                 *(_optimal(line, divisor) if beside else []),
                 *(_published(line) if known else []),
@@ -112,6 +114,11 @@ def comparison_tables(
         yield from (Text(f"  {text}") for text in note)
     if mixed := not_to_compare(line.unit for line in lines):
         yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
+
+
+def _each(line: Comparison, divisor: float) -> str:
+    """The energy of one image of a batch, in three digits at least."""
+    return "-" if line.energy is None else fixed(line.energy / line.batch / divisor, 2)
 
 
 def _published(line: Comparison) -> list[str]:
@@ -144,6 +151,9 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
     totals = [report.energies("pass")[(one,)] for one in passes]
     whole = f"{sum(bops.values()):,}"
     listed.add_row("all layers", *_row(report, totals, divisor), whole, style="bold")
+    if report.batch > 1:
+        each = _row(report, [energy / report.batch for energy in totals], divisor)[:-1]
+        listed.add_row("an image", *each, "", "", style="bold")
     yield listed
     yield _pass_table(report, divisor, unit)
     yield _memory_table(report, divisor, unit)
@@ -153,7 +163,7 @@ def _row(report: Report, energies: Sequence[float], divisor: float) -> list[str]
     """Energies, their sum, and its share of the whole."""
     total = fsum(energies)
     share = 100 * total / report.energy if report.energy else 0.0
-    return [*(f"{energy / divisor:,.2f}" for energy in (*energies, total)), f"{share:.1f}"]
+    return [*(fixed(energy / divisor, 2) for energy in (*energies, total)), f"{share:.1f}"]
 
 
 def _pass_table(report: Report, divisor: float, unit: str) -> Table:
@@ -317,8 +327,8 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
     yield listed if listed.row_count else "the trace changes no width and no energy here"
     change = 100 * (measured.energy / assumed.energy - 1) if assumed.energy else 0.0
     yield (
-        f"with the trace {measured.energy / divisor:,.2f} {unit}, assumed "
-        f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %)\n{of_runs(measured)}\n"
+        f"with the trace {fixed(measured.energy / divisor, 2)} {unit}, assumed "
+        f"{fixed(assumed.energy / divisor, 2)} {unit} ({change:+.1f} %)\n{of_runs(measured)}\n"
     )
 
 

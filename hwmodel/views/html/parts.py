@@ -9,7 +9,7 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.workload import Task
-from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what
+from hwmodel.rerun.tables import OPERATIONS, fixed, greedy_notes, layer_sums, scale, what
 from hwmodel.tiling.tile import Tiling
 from hwmodel.views.colours import called, look
 from hwmodel.views.html.charts import Segment, Shade, shaded, stacked
@@ -114,11 +114,11 @@ def _member(line: Comparison, most: float, divisor: float, unit: str) -> Member:
     percent = line.percent_of_baseline or 0.0
     energies = [getattr(line, part) for part in PARTS]
     tips = [
-        f"{called(line.method)}, {part.replace('_', ' ')}: {energy / divisor:,.2f} {unit}, "
+        f"{called(line.method)}, {part.replace('_', ' ')}: {fixed(energy / divisor, 2)} {unit}, "
         f"{_percent(energy, line.energy):.1f} % of its energy"
         for part, energy in zip(PARTS, energies, strict=True)
     ]
-    energy = f"{line.energy / divisor:,.2f} {unit}"
+    energy = f"{fixed(line.energy / divisor, 2)} {unit}"
     tip = f"{called(line.method)}: {percent:.2f} % of the baseline, {energy}"
     bar = stacked([percent], most, [look(line.method).colour], [tip])
     return Member(line, bar, stacked(energies, line.energy, PARTS, tips))
@@ -208,7 +208,7 @@ def sentence(report: Report, percent: float | None, baseline: str) -> str:
         baseline: name of the method that is 100 %.
     """
     divisor, unit = scale(report.energy, report.unit)
-    energy = f"{report.energy / divisor:,.2f} {unit}"
+    energy = f"{fixed(report.energy / divisor, 2)} {unit}"
     cost = energy if percent is None else f"{percent:.2f} % of the baseline {baseline}"
     also = "" if percent is None else f": {energy}"
     levels, passes, layers = (_largest(report, column) for column in ("memory", "pass", "layer"))
