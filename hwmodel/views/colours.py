@@ -28,7 +28,6 @@ from hwmodel.rerun.asked import (
 )
 from hwmodel.specs.files import NamedSpec, bundled, is_path, load
 from hwmodel.specs.method import Hatch, Marker, Method
-from hwmodel.vary.sweep.file import SweepFile
 
 __all__ = ["Look", "called", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of"]
 __all__ += ["part_looks", "shade_on", "specs_named"]
@@ -122,6 +121,8 @@ def specs_named(commands: str) -> Iterator[NamedSpec]:
 
     A file that is gone, or is none any more, is passed over.
     """
+    from hwmodel.vary.sweep.file import SweepFile
+
     kinds = (CompareAsked, ReportAsked, SensitivityAsked, SweepAsked)
     for text in re.split("; (?=hwmodel )", commands):
         with suppress(HwmodelError), catch_warnings(action="ignore", category=SpecWarning):
