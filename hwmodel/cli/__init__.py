@@ -30,6 +30,7 @@ from hwmodel.cli.reproduce import reproduce
 from hwmodel.cli.running import INTERRUPTED, untold
 from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
+from hwmodel.cli.signs import pulse
 from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
 from hwmodel.cli.train import train
@@ -144,7 +145,7 @@ def _called() -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("default", SpecWarning)
             warnings.showwarning = _warned  # type: ignore[assignment]
-            with inputs_kept():
+            with inputs_kept(), pulse():
                 code = app(prog_name="hwmodel", standalone_mode=False)
         if code == INTERRUPTED and untold:  # what Typer makes of Ctrl-C
             return _stopped()
@@ -169,8 +170,18 @@ def _told(mistake: str) -> int:
 
 
 def _stopped() -> int:
-    _told("interrupted")
+    _told(f"interrupted: {kept()}")
     return INTERRUPTED
+
+
+def kept() -> str:
+    """Say what is left of a command that was interrupted, and how it goes on."""
+    from hwmodel.tiling.cache import folder
+
+    whole = "no file is half written"
+    if folder() is None:
+        return f"{whole}, and the same command begins anew"
+    return f"{whole}; tilings found are kept, and the same command goes on from them"
 
 
 def _let_go() -> None:

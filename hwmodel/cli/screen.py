@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
+from hwmodel.cli.signs import at, drawn
 from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def console() -> Console:
 
 
 def progress(items: Iterator[Item], total: int, what: str) -> list[Item]:
-    """All items, with a bar on standard error while they come, if somebody is watching."""
+    """All items; while they come, a bar on standard error, or a line of it now and then."""
     return list(_with_bar(items, total, what))
 
 
@@ -209,12 +210,17 @@ def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 def _with_bar(items: Iterator[Item], total: int, what: str) -> Iterable[Item]:
     if not sys.stderr.isatty():
-        return items
+        at(what, 0, total)
+        for done, item in enumerate(items, start=1):
+            yield item
+            at(what, done, total)
+        return
     from rich.console import Console
     from rich.progress import track
 
     errors: Any = Console(stderr=True)
-    return track(items, what, total, transient=True, console=errors)
+    with drawn():
+        yield from track(items, what, total, transient=True, console=errors)
 
 
 def say(message: str) -> None:
