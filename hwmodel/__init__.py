@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hwmodel.importers.torch import from_torch
     from hwmodel.model.compare import compare
     from hwmodel.model.evaluate import Report, evaluate
+    from hwmodel.model.generate import generate
     from hwmodel.trainer.record import record
     from hwmodel.views.drawing import plot
 
@@ -36,7 +37,11 @@ __all__ = [
     "evaluate",
     "from_onnx",
     "from_torch",
+<<<<<<< HEAD
     "plot",
+=======
+    "generate",
+>>>>>>> main
     "record",
 ]
 
@@ -56,6 +61,10 @@ def __getattr__(name: str) -> Any:
         from hwmodel.model import evaluate
 
         return getattr(evaluate, name)
+    if name == "generate":
+        from hwmodel.model.generate import generate
+
+        return generate
     if name == "from_onnx":
         from hwmodel.importers.onnx import from_onnx
 

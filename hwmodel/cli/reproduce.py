@@ -88,10 +88,11 @@ def _measured(options: ReproduceAsked, to: Tables, readings: bool, figure: int |
     from hwmodel.rerun.question import measurements
     from hwmodel.rerun.tables import NATURE, against_table
     from hwmodel.vary.against import Against, against
+    from hwmodel.views.figures.canvas import STYLES
     from hwmodel.views.figures.measured import measured_figure
     from hwmodel.views.formats import Result
     from hwmodel.views.measured_tables import measured_paper, measured_tables
-    from hwmodel.views.plot import sizes, write_figure
+    from hwmodel.views.plot import write_figure
 
     where = destination(to)
     asked = measurements(MeasuredAsked(table=options.table))
@@ -111,9 +112,8 @@ def _measured(options: ReproduceAsked, to: Tables, readings: bool, figure: int |
     folder = to.out or (None if where.target else REPORTS)
     if folder is not None:
         paths = [folder / f"{stem}.{ending}" for ending in ("png", "svg")]
-        write_figure(
-            lambda: measured_figure(lines, sizes(WIDE)), *paths, stamp=provenance.cells, style=WIDE
-        )
+        wide, stamp = STYLES[WIDE], provenance.cells
+        write_figure(lambda: measured_figure(lines, wide), *paths, stamp=stamp, style=wide)
         say(printable(f"wrote {' and '.join(map(str, paths))}"))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from hwmodel.errors import HwmodelError, Infeasible, TooLarge, many
+from hwmodel.graph.attended import past
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
@@ -279,6 +280,12 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
     Raises: HwmodelError for training where everything is frozen.
     """
     nodes = network.nodes(frozenset(job.method.omits))
+    behind = next((node.layer.name for node in nodes if past(node.layer)), None)
+    if job.trains and behind:
+        raise HwmodelError(
+            f"{network.name}: layer {behind} has a past in a cache, which training has not; use "
+            "--mode inference"
+        )
     frozen = any(node.layer.frozen and (node.weights or node.other_parameters) for node in nodes)
     if job.trains and frozen and not any(node.learns for node in nodes):
         raise HwmodelError(f"{network.name}: nothing in it learns; use --mode inference")

@@ -91,6 +91,8 @@ class Buffer(Rated, Spread):
                 self.energy.see(self.capacity)
             except ValueError as error:
                 raise Contradiction(str(error), "energy") from None
+            if self.energy.node is not None and "cacti" not in self.source.lower():
+                raise Contradiction("a node has prices of CACTI's: name cacti as source", "source")
         return self
 
     @property
