@@ -37,11 +37,8 @@ __all__ = [
     "evaluate",
     "from_onnx",
     "from_torch",
-<<<<<<< HEAD
-    "plot",
-=======
     "generate",
->>>>>>> main
+    "plot",
     "record",
 ]
 
