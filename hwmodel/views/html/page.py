@@ -106,14 +106,15 @@ def _page(
     details = [_detail(line, line.report, baseline) for line in shown if line.report]
     common = _common(lines, shown, provenance, baseline)
     common["inputs"] = _sources(specs, provenance)
-    common |= {"remarks": remarks, "details": details, "derived": {}, "fits": True}
+    common |= {"remarks": remarks, "details": details, "derived": {}, "places": {}, "fits": True}
     text = _rendered(common)
     size = len(text.encode())
     if size > MAX_BYTES:
         return _rendered(common | {"details": [], "fits": False})
     if explained and len(details) == 1:
         derived = _derived(details[0], explained, MAX_BYTES - size)
-        return _rendered(common | {"derived": derived})
+        places = {line.layer: n for n, line in enumerate(details[0].layers.lines, start=1)}
+        return _rendered(common | {"derived": derived, "places": places})
     return text
 
 
