@@ -90,6 +90,7 @@ def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     from hwmodel.model.widths import unlearned
     from hwmodel.rerun.tables import notes
 
+    unmoved = _unmoved(asked)
     pairs = product(asked.accountings, asked.methods) if asked.mode == "training" else ()
     said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
     if asked.accuracy is not None:
@@ -98,7 +99,23 @@ def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
             for m in asked.methods
         }
         said[noise(runs, asked.accuracy)] = None
-    return "\n".join([*filter(None, said), notes(not_counted)])
+    return "\n".join([*filter(None, [unmoved, *said]), notes(not_counted)])
+
+
+def _unmoved(asked: Question) -> str:
+    """The percentages without the moves that were asked for; "" without any."""
+    from hwmodel.rerun.question import question
+
+    moves = getattr(asked.asked, "move", ())
+    if not moves:
+        return ""
+    before = question(asked.asked.model_copy(update={"move": ()}))
+    percents = [
+        f"{line.method} on {line.hardware} {line.percent_of_baseline:.2f} %"
+        for line in before.lines(optimal_tiles=False)
+        if line.percent_of_baseline is not None
+    ]
+    return f"Moved, for methods and baseline: {', '.join(moves)}. Unmoved: {', '.join(percents)}."
 
 
 def _tables(
