@@ -658,7 +658,7 @@ def test_a_roofline_of_an_edited_chip_is_not_drawn_with_the_bundled_one_of_its_n
 ):
     text = hwmodel("hardware", "show", "ascend")[1].replace("0.02 GB/s/mW", "0.2 GB/s/mW")
     (tmp_path / "mine.yaml").write_text(text)
-    hwmodel(
+    made = hwmodel(
         "report",
         "conv-small",
         "--hardware",
@@ -670,6 +670,7 @@ def test_a_roofline_of_an_edited_chip_is_not_drawn_with_the_bundled_one_of_its_n
         "--accounting",
         "paper",
     )
+    assert made[0] == 0, made[2]
     roofline = ("plot", "r.csv", "--kind", "roofline", "-o", "r.svg")
     code, _, err = hwmodel(*roofline)
     assert (code, err) == (
