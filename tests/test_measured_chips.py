@@ -12,9 +12,9 @@ from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.measured import Run, measured_table, measured_tables
 from hwmodel.vary.against import against, network_of, verdict
+from hwmodel.views.figures.canvas import STYLES
 from hwmodel.views.figures.measured import measured_figure
 from hwmodel.views.measured_tables import measured_tables as shown
-from hwmodel.views.plot import sizes
 from tests.test_docs import ROOT
 
 PAGE = ROOT / "docs" / "measured.md"
@@ -177,7 +177,7 @@ def test_a_board_s_energy_is_its_ledger_s_and_static_power_by_time(quick):
 
 def test_a_figure_has_a_panel_for_each_kind(quick):
     lines = [line for several in quick.values() for line in several]
-    figure = measured_figure(lines, sizes("slides"))
+    figure = measured_figure(lines, STYLES["slides"])
     assert len([one for one in figure.axes if one.get_visible()]) == 2
     points = sum(
         len(line.get_xdata()) for one in figure.axes for line in one.get_lines()
