@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.options import Files, Strict
-from hwmodel.cli.screen import deliver, destination, stem_of
+from hwmodel.cli.screen import Destination, deliver, destination, stem_of
 from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import ReportAsked
 
@@ -28,6 +28,10 @@ def report(
     tensors: Annotated[
         bool, typer.Option("--tensors", help="List every tensor: shape, bits, bytes, each way.")
     ] = False,
+    steps: Annotated[
+        bool,
+        typer.Option("--schedule", help="List every step: what stays on the chip, and the room."),
+    ] = False,
     strict: Strict = False,
     optimal_tiles: Annotated[
         str,
@@ -37,30 +41,42 @@ def report(
     """One network on one chip under one method: by layer, pass, tensor and memory."""
     from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
-    from hwmodel.rerun.tables import report_table, tiles_sentence
-    from hwmodel.views.formats import Result
-    from hwmodel.views.paper import report_paper
+    from hwmodel.views.colours import looks_of
 
     if optimal_tiles not in ("yes", "no"):
         raise HwmodelError(f"--optimal-tiles {optimal_tiles!r}: yes or no")
     where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
+    with looks_of(asked.specs()):
+        _report(asked, where, tensors, steps, optimal_tiles == "yes")
+
+
+def _report(asked: Question, where: Destination, tensors: bool, steps: bool, beside: bool) -> None:
+    """Compute what is asked, and deliver it; with what greedy tiles cost more, `beside` it."""
+    from hwmodel.rerun.tables import report_table, tiles_sentence
+    from hwmodel.views.formats import Result
+    from hwmodel.views.paper import report_paper
+
     found = asked.report()
     provenance = asked.provenance(where.date)
     names = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
     run = found.mode, f"batch{found.batch}"
     stem = stem_of(asked.asked, *([name] for name in (*names, *run)))
     missing = {found.accounting.name: found.not_counted}
-    remark = tiles_sentence(found) if optimal_tiles == "yes" else ""
+    remark = tiles_sentence(found) if beside else ""
     paper = report_paper(found, provenance, remark)
     result = Result(report_table(found), paper, missing, provenance)
-    pieces = _pieces(found, asked, tensors)
-    page = _page(found, asked, where.date, optimal_tiles == "yes") if where.html else ""
+    if steps and found.residency is None:
+        raise HwmodelError(
+            "--schedule: nothing stays on the chip here; it needs an accounting with residency "
+            "tensors, as chip, and a chip with a memory for it"
+        )
+    pieces = _pieces(found, asked, tensors, steps)
+    page = _page(found, asked, where.date, beside) if where.html else ""
     kinds = ["layers", "levels"]
     notes = partial(_notes, found, asked, remark)
-    looks = asked.methods
-    deliver(pieces, notes, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
+    deliver(pieces, notes, result, where, stem=stem, kinds=kinds, page=page)
 
 
 def _notes(
@@ -74,7 +90,7 @@ def _notes(
     doubt = unlearned(found.method, found.accounting) if found.mode == "training" else ""
     if doubt:
         end = f"{doubt}\n{end}"
-    for said in filter(None, (found.by_width, found.unproved, found.idleness)):
+    for said in filter(None, (found.by_width, found.unproved, found.idleness, found.staying)):
         end = f"{said}.\n{end}"
     end = f"{remark}\n{end}" if remark else end
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end
@@ -111,8 +127,11 @@ def _page(found: Report, asked: Question, date: str | None, optimal_tiles: bool)
     )
 
 
-def _pieces(found: Report, asked: Question, tensors: bool) -> Iterator[RenderableType | str]:
+def _pieces(
+    found: Report, asked: Question, tensors: bool, steps: bool
+) -> Iterator[RenderableType | str]:
     """What is printed of a report, made only where it is."""
+    from hwmodel.views.schedule_table import schedule_table
     from hwmodel.views.screen_tables import moved_tables, report_tables, tensor_table
     from hwmodel.views.time_tables import time_tables
 
@@ -122,3 +141,5 @@ def _pieces(found: Report, asked: Question, tensors: bool) -> Iterator[Renderabl
         yield from moved_tables(asked.report(traced=False), found)
     if tensors:
         yield tensor_table(found)
+    if steps:
+        yield schedule_table(found)

@@ -49,6 +49,7 @@ class Schedule:
     steps: tuple[Step, ...]
     uses: tuple[tuple[Use, ...], ...]  # of each step
     tasks: tuple[Task, ...]  # `at.step` is the place among the steps
+    given: tuple[str, ...]  # tensors that whoever asked takes
 
 
 def everything(job: Job) -> Job:
@@ -103,6 +104,7 @@ def schedule(
         tuple(s.step._replace(layer=f"{prefix}{s.step.layer}") for s in slots),
         tuple(tuple(_prefixed(use, prefix) for use in uses.get(slot, ())) for slot in slots),
         tuple(tasks),
+        tuple(f"{prefix}{names.maps[name].name}" for name in _ends(names)),
     )
 
 
@@ -111,8 +113,7 @@ def _prefixed(use: Use, prefix: str) -> Use:
 
 
 def _at(step: int, lying: tuple[tuple[Lying, ...], ...], prefix: str) -> At:
-    stored = (" + ".join(f"{prefix}{one.name}" for one in parts) for parts in lying)
-    return At(step, tuple(stored))
+    return At(step, tuple(tuple(f"{prefix}{one.name}" for one in parts) for parts in lying))
 
 
 def _placed(task: Task, names: Names) -> Placed:
@@ -135,8 +136,7 @@ def _fused(
         works = list(stepped_at_once(works))
     if extras.elementwise != "fused":
         return Fused(works, {}, [])
-    ends = (name for name in names.named if name not in names.takers)
-    taken = {names.maps[name].name for name in ends}
+    taken = {names.maps[name].name for name in _ends(names)}
     taken |= {use.name for _, use in beside if use.direction == READ}
     return fused(works, names.named, places, taken)
 
@@ -177,9 +177,14 @@ def _unknown(node: Node, names: Names) -> Iterator[tuple[Slot, Use]]:
             yield back, Use(*one, WRITE)
 
 
+def _ends(names: Names) -> list[str]:
+    """The layers that nobody takes from: what the network gives."""
+    return [name for name in names.named if name not in names.takers]
+
+
 def _see_ends(names: Names, places: Sequence[Slot], uses: dict[Slot, list[Use]]) -> None:
     """Let what the network gives be taken, and its signals be there when the way back begins."""
-    ends = [name for name in names.named if name not in names.takers]
+    ends = _ends(names)
     used = [slot for slot in places if slot in uses]
     forward = [slot for slot in used if slot.step.pass_ == FORWARD]
     if not forward:  # views alone

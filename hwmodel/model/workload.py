@@ -60,7 +60,8 @@ class At(NamedTuple):
     """Where a work stands in the schedule of a run, and the names of what lies in memory."""
 
     step: int = 0
-    stored: tuple[str, ...] = ("", "", "")  # at I, F and O of a product; or what a move moves
+    # Of tensors at I, F and O of a product, or of what a move moves; each may be in parts.
+    stored: tuple[tuple[str, ...], ...] = ((), (), ())
 
 
 class Task(NamedTuple):
@@ -168,6 +169,8 @@ class _Run:
         """The multiply-accumulates of each pass: the loops of one that meets no zeros put in."""
         nests = self.nests.values()
         plain = next(nest for nest in nests if nest.height.spread == nest.width.spread == 1)
+        if plain.macs:
+            return plain.macs
         loops = (Factor(loop, length) for loop, length in plain.extent._asdict().items())
         return Factor("g", plain.groups), *loops
 

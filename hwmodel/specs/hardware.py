@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.coding import RunLength
-from hwmodel.specs.files import Text, Whole
+from hwmodel.specs.files import Flag, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
@@ -69,6 +69,10 @@ class Buffer(Rated, Spread):
     write_energy: AccessEnergy | None = None
     energy: ScaledEnergy | None = Field(
         default=None, description="in the place of the others: by the capacity, through points"
+    )
+    stays: Flag | None = Field(
+        default=None,
+        description="false: no tensor stays here from step to step, whatever the accounting",
     )
     coding: RunLength | None = Field(
         default=None,
