@@ -125,9 +125,9 @@ def split(*holds):
         ("name: SRAM,", "name: SRAM, capcity: 3 B,",
          ":8: levels.SRAM.capcity is not a field; did you mean 'capacity'?"),
         ("name: SRAM,", "name: SRAM, wdith: 3,",
-         ":8: levels.SRAM.wdith is not a field; known: access_energy, bandwidth, capacity, "
+         ":8: levels.SRAM.wdith is not a field; known: access_energy, bandwidth, capacity, coding, "
          "efficiency, energy, fanout, holds, hop_energy, level, multicast, name, read_bandwidth, read_energy, "
-         "reduction, source, write_bandwidth, write_energy"),
+         "reduction, source, stays, write_bandwidth, write_energy"),
         ("capacity: 64 KiB, ", "", ":8: levels.SRAM.capacity is missing"),
         ("energy: 5 pJ/B, source: me", "energy: 5 pJ/B", ":8: levels.SRAM.source is missing"),
         (SRAM, "", ":6: levels: are numbered [2, 0], outermost first: level 1 is missing"),
@@ -136,13 +136,13 @@ def split(*holds):
         (PRICE, "", ":1: arithmetic is missing"),
         ("levels:\n", "levels: []\nzzz:\n",
          ":7: zzz is not a field; known: arithmetic, array, clock, energy_unit, levels, macs_per_cycle, name, notes, operations_per_cycle, "
-         "reference, sources, static_energy_per_cycle, static_power, title, version; line 6: levels a list of 0: must have at least 2"),
+         "reference, sources, static_energy_per_cycle, static_power, title, version, voltage; line 6: levels a list of 0: must have at least 2"),
         (SRAM, "  - 5\n" + SRAM, ":8: levels.2 5: must be 'field: value' lines"),
         ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",
          ":9: levels.RF.capacity is not a field; known: fanout, hop_energy, level, "
          "multicast, name, reduction, split; line 9: levels.RF.access_energy is not a field; did "
          "you mean 'hop_energy'?; "
-         "line 9: levels.RF.source is not a field; did you mean 'array.source'?; "
+         "line 9: levels.RF.source is not a field; did you mean 'voltage.source'?; "
          "line 9: levels.RF.split a list of 0: must have at least 2"),
         # capacities
         ("64 KiB", "0", ":8: levels.SRAM.capacity: 0 has no unit; write a size as in '64 KiB', or "

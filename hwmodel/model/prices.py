@@ -58,7 +58,7 @@ class Prices(NamedTuple):
         return value(self.of(key))
 
     def of(self, key: Key) -> Price:
-        """Return a price as its factors.
+        """Return a price as its factors, the last of them the chip's voltage, if it states one.
 
         The price of an operation is, in this order, the chip's own at that width; by a rule of the
         accounting; the accounting's relative price, in multiples of the full-precision MAC. Of
@@ -68,6 +68,20 @@ class Prices(NamedTuple):
         Source: docs/model.md section 5.
         Raises: SpecError where none of them states it.
         """
+        return *self._at_stated(key), *self._voltage(key)
+
+    def _voltage(self, key: Key) -> Price:
+        """The factor of the supply at which the chip runs: on all but DRAM and static energy."""
+        voltage = self.chip.voltage
+        moves = key.direction in (Direction.READ, Direction.WRITE)
+        stays = moves and self.chip.scale_of(self.chip.memory(key.name)) == 1
+        if voltage is None or stays or key.name == CHIP_CYCLE:
+            return ()
+        why = f"hardware {self.chip.name}, voltage: {voltage.source}"
+        return (Factor(f"({voltage.ratio})^2", voltage.factor, why),)
+
+    def _at_stated(self, key: Key) -> Price:
+        """Return a price at the supply for which the chip's file states it."""
         if key.direction == Direction.OPERATE:
             timed = key.name in (ARRAY_CYCLE, CHIP_CYCLE)
             return self._time(key.name) if timed else self._operation(key)

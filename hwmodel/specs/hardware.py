@@ -20,7 +20,7 @@ from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
 from hwmodel.specs.scaled import ScaledEnergy, at_capacity
-from hwmodel.specs.spread import Spread, Timed, check_spread
+from hwmodel.specs.spread import Spread, check_spread
 from hwmodel.specs.stated import (
     MOST_BITS,
     AccessEfficiency,
@@ -28,6 +28,7 @@ from hwmodel.specs.stated import (
     Energy,
     Size,
 )
+from hwmodel.specs.voltage import Supplied
 from hwmodel.work.problem import OPERANDS, Operand
 from hwmodel.work.tensor import KINDS, TensorKind
 
@@ -173,7 +174,7 @@ Level = Annotated[
 ]
 
 
-class Hardware(Timed):
+class Hardware(Supplied):
     """Memories, outermost first, and arithmetic. Levels are numbered down to 0 without a gap."""
 
     KIND: ClassVar[str] = "hardware"
@@ -193,6 +194,7 @@ class Hardware(Timed):
         self._check_levels()
         check_spread(self.levels, self.array)
         self.check_time()
+        self.check_voltage()
         self._check_units()
         self._check_reference()
         if not any(price.operation == "mac" for price in self.arithmetic):
@@ -310,7 +312,7 @@ class Hardware(Timed):
         is.
         """
         found = [*super().doubts(), *self._sizes(), *self._energies(), *self._additions()]
-        return [*found, *self._references()]
+        return [*found, *self._references(), *self.doubts_of_voltage()]
 
     def _additions(self) -> list[str]:
         """List additions dearer than the multiply-add of their width, of which they are a part."""
@@ -396,6 +398,10 @@ class Hardware(Timed):
     def memory(self, name: str) -> Buffer:
         """The memory of a name, which no two have."""
         return next(b for level in self.levels for b in level.buffers if b.name == name)
+
+    def scale_of(self, memory: Buffer) -> float:
+        """The factor of the voltage on a memory's prices: 1 for the outermost ones."""
+        return 1.0 if memory in self.levels[0].buffers else self.scale
 
     @property
     def is_bounded(self) -> bool:

@@ -23,6 +23,7 @@ __all__ = [
     "power",
     "refuse_mixed",
     "refuse_unit",
+    "voltage",
 ]
 
 _SIZE_BITS = {"bit": 1, "B": 8, "KiB": 8 * 2**10, "MiB": 8 * 2**20, "GiB": 8 * 2**30}
@@ -42,6 +43,7 @@ _OPERATIONS_PER_PJ = {"TOPS/W": 1.0, "GOPS/W": 1e-3}
 _HERTZ = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
 _BYTES_A_SECOND = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}
 _WATTS = {"uW": 1e-6, "mW": 1e-3, "W": 1.0, "kW": 1e3}
+_VOLTS = {"mV": 1e-3, "V": 1.0}
 
 _NUMBER = re.compile(r"([-+]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)", re.DOTALL)
 
@@ -165,6 +167,15 @@ def power(text: str) -> float:
     (50.0, 0.25)
     """
     return _scaled(text, "50 W", _WATTS, "power")
+
+
+def voltage(text: str) -> float:
+    """A voltage [V].
+
+    >>> voltage("0.65 V"), voltage("650 mV")
+    (0.65, 0.65)
+    """
+    return _scaled(text, "0.9 V", _VOLTS, "voltage")
 
 
 def _scaled(text: str, example: str, units: Mapping[str, float], what: str) -> float:

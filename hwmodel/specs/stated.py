@@ -11,10 +11,10 @@ from hwmodel.specs import quantity
 
 __all__ = ["MOST_BITS", "AccessEfficiency", "AccessEnergy", "Bandwidth", "Clock", "Energy"]
 __all__ += ["Frequency", "OperationEfficiency", "OperationEnergy", "Power", "Size", "StaticPower"]
-__all__ += ["Throughput"]
+__all__ += ["Supply", "Throughput", "Volts"]
 
 MOST_BITS = 1e30  # of a memory; all that is stored in the world has some 1e24
-LEAST_RATE, MOST_RATE = 1e-12, 1e18  # of a clock [Hz] and a power [W]
+LEAST_RATE, MOST_RATE = 1e-12, 1e18  # of a clock [Hz], a power [W] and a supply [V]
 MOST_ENERGY = 1e100  # [chip's unit]; loops of 2^31 take at most some 1e66 bits
 
 
@@ -41,6 +41,12 @@ class Power(NamedTuple):
     """A power."""
 
     watts: float
+
+
+class Volts(NamedTuple):
+    """A voltage."""
+
+    volts: float
 
 
 def _size(value: Any) -> int | None:
@@ -89,14 +95,15 @@ def _efficiency(value: Any, kind: Literal["access", "operation"]) -> Energy:
 _RATES: dict[str, tuple[Any, Any, str, str]] = {
     "clock": (quantity.frequency, Frequency, "1530 MHz", "Hz"),
     "power": (quantity.power, Power, "50 W", "W"),
+    "voltage": (quantity.voltage, Volts, "0.9 V", "V"),
     "bandwidth": (quantity.bandwidth, Throughput, "900 GB/s", "B/s"),
 }
 
 
-def _scaled(value: Any, kind: str) -> Frequency | Power | Throughput:
+def _scaled(value: Any, kind: str) -> Frequency | Power | Throughput | Volts:
     read, made, example, unit = _RATES[kind]
     if isinstance(value, made):
-        found: Frequency | Power | Throughput = value
+        found: Frequency | Power | Throughput | Volts = value
         return found
     if not isinstance(value, str):
         raise ValueError(f"{value!r} has no unit; write one as in '{example}'")
@@ -120,3 +127,4 @@ OperationEfficiency = Annotated[Energy, *_quantity(_efficiency, "operation")]
 Clock = Annotated[Frequency, *_quantity(_scaled, "clock")]
 Bandwidth = Annotated[Throughput, *_quantity(_scaled, "bandwidth")]
 StaticPower = Annotated[Power, *_quantity(_scaled, "power")]
+Supply = Annotated[Volts, *_quantity(_scaled, "voltage")]

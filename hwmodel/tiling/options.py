@@ -173,7 +173,7 @@ def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
 
     The outermost level is those of its memories in which the three lie. Whether they have room
     there is no matter of tiles: `model/memory.py` sees to it. Prices of arithmetic, sources and
-    the chip's name are left out.
+    the chip's name are left out; those of what moves are at the voltage at which the chip runs.
 
     Args:
         kinds: of what is at I, F and O.
@@ -182,35 +182,37 @@ def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
     places = zip(OPERANDS, kinds, strict=True)
     holders = [(chip.keepers[kind], operand) for operand, kind in places]
     buffers = [
-        _memory(one, tuple(x for memory, x in holders if memory is one), None)
+        _memory(one, tuple(x for memory, x in holders if memory is one), None, 1.0)
         for one in outermost.buffers
         if any(memory is one for memory, _ in holders)
     ]
     levels = [
         MemoryLevel(
             level.name,
-            tuple(_memory(b, b.operands, b.capacity_bits) for b in level.buffers),
-            *_spread(level),
+            tuple(_memory(b, b.operands, b.capacity_bits, chip.scale) for b in level.buffers),
+            *_spread(level, chip.scale),
         )
         for level in inner
     ]
     top = MemoryLevel(outermost.name, tuple(buffers))
-    return Memories((top, *levels), _array(chip.array), chip.static_energy)
+    return Memories((top, *levels), _array(chip.array, chip.scale), chip.static_energy)
 
 
-def _memory(buffer: Buffer, holds: tuple[Operand, ...], capacity_bits: int | None) -> Memory:
-    read, write = buffer.read_energy_per_bit, buffer.write_energy_per_bit
+def _memory(
+    buffer: Buffer, holds: tuple[Operand, ...], capacity_bits: int | None, scale: float
+) -> Memory:
+    read, write = buffer.read_energy_per_bit * scale, buffer.write_energy_per_bit * scale
     return Memory(buffer.name, holds, capacity_bits, read, write)
 
 
-def _spread(level: Spread) -> tuple[int, tuple[Bound, ...] | None, bool, bool, float]:
+def _spread(level: Spread, scale: float) -> tuple[int, tuple[Bound, ...] | None, bool, bool, float]:
     """How a level's memories lie side by side, in the order of `MemoryLevel`."""
     return (
         level.instances,
         _bounds(level.fanout) if isinstance(level.fanout, dict) else None,
         level.multicast is not False,
         level.reduction is not False,
-        level.hop_energy.value if level.hop_energy else 0.0,
+        scale * level.hop_energy.value if level.hop_energy else 0.0,
     )
 
 
@@ -218,8 +220,8 @@ def _bounds(axes: dict[str, int]) -> tuple[Bound, ...]:
     return tuple(Bound(AXES[axis], size) for axis, size in axes.items())
 
 
-def _array(stated: ArraySpec | None) -> Array | None:
+def _array(stated: ArraySpec | None, scale: float) -> Array | None:
     if stated is None:
         return None
-    energy = stated.cycle_energy.value if stated.cycle_energy else 0.0
+    energy = scale * stated.cycle_energy.value if stated.cycle_energy else 0.0
     return Array(_bounds(stated.axes), stated.holds, stated.operand_bits, energy)

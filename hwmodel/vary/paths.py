@@ -36,6 +36,8 @@ _PRICE: dict[type, str] = {Price: "energy", RelativePrice: "macs"}  # what a pat
 _PLAIN = {
     "clock": "Hz",
     "static_power": "W",
+    "priced": "V",
+    "run": "V",
     "bandwidth": "B/s",
     "read_bandwidth": "B/s",
     "write_bandwidth": "B/s",

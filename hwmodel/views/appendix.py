@@ -147,11 +147,13 @@ def _constants(asked: Question) -> Iterator[Sequence[str]]:
             for memory in level.buffers:
                 size = memory.capacity_bits
                 held = "unlimited" if size is None else f"{size / 8192:,g} KiB"
-                read, paid = memory.read_energy_per_bit, memory.write_energy_per_bit
+                scale = chip.scale_of(memory)
+                read = memory.read_energy_per_bit * scale
+                paid = memory.write_energy_per_bit * scale
                 price = f"{read:.4g}" if read == paid else f"{read:.4g} read, {paid:.4g} written"
                 yield chip.name, memory.name, f"{held}, {price} {chip.unit}/bit", memory.source
         for one in chip.arithmetic:
-            value = f"{one.energy_per_operation:.4g} {chip.unit}"
+            value = f"{one.energy_per_operation * chip.scale:.4g} {chip.unit}"
             yield chip.name, f"{one.bits}-bit {one.operation}", value, one.source
 
 

@@ -35,6 +35,13 @@ def _lines(chip: Hardware) -> Iterator[str]:
     indent = "   " * len(chip.levels)
     yield f"{indent}|"
     yield from (f"{indent}{line}" for line in _array(chip, times))
+    if chip.voltage is not None:
+        yield ""
+        yield (
+            f"Voltage: what is below {chip.levels[0].name} costs ({chip.voltage.ratio})^2 = "
+            f"{chip.scale:.6g} of what the file states; {chip.levels[0].name} and static energy do "
+            "not move"
+        )
     yield ""
     yield from _paths(memories(chip))
 

@@ -17,7 +17,7 @@ from hwmodel.model.ledger import Component, Entry
 from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
 from hwmodel.model.prices import value
 from hwmodel.rerun.tables import NATURE, what
-from hwmodel.specs.hardware import Buffer
+from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.views.explain.layer import Place, layer_lines
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
@@ -138,7 +138,7 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
 
 def _memories(report: Report) -> Iterator[str]:
     """List every memory, its capacity, and what a bit costs there."""
-    unit = report.unit
+    chip, unit = report.hardware, report.unit
     yield "## What memories cost\n"
     header = (
         "level", "memory", "holds", "capacity [bit]", f"e_read [{unit}/bit]",
@@ -150,10 +150,11 @@ def _memories(report: Report) -> Iterator[str]:
             (
                 str(level.level), memory.name, ", ".join(_held(report, memory)),
                 "unlimited" if memory.capacity_bits is None else f"{memory.capacity_bits:,}",
-                exact(memory.read_energy_per_bit), exact(memory.write_energy_per_bit),
-                _stated(memory, unit), memory.source,
+                exact(memory.read_energy_per_bit * chip.scale_of(memory)),
+                exact(memory.write_energy_per_bit * chip.scale_of(memory)),
+                _stated(memory, chip), memory.source,
             )
-            for level in report.hardware.levels
+            for level in chip.levels
             for memory in level.buffers
         ],
     )  # fmt: skip
@@ -166,12 +167,15 @@ def _held(report: Report, memory: Buffer) -> Sequence[str]:
     return memory.kinds if len(outermost) > 1 and memory in outermost else memory.holds
 
 
-def _stated(memory: Buffer, unit: str) -> str:
+def _stated(memory: Buffer, chip: Hardware) -> str:
     """Write the energy in the units that files use: of a read, where a write costs another."""
-    read = memory.read_energy_per_bit
+    read, unit = memory.read_energy_per_bit, chip.unit
+    at = ""
+    if chip.voltage is not None and chip.scale_of(memory) != 1:
+        at = f", {TIMES} ({chip.voltage.ratio})^2"
     if memory.efficiency is not None:
-        return f"1 / (8 {TIMES} {exact(1 / read / 8)} GB/s/mW)"
-    return f"{exact(8 * read)} {unit}/B, {exact(32 * read)} {unit}/32bit"
+        return f"1 / (8 {TIMES} {exact(1 / read / 8)} GB/s/mW){at}"
+    return f"{exact(8 * read)} {unit}/B, {exact(32 * read)} {unit}/32bit{at}"
 
 
 def _operations(report: Report, rows: Sequence[_Row]) -> Iterator[str]:

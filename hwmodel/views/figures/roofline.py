@@ -57,7 +57,8 @@ def roof(chip: Hardware) -> Roof:
         min(memory.read_energy_per_bit, memory.write_energy_per_bit) for memory in outermost.buffers
     )
     names = frozenset(memory.name for memory in outermost.buffers)
-    return Roof(mac.energy_per_operation, mac.bits, 8 * bit, outermost.name, names, chip.unit)
+    energy = mac.energy_per_operation * chip.scale
+    return Roof(energy, mac.bits, 8 * bit, outermost.name, names, chip.unit)
 
 
 def roofline_figure(page: Page) -> Figure:
