@@ -84,6 +84,7 @@ def _buffers(
         holds: tuple[Operand, ...] = tuple(x for x in memory.holds if x in shared)
         if holds:
             room = free.get(number, memory.capacity_bits)
+            room = max(room, 1) if room is not None else None  # a memory has one bit at least
             found.append(memory._replace(holds=holds, capacity_bits=room))
     for x in OPERANDS:
         home = homes.of(x)
