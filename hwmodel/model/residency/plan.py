@@ -30,7 +30,7 @@ from hwmodel.work.work import Move, Multiply
 
 __all__ = ["Residency", "residency", "residency_levels"]
 
-SHARE = 60  # a product is searched again with one part in so many of the usual budget
+SHARE = 12  # a product is searched again with one part in so many of the usual budget
 SCALES = (0.1, 0.3, 1.0, 0.0)  # of the rooms that tiles took; 0: single elements
 MANY_STEPS, MOST_STEPS = 40, 100  # above which only the first start is made, none is exchanged
 ENOUGH = 0.01  # gap down to which starts are made and items exchanged
