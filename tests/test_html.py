@@ -49,6 +49,47 @@ def report_page(network="vgg-small", method="bold", **options):
 # The numbers
 
 
+def test_steps_over_time_are_the_report_s():
+    """Bars follow one another in time; times and what is waited for are the report's."""
+    text, report = report_page("deep-mlp", "fp16", chips=("v100-pcie-board",), accounting="full")
+    time = report.time
+    begun, bars = 0.0, {}
+    for step in time.steps:
+        name = str(report.memory.steps[step.step])
+        bars[name] = (100 * begun / time.overlapped, 100 * step.overlapped / time.overlapped, step)
+        begun += step.overlapped
+    found = list(rows(parsed(text).one("table", id="d1-times")))
+    assert 20 < len(found) <= 40
+    for name, cells in found:
+        start, width, step = bars[name]
+        rect = cells[0].one("rect")
+        assert float(rect["x"]) == pytest.approx(start, abs=0.02)
+        assert float(rect["width"]) == pytest.approx(width, rel=1e-3)
+        assert cells[1].text == step.bound
+        assert float(cells[2]["data-v"]) == pytest.approx(1e3 * step.overlapped)
+        assert float(cells[3]["data-v"]) == pytest.approx(1e3 * step.serial)
+
+
+def test_a_roofline_in_seconds_has_each_product_under_the_roof():
+    """By hand: V100 PCIe at 16 bit 40,960 x 1380 MHz, at 32 bit 5,120 x 1380 MHz, 900 GB/s."""
+    text, report = report_page("deep-mlp", "fp16", chips=("v100-pcie-board",), accounting="full")
+    figure = parsed(text).one("figure")
+    dots = [dot.text for dot in figure.all("circle")]
+    with_macs = {str(report.memory.steps[task.at.step]) for task, _ in report.tilings}
+    assert {dot.partition(":")[0] for dot in dots} == with_macs
+    for dot in dots:
+        intensity, rate = re.search(r": (\S+) MAC/B, (\S+) MAC/s", dot).groups()
+        roof = min(900e9 * float(intensity), 40_960 * 1380e6)
+        assert float(rate) == pytest.approx(roof, rel=0.01)
+    caption = figure.one("figcaption").text
+    assert "900 GB/s" in caption and "5.652e+13 MAC/s" in caption
+
+
+def test_a_chip_without_rates_has_no_time_on_its_page():
+    text, _ = report_page("deep-mlp", "fp16", accounting="full")
+    assert "d1-times" not in text and "Over time" not in text
+
+
 @pytest.mark.parametrize("accounting", ["paper", "full"])
 def test_every_layer_and_pass_has_the_reports_energy(accounting):
     text, report = report_page(accounting=accounting)
@@ -209,7 +250,7 @@ def test_a_line_that_could_not_be_computed_says_why(tmp_path):
     assert lines[1].energy is None
     tree = parsed(page(lines, lines, *origin(lines)))
     ((_, cells),) = rows(tree.one("table", id="c2"))
-    assert [cell.text for cell in cells[1:]] == ["\u2013"] * 4
+    assert [cell.text for cell in cells[1:]] == ["\u2013"] * 2  # nothing is published of it
     assert lines[1].reason in tree.text
 
 

@@ -10,22 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
-from hwmodel.errors import ShapeError, SpecError, near
+from hwmodel.errors import HwmodelError, ShapeError, SpecError, near
 from hwmodel.graph.attended import scores_by_layer
-from hwmodel.graph.layers import INPUT, Layer, Shape
+from hwmodel.graph.layers import INPUT, Combine, Dispatch, Layer, Linear, Shape
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.node import Node
+from hwmodel.graph.renaming import BEFORE, renamed
+from hwmodel.graph.yaml import network_yaml
 from hwmodel.graph.zoo import member, zoo
 from hwmodel.specs.files import (
+    Label,
     Name,
     NamedSpec,
     SpecModel,
     Whole,
     validate,
+    write,
 )
 
 __all__ = [
@@ -39,7 +44,6 @@ __all__ = [
     "zoo",
 ]
 
-BEFORE = "before"  # what layers of a repeated list call what comes into their round
 MAX_LAYERS = 10_000
 Positive = Annotated[Whole, Field(ge=1, le=MAX_EXTENT)]
 
@@ -69,6 +73,7 @@ class Network(NamedSpec):
     KIND: ClassVar[str] = "network"
     FOLDER: ClassVar[str] = "graph/families"
 
+    label: Label | None = None
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
@@ -81,6 +86,20 @@ class Network(NamedSpec):
             layer.model_copy(update={"inputs": None}) if layer.inputs == (before,) else layer
             for layer, before in zip(layers, befores, strict=False)
         )
+
+    def save(self, path: str | Path) -> None:
+        """Write it as a network file, which every command takes. Nothing is replaced.
+
+        Raises: HwmodelError where the name ends otherwise than in .yaml or .yml, or is taken.
+        """
+        where = Path(path)
+        if where.suffix.lower() not in (".yaml", ".yml"):
+            raise HwmodelError(
+                f"{where}: would not be read as a network file; end its name in .yaml or .yml"
+            )
+        if where.exists():
+            raise HwmodelError(f"{where}: is there already; give another name")
+        write(where, network_yaml(self))
 
     def nodes(self, omitted: frozenset[str] = frozenset()) -> tuple[Node, ...]:
         """Return every layer at its place; layers of the `omitted` kinds are skipped.
@@ -156,6 +175,8 @@ class _Walk:
     shapes: dict[str, Shape]
     stands_for: dict[str, str]  # an omitted layer stands for its input, any other for itself
     placed: dict[str, _Placed] = field(default_factory=dict)
+    # The dispatch of whose tokens a tensor is; None where it is of all of them.
+    sent: dict[str, Dispatch | None] = field(default_factory=lambda: {INPUT: None})
 
     def add(self, layer: Layer, before: str) -> None:
         """Place the next layer; `before` is the one before it. Raises: ShapeError."""
@@ -180,12 +201,20 @@ class _Walk:
         found = tuple(self.stands_for[name] for name in inputs)
         gone = layer.kind in self.omitted and layer.role is None and len(found) == 1
         self.stands_for[layer.name] = found[0] if gone else layer.name
+        layer = self._routed(layer, inputs)
         if layer.shares:
             layer = self._as_owner(layer, layer.shares, given)
         elif layer.learned is not True and layer.kind not in MAY_BE_CONSTANT:
             self._see_parameters(layer, given)
         if not gone:
             self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
+
+    def _routed(self, layer: Layer, inputs: tuple[str, ...]) -> Layer:
+        """The layer, one of experts told by which dispatch its tokens came. Raises: ShapeError."""
+        of_all = isinstance(layer, Combine) or not inputs
+        sent = layer if isinstance(layer, Dispatch) else None if of_all else self.sent[inputs[0]]
+        self.sent[layer.name] = sent
+        return layer.behind(sent) if isinstance(layer, Linear) and layer.experts else layer
 
     @staticmethod
     def _see_parameters(layer: Layer, given: tuple[Shape, ...]) -> None:
@@ -253,14 +282,6 @@ class Repeat(SpecModel):
             before = known[self.layers[-1].name]
 
 
-def renamed(layer: Layer, names: Mapping[str, str]) -> Layer:
-    """Rename a layer and the layers that it refers to, where `names` knows them."""
-    new = {"name": names.get(layer.name, layer.name)}
-    inputs = layer.inputs and tuple(names.get(name, name) for name in layer.inputs)
-    shares = layer.shares and names.get(layer.shares, layer.shares)
-    return layer.model_copy(update={**new, "inputs": inputs, "shares": shares})
-
-
 def _entry(value: Any) -> str:
     """Tell a layer from a repeated list, by its fields."""
     repeats = "repeat" in value if isinstance(value, dict) else isinstance(value, Repeat)
@@ -279,6 +300,7 @@ class NetworkFile(NamedSpec):
     KIND: ClassVar[str] = Network.KIND
     FOLDER: ClassVar[str] = Network.FOLDER
 
+    label: Label | None = None
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
     layers: tuple[Entry, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 

@@ -31,6 +31,7 @@ from hwmodel.rerun.asked import (
     SensitivityAsked,
     command_line,
 )
+from hwmodel.rerun.moved import moved
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, load
 from hwmodel.specs.hardware import Hardware
@@ -292,6 +293,10 @@ def question(asked: Asked) -> Question:
     batch = said["batch"]
     if batch is None:
         batch = common_batch(traces) or (run.batch if run else 1)
+    chips = tuple(load(Hardware, name) for name in _each(said["hardware"]))
+    rules = tuple(load(Accounting, name) for name in _each(said["accounting"]))
+    if moves := said.get("move"):
+        chips, rules = moved(moves, chips, rules)
     return Question(
         asked=asked.model_copy(update={"batch": batch}),
         network=frozen(
@@ -299,9 +304,9 @@ def question(asked: Asked) -> Question:
             said["freeze"],
             said["train_only"],
         ),
-        hardware=tuple(load(Hardware, name) for name in _each(said["hardware"])),
+        hardware=chips,
         methods=tuple(load(Method, x) for x in _each(said.get("methods") or said["method"])),
-        accountings=tuple(load(Accounting, name) for name in _each(said["accounting"])),
+        accountings=rules,
         baseline=load(Method, baseline) if baseline else None,
         batch=batch,
         mode=said["mode"],  # which `evaluate` checks

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hwmodel.errors import NameUnknown, SpecError
-from hwmodel.specs.files import Flag, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
+from hwmodel.specs.files import Flag, Label, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
 from hwmodel.specs.limits import Limits
 from hwmodel.work.problem import PASSES, ProductPass
 
@@ -166,6 +166,7 @@ class Method(NamedSpec):
     KIND: ClassVar[str] = "method"
     FOLDER: ClassVar[str] = "methods"
 
+    label: Label | None = None
     colour: str | None = Field(
         default=None, pattern=r"^#[0-9a-fA-F]{6}$", description="in every figure; the source's"
     )

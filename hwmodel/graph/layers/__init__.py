@@ -21,6 +21,7 @@ from hwmodel.graph.layers.elementwise import (
     RMSNorm,
     Scale,
 )
+from hwmodel.graph.layers.experts import Combine, Dispatch
 from hwmodel.graph.layers.products import Conv, ConvTranspose, Linear
 from hwmodel.graph.layers.reshaping import (
     AveragePool,
@@ -36,6 +37,7 @@ from hwmodel.graph.layers.reshaping import (
     Uncounted,
     Upsample,
 )
+from hwmodel.graph.layers.scan import Scan
 
 __all__ = [
     "INPUT",
@@ -47,9 +49,11 @@ __all__ = [
     "AveragePool",
     "BaseLayer",
     "BatchNorm",
+    "Combine",
     "Concat",
     "Conv",
     "ConvTranspose",
+    "Dispatch",
     "Embedding",
     "Expand",
     "GlobalAveragePool",
@@ -64,6 +68,7 @@ __all__ = [
     "Reshape",
     "Rotary",
     "Scale",
+    "Scan",
     "Shape",
     "Slice",
     "Source",
@@ -78,7 +83,7 @@ _Elementwise = Activation | Add | Multiply | Scale | Embedding | Rotary
 _Pool = MaxPool | AveragePool | GlobalAveragePool
 _View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Expand
 
-_Other = Source | Uncounted
+_Other = Source | Uncounted | Dispatch | Combine | Scan
 
 Layer = Annotated[
     _Product | _Norm | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")
