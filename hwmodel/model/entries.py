@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from hwmodel.model.ledger import Component, Entry, entry
 from hwmodel.model.prices import ARRAY_CYCLE, CHIP_CYCLE, Key
@@ -56,7 +57,7 @@ def operated(layer: str, work: Operate, full: int, at: At = NOWHERE) -> Entry:
     factors = (Factor("operations for each", work.times, work.why), *work.each.shape)
     if kind in ("add", "logic"):
         widest = max(work.operands, key=lambda tensor: (tensor.bits, tensor.floating))
-        bits = widest.bits
+        bits = full if widest.word else ceil(widest.bits)  # words of a format are expanded first
         if kind == "logic" or (bits < full and not widest.floating):
             why = f"logic operations of an adder of b = {bits} bit, the width of {widest.title}"
             factors = (*factors, Factor("2b - 1", 2 * bits - 1, why))
@@ -86,11 +87,18 @@ def multiplied(
         at: the place of the work in a schedule.
     """
     stored = dict(zip(OPERANDS, at.stored, strict=True))
+    inner = {x: max(n for n, one in enumerate(chip.levels) if one.holds(x)) for x in OPERANDS}
     for level, asks in enumerate(_levels(work, mapping, chip, options)):
         for operand, direction, role, factors in asks:
             if operand == "O" and role == Role.OPERAND and not work.leaves:
                 continue
             tensor = work.operands[operand]
+            if level == inner[operand] and direction == READ and operand in work.expanded:
+                key = Key(OPERATE, "mac", work.full)
+                yield entry(
+                    layer, work.pass_, Component.ELEMENTWISE, str(tensor), Role.EXPANDED, key,
+                    work.full, factors, at.step,
+                )  # fmt: skip
             unfinished = role in UNFINISHED
             bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits
             hop = direction == Direction.HOP
@@ -101,8 +109,8 @@ def multiplied(
                 at.step, stored[operand],
             )  # fmt: skip
     what = str(work.O), Role.OPERAND
-    for kind, bits, factors, narrow in work.operations:
-        key = Key(OPERATE, kind, bits, narrow)
+    for kind, bits, factors, narrow, format_ in work.operations:
+        key = Key(OPERATE, kind, bits, narrow, format_)
         yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors, at.step)
     taken = time(work.problem, mapping, chip, options.rule)
     if taken is not None:

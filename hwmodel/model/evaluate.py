@@ -34,7 +34,7 @@ from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.tensor import Direction, Pass
+from hwmodel.work.tensor import Direction, Pass, plain
 from hwmodel.work.work import Move, Multiply, Operate
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Report:
         paid = {key: self.prices.value(key) for key in self.ledger.by().keys}
         return [
             (
-                *inputs, self.batch, *map(str, entry.name), entry.bits, entry.elements,
+                *inputs, self.batch, *map(str, entry.name), plain(entry.bits), entry.elements,
                 entry.count, paid[entry.key], entry.count * paid[entry.key], self.unit,
             )
             for entry in self.ledger.entries
@@ -259,6 +259,8 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
     Raises: HwmodelError for training where everything is frozen.
     """
     nodes = network.nodes(frozenset(job.method.omits))
+    if job.trains and not job.method.trains:
+        raise HwmodelError(f"method {job.method.name} is for inference; use --mode inference")
     frozen = any(node.layer.frozen and (node.weights or node.other_parameters) for node in nodes)
     if job.trains and frozen and not any(node.learns for node in nodes):
         raise HwmodelError(f"{network.name}: nothing in it learns; use --mode inference")
@@ -269,8 +271,10 @@ def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
     """Refuse an operation that has no price, before anything is searched. Raises: SpecError."""
     for layer, work, _ in tasks:
         if isinstance(work, Multiply):
-            for kind, bits, _, narrow in work.operations:
-                prices.of(Key(Direction.OPERATE, kind, bits, narrow))
+            for kind, bits, _, narrow, format_ in work.operations:
+                prices.of(Key(Direction.OPERATE, kind, bits, narrow, format_))
+            if work.expanded:
+                prices.of(Key(Direction.OPERATE, "mac", work.full))
         elif isinstance(work, Operate):
             done = operated(layer, work, prices.accounting.widths.full_precision_bits)
             if done.elements:

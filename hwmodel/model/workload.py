@@ -13,13 +13,14 @@ from typing import Literal, NamedTuple, get_args
 
 from hwmodel.graph.node import Node
 from hwmodel.model import widths
-from hwmodel.model.arithmetic import operations
+from hwmodel.model.arithmetic import expanded, operations, scaled_sums
 from hwmodel.model.measured import Measures
-from hwmodel.model.widths import Edge, Treatment
+from hwmodel.model.widths import Edge, Treatment, Wide
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.method import Method
+from hwmodel.work.optimizers import optimizer_step
 from hwmodel.work.problem import LoopNest, ProductPass
-from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
+from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor, plain
 from hwmodel.work.work import (
     Move,
     Multiply,
@@ -28,7 +29,7 @@ from hwmodel.work.work import (
     Work,
     Works,
     boolean_step,
-    optimizer_step,
+    quantised,
     read,
     write,
 )
@@ -144,24 +145,30 @@ class _Run:
             for i, (source, shape) in enumerate(pairs, 1)
         )
         signals = tuple(
-            replace(one, name="dI", bits=self.edges[source].signal_bits)
+            replace(
+                one,
+                name="dI",
+                bits=self.edges[source].signal_bits,
+                word=self.edges[source].signal_word,
+            )
             for one, (source, _) in zip(ins, pairs, strict=True)
         )
         O = self._tensor("O", node.output_shape, edge)  # noqa: E741
-        dO = replace(O, name="dO", bits=edge.signal_bits)
+        dO = replace(O, name="dO", bits=edge.signal_bits, word=edge.signal_word)
         layer, shapes = node.layer, node.input_shapes
         count = layer.weights(shapes) or layer.other_parameters(shapes)
         F = Tensor("F", (Factor("weights", count),), self.full)
         dF = replace(F, name="dF", floating=edge.floating)
         if self.treatment:
-            F = replace(F, bits=self.treatment.weight_bits)
+            F = replace(F, bits=self.treatment.weight_bits, word=self.treatment.weight_word)
             dF = replace(dF, bits=self.treatment.weight_signal_bits)
         return Tensors(ins, O, signals, dO, F, dF)
 
     def _tensor(self, name: str, shape: tuple[int, ...], edge: Edge, index: int = 0) -> Tensor:
         sizes = (Factor(letter, n) for letter, n in zip("CHW", shape, strict=True))
         factors = (Factor("N", self.job.batch), *sizes)
-        return Tensor(name, factors, edge.bits, index=index, floating=edge.floating)
+        floating = edge.floating or bool(edge.word and edge.word.floating)
+        return Tensor(name, factors, edge.bits, index=index, floating=floating, word=edge.word)
 
     @cached_property
     def macs(self) -> tuple[Factor, ...]:
@@ -173,28 +180,47 @@ class _Run:
 
     # -- products --------------------------------------------------------------------------
 
-    def products(self, treatment: Treatment) -> Iterator[Multiply]:
+    def products(self, treatment: Treatment) -> Iterator[Multiply | Operate]:
         """Yield the passes of a product, on the words that the method reads.
 
         A product of two activations has no weights; there F is the second input.
         """
-        t = self.t
-        read = [self._as_read(one, treatment.read(one.bits)) for one in t.ins]
-        back = [replace(one, index=0) for one in t.signals]
-        tensors = {"I": read[0], "dI": back[0], "O": t.O, "dO": t.dO, "F": t.F, "dF": t.dF}
-        if len(read) > 1:
-            tensors["F"] = replace(read[1], name="F", second=True)
-            tensors["dF"] = replace(back[1], name="dF", second=True)
         for pass_, nest in self.nests.items():
             if pass_ != FORWARD and not self.job.trains:
                 continue
             if not self._wanted(pass_):
                 continue
+            tensors = self._around(treatment, pass_)
             I, F, O = (tensors[letter] for letter in nest.tensors)  # noqa: E741
             arithmetic = treatment.arithmetic[pass_]
             macs = (*self.macs, *self._nonzero(pass_))
             done = operations(arithmetic, nest, I, F, macs, self.accounting)
-            yield Multiply(Pass(pass_), nest, I, F, O, done, self.macs)
+            wide = expanded(arithmetic, I, F)
+            yield Multiply(
+                Pass(pass_), nest, I, F, O, done, self.macs, expanded=wide, full=self.full
+            )
+            blocks = scaled_sums(nest, I, F, wide)
+            if blocks:
+                why = "sums of blocks, each times the scales of both operands"
+                yield Operate(Pass(pass_), "mac", O.as_(Role.SCALED), blocks, why=why)
+
+    def _around(self, treatment: Treatment, pass_: ProductPass) -> dict[str, Tensor]:
+        """Return the tensors of a pass by letter, as wide as its product reads them."""
+        t, forward = self.t, pass_ == FORWARD
+        how = treatment.read_back if pass_ == WEIGHT else treatment.read
+        read = [self._as_read(one, how(one.bits, i)) for i, one in enumerate(t.ins)]
+        back = [replace(one, index=0) for one in t.signals]
+        tensors = {"I": read[0], "dI": back[0], "O": t.O, "dO": t.dO, "F": t.F, "dF": t.dF}
+        signal = treatment.signal
+        if signal and not forward and signal.bits < t.dO.bits:
+            tensors["dO"] = self._as_read(t.dO, signal)
+        if treatment.weight_back and not forward:
+            bits, word = treatment.weight_back
+            tensors["F"] = replace(t.F, bits=bits, word=word, role=Role.COPY)
+        if len(read) > 1:
+            tensors["F"] = replace(read[1], name="F", second=True)
+            tensors["dF"] = replace(back[1], name="dF", second=True)
+        return tensors
 
     def _nonzero(self, pass_: ProductPass) -> tuple[Factor, ...]:
         """Return the share of a backward pass's operations that an accounting leaves to it."""
@@ -213,10 +239,15 @@ class _Run:
             return True
         return node.wanted(pass_)
 
-    def _as_read(self, tensor: Tensor, bits: int) -> Tensor:
-        """Return the words that a product reads: a copy narrower than its tensor is of integers."""
-        floating = tensor.floating and bits == tensor.bits
-        return replace(tensor, bits=bits, index=0, floating=floating)
+    def _as_read(self, tensor: Tensor, wide: Wide) -> Tensor:
+        """Return the words that a product reads: a copy narrower than its tensor is of integers.
+
+        One in a floating-point format is not, and one of 16 bit of a floating-point tensor.
+        """
+        if wide.bits == tensor.bits:
+            return replace(tensor, index=0)
+        floating = bool(wide.word and wide.word.floating)
+        return replace(tensor, bits=wide.bits, index=0, floating=floating, word=wide.word)
 
     # -- operators -------------------------------------------------------------------------
 
@@ -274,13 +305,34 @@ class _Run:
         network's input belong to the loading of data, which no accounting counts.
         """
         narrow = self.edges[self.node.layer.name].copies
-        for i, bits in enumerate(narrow, 1):
-            copy = self.t.O.as_(Role.COPY, bits, index=i if len(narrow) > 1 else 0)
-            yield from write(FORWARD, copy, why=f"a {bits}-bit copy for the products that read it")
-            if bits == 1:
-                yield Operate(FORWARD, "add", copy, operands=(self.t.O,), why="a comparison")
-            else:
-                yield Operate(FORWARD, "mac", copy, why="to scale")
+        narrow = tuple(copy for copy in narrow if copy.copies(self.job.trains))
+        for i, copy in enumerate(narrow, 1):
+            one = self.t.O.as_(Role.COPY, copy.bits, index=i if len(narrow) > 1 else 0)
+            one = replace(one, word=copy.word)
+            yield from self._copied(FORWARD, one, self.t.O, copy.copies(self.job.trains))
+        if self.treatment and self.job.trains:
+            yield from self._copied_signal(self.treatment)
+
+    def _copied(self, pass_: Pass, copy: Tensor, wide: Tensor, times: int = 1) -> Works:
+        """Yield a narrower copy; of blocks along both reductions, two."""
+        bits = plain(copy.bits)
+        why = f"a {bits}-bit copy for the products that read it"
+        yield from write(pass_, copy, times=times, why=why)
+        if copy.word:
+            yield from quantised(pass_, copy, wide, times)
+        elif copy.bits == 1:
+            yield Operate(pass_, "add", copy, operands=(wide,), why="a comparison")
+        else:
+            yield Operate(pass_, "mac", copy, why="to scale")
+
+    def _copied_signal(self, treatment: Treatment) -> Works:
+        """Yield the narrower dO that the products read, in as many directions as they need."""
+        wide, dO = treatment.signal, self.t.dO
+        wanted = [self._wanted("backward_input"), self._wanted("backward_weight")]
+        if wide and wide.bits < dO.bits and any(wanted):
+            copy = replace(dO.as_(Role.COPY, wide.bits), word=wide.word)
+            blocks = bool(wide.word and wide.word.block)
+            yield from self._copied(BACK, copy, dO, sum(wanted) if blocks else 1)
 
     def extra_work(self) -> Works:
         """Yield a method's full-precision work on an output, which the graph does not show."""
@@ -298,6 +350,7 @@ class _Run:
             yield from write(FORWARD, word, times=n.writes, why=what)
             if self.job.trains:
                 yield from read(BACK, signal, times=n.signal_reads, why=what)
+                yield Operate(BACK, "add", word, n.signal_adds, (word,), what)
                 yield Operate(BACK, "mac", word, n.signal_macs, why=what)
                 yield from write(BACK, signal, times=n.signal_writes, why=what)
 
@@ -355,17 +408,32 @@ class _Run:
     def steps(self) -> Works:
         """Step every weight, and every other parameter in full precision."""
         node, optimizer = self.node, self.accounting.extras.optimizer
-        if self.treatment and node.learned_weights:
-            if self.treatment.update == "boolean":
+        treatment = self.treatment
+        if treatment and node.learned_weights:
+            if treatment.update == "boolean":
                 yield from self._boolean_step() if self.accounting.extras.boolean_update else ()
             elif optimizer != "none":
-                yield from optimizer_step(optimizer, self.t.F, self.t.dF, self.full)
+                yield from self._optimizer_step(treatment, treatment.optimizer or optimizer)
         if node.learned_parameters and optimizer != "none":
             size = (
                 Factor("parameters", node.learned_parameters, "biases, scales, shifts, tables"),
             )
-            P = Tensor("P", size, self.full)
-            yield from optimizer_step(optimizer, P, replace(P, name="dP"), self.full)
+            P, own = Tensor("P", size, self.full), self.job.method.optimizer or optimizer
+            yield from optimizer_step(own, P, replace(P, name="dP"), self.full)
+
+    def _optimizer_step(self, treatment: Treatment, rule: str) -> Works:
+        """Step the weights of a product, and write what its passes read of them."""
+        F, weights = self.t.F, self.node.learned_weights
+        C = self.nests["forward"].extent.C
+        back = treatment.weight_back
+        latent = treatment.latent or self.full
+        copies: tuple[Tensor, ...] = ()
+        if back and self._wanted("backward_input"):
+            copies = (replace(F.as_(Role.COPY, back.bits), word=back.word),)
+        return optimizer_step(
+            rule, F, self.t.dF, latent, shape=(weights // C, C), rank=self.job.method.rank,
+            states=treatment.states, copies=copies,
+        )  # fmt: skip
 
     def _boolean_step(self) -> Works:
         """Step Boolean weights, with traces' accumulator bits and flip rate, if there are any."""

@@ -140,6 +140,11 @@ class PriceRules(_Group):
     special_function_macs: Number = Field(
         ge=0, le=1000, description="an exponential, division or root [MAC]"
     )
+    narrow_floats: Literal["refused", "expanded"] = Field(
+        default="refused",
+        description="products of floating-point formats that the chip does not price: refused, or "
+        "done in the next wider multiply-add that has a price, to which both words are expanded",
+    )
 
 
 class Extras(_Group):
@@ -161,7 +166,8 @@ class Extras(_Group):
         "of a max-pool its input and an index of 64 bit for each result, too",
     )
     optimizer: Literal["none", "sgd", "momentum", "adam"] = Field(
-        description="update of full-precision and latent weights"
+        description="update of full-precision and latent weights; a method may name its own, which "
+        "holds unless this is none"
     )
     update_order: Literal["after-iteration", "as-gradients-finish", "fused"] = Field(
         default="after-iteration",

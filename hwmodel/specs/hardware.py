@@ -182,15 +182,15 @@ class Hardware(Timed):
         self._check_reference()
         if not any(price.operation == "mac" for price in self.arithmetic):
             raise Contradiction("has no price for a 'mac'", "arithmetic")
-        known: set[tuple[str, int]] = set()
+        known: set[tuple[str, int, str]] = set()
         for place, price in enumerate(self.arithmetic):
-            if (price.operation, price.bits) in known:
+            if (price.operation, price.bits, price.pair) in known:
                 raise Contradiction(
                     f"prices a {price.bits}-bit {price.operation} a second time",
                     "arithmetic",
                     place,
                 )
-            known.add((price.operation, price.bits))
+            known.add((price.operation, price.bits, price.pair))
         return self
 
     def _check_levels(self) -> None:
@@ -393,6 +393,6 @@ class Hardware(Timed):
         return {kind: b for b in self.levels[0].buffers for kind in b.kinds}
 
     def price(self, operation: str, bits: int) -> Price | None:
-        """Return the stated price of an operation at a width, if the file has one."""
-        wanted = (operation, bits)
-        return next((p for p in self.arithmetic if (p.operation, p.bits) == wanted), None)
+        """Return the stated price of an operation at a width, of no format, if there is one."""
+        wanted = (operation, bits, "")
+        return next((p for p in self.arithmetic if (p.operation, p.bits, p.pair) == wanted), None)

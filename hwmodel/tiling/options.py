@@ -121,7 +121,7 @@ class Array(NamedTuple):
         """
         if self.operand_bits is None:
             return 1
-        return max(1, self.operand_bits // max(bits.I, bits.F))
+        return max(1, int(self.operand_bits // max(bits.I, bits.F)))
 
 
 class Memories(NamedTuple):
