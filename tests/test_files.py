@@ -108,9 +108,10 @@ def test_numbers_are_those_of_yaml_1_2(tmp_path):
         (
             Hardware,
             "",
-            "no hardware is called '': known: a100-board, ascend, ascend-cube, binareye, eyeriss, "
-            "eyeriss-isca, horowitz45, horowitz45-array, mcu-m4, tpuv4i, tpuv4i-array, v100, "
-            "v100-board, v100-sm",
+            "no hardware is called '': known: a100-board, a100-sxm-board, a40-board, ascend, "
+            "ascend-cube, binareye, eyeriss, eyeriss-isca, gap9, h100-board, horowitz45, "
+            "horowitz45-array, mcu-m4, tpuv4i, tpuv4i-array, v100, v100-board, v100-pcie-board, "
+            "v100-sm",
         ),
         (Method, "bold-nb", "no method is called 'bold-nb': did you mean 'bold-bn'?"),
         (Accounting, "x", "no accounting is called 'x': known: full, paper, paper-stated"),

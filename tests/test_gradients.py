@@ -236,6 +236,8 @@ EXAMPLES = {
     ),
     "batch-norm": ((), {}),
     "layer-norm": ((), {}),
+    "rms-norm": ((), {}),
+    "rotary": ((ROWS,), {"inputs": ["rows"], "heads": 2}),
     "activation": ((), {"function": "prelu"}),
     "add": (({"name": "other", **CONV},), {"inputs": ["before", "other"]}),
     "multiply": (({"name": "other", **CONV},), {"inputs": ["before", "other"]}),

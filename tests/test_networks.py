@@ -36,7 +36,7 @@ DATA = Path(__file__).parent / "data"
 MEMBERS = list(zoo())
 ROLES = {
     "aspp", "aspp-norm", "attention", "body-end", "depthwise", "feed-forward", "head", "pooler",
-    "shortcut", "squeeze-excite", "stem", "transition", "upsampler",
+    "merge", "shortcut", "squeeze-excite", "stem", "transition", "upsampler",
 }  # fmt: skip
 # The source's tables and the issue name these.
 NAMED = """

@@ -20,6 +20,7 @@ OTHERS = {  # rows that are no function: the layer, and its output's elements in
     "`batch-norm`": ({"kind": "batch-norm"}, 1),
     "`batch-norm` in inference": ({"kind": "batch-norm"}, 1),
     "`layer-norm`": ({"kind": "layer-norm"}, 1),
+    "`rms-norm`": ({"kind": "rms-norm"}, 1),
     "`multiply`": ({"kind": "multiply", "inputs": ["first", "first"]}, 1),
     "`scale`": ({"kind": "scale"}, 1),
     "`scale`, not learned": ({"kind": "scale", "learned": False}, 1),
@@ -28,7 +29,8 @@ OTHERS = {  # rows that are no function: the layer, and its output's elements in
     "`upsample`, nearest": ({"kind": "upsample", "factor": 2}, 4),
     "`upsample`, bilinear": ({"kind": "upsample", "factor": 2, "interpolation": "bilinear"}, 4),
 }
-ELSEWHERE = {"`add`", "`global-average-pool`", "`embedding`, learned `source`"}  # see below
+# See below.
+ELSEWHERE = {"`add`", "`global-average-pool`", "`embedding`, learned `source`", "`rotary`"}
 
 
 def table():
@@ -90,6 +92,14 @@ def test_windows_as_large_as_the_image_and_sums_of_tensors():
     )
     three = {"name": "sum", "kind": "add", "inputs": ["first", "first", "first"]}
     assert counted(reported(FIRST, three, LAST), "sum", "forward", SIZE) == {"add": 2}
+
+
+def test_turning_queries_takes_two_multiply_adds_each_way():
+    rows = {"name": "rows", "kind": "reshape", "shape": [8, 8, 1]}
+    report = reported(FIRST, rows, {"name": "it", "kind": "rotary", "heads": 2}, LAST)
+    cells = {name: (forward, back) for name, forward, back in table()}
+    for phase, cell in zip(("forward", "backward_input"), cells["`rotary`"], strict=True):
+        assert counted(report, "it", phase, SIZE) == steps(cell) == {"mac": 2}
 
 
 def test_every_function_is_written_out():

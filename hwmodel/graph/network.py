@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import Discriminator, Field, Tag, field_validator
 
 from hwmodel.errors import ShapeError, SpecError, near
+from hwmodel.graph.attended import scores_by_layer
 from hwmodel.graph.layers import INPUT, Layer, Shape
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.node import Node
@@ -59,7 +60,7 @@ _SEEN_THROUGH = frozenset(
 
 
 # Kinds that may be frozen without parameters: constants, and norms whose statistics then are.
-MAY_BE_CONSTANT = frozenset({"batch-norm", "layer-norm", "scale", "source"})
+MAY_BE_CONSTANT = frozenset({"batch-norm", "layer-norm", "rms-norm", "scale", "source"})
 
 
 class Network(NamedSpec):
@@ -90,6 +91,11 @@ class Network(NamedSpec):
             that do not fit.
         """
         placed = self._placed(omitted)
+        try:
+            scores_by_layer(placed)
+        except ShapeError as error:
+            error.where = error.where or self.name
+            raise
         weighted = [p.layer.name for p in placed if p.layer.weights(p.input_shapes)]
         # A network with one such layer has its first and last in one: it counts as the first.
         ends = {weighted[-1]: "last", weighted[0]: "first"} if weighted else {}

@@ -327,19 +327,24 @@ def _lines(
         def with_tiles(one: Report) -> OptimalTiles | None:
             return tiled_optimally(one) if beside else OptimalTiles(None)
 
-        wholes: dict[tuple[str, str], tuple[float | None, OptimalTiles | None]] = {}
+        bases: dict[tuple[str, str], tuple[Report, OptimalTiles | None] | None] = {}
         elsewhere = any(cell.network != cell.baseline_network for cell in cells)
         for cell in cells:
             key = cell.baseline_network.name, cell.baseline.name
             try:
-                if key not in wholes:
-                    wholes[key] = None, None
-                    base = report(cell.baseline_network, cell.baseline)
-                    wholes[key] = base.energy, with_tiles(base)
-                mine = report(cell.network, cell.method)
-                whole, optimal_whole = wholes[key]
-                line = line_of(mine, whole, cell.source_percent)
-                line = set_beside(line, with_tiles(mine), optimal_whole)
+                if key not in bases:
+                    bases[key] = None
+                    whole = report(cell.baseline_network, cell.baseline)
+                    bases[key] = whole, with_tiles(whole)
+                base = bases[key]
+                same = (cell.network, cell.method) == (cell.baseline_network, cell.baseline)
+                if base and same:
+                    mine, tiles = base
+                else:
+                    mine = report(cell.network, cell.method)
+                    tiles = with_tiles(mine)
+                line = line_of(mine, base and base[0].energy, cell.source_percent)
+                line = set_beside(line, tiles, base[1] if base else None)
             except (Infeasible, TooLarge) as error:
                 names = cell.network.name, cell.method.name, chip.name, choice.name
                 line = Comparison(*names, mode, batch, None, chip.unit, reason=str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -360,12 +361,34 @@ def _read(name: str, trace: str | Path | Trace, rule: str) -> Trace:
     return read_trace(path_of(name, trace))
 
 
+# Schedules made last: chips, tables of energy and of memory ask for the same ones. Specs hold
+# mappings and have no hash; that they are equal is seen at once where they are the same objects.
+_planned: deque[tuple[tuple[Network, Job, str], Schedule]] = deque(maxlen=16)
+
+
+def planned(network: Network, job: Job, prefix: str = "") -> Schedule:
+    """Return the schedule of a job on a network, made once while it is among the last sixteen.
+
+    Args:
+        prefix: of the names of layers and tensors, where several networks run.
+
+    Raises: HwmodelError.
+    """
+    key = network, job, prefix
+    for known, found in tuple(_planned):
+        if known == key:
+            return found
+    made = schedule(*prepared(network, job), job, prefix)
+    _planned.append((key, made))
+    return made
+
+
 def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
     """List the work of a job on a network, with the forward pass of its teacher at the end.
 
     In the schedule the teacher comes first, counted or not.
     """
-    mine, taught = schedule(*prepared(network, job), job), _teacher(job)
+    mine, taught = planned(network, job), _teacher(job)
     if taught is None:
         return mine.tasks
     before = len(taught.steps)
@@ -381,12 +404,12 @@ def _teacher(job: Job) -> Schedule | None:
     if found is None:
         return None
     network, run = found
-    return schedule(*prepared(network, run), run, teacher_layer(network, ""))
+    return planned(network, run, teacher_layer(network, ""))
 
 
 def occupied(network: Network, job: Job) -> Occupancy:
     """Return what a job on a network keeps in the outermost memories, its teacher's run first."""
-    runs = _teacher(job), schedule(*prepared(network, job), job)
+    runs = _teacher(job), planned(network, job)
     return occupancy([run for run in runs if run])
 
 

@@ -36,8 +36,11 @@ READ = Direction.READ
 DROPPABLE = (Part.ACTIVATIONS, Part.SIGNALS)
 # Applied to results one by one as they leave.
 _ONE_BY_ONE = frozenset(
-    {"activation", "add", "concat", "global-average-pool", "multiply", "scale", "batch-norm"}
-)
+    {
+        "activation", "add", "concat", "global-average-pool", "multiply", "rotary", "scale",
+        "batch-norm",
+    }
+)  # fmt: skip
 
 
 class Fused(NamedTuple):
@@ -209,7 +212,7 @@ def _is_less(one: Placed, work: Move, made: _Made, main: int) -> bool:
 def _by_rows(node: Node) -> bool:
     """Whether a row stays on the chip until all of it is known."""
     softmax = getattr(node.layer, "function", "") == "softmax"
-    return softmax or node.layer.kind == "layer-norm"
+    return softmax or node.layer.kind in ("layer-norm", "rms-norm")
 
 
 def _one_by_one(node: Node) -> bool:

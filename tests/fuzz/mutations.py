@@ -151,20 +151,25 @@ def spoiled(random: Random, content: bytes) -> bytes:
 
 
 SIZES = [1, 1, 2, 3, 3, 4, 7, 8, 16, 64, 224, 1000, 2**16, 2**31]
+MASKS: dict[str, list[Any]] = {
+    "kv_heads": SIZES, "causal": [True, False], "window": SIZES, "cache": [True, False],
+    "past": [0, *SIZES],
+}  # fmt: skip
 KINDS: dict[str, dict[str, list[Any]]] = {
     "conv": {"channels": SIZES, "kernel": SIZES, "stride": SIZES, "padding": [0, *SIZES], "dilation": SIZES,
              "groups": SIZES, "bias": [True, False]},
     "conv-transpose": {"channels": SIZES, "kernel": SIZES, "stride": SIZES, "padding": [0, *SIZES],
                        "output_padding": [0, 1], "groups": SIZES},
     "linear": {"features": SIZES, "over": ["all", "channels"]},
-    "batch-norm": {}, "layer-norm": {}, "activation": {"function": ["relu", "softmax", "gelu", "method"]},
+    "batch-norm": {}, "layer-norm": {}, "rms-norm": {}, "activation": {"function": ["relu", "softmax", "gelu", "method"]},
     "add": {}, "multiply": {}, "concat": {"axis": ["channels", "rows"]}, "scale": {}, "global-average-pool": {},
     "max-pool": {"kernel": SIZES, "stride": SIZES, "padding": [0, *SIZES], "partial": [True, False]},
     "average-pool": {"kernel": SIZES}, "pixel-shuffle": {"factor": SIZES}, "pixel-unshuffle": {"factor": SIZES},
     "upsample": {"factor": SIZES, "size": SIZES}, "slice": {"start": [0, *SIZES], "stop": SIZES},
     "reshape": {}, "expand": {}, "source": {"learned": [True, False, "frozen", "biases"]},
     "uncounted": {"operator": ["X", "=1+1"], "parameters": [0, *SIZES], "known_macs": [0, *SIZES]},
-    "attention-scores": {"heads": SIZES}, "attention-context": {"heads": SIZES},
+    "attention-scores": {"heads": SIZES, **MASKS}, "attention-context": {"heads": SIZES, **MASKS},
+    "rotary": {"heads": SIZES},
     "embedding": {"vocabulary": SIZES, "features": SIZES},
 }  # fmt: skip
 

@@ -123,6 +123,10 @@ class Wiring:
         """Channels of several tensors."""
         return self.put(Concat(name=name, kind="concat", inputs=xs))
 
+    def rows(self, name: str, *xs: str) -> str:
+        """Rows (tokens) of several tensors."""
+        return self.put(Concat(name=name, kind="concat", inputs=xs, axis="rows"))
+
     def channels(self, name: str, x: str, start: int, stop: int) -> str:
         """Some of the channels."""
         return self.put(Slice(name=name, kind="slice", inputs=(x,), start=start, stop=stop))

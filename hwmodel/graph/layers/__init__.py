@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args
 from pydantic import Field
 
 from hwmodel.errors import nearest
+from hwmodel.graph.layers.attention import AttentionContext, AttentionScores, Rotary
 from hwmodel.graph.layers.base import INPUT, BaseLayer, Shape
 from hwmodel.graph.layers.elementwise import (
     Activation,
@@ -17,15 +18,10 @@ from hwmodel.graph.layers.elementwise import (
     Function,
     LayerNorm,
     Multiply,
+    RMSNorm,
     Scale,
 )
-from hwmodel.graph.layers.products import (
-    AttentionContext,
-    AttentionScores,
-    Conv,
-    ConvTranspose,
-    Linear,
-)
+from hwmodel.graph.layers.products import Conv, ConvTranspose, Linear
 from hwmodel.graph.layers.reshaping import (
     AveragePool,
     Concat,
@@ -64,7 +60,9 @@ __all__ = [
     "Multiply",
     "PixelShuffle",
     "PixelUnshuffle",
+    "RMSNorm",
     "Reshape",
+    "Rotary",
     "Scale",
     "Shape",
     "Slice",
@@ -75,13 +73,16 @@ __all__ = [
 ]
 
 _Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
-_Elementwise = BatchNorm | LayerNorm | Activation | Add | Multiply | Scale | Embedding
+_Norm = BatchNorm | LayerNorm | RMSNorm
+_Elementwise = Activation | Add | Multiply | Scale | Embedding | Rotary
 _Pool = MaxPool | AveragePool | GlobalAveragePool
 _View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Expand
 
 _Other = Source | Uncounted
 
-Layer = Annotated[_Product | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")]
+Layer = Annotated[
+    _Product | _Norm | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")
+]
 KINDS: dict[type[BaseLayer], str] = {
     kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
 }

@@ -13,7 +13,8 @@ from hwmodel.specs.files import Flag
 from hwmodel.work.tensor import Pass, Role
 from hwmodel.work.work import Kind, Operate, Tensors, Works, read, saved, write
 
-__all__ = ["Activation", "Add", "BatchNorm", "Embedding", "LayerNorm", "Multiply", "Scale"]
+__all__ = ["Activation", "Add", "BatchNorm", "Embedding", "LayerNorm", "Multiply"]
+__all__ += ["RMSNorm", "Scale"]
 
 FORWARD, BACK, WEIGHT, _ = Pass
 
@@ -72,6 +73,25 @@ class LayerNorm(BaseLayer):
             docs/model.md section 6.
         """
         yield from _norm(t, forward=3, back=6, sums=2)
+
+
+class RMSNorm(BaseLayer):
+    """Division by the root of the mean square over the channels of each place, then a scale."""
+
+    kind: Literal["rms-norm"]
+    affine: Flag = True
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """A scale for each channel."""
+        return self.one(inputs)[0] * self.affine
+
+    def work(self, t: Tensors) -> Works:
+        """The statistic of the place, in inference too, then the scale of the channel.
+
+        Source: Zhang and Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019, eq. 4;
+            operation by operation in docs/model.md section 6.
+        """
+        yield from _norm(t, forward=3, back=6, sums=0, mean=0)
 
 
 Function = Literal[
@@ -260,15 +280,16 @@ class Embedding(BaseLayer):
         yield Operate(WEIGHT, "add", t.O, operands=(t.dF, t.dO), why="to a row of dF")
 
 
-def _norm(t: Tensors, *, forward: int, back: int, sums: int) -> Works:
+def _norm(t: Tensors, *, forward: int, back: int, sums: int, mean: int = 1) -> Works:
     """Two passes over the input, for the statistics and for the result; so back.
 
     Args:
         forward, back: multiply-adds for each element.
         sums: additions for each element on the way back.
+        mean: additions for each element forward, into the sum that gives the mean.
     """
     yield from read(FORWARD, t.I, times=2, why="for the statistics, and for the result")
-    yield t.operate(FORWARD, "add", why="into the sum")
+    yield t.operate(FORWARD, "add", mean, "into the sum")
     yield t.operate(FORWARD, "mac", forward, "into the sum of squares, and to the result")
     yield from write(FORWARD, t.O)
     yield from read(BACK, t.dO, saved(t.I), times=2, why="for the sums, and for the result")

@@ -1,8 +1,7 @@
-"""Layers that multiply: convolutions, linear layers and the two products of attention."""
+"""Layers that multiply by weights: convolutions and linear layers."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from math import prod
 from typing import Literal
@@ -14,7 +13,7 @@ from hwmodel.graph.layers.base import BaseLayer, Bits, Pair, Positive, Shape, Si
 from hwmodel.specs.files import Flag
 from hwmodel.work.problem import PASSES, Extents, LoopNest, ProductPass, Tensor, Window
 
-__all__ = ["AttentionContext", "AttentionScores", "Conv", "ConvTranspose", "Linear"]
+__all__ = ["Conv", "ConvTranspose", "Linear"]
 
 
 class _Channelled(Sliding):
@@ -217,85 +216,3 @@ class Linear(BaseLayer):
                 "say over: channels for a product at each, or over: all for one of all together"
             )
         return shape if self.over == "channels" else (prod(shape), 1, 1)
-
-
-class _Attention(BaseLayer):
-    """A product of two activations, head by head: the second takes the filters' role.
-
-    Nothing of it is shared between images or heads, which therefore are groups.
-    """
-
-    heads: Positive
-
-    def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
-        """C of one head."""
-        return self._head(inputs).C
-
-    def macs(self, inputs: Sequence[Shape]) -> int:
-        """Heads * queries * M * C of one head."""
-        n = self._head(inputs)
-        return self.heads * n.N * n.M * n.C
-
-    def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
-        """Return the product, and its derivatives by the first and the second operand."""
-        n, one = self._head(inputs), Window(1)
-        extents: dict[ProductPass, Extents] = {
-            "forward": n,
-            "backward_input": n._replace(M=n.C, C=n.M),
-            "backward_weight": n._replace(N=n.C, C=n.N),
-        }
-        groups = batch * self.heads
-        return {p: LoopNest(e, one, one, groups, PASSES[p]) for p, e in extents.items()}
-
-    @abstractmethod
-    def _head(self, inputs: Sequence[Shape]) -> Extents:
-        """The product of one head."""
-
-    def _split(self, channels: int, shape: Shape) -> int:
-        if channels % self.heads:
-            raise ShapeError(
-                f"layer {self.name}: {self.heads} heads do not divide the channels of {shape}"
-            )
-        return channels // self.heads
-
-
-class AttentionScores(_Attention):
-    """Q K^T: queries (D, L, 1) and keys (D, S, 1) give scores (heads, L, S)."""
-
-    kind: Literal["attention-scores"]
-
-    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """(heads, L, S). Raises: ShapeError."""
-        (D, L, W), keys = self.exactly(2, inputs)
-        if keys[0] != D or (W, keys[2]) != (1, 1):
-            raise ShapeError(
-                f"layer {self.name}: queries {inputs[0]} and keys {keys} are not "
-                "(D, L, 1) and (D, S, 1)"
-            )
-        self._split(D, inputs[0])
-        return self.heads, L, keys[1]
-
-    def _head(self, inputs: Sequence[Shape]) -> Extents:
-        heads, L, S = self.output_shape(inputs)
-        return Extents(L, S, inputs[0][0] // heads, 1, 1, 1, 1)
-
-
-class AttentionContext(_Attention):
-    """P V: weights (heads, L, S) and values (D, S, 1) give the context (D, L, 1)."""
-
-    kind: Literal["attention-context"]
-
-    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
-        """(D, L, 1). Raises: ShapeError."""
-        (heads, L, S), values = self.exactly(2, inputs)
-        if (heads, S, 1) != (self.heads, values[1], values[2]):
-            raise ShapeError(
-                f"layer {self.name}: weights {inputs[0]} and values {values} are not "
-                f"({self.heads}, L, S) and (D, S, 1)"
-            )
-        self._split(values[0], values)
-        return values[0], L, 1
-
-    def _head(self, inputs: Sequence[Shape]) -> Extents:
-        D, L, _ = self.output_shape(inputs)
-        return Extents(L, D // self.heads, inputs[0][2], 1, 1, 1, 1)

@@ -1,0 +1,46 @@
+"""Which scores a tensor is of: what comes of them element by element, before the context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hwmodel.errors import ShapeError
+from hwmodel.graph.layers import AttentionContext, AttentionScores
+
+__all__ = ["scores_by_layer"]
+
+_ELEMENTWISE = frozenset({"activation", "add", "multiply", "scale"})
+_WORDS = {"shared": "heads of queries that share one of keys:"}
+_ALIKE = ("shared", "causal", "window", "cache", "past")
+
+
+def scores_by_layer(placed: Iterable[Any]) -> dict[str, AttentionScores]:
+    """Return the scores of which each softmax or sum is, by the layer's name.
+
+    Args:
+        placed: layers with `layer` and `inputs`, each after its inputs.
+
+    Raises: ShapeError for a context whose heads, mask or cache are not those of its scores.
+    """
+    found: dict[str, AttentionScores] = {}
+    for one in placed:
+        layer = one.layer
+        known = next((found[name] for name in one.inputs if name in found), None)
+        if isinstance(layer, AttentionScores):
+            found[layer.name] = layer
+        elif known and isinstance(layer, AttentionContext):
+            _see_alike(layer, known)
+        elif known and layer.kind in _ELEMENTWISE:
+            found[layer.name] = known
+    return found
+
+
+def _see_alike(context: AttentionContext, scores: AttentionScores) -> None:
+    for field in _ALIKE:
+        one, other = getattr(context, field), getattr(scores, field)
+        if one != other:
+            raise ShapeError(
+                f"layer {context.name}: {_WORDS.get(field, field)} {one}, "
+                f"and {other} of its scores {scores.name}"
+            )

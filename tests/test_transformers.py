@@ -1,0 +1,240 @@
+"""Attention of today and the networks made of it, against rows that were checked elsewhere.
+
+`data/today/*.csv` hold counts by hand and of a framework's counter, with their sources.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from hwmodel.errors import ShapeError, SpecError
+from hwmodel.graph.network import Network, family_member
+from hwmodel.importers.load import load_network
+from hwmodel.model.evaluate import all_tasks
+from hwmodel.model.workload import Job
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load, validate
+from hwmodel.specs.method import Method
+from hwmodel.work.problem import Extents
+from hwmodel.work.tensor import product
+from hwmodel.work.work import Multiply
+
+TODAY = Path(__file__).parent / "data" / "today"
+
+
+def rows(name):
+    return list(csv.DictReader((TODAY / name).read_text(encoding="utf-8").splitlines()))
+
+
+def network(*layers, given=(1, 1, 1)):
+    document = {"version": 1, "name": "net", "title": "t", "input": given, "layers": layers}
+    return validate(Network, document, "net")
+
+
+def macs(found, mode="forward"):
+    """Multiply-accumulates of one pass over one image, or of a training iteration."""
+    if mode == "forward":
+        return sum(node.macs for node in found.nodes())
+    tasks = all_tasks(found, Job(load(Method, "fp"), load(Accounting, "full"), 1, "training"))
+    return sum(product(task.work.macs) for task in tasks if isinstance(task.work, Multiply))
+
+
+def parameters(found):
+    return sum(node.weights + node.other_parameters for node in found.nodes())
+
+
+NAMES = {
+    "vit-b-16": "vit-b-16",
+    "gpt2": "gpt2",
+    "llama-3.1-8b": "llama-3.1-8b",
+    "convnext-t": "convnext-t",
+}
+MODELS = [row for row in rows("models.csv") if row["model"] in NAMES]
+
+
+@pytest.mark.parametrize("row", MODELS, ids=lambda row: f"{row['model']}-{row['what']}")
+def test_a_model_has_the_products_and_parameters_that_a_framework_counts(row):
+    found = load_network(NAMES[row["model"]])
+    assert row["equal"] == "True"
+    assert macs(found, row["what"]) == int(row["macs_torch"]) == int(row["macs_hand"])
+    assert parameters(found) == int(row["parameters_torch"])
+
+
+def _kinds(layer):
+    """What rows by type call a layer: the end of its name, or several of these."""
+    last = layer.name.rpartition(".")[2]
+    words = {"patches": "patch"} | dict.fromkeys(
+        ("class-token", "positions"), "class token, positions"
+    )
+    return words.get(last, last)
+
+
+GROUPS = {  # rows that add up several layers' parameters
+    "attention": {"q", "k", "v", "o", "qkv"},
+    "mlp": {"gate", "up", "down"},
+    "norms": {"norm", "norm1", "norm2"},
+    "tables": {"token", "position"},
+}
+TYPES = [row for row in rows("models_by_type.csv") if row["model"] in NAMES]
+
+
+@pytest.mark.parametrize(
+    "row", TYPES, ids=lambda row: f"{row['model']}-{row['quantity']}-{row['type']}"
+)
+def test_a_model_has_them_by_type(row):
+    nodes = load_network(NAMES[row["model"]]).nodes()
+    wanted = {row["type"]}
+    if row["quantity"] == "parameters":
+        wanted = GROUPS.get(row["type"], wanted)
+        found = sum(n.weights + n.other_parameters for n in nodes if _kinds(n.layer) in wanted)
+    else:
+        found = sum(n.macs for n in nodes if _kinds(n.layer) in wanted)
+    assert found == int(row["value"])
+
+
+def test_the_block_of_a_diffusion_network_is_as_counted():
+    found = load_network("sd15-unet-block")
+    by_quantity = {row["quantity"]: int(row["value"]) for row in rows("unet.csv")}
+    assert by_quantity == {"MACs": macs(found), "parameters": parameters(found)}
+
+
+def test_swin_t_has_the_products_of_its_stages_by_hand():
+    """Patches, then 4 D D + 8 D D at each place and 2 x 49 D to the places of its window."""
+    by_hand, D, places = 96 * 48 * 56**2, 96, 56**2
+    for stage, blocks in enumerate((2, 2, 6, 2)):
+        if stage:
+            by_hand += places // 4 * 4 * D * 2 * D
+            D, places = 2 * D, places // 4
+        by_hand += blocks * places * (12 * D * D + 2 * 49 * D)
+    assert macs(load_network("swin-t")) == by_hand + 768 * 1000
+
+
+# --- masks, shared keys and caches ------------------------------------------------------------
+
+
+def attention(heads=8, kv_heads=None, L=64, S=64, d=32, **more):
+    """Scores and context of L queries and S keys, which come from layers that learn."""
+    kv = kv_heads or heads
+    lengths = {"past": more.get("past", 0)}
+    new = S - lengths["past"]
+    both = {"heads": heads, "kv_heads": kv_heads, **more}
+    both = {key: value for key, value in both.items() if value is not None}
+    return network(
+        *(
+            {"name": name, "kind": "source", "shape": [channels, length, 1], "learned": True}
+            for name, channels, length in (("q", heads * d, L), ("k", kv * d, new), ("v", kv * d, new))
+        ),
+        {"name": "scores", "kind": "attention-scores", "inputs": ["q", "k"], **both},
+        {"name": "softmax", "kind": "activation", "function": "softmax"},
+        {"name": "context", "kind": "attention-context", "inputs": ["softmax", "v"], **both},
+    )  # fmt: skip
+
+
+ATTENTION = [row for row in rows("attention_recurrent_lora_moe.csv") if row["item"] == "attention"]
+
+
+@pytest.mark.parametrize("row", ATTENTION, ids=lambda row: f"{row['case']}-{row['quantity']}")
+def test_heads_that_share_keys_multiply_as_many_numbers_and_have_fewer_keys(row):
+    said = dict(word.split("=") for word in row["case"].split())
+    found = attention(**{key: int(value) for key, value in said.items()})
+    keys = sum(
+        node.output_shape[0] * node.output_shape[1]
+        for node in found.nodes()
+        if node.layer.name in "kv"
+    )
+    counted = {
+        "forward MACs": macs(found),
+        "training MACs": macs(found, "training"),
+        "elements of K and V": keys,
+    }
+    assert counted[row["quantity"]] == int(row["expected"]) == int(row["independent_check"])
+
+
+PAIRS = [row for row in rows("attention_recurrent_lora_moe.csv") if row["item"] == "causal pairs"]
+
+
+def pairs(L, past=0, window=None):
+    """Count them one by one: query i, from 0, meets key j if j <= past + i, and j is in its window."""
+    return sum(
+        j <= past + i and (window is None or j > past + i - window)
+        for i in range(L)
+        for j in range(past + L)
+    )
+
+
+@pytest.mark.parametrize("row", PAIRS, ids=lambda row: row["case"])
+def test_pairs_that_a_causal_mask_leaves(row):
+    said = dict(word.split("=") for word in row["case"].split())
+    L, past, window = (None if said[k] == "None" else int(said[k]) for k in ("L", "past", "window"))
+    layer = attention(L=L, S=L + past, causal=True, window=window).nodes()[3]
+    assert layer.layer.pairs(layer.input_shapes) == int(row["expected"])
+
+
+@pytest.mark.parametrize(
+    ("L", "past", "window"),
+    [(5, 3, None), (5, 3, 4), (4, 7, 2), (6, 0, 6), (1, 9, None), (1, 9, 3), (3, 2, 9)],
+)
+def test_pairs_are_those_that_a_loop_counts(L, past, window):
+    layer = attention(L=L, S=L + past, causal=True, window=window, past=past, cache=True).nodes()[3]
+    assert layer.layer.pairs(layer.input_shapes) == pairs(L, past, window)
+
+
+def test_heads_that_share_keys_are_rows_of_one_product():
+    """8 heads, 2 of keys, 16 queries: the loops of 2 heads and 64 queries."""
+    shared = attention(8, 2, L=16).nodes()
+    alone = attention(2, L=64).nodes()
+    for name in (3, 5):
+        one, other = (n[name].layer.loops(n[name].input_shapes, 3) for n in (shared, alone))
+        assert one == other
+    assert shared[3].layer.loops(shared[3].input_shapes, 3)["forward"].extent == Extents(
+        64, 64, 32, 1, 1, 1, 1
+    )
+
+
+def test_as_many_heads_of_keys_as_of_queries_are_what_is_meant_without():
+    for name in (3, 5):
+        one, other = (n.nodes()[name] for n in (attention(8, 8), attention(8)))
+        assert one.layer.loops(one.input_shapes, 2) == other.layer.loops(other.input_shapes, 2)
+
+
+def test_keys_in_the_cache_are_met_too():
+    """One query, 511 keys before it, row of the sheet: 2 x 8 x 512 x 32 multiply-accumulates."""
+    assert macs(attention(8, 2, L=1, S=512, past=511, causal=True, cache=True)) == 262_144
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"kv_heads": 3}, "kv_heads 3 does not divide heads 8"),
+        ({"window": 4}, "window 4 needs causal: true"),
+        ({"past": 4, "S": 68}, "past 4 needs cache: true"),
+        ({"window": 0, "causal": True}, "window 0: must be at least 1"),
+        ({"causal": True, "L": 65}, "65 queries meet 64 keys"),
+    ],
+)  # fmt: skip
+def test_masks_that_cannot_be(fields, words):
+    with pytest.raises((ShapeError, SpecError), match=words):
+        attention(**fields).nodes()
+
+
+def test_keys_of_other_heads_and_masks_that_differ_are_refused():
+    found = attention(8, 2)
+    layers = [layer.model_dump(exclude_defaults=True) for layer in found.layers]
+    wide = [{**x, "shape": [96, 64, 1]} if x["name"] == "k" else x for x in layers]
+    with pytest.raises(ShapeError, match=r"not \(8 d, L, 1\) and \(2 d, S, 1\)"):
+        network(*wide).nodes()
+    masked = [{**x, "causal": True} if x["name"] == "scores" else x for x in layers]
+    with pytest.raises(
+        ShapeError, match="net: layer context: causal False, and True of its scores"
+    ):
+        network(*masked).nodes()
+
+
+def test_arguments_that_a_family_cannot_take():
+    with pytest.raises(SpecError, match="1024 positions"):
+        family_member("gpt2", {"tokens": 1025})
+    with pytest.raises(SpecError, match="multiples of 224"):
+        family_member("swin-t", {"image": 256})
