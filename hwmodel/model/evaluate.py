@@ -35,7 +35,7 @@ from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.tensor import Direction, Pass, plain
+from hwmodel.work.tensor import Direction, Factor, Pass, plain
 from hwmodel.work.work import Move, Multiply, Operate
 
 if TYPE_CHECKING:
@@ -94,6 +94,11 @@ class Report:
         return self.hardware.unit
 
     @property
+    def images(self) -> int:
+        """Images for one update: of one iteration, or of those whose gradients are added up."""
+        return self.job.images
+
+    @property
     def job(self) -> Job:
         """The job that the report is of."""
         return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
@@ -107,7 +112,7 @@ class Report:
     def time(self) -> Duration:
         """Lower bound and serial time of the run. Raises: SpecError where the chip lacks rates."""
         asked = demands(self.ledger.entries)
-        return duration(asked, self.hardware, self.batch, self.energy)
+        return duration(asked, self.hardware, self.images, self.energy)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -307,7 +312,8 @@ def entered(
             found = list(moved(layer, work, places(work.kinds), at))
         else:
             found = [operated(layer, work, full, at)]
-        entries += (entry for entry in found if entry.elements)
+        again = () if at.times == 1 else (Factor("iterations", at.times, "for one update"),)
+        entries += (entry.again(again) for entry in found if entry.elements)
     return Ledger(tuple(entries)), tuple(tilings)
 
 
@@ -393,7 +399,9 @@ def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
         return mine.tasks
     before = len(taught.steps)
     later = (task._replace(at=task.at._replace(step=task.at.step + before)) for task in mine.tasks)
-    return (*later, *(taught.tasks if job.accounting.extras.teacher else ()))
+    extras = job.accounting.extras
+    again = (t._replace(at=t.at._replace(times=extras.accumulate)) for t in taught.tasks)
+    return (*later, *(again if extras.teacher else ()))
 
 
 def _teacher(job: Job) -> Schedule | None:

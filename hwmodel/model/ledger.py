@@ -13,7 +13,7 @@ and what is printed, compared, swept or drawn is a group-by of the same entries.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import fsum
@@ -63,6 +63,13 @@ class Entry:
         if self.key.direction == OPERATE:
             return self.elements
         return whole_bits(self.elements, self.bits)
+
+    def again(self, times: tuple[Factor, ...]) -> Entry:
+        """Return the entry as often as further factors say; without any, as it is."""
+        if not times:
+            return self
+        factors = (*self.factors, *times)
+        return replace(self, factors=factors, elements=self.elements * product(times))
 
     @property
     def direction(self) -> Direction:

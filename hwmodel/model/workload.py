@@ -56,12 +56,18 @@ class Job(NamedTuple):
         """Whether there is a way back."""
         return self.mode == "training"
 
+    @property
+    def images(self) -> int:
+        """Images for one update: of one iteration, or of those whose gradients are added up."""
+        return self.batch * (self.accounting.extras.accumulate if self.trains else 1)
+
 
 class At(NamedTuple):
     """Where a work stands in the schedule of a run, and the names of what lies in memory."""
 
     step: int = 0
     stored: tuple[str, ...] = ("", "", "")  # at I, F and O of a product; or what a move moves
+    times: int = 1  # iterations for one update
 
 
 class Task(NamedTuple):
@@ -107,6 +113,7 @@ class _Run:
         else:
             yield from self.preactivation_words()
         if self.job.trains:
+            yield from self.summed_gradients()
             yield from self.steps()
 
     @property
@@ -402,6 +409,14 @@ class _Run:
             yield from read(WEIGHT, dF, times=2, why="its own, and what the others gave")
             yield Operate(WEIGHT, "add", dF, operands=(dF,), why="to the gradient of the owner")
             yield from write(WEIGHT, dF)
+
+    def summed_gradients(self) -> Works:
+        """Add the gradient of every iteration but the first to those before it."""
+        again = self.accounting.extras.accumulate - 1
+        if again and self.treatment and self.node.learned_weights:
+            dF = self.t.dF.as_(Role.SUMMED)
+            yield from read(WEIGHT, dF, times=again, why="what iterations before have given")
+            yield Operate(WEIGHT, "add", dF, again, (dF,), "to the gradients before")
 
     # -- the step --------------------------------------------------------------------------
 

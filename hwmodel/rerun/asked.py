@@ -128,6 +128,12 @@ TrainOnly = Annotated[
 ]
 
 
+Accumulate = Annotated[
+    int | None,
+    Says("Iterations of the batch for one update of the weights.", usual="the accounting's"),
+]
+
+
 class Options(BaseModel):
     """Base of options that are declared together."""
 
@@ -155,6 +161,7 @@ class ReportAsked(Asked):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    accumulate: Accumulate = None
 
 
 class CompareAsked(Asked):
@@ -191,6 +198,7 @@ class CompareAsked(Asked):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    accumulate: Accumulate = None
 
     @field_validator("sustain")
     @classmethod

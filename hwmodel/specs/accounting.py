@@ -175,6 +175,12 @@ class Extras(_Group):
         "gradient is there, which changes what lives at one time; fused: each as its gradient is "
         "made, which then moves nowhere",
     )
+    accumulate: Whole = Field(
+        default=1,
+        ge=1,
+        le=2**20,
+        description="iterations of a batch whose gradients are added up for one update",
+    )
     boolean_update: Flag = Field(description="whether Boolean weights pay for their update")
     accumulator_bits: Bits = Field(description="a Boolean weight's accumulator")
     flip_rate: Number = Field(
@@ -294,6 +300,18 @@ class Accounting(NamedSpec):
             self._refuse(
                 "paper counts what is asked of the upper memory alone", "transfers", "counting"
             )
+        self._see_fused()
+        free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")
+        if chosen.search == "level-by-level" and free:
+            self._refuse(
+                "level-by-level is for stationary filter and weight_gradient signal-as-filters",
+                "search", "stationary", "weight_gradient",
+            )  # fmt: skip
+        return self
+
+    def _see_fused(self) -> None:
+        """Refuse what is fused under counts that have none of it, or that cannot be."""
+        chosen = self.counting
         for field in ("elementwise", "update_order"):
             if chosen.counting == "paper" and getattr(self.extras, field) == "fused":
                 rule = "fused needs counting exact: paper has no operators and no updates"
@@ -302,13 +320,9 @@ class Accounting(NamedSpec):
         if self.extras.update_order == "fused" and not stepped:
             rule = "fused needs updates that are counted: optimizer and boolean_update"
             raise Contradiction(rule, "extras", "update_order")
-        free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")
-        if chosen.search == "level-by-level" and free:
-            self._refuse(
-                "level-by-level is for stationary filter and weight_gradient signal-as-filters",
-                "search", "stationary", "weight_gradient",
-            )  # fmt: skip
-        return self
+        if self.extras.update_order == "fused" and self.extras.accumulate > 1:
+            rule = "fused steps each weight as its gradient is made: accumulate has to be 1"
+            raise Contradiction(rule, "extras", "update_order")
 
     def _refuse(self, rule: str, *fields: str) -> NoReturn:
         """Say which fields of `counting` do not go together, at the first that the file states.

@@ -103,7 +103,7 @@ class Counted:
                 costs[i] = found._replace(
                     unproved=costs[i].unproved,
                     peak_bytes=peak,
-                    times=_times(asked, chips[i], job.batch, found.energy),
+                    times=_times(asked, chips[i], job.images, found.energy),
                 )
         return costs
 

@@ -62,6 +62,7 @@ class Role(StrEnum):
     COPY = "copy"  # the narrower words that products read of a wide tensor
     EXTRA = "extra work"  # what a method does beside the graph
     EXPANDED = "expanded"  # packed words, made into what the product multiplies
+    SUMMED = "summed"  # a gradient added to those of iterations before
     SCALED = "scaled"  # sums of blocks, each times the scales of its operands
     FORK = "fork"  # signals of several takers, added up
     BROADCAST = "broadcast"  # a signal summed over the places to which its tensor was spread
