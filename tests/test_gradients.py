@@ -234,6 +234,8 @@ EXAMPLES = {
     "attention-context": (
         (ROWS, SCORES | {"name": "scores"}), {"inputs": ["scores", "rows"], "heads": 2},
     ),
+    "recurrence": ((ROWS,), {"inputs": ["rows"], "cell": "lstm", "features": 2}),
+    "step-linear": ((ROWS,), {"inputs": ["rows"], "features": 2}),
     "batch-norm": ((), {}),
     "layer-norm": ((), {}),
     "rms-norm": ((), {}),

@@ -19,6 +19,7 @@ from hwmodel.graph.attended import scores_by_layer
 from hwmodel.graph.layers import INPUT, Layer, Shape
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.node import Node
+from hwmodel.graph.recurrent import CELLS, Recurrent
 from hwmodel.graph.zoo import member, zoo
 from hwmodel.specs.files import (
     Name,
@@ -262,13 +263,20 @@ def renamed(layer: Layer, names: Mapping[str, str]) -> Layer:
 
 
 def _entry(value: Any) -> str:
-    """Tell a layer from a repeated list, by its fields."""
-    repeats = "repeat" in value if isinstance(value, dict) else isinstance(value, Repeat)
-    return "repeated list" if repeats else "one layer"
+    """Tell a layer from a repeated list and from a recurrent layer, by its fields."""
+    if isinstance(value, dict):
+        repeats, kind = "repeat" in value, value.get("kind")
+    else:
+        repeats, kind = isinstance(value, Repeat), getattr(value, "kind", None)
+    if repeats:
+        return "repeated list"
+    return "recurrent layer" if kind in CELLS else "one layer"
 
 
 Entry = Annotated[
-    Annotated[Layer, Tag("one layer")] | Annotated[Repeat, Tag("repeated list")],
+    Annotated[Layer, Tag("one layer")]
+    | Annotated[Repeat, Tag("repeated list")]
+    | Annotated[Recurrent, Tag("recurrent layer")],
     Discriminator(_entry),
 ]
 
@@ -290,7 +298,10 @@ class NetworkFile(NamedSpec):
         layers: list[Layer] = []
         for entry in self.layers:
             before = layers[-1].name if layers else INPUT
-            layers += entry.rounds(before) if isinstance(entry, Repeat) else [entry]
+            if isinstance(entry, Repeat):
+                layers += entry.rounds(before)
+            else:
+                layers += entry.layers(before) if isinstance(entry, Recurrent) else [entry]
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return Network(**fields | {"layers": tuple(layers)})
 
@@ -298,6 +309,8 @@ class NetworkFile(NamedSpec):
         """Return the way in the file to the layer at `place`, counted with lists written out."""
         for number, entry in enumerate(self.layers):
             length = entry.repeat * len(entry.layers) if isinstance(entry, Repeat) else 1
+            if isinstance(entry, Recurrent):
+                length = len(list(entry.layers(INPUT)))
             if place < length:
                 inner = place % len(entry.layers) if isinstance(entry, Repeat) else None
                 return ("layers", number, *(() if inner is None else ("layers", inner)))

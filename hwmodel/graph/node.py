@@ -82,12 +82,13 @@ class Node(NamedTuple):
         """Whether what a pass of a product in training gives is wanted by anything.
 
         A signal is wanted at an input if something before it is learned; dF if the weights are.
+        A recurrent layer wants the one to the step before, as long as anything of it learns.
         The second operand of an attention product is a tensor, and its dF the signal to it.
         """
         if phase == "forward":
             return True
         if phase == "backward_input":
-            return self.signal_to[0]
+            return self.learns if self.layer.kind == "recurrence" else self.signal_to[0]
         return self.signal_to[1] if len(self.signal_to) > 1 else self.layer.learned is True
 
     @property

@@ -90,6 +90,11 @@ def workload(nodes: tuple[Node, ...], edges: Mapping[str, Edge], job: Job) -> tu
     )
 
 
+def _times(steps: int) -> tuple[Factor, ...]:
+    """So many steps of a sequence, one after the other; none for one."""
+    return (Factor("steps", steps, "one after the other"),) if steps > 1 else ()
+
+
 @dataclass(frozen=True)
 class _Run:
     """One layer at its place, in a job."""
@@ -200,16 +205,29 @@ class _Run:
             tensors = self._around(treatment, pass_)
             I, F, O = (tensors[letter] for letter in nest.tensors)  # noqa: E741
             arithmetic = treatment.arithmetic[pass_]
-            macs = (*self.macs, *self._nonzero(pass_))
+            repeats = self.node.layer.repeats(pass_, self.node.input_shapes)
+            if not repeats:
+                continue
+            macs = (*self._macs_of(nest), *self._nonzero(pass_))
             done = operations(arithmetic, nest, I, F, macs, self.accounting)
             wide = expanded(arithmetic, I, F)
-            yield Multiply(
-                Pass(pass_), nest, I, F, O, done, self.macs, expanded=wide, full=self.full
-            )
+            every = (*self._macs_of(nest), *_times(repeats))
+            yield Multiply(Pass(pass_), nest, I, F, O, done, every, True, repeats, wide, self.full)
             blocks = scaled_sums(nest, I, F, wide)
             if blocks:
                 why = "sums of blocks, each times the scales of both operands"
                 yield Operate(Pass(pass_), "mac", O.as_(Role.SCALED), blocks, why=why)
+
+    def _macs_of(self, nest: LoopNest) -> tuple[Factor, ...]:
+        """The multiply-accumulates of one nest; of one over all steps, those of each."""
+        one = self.nests["forward"]
+        steps = nest.extent.C // one.extent.N if nest.tensors[0] == "I" and nest != one else 1
+        return self.macs if steps <= 1 or not self._stepped else (*self.macs, *_times(steps))
+
+    @property
+    def _stepped(self) -> bool:
+        """Whether a nest is done anew in each step of a sequence."""
+        return self.node.layer.repeats("forward", self.node.input_shapes) > 1
 
     def _around(self, treatment: Treatment, pass_: ProductPass) -> dict[str, Tensor]:
         """Return the tensors of a pass by letter, as wide as its product reads them."""
@@ -260,7 +278,7 @@ class _Run:
 
     def operator(self) -> Works:
         """Yield the work of an operator, without what this run leaves out."""
-        if self.nests:
+        if self.nests and self.node.layer.kind != "recurrence":
             return
         layer, kept = self.node.layer, self._kept_bits
         states = layer.work(self.t) if self.job.trains else layer.inference(self.t)

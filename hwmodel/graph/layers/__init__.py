@@ -22,6 +22,7 @@ from hwmodel.graph.layers.elementwise import (
     Scale,
 )
 from hwmodel.graph.layers.products import Conv, ConvTranspose, Linear
+from hwmodel.graph.layers.recurrent import Recurrence, StepLinear
 from hwmodel.graph.layers.reshaping import (
     AveragePool,
     Concat,
@@ -78,10 +79,11 @@ _Elementwise = Activation | Add | Multiply | Scale | Embedding | Rotary
 _Pool = MaxPool | AveragePool | GlobalAveragePool
 _View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Expand
 
+_Stepped = Recurrence | StepLinear
 _Other = Source | Uncounted
 
 Layer = Annotated[
-    _Product | _Norm | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")
+    _Product | _Stepped | _Norm | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")
 ]
 KINDS: dict[type[BaseLayer], str] = {
     kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])
