@@ -72,6 +72,19 @@ def written(folder, text, *changes, name="file.yaml"):
     return path
 
 
+# What `full` counts, on tiles that take no search.
+GREEDY = """\
+version: 1
+name: greedy
+title: t
+based_on: full
+counting:
+  search: level-by-level
+  stationary: filter
+  weight_gradient: signal-as-filters
+  transfers: upper
+"""
+
 # Commands under the accounting of the source, which takes no long search.
 COMPARE = (
     "compare",

@@ -16,7 +16,7 @@ from hwmodel.rerun import lock as bounds
 from hwmodel.rerun import unbundle
 from hwmodel.specs.inputs import inputs_kept, is_input, note_input, read_from, read_text
 from hwmodel.specs.trace import write_trace
-from tests.specs import ACCOUNTING, CHIP, METHOD, NETWORK, written
+from tests.specs import ACCOUNTING, CHIP, GREEDY, METHOD, NETWORK, written
 from tests.test_verify import SWEPT, edited
 from tests.traces import trace
 
@@ -100,13 +100,14 @@ def test_so_does_a_sweep_s(work, hwmodel, elsewhere, tmp_path):
 def test_so_do_both_tables_of_a_study(work, hwmodel, elsewhere, tmp_path):
     written(tmp_path, "accounting.extras.flip_rate: [0.001, 0.1]\n", name="ranges.yaml")
     asked = ("sensitivity", "net.yaml", "--hardware", "chip.yaml", "--methods", "fp,bold")
-    more = ("--samples", 3, "--ranges", "ranges.yaml", "--jobs", 1, "--accounting", "full")
+    written(tmp_path, GREEDY, name="greedy.yaml")
+    more = ("--samples", 3, "--ranges", "ranges.yaml", "--jobs", 1, "--accounting", "greedy.yaml")
     assert hwmodel(*asked, *more, "--out", "study")[0] == 0
     tables = sorted((tmp_path / "study").glob("*.csv"))
     assert len(tables) == 2
     for number, table in enumerate(tables):
         assert hwmodel("bundle", table, "-o", f"{number}.zip")[0] == 0
-        assert inputs_of(f"{number}.zip") == ["chip.yaml", "net.yaml", "ranges.yaml"]
+        assert inputs_of(f"{number}.zip") == ["chip.yaml", "greedy.yaml", "net.yaml", "ranges.yaml"]
         shutil.copy(f"{number}.zip", tmp_path.parent / f"{tmp_path.name}-{number}.zip")
     for number in range(2):
         code, out, err = elsewhere(tmp_path.parent / f"{tmp_path.name}-{number}.zip")

@@ -4,7 +4,10 @@ from itertools import pairwise
 
 import pytest
 
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
 from tests.browser import CHROMIUM, CONTRASTS, DRIVER, Browser
+from tests.specs import GREEDY, written
 from tests.test_html import HOSTILE, compared, hostile, origin, page
 
 pytest.importorskip("selenium", reason="selenium, which drives the browser, is not installed")
@@ -21,9 +24,14 @@ def browser(tmp_path_factory):
     found.driver.quit()
 
 
+def greedy(tmp_path_factory):
+    """What `full` counts, without a search."""
+    return load(Accounting, written(tmp_path_factory.mktemp("greedy"), GREEDY))
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    lines = compared("resnet18", accounting="full")
+    lines = compared("resnet18", accounting=greedy(tmp_path_factory), optimal_tiles=False)
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(page(lines, lines[1:], *origin(lines)), encoding="utf-8")
     return path
@@ -31,7 +39,10 @@ def report(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory):
-    lines = compared("resnet18", ("ascend", "v100"), METHODS, accounting="full")
+    lines = compared(
+        "resnet18", ("ascend", "v100"), METHODS,
+        accounting=greedy(tmp_path_factory), optimal_tiles=False,
+    )  # fmt: skip
     path = tmp_path_factory.mktemp("comparison") / "comparison.html"
     path.write_text(page(lines, lines, *origin(lines)), encoding="utf-8")
     return path

@@ -14,6 +14,7 @@ from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping, Traffic, traffic
 from hwmodel.tiling.level_by_level import candidates, level_by_level
+from hwmodel.tiling.optimal.best_first import Search
 from hwmodel.tiling.optimal.bounds import space
 from hwmodel.tiling.optimal.budget import NEST, Budget
 from hwmodel.tiling.optimal.chains import best_within
@@ -321,6 +322,26 @@ def test_a_search_that_is_cut_short_ends_near_its_bound(problem):
     _, whole = optimal(problem, load(Hardware, "ascend"))
     assert whole.proved and not short.proved
     assert short.lower_bound <= whole.energy <= short.energy < 1.02 * whole.energy
+
+
+def test_one_search_at_a_time_holds_what_is_open(monkeypatch):
+    """What one search holds is bounded by its budget; of several, one is the most at a time.
+
+    With 2^31 channels what is open took 400 MB for each of two searches.
+    """
+    begun, several = [], []
+
+    class Watched(Search):
+        def run(self, left):
+            several.append(sum(bool(other._open) for other in begun))
+            begun.append(self)
+            super().run(left)
+
+    monkeypatch.setattr("hwmodel.tiling.optimal.search.Search", Watched)
+    problem, hardware = conv(4, 30, 17, 61, 3, 2, 1), chip((60_000, 20_000, 5_000), ENERGIES)
+    options = Options(budget=20 * NEST, stationary="best")
+    assert not optimal(problem, hardware, options).certificate.proved
+    assert len(begun) > 2 and not any(several)
 
 
 @settings(max_examples=examples(30), deadline=None)

@@ -8,7 +8,7 @@ import pytest
 import hwmodel as package
 from hwmodel.rerun.tables import read_csv
 from hwmodel.specs.trace import read_trace, write_trace
-from tests.specs import CHIP, NETWORK, unsaid, written
+from tests.specs import CHIP, GREEDY, NETWORK, unsaid, written
 from tests.traces import trace
 
 MADE = "version,inputs_sha256,command"
@@ -148,9 +148,10 @@ def test_both_tables_of_a_study_hold_and_so_do_its_draws(hwmodel, table, tmp_pat
     table(*COMPARE)  # and its inputs
     written(tmp_path, "accounting.extras.flip_rate: [0.001, 0.1]\n", name="ranges.yaml")
     more = ("--samples", 3, "--seed", 5, "--ranges", "ranges.yaml", "--jobs", 1)
-    assert hwmodel(*unsaid(STUDY), *more, "--accounting", "full", "--out", "s")[0] == 0
+    own = written(tmp_path, GREEDY, name="greedy.yaml")
+    assert hwmodel(*unsaid(STUDY), *more, "--accounting", own, "--out", "s")[0] == 0
     for name, rows in (("", None), ("_samples", 2)):
-        (path,) = (tmp_path / "s").glob(f"sensitivity_net_chip_fp+bold_full_*_????????{name}.csv")
+        (path,) = (tmp_path / "s").glob(f"sensitivity_net_chip_fp+bold_greedy_*_????????{name}.csv")
         rows = rows or len(read_csv(path)[1])
         assert hwmodel("verify", path)[:2] == (
             0, f"{SAME}{rows} rows equal, 0 moved, 0 missing, 0 extra\n"
@@ -282,7 +283,8 @@ def command(text):
         (lambda records: records[0].update(version="9"),
          f"t.csv: has rows of more than one version: 9, {package.__version__}"),
         (command("touch pwned"), "t.csv: command 'touch pwned': is none of hwmodel report, "
-         "hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, hwmodel sensitivity, hwmodel sweep"),
+         "hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, "
+         "hwmodel reproduce --measured, hwmodel sensitivity, hwmodel sweep"),
         (command("hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x"),
          "t.csv: command 'hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x': "
          "hwmodel compare has no option --csv here; known: --accounting, --accuracy, --baseline, "
@@ -302,7 +304,8 @@ def command(text):
         (command("hwmodel compare net.yaml --hardware v100 --methods fp --accounting paper --batch x"),
          "--batch 'x': must be a whole number"),
         (command("hwmodel explain net.yaml --layer conv1"), "t.csv: command 'hwmodel explain net.yaml --layer conv1': "
-         "is none of hwmodel report, hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, hwmodel sensitivity, hwmodel sweep"),
+         "is none of hwmodel report, hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, "
+         "hwmodel reproduce --measured, hwmodel sensitivity, hwmodel sweep"),
         (command("hwmodel reproduce nothing --accounting paper"), "no published table is called "),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""reproduce: the source's tables, its figure, and all readings of what it leaves open."""
+"""reproduce: the source's tables, its figure, readings of what it leaves open; measured chips."""
 
 from __future__ import annotations
 
@@ -43,6 +43,13 @@ def reproduce(
             help="Every reading of what the source leaves open, row by row, of all its energies.",
         ),
     ] = False,
+    measured: Annotated[
+        bool,
+        typer.Option(
+            "--measured",
+            help="What was measured on chips beside ours, unfitted; TABLE is one of its tables.",
+        ),
+    ] = False,
     figure: Annotated[
         int | None,
         typer.Option(
@@ -53,12 +60,61 @@ def reproduce(
     ] = None,
 ) -> None:
     """The source's tables, row by row: published, computed, and what does not come out."""
-    if readings:
+    if measured or _is_measured(options.table):
+        _measured(options, to, readings, figure)
+    elif readings:
         _readings(options, to, figure)
     elif figure is not None:
         _figure(figure, options, to)
     else:
         _tables(options, to)
+
+
+def _is_measured(table: str) -> bool:
+    """Whether a table is one of measurements."""
+    from hwmodel.specs.measured import measured_tables
+
+    return bool(table) and table in measured_tables()
+
+
+def _measured(options: ReproduceAsked, to: Tables, readings: bool, figure: int | None) -> None:
+    """Tables of measurements. Raises: HwmodelError beside an option of published tables."""
+    if options != ReproduceAsked(table=options.table) or readings or figure is not None:
+        raise HwmodelError(
+            "--measured states networks, chips and accountings of its own; beside it go only a "
+            "table's name and options that say where it is written"
+        )
+    from hwmodel.rerun.asked import MeasuredAsked
+    from hwmodel.rerun.question import measurements
+    from hwmodel.rerun.tables import NATURE, against_table
+    from hwmodel.vary.against import Against, against
+    from hwmodel.views.figures.measured import measured_figure
+    from hwmodel.views.formats import Result
+    from hwmodel.views.measured_tables import measured_paper, measured_tables
+    from hwmodel.views.plot import sizes, write_figure
+
+    where = destination(to)
+    asked = measurements(MeasuredAsked(table=options.table))
+    found: dict[str, list[Against]] = {}
+    for table in asked.tables:
+        found[table.name] = list(
+            against(table, lambda rows, name=table.name: watched(rows, name))  # type: ignore[misc]
+        )
+    lines = [line for several in found.values() for line in several]
+    provenance = asked.provenance(where.date)
+    result = Result(against_table(lines), measured_paper(lines, provenance), {}, provenance)
+    stem = stem_of(asked.asked, [options.table or "all"]).replace(" --", "_")
+    deliver(
+        measured_tables(asked.tables, found), lambda _: f"Our figures are {NATURE}.", result, where,
+        stem=stem, kinds=[],
+    )  # fmt: skip
+    folder = to.out or (None if where.target else REPORTS)
+    if folder is not None:
+        paths = [folder / f"{stem}.{ending}" for ending in ("png", "svg")]
+        write_figure(
+            lambda: measured_figure(lines, sizes(WIDE)), *paths, stamp=provenance.cells, style=WIDE
+        )
+        say(printable(f"wrote {' and '.join(map(str, paths))}"))
 
 
 def _tables(options: ReproduceAsked, to: Tables) -> None:

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.rerun.asked import (
     Asked,
+    MeasuredAsked,
     ReadingsAsked,
     ReportAsked,
     ReproduceAsked,
@@ -18,9 +19,15 @@ from hwmodel.rerun.asked import (
     SweepAsked,
     command_line,
 )
-from hwmodel.rerun.question import question, readings_provenance, reproduction
+from hwmodel.rerun.question import (
+    measurements,
+    question,
+    readings_provenance,
+    reproduction,
+)
 from hwmodel.rerun.tables import (
     Table,
+    against_table,
     comparison_table,
     effects_table,
     readings_table,
@@ -29,6 +36,7 @@ from hwmodel.rerun.tables import (
 )
 from hwmodel.specs.inputs import read_from
 from hwmodel.specs.provenance import COLUMNS, Provenance
+from hwmodel.vary.against import against
 from hwmodel.vary.readings import readings
 from hwmodel.vary.sweep.plan import read_plan
 from hwmodel.vary.sweep.results import read_results
@@ -64,6 +72,8 @@ def provenance(asked: Asked) -> Provenance:
         return reproduction(asked).provenance()
     if isinstance(asked, ReadingsAsked):
         return readings_provenance()
+    if isinstance(asked, MeasuredAsked):
+        return measurements(asked).provenance()
     return question(asked).provenance()
 
 
@@ -84,6 +94,10 @@ def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
         return comparison_table(found), these.provenance()
     if isinstance(asked, ReadingsAsked):
         return readings_table(readings()), readings_provenance()
+    if isinstance(asked, MeasuredAsked):
+        these_chips = measurements(asked)
+        lines_of = (line for table in these_chips.tables for line in against(table))
+        return against_table(list(lines_of)), these_chips.provenance()
     one = question(asked)
     if isinstance(asked, ReportAsked):
         return report_table(one.report()), one.provenance()

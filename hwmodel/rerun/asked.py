@@ -26,8 +26,9 @@ from hwmodel.errors import DataError, HwmodelError, nearest, printable
 from hwmodel.specs import usual
 from hwmodel.specs.inputs import is_input
 
-__all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "Options", "ReadingsAsked"]
-__all__ += ["ReportAsked", "ReproduceAsked", "Says", "SensitivityAsked", "SweepAsked", "checked"]
+__all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "MeasuredAsked", "Options"]
+__all__ += ["ReadingsAsked", "ReportAsked", "ReproduceAsked", "Says", "SensitivityAsked"]
+__all__ += ["SweepAsked", "checked"]
 __all__ += ["command_line", "flag", "read_command", "repeated", "said_of", "split_names"]
 
 PASSES = ("forward", "backward-input", "backward-weight", "update")
@@ -255,6 +256,13 @@ class ReadingsAsked(Asked):
     """What `reproduce --readings` is asked: nothing, it takes all there is."""
 
     NAME = "reproduce --readings"
+
+
+class MeasuredAsked(Asked):
+    """What `reproduce --measured` is asked: one table of measurements, or all."""
+
+    NAME = "reproduce --measured"
+    table: Annotated[str, Says("A table.", usual="all of them", argument=True)] = ""
 
 
 class SensitivityAsked(Asked):

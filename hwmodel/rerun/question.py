@@ -26,6 +26,7 @@ from hwmodel.model.workload import Mode
 from hwmodel.rerun.asked import (
     Asked,
     CompareAsked,
+    MeasuredAsked,
     ReadingsAsked,
     ReproduceAsked,
     SensitivityAsked,
@@ -34,6 +35,7 @@ from hwmodel.rerun.asked import (
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.measured import MeasuredTable, measured_table, measured_tables
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import Input, Provenance, digest, input_of, input_of_file
 from hwmodel.specs.published import PublishedTable, published_table, published_tables
@@ -44,7 +46,8 @@ from hwmodel.vary.paths import replaced
 if TYPE_CHECKING:
     from hwmodel.vary.sensitivity.study import Sensitivity, Watch
 
-__all__ = ["Question", "Reproduction", "question", "readings_provenance", "reproduction"]
+__all__ = ["Measurements", "Question", "Reproduction", "measurements", "question"]
+__all__ += ["readings_provenance", "reproduction"]
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,47 @@ class Reproduction:
             f"{', '.join(names)} (docs/model.md sections 5 and 7)."
             for what, names in found.items()
         ]
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What `reproduce --measured` is asked: tables of measurements, as values."""
+
+    asked: MeasuredAsked
+    tables: tuple[MeasuredTable, ...]
+
+    def inputs(self) -> tuple[Input, ...]:
+        """Each table, with the hashes of all that its rows are computed of."""
+        return tuple(Input("measured", t.name, _measured_digest(t)) for t in self.tables)
+
+    def provenance(self, date: str | None = None) -> Provenance:
+        """What outputs say of where they come from."""
+        return Provenance(command_line(self.asked), self.inputs(), date=date)
+
+
+def measurements(asked: MeasuredAsked) -> Measurements:
+    """The values behind what `reproduce --measured` is asked. Raises: HwmodelError."""
+    every = measured_tables().values()
+    tables = (measured_table(asked.table),) if asked.table else tuple(every)
+    return Measurements(asked, tables)
+
+
+def _measured_digest(table: MeasuredTable) -> str:
+    """SHA-256 of a table's hash and those of its networks, methods, chips and accountings."""
+    from hwmodel.vary.against import network_of
+
+    found: dict[str, None] = {digest(table): None}
+    for run in dict.fromkeys(one.run.within(table.run).model_dump_json() for one in table.rows):
+        made = type(table.run).model_validate_json(run)
+        specs: list[NamedSpec] = [
+            network_of(made),
+            load(Hardware, made.hardware or ""),
+            load(Accounting, made.accounting or ""),
+        ]
+        hashes = [input_of(spec).sha256 for spec in specs]
+        hashes += [given.sha256 for given in method_inputs(load(Method, made.method or ""))]
+        found |= dict.fromkeys(hashes)
+    return hashlib.sha256(" ".join(found).encode("ascii")).hexdigest()
 
 
 def _table_digest(table: PublishedTable) -> str:

@@ -20,13 +20,14 @@ from hwmodel.specs.training import PJ_PER_KWH, Training
 from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
+    from hwmodel.vary.against import Against
     from hwmodel.vary.readings import Readings
     from hwmodel.vary.sensitivity import Effect, Sampled
 
-__all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "RATED", "Table", "comparison_table"]
-__all__ += ["csv_text", "effects_table", "greedy_notes", "layer_sums", "notes", "read_csv"]
-__all__ += ["readings_table", "report_table", "run_sentence", "scale", "spreads_table"]
-__all__ += ["tiles_sentence", "what", "whole_run"]
+__all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "RATED", "Table", "against_table"]
+__all__ += ["comparison_table", "csv_text", "effects_table", "greedy_notes", "layer_sums"]
+__all__ += ["notes", "read_csv", "readings_table", "report_table", "run_sentence", "scale"]
+__all__ += ["spreads_table", "tiles_sentence", "what", "whole_run"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
@@ -188,6 +189,13 @@ def readings_table(found: Readings) -> Table:
     ]  # fmt: skip
     words = ("table", "hardware", "network", "method", *Reading._fields)
     return Table((*words, "source_percent", "percent_of_baseline", "residual_percent"), rows)
+
+
+def against_table(found: Sequence[Against]) -> Table:
+    """Make a table of measured figures and ours, one row a figure."""
+    from hwmodel.vary.against import Against
+
+    return Table(Against._fields, [*found])
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

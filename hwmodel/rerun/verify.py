@@ -20,6 +20,7 @@ from hwmodel.rerun.answers import answer
 from hwmodel.rerun.asked import (
     Asked,
     CompareAsked,
+    MeasuredAsked,
     ReadingsAsked,
     ReportAsked,
     ReproduceAsked,
@@ -45,6 +46,7 @@ _KEYS: dict[type[Asked], tuple[str, ...]] = {
     CompareAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
     ReproduceAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
     ReadingsAsked: ("hardware", "network", "method", *Reading._fields),
+    MeasuredAsked: ("table", "row", "quantity"),
     SensitivityAsked: ("hardware", "field", "value_to", "method"),
     SweepAsked: ("point",),
 }

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from hwmodel.specs.arithmetic import Price, Reference
+from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
@@ -68,6 +69,11 @@ class Buffer(Rated, Spread):
     write_energy: AccessEnergy | None = None
     energy: ScaledEnergy | None = Field(
         default=None, description="in the place of the others: by the capacity, through points"
+    )
+    coding: RunLength | None = Field(
+        default=None,
+        description="of maps that cross it: zeros are told by their number; `reproduce --measured` "
+        "takes it with published shares of zeros, other commands move every word",
     )
     source: Text
 

@@ -140,6 +140,11 @@ class Search:
         known = [key for key, item in items if _order(item).held in choices]
         return min([self.closed, *known]) < self._enough
 
+    def end(self) -> None:
+        """Give up what is open, which may be hundreds of megabytes; its bound stays known."""
+        self.closed = self.bound
+        self._open, self._late = [], []
+
     def run(self, left: float) -> None:
         """Search until all is proved, or no more than `left` of the budget is there.
 

@@ -95,6 +95,7 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     bound = search.bound
     if uneven and not search.is_proved:
         single = space(*given, single=True)
+        search.end()
         before, search = search, Search(single, orders(single, held), held)
         search.energy, search.mapping = before.energy, before.mapping
         search.floors = before.floors
@@ -104,6 +105,7 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     if not search.is_proved:
         less = NARROWER.get(options.stationary, "filter")
         needed = less == options.stationary or search.may_hold(_held(less, len(held[0])))
+        search.end()
         _improve(search, bound, _narrower(problem, hardware, options) if needed else [])
     return _certified(problem, hardware, options, search, bound)
 

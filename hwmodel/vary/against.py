@@ -1,0 +1,242 @@
+"""Measured chips: what was published of them, and what the model says, row by row.
+
+    ratio = ours / published
+    verdict: within 10 %, within 25 %, within 2 x, off
+
+No constant is fitted: chips, accounting and networks of a row are named in `specs/measured.yaml`,
+and every row stays, whatever comes out. A published time lies between the overlapped and the serial
+one where it can; a published bandwidth is a ceiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import fsum
+from typing import NamedTuple
+
+from hwmodel.graph.network import Network, NetworkFile
+from hwmodel.importers.load import load_network
+from hwmodel.model.evaluate import Report, evaluate
+from hwmodel.model.ledger import Component, Entry
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load, validate
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.measured import UNITS, MeasuredTable, Measurement, Run, measured_network
+from hwmodel.vary.paths import replaced_all
+from hwmodel.work.tensor import Direction
+
+__all__ = ["Against", "against", "network_of", "verdict"]
+
+ALL = "all "  # how a row of all layers begins
+PJ = 1e-12
+
+
+class Against(NamedTuple):
+    """One published figure and ours; of times and rates of a chip that overlaps nothing, too."""
+
+    table: str
+    row: str
+    quantity: str
+    unit: str
+    published: float
+    ours: float
+    serial: float | None
+    ratio: float  # ours / published
+    verdict: str
+    why: str | None
+
+
+def verdict(ratio: float, ceiling: bool = False) -> str:
+    """Say how far ours lies from what is published.
+
+    >>> verdict(1.08), verdict(0.76), verdict(1.9), verdict(0.4), verdict(0.4, ceiling=True)
+    ('within 10 %', 'within 25 %', 'within 2 x', 'off', 'below')
+    """
+    if ceiling:
+        return "below" if ratio <= 1 else "above: impossible"
+    far = round(abs(ratio - 1), 9)  # 1.1 - 1 is a little above 0.1
+    if far <= 0.10:
+        return "within 10 %"
+    if far <= 0.25:
+        return "within 25 %"
+    return "within 2 x" if 0.5 <= ratio <= 2 else "off"
+
+
+def network_of(run: Run) -> Network:
+    """The network of a run, bundled or of the measurements' own file."""
+    assert run.network is not None
+    document = measured_network(run.network)
+    if document is None:
+        return load_network(run.network)
+    return validate(NetworkFile, document, run.network).network()
+
+
+def against(
+    table: MeasuredTable,
+    watch: Callable[[Sequence[Measurement]], Iterator[Measurement]] = iter,
+    rows: Sequence[str] = (),
+) -> Iterator[Against]:
+    """Compute the rows of a table.
+
+    Args:
+        rows: names of those that are wanted; without any, all.
+    """
+    found: dict[str, Report] = {}
+    wanted = [one for one in table.rows if not rows or one.row in rows]
+    for one in watch(wanted):
+        run = one.run.within(table.run)
+        key = run.model_dump_json()
+        if key not in found:
+            found = {key: _evaluated(run)}  # the rows of one run follow one another
+        for quantity, published in one.published.items():
+            ours, serial = _QUANTITIES[quantity](found[key], one, table)
+            ratio = ours / published
+            said = verdict(ratio, ceiling=quantity == "bandwidth")
+            if quantity == "time" and serial is not None and ours <= published <= serial:
+                said = f"{said}, between the bounds"
+            unit = UNITS[quantity].format(item=table.item)
+            numbers = published, ours, serial, ratio
+            yield Against(table.name, one.row, quantity, unit, *numbers, said, one.why)
+
+
+def _evaluated(run: Run) -> Report:
+    chip = replaced_all(load(Hardware, run.hardware or ""), run.chip)
+    counting = replaced_all(load(Accounting, run.accounting or ""), run.counting)
+    return evaluate(
+        network_of(run), chip, run.method or "",
+        accounting=counting, batch=run.batch, mode=run.mode or "training",
+    )  # fmt: skip
+
+
+Pair = tuple[float, float | None]
+
+
+def _energy(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
+    """Energy of an image, static power times the overlapped time with it [J]."""
+    dynamic = report.energy * PJ
+    if report.hardware.static_power:
+        time = report.time
+        energy, slow = time.energy(time.overlapped), time.energy(time.serial)
+        assert energy is not None and slow is not None
+        return energy / report.batch, slow / report.batch
+    return dynamic / report.batch, None
+
+
+def _rate(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
+    """Images a second, if all in a step overlaps, and if nothing does."""
+    return report.batch / report.time.overlapped, report.batch / report.time.serial
+
+
+def _bandwidth(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
+    """What the outermost memory is asked for at the published rate [GB/s]."""
+    names = {memory.name for memory in report.hardware.levels[0].buffers}
+    bits = sum(entry.count for entry in report.ledger.entries if entry.memory in names)
+    assert one.rate is not None
+    return bits / 8 / report.batch * one.rate / 1e9, None
+
+
+def _products(report: Report, one: Measurement) -> list[Entry]:
+    """Entries of the products of a row's layer, or of all."""
+    whole = one.row.startswith(ALL)
+    return [
+        entry
+        for entry in report.ledger.entries
+        if entry.component == Component.PRODUCT and (whole or entry.layer == one.row)
+    ]
+
+
+def _coded(entries: Sequence[Entry], report: Report, zeros: tuple[float, float]) -> float:
+    """Bytes through the outermost memory, maps as it codes them [B]."""
+    memory = report.hardware.levels[0].buffers[0]
+    bits = 0.0
+    for entry in entries:
+        if entry.memory == memory.name:
+            share = zeros[1] if entry.direction == Direction.WRITE else zeros[0]
+            coded = memory.coding is not None and entry.tensor != "F"
+            each = memory.coding.bits(share) if coded and memory.coding else entry.bits
+            bits += entry.elements * each
+    return bits / 8
+
+
+def _by_layer(table: MeasuredTable, one: Measurement, of: Callable[[Measurement], float]) -> float:
+    """A figure of a row's layer, or the sum over all rows of one layer."""
+    if one.row.startswith(ALL):
+        return fsum(of(row) for row in table.rows if row.zeros is not None)
+    return of(one)
+
+
+def _dram(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
+    """Bytes through the outermost memory, coded [MB]."""
+
+    def of(row: Measurement) -> float:
+        assert row.zeros is not None
+        return _coded(_products(report, row), report, row.zeros) / 1e6
+
+    return _by_layer(table, one, of), None
+
+
+def _buffer(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
+    """Bytes that the level below the outermost is read and written [MB]."""
+    names = {memory.name for memory in report.hardware.levels[1].buffers}
+    moves = (Direction.READ, Direction.WRITE)
+    bits = sum(
+        entry.count
+        for entry in _products(report, one)
+        if entry.memory in names and entry.direction in moves
+    )
+    return bits / 8 / 1e6, None
+
+
+def _time(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
+    """Time by the published number of MACs at work, and our coded bytes [ms]."""
+    chip = report.hardware
+    rates = chip.levels[0].buffers[0].rates
+    assert chip.clock is not None and rates is not None
+    hertz, bandwidth = chip.clock.hertz, rates[0]
+
+    def both(row: Measurement) -> tuple[float, float]:
+        assert row.zeros is not None and row.active_pes is not None
+        mine = _products(report, row)
+        macs = sum(entry.elements for entry in mine if entry.operation in ("mac", "int-mac"))
+        moved = _coded(mine, report, row.zeros) / bandwidth
+        return 1e3 * macs / (row.active_pes * hertz), 1e3 * moved
+
+    return (
+        _by_layer(table, one, lambda row: max(both(row))),
+        _by_layer(table, one, lambda row: fsum(both(row))),
+    )
+
+
+def _share(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
+    """A layer's part of the energy of all layers, the outermost memory left out [%]."""
+    outermost = {memory.name for memory in report.hardware.levels[0].buffers}
+
+    def of(row: Measurement) -> float:
+        mine = (entry for entry in _products(report, row) if entry.memory not in outermost)
+        return fsum(entry.count * report.prices.value(entry.key) for entry in mine)
+
+    layers = [row for row in table.rows if not row.row.startswith(ALL)]
+    return 100 * of(one) / fsum(map(of, layers)), None
+
+
+def _levels(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
+    """Energy of a memory's accesses, or of hops into it [10^9 of the chip's unit]."""
+    every = Measurement(row=ALL, published=one.published)
+    return fsum(
+        entry.count * report.prices.value(entry.key)
+        for entry in _products(report, every)
+        if entry.memory == one.memory
+        and (entry.direction == Direction.HOP) == (one.direction == "hop")
+    ) / 1e9, None
+
+
+_QUANTITIES: dict[str, Callable[[Report, Measurement, MeasuredTable], Pair]] = {
+    "energy": _energy,
+    "rate": _rate,
+    "bandwidth": _bandwidth,
+    "dram": _dram,
+    "buffer": _buffer,
+    "time": _time,
+    "share": _share,
+    "levels": _levels,
+}

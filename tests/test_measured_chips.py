@@ -1,0 +1,259 @@
+"""Measured chips beside ours: the data, the rules of the comparison, and the page that prints it."""
+
+import csv
+import io
+import os
+import re
+
+import pytest
+
+from hwmodel.specs.coding import RunLength
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.measured import Run, measured_table, measured_tables
+from hwmodel.vary.against import against, network_of, verdict
+from hwmodel.views.figures.measured import measured_figure
+from hwmodel.views.measured_tables import measured_tables as shown
+from hwmodel.views.plot import sizes
+from tests.test_docs import ROOT
+
+PAGE = ROOT / "docs" / "measured.md"
+# Rows that take a second or two: the others are computed under HWMODEL_TESTS=thorough, in test_docs.
+QUICK = {
+    "resnet50_training_v100": ["batch 64"],
+    "resnet50_inference": [],  # all
+    "mlperf_tiny": [],
+    "llama31_8b_decode": ["batch 8", "batch 691"],
+}
+
+
+def page_rows():
+    """(table, row, quantity) -> the other cells of the page's tables, as printed."""
+    found, name = {}, ""
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = re.split(r"\s{2,}", line.strip())
+        if (heading := re.match(r"(\w+): ", line)) and heading[1] in measured_tables():
+            name = heading[1]
+        elif len(cells) > 5 and cells[0] != "row":
+            found[name, cells[0], cells[1]] = cells[2:]
+    return found
+
+
+@pytest.fixture(scope="module")
+def quick():
+    return {name: list(against(measured_table(name), rows=rows)) for name, rows in QUICK.items()}
+
+
+def test_every_figure_stands_in_the_page():
+    every = {
+        (table.name, row.row, quantity)
+        for table in measured_tables().values()
+        for row in table.rows
+        for quantity in row.published
+    }
+    assert page_rows().keys() == every and len(every) == 106
+
+
+def test_residuals_of_the_page_are_those_computed(quick):
+    """Each cell: published, ours, the serial figure, the ratio and the verdict."""
+    from rich.console import Console
+
+    page = page_rows()
+    for name, lines in quick.items():
+        screen = Console(file=io.StringIO(), width=250)
+        for piece in shown([measured_table(name)], {name: lines}):
+            screen.print(piece)
+        printed = [re.split(r"\s{2,}", x.strip()) for x in screen.file.getvalue().splitlines()]
+        told = {(x[0], x[1]): x[2:] for x in printed if len(x) > 5 and x[0] != "row"}
+        assert len(told) == len(lines)
+        units_may_differ = (
+            0
+            if len(lines) == len([q for row in measured_table(name).rows for q in row.published])
+            else 3
+        )  # part of a table may be in another unit of energy
+        for (row, quantity), cells in told.items():
+            there = page[name, row, quantity]
+            assert cells[-2:] == there[-2:], (name, row, quantity)
+            if not units_may_differ or quantity != "energy":
+                assert cells == there, (name, row, quantity)
+
+
+def ratio(table, row, quantity):
+    return float(page_rows()[table, row, quantity][-2])
+
+
+def test_what_is_claimed_of_eyeriss_holds():
+    """DRAM within 10 % in sum and 25 % a layer, buffer within 30 % in sum, RF within 2 %."""
+    of = "eyeriss_alexnet"
+    layers = [f"conv{n}" for n in range(1, 6)]
+    assert abs(ratio(of, "all five", "dram") - 1) <= 0.10
+    assert all(abs(ratio(of, layer, "dram") - 1) <= 0.25 for layer in layers)
+    assert abs(ratio(of, "all five", "buffer") - 1) <= 0.30
+    assert abs(ratio("eyeriss_alexnet_isca", "RF", "levels") - 1) <= 0.02
+    assert all("between the bounds" in page_rows()[of, layer, "time"][-1] for layer in layers)
+
+
+def test_what_is_claimed_of_boards_holds():
+    v100 = "resnet50_training_v100"
+    assert all(abs(ratio(v100, f"batch {n}", "energy") - 1) <= 0.25 for n in (64, 128, 192))
+    assert all(1.25 < ratio(v100, f"batch {n}", "energy") < 1.27 for n in (256, 360))  # is missed
+    assert abs(ratio(v100, "batch 8", "energy") - 1) <= 0.40
+    every = page_rows()
+    rates = [float(x[-2]) for (_, _, quantity), x in every.items() if quantity == "rate"]
+    assert min(rates) > 1  # a bound that a real run misses
+    assert ratio("mlperf_tiny", "gap9 ad", "energy") < 1 / 3  # is missed, as kws is
+
+
+@pytest.mark.parametrize(
+    ("name", "macs"),
+    [
+        ("tiny-ic", 12_501_632), ("tiny-kws", 2_656_768), ("tiny-vww", 7_489_664),
+        ("tiny-ad", 264_192), ("alexnet-convolutions", 665_784_864),
+        # 32 (2 4096^2 + 2 4096 1024 + 3 4096 14336) + 4096 128256
+        ("llama31-8b-step", 7_504_658_432),
+    ],
+)  # fmt: skip
+def test_networks_have_the_published_products(name, macs):
+    assert sum(node.macs or 0 for node in network_of(Run(network=name)).nodes()) == macs
+
+
+def test_runs_of_zeros_by_hand():
+    """Eyeriss: 64 / 3 bits a pair; without zeros a word would be longer than itself."""
+    code = load(Hardware, "eyeriss").levels[0].coding
+    assert code.bits(0.0) == 16
+    # half zeros: 1 + 1/2 + ... + 1/2^31 words a pair, next to two
+    assert code.bits(0.5) == pytest.approx(64 / 3 / 2, rel=1e-9)
+    assert code.bits(1.0) == pytest.approx(64 / 3 / 32)
+    small = RunLength(word_bits=8, run_bits=1, packed_bits=9, source="made-up")
+    assert small.bits(0.5) == pytest.approx(9 / 1.5)  # a pair is a word, or a zero and a word
+
+
+def test_coded_words_against_counting_them():
+    """A drawn tensor, coded pair by pair, takes what the formula says."""
+    from random import Random
+
+    draw, zeros, longest = Random(1), 0.7, 31
+    words = [draw.random() >= zeros for _ in range(200_000)]
+    pairs, run = 0, 0
+    for word in words:
+        if word or run == longest:
+            pairs, run = pairs + 1, 0
+        else:
+            run += 1
+    code = load(Hardware, "eyeriss").levels[0].coding
+    assert code.bits(zeros) == pytest.approx(64 / 3 * pairs / len(words), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (0.9, "within 10 %"), (1.1, "within 10 %"), (0.89, "within 25 %"), (1.25, "within 25 %"),
+        (0.74, "within 2 x"), (2.0, "within 2 x"), (0.5, "within 2 x"), (0.499, "off"),
+        (2.01, "off"),
+    ],
+)  # fmt: skip
+def test_verdicts(found, said):
+    assert verdict(found) == said
+
+
+def test_a_ceiling_is_one():
+    assert (verdict(1.0, True), verdict(1.01, True)) == ("below", "above: impossible")
+
+
+def test_a_board_s_energy_is_its_ledger_s_and_static_power_by_time(quick):
+    """By hand of the report: dynamic energy and 54 W x the time, over tokens."""
+    line = next(
+        x for x in quick["llama31_8b_decode"] if (x.row, x.quantity) == ("batch 8", "energy")
+    )
+    rate = next(x for x in quick["llama31_8b_decode"] if (x.row, x.quantity) == ("batch 8", "rate"))
+    # Weights once in 16 bit, 15.01 GB: at 3,350 GB/s, and 11.68 pJ a bit of HBM alone.
+    weights = 2 * 7_504_658_432
+    assert 8 / rate.ours == pytest.approx(weights / 3350e9, rel=0.01)
+    least = (weights * 8 * 11.68e-12 + 54 * weights / 3350e9) / 8
+    assert least < line.ours < 2 * least
+
+
+def test_a_figure_has_a_panel_for_each_kind(quick):
+    lines = [line for several in quick.values() for line in several]
+    figure = measured_figure(lines, sizes("slides"))
+    assert len([one for one in figure.axes if one.get_visible()]) == 2
+    points = sum(
+        len(line.get_xdata()) for one in figure.axes for line in one.get_lines()
+        if line.get_linestyle() == "None"
+    )  # fmt: skip
+    assert points == len(lines)
+
+
+def test_one_table_as_csv_is_verified(hwmodel, tmp_path):
+    code, out, err = hwmodel("reproduce", "resnet50_inference", "--csv", "t.csv")
+    assert code == 0, err
+    assert "energies are of the whole server" in out
+    rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
+    assert [row["quantity"] for row in rows] == [
+        "energy",
+        "bandwidth",
+        "energy",
+        "bandwidth",
+        "bandwidth",
+    ]
+    for row in rows:
+        assert float(row["ratio"]) == pytest.approx(float(row["ours"]) / float(row["published"]))
+    assert rows[0]["command"] == "hwmodel reproduce --measured resnet50_inference"
+    if os.environ.get("HWMODEL_TESTS") == "thorough":
+        assert "5 rows equal" in hwmodel("verify", "t.csv")[1]
+
+
+def test_what_goes_beside_measured_is_told(refused):
+    said = "--measured states networks, chips and accountings of its own"
+    assert said in refused("reproduce", "--measured", "--readings")
+    assert said in refused("reproduce", "mlperf_tiny", "--batch", "2")
+    assert "no table of measurements is called 'tiny'" in refused("reproduce", "--measured", "tiny")
+
+
+def test_every_constant_of_the_comparison_has_a_source():
+    from hwmodel.specs.measured import _measured
+
+    known = set(_measured().sources)
+    for table in measured_tables().values():
+        assert set(table.source.split("; ")) <= known
+
+
+def test_what_the_page_of_checks_says_follows_from_the_rows():
+    """Counts of verdicts, and ratios of networks and precisions, to the digits printed."""
+    page = page_rows()
+    text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    counts = {}
+    for cells in page.values():
+        word = cells[-1].partition(",")[0]
+        counts[word] = counts.get(word, 0) + 1
+    assert (
+        f"{counts['within 10 %']} within 10 %, {counts['within 25 %']} within 25 %, "
+        f"{counts['within 2 x']} within a factor of two, {counts['off']} off" in text
+    )
+
+    def both(table, first, second, quantity):
+        pairs = [
+            [float(x.replace(",", "")) for x in page[table, row, quantity][1:3]]
+            for row in (first, second)
+        ]
+        return [a / b for a, b in zip(*pairs, strict=True)]
+
+    rates = "resnet50_training_rates"
+    for name, first, second in (
+        ("A100 over V100", "A100, mixed", "V100, mixed"),
+        ("mixed over full precision", "V100, mixed", "V100, fp32"),
+        ("mixed over TF32", "A100, mixed", "A100, TF32"),
+    ):
+        line = next(x for x in text.splitlines() if x.startswith(f"| {name}"))
+        stated = [float(x) for x in line.split("|")[2:4]]
+        assert stated == [pytest.approx(x, abs=0.006) for x in both(rates, first, second, "rate")]
+    line = next(x for x in text.splitlines() if x.startswith("| batch 8 over 256"))
+    columns = [[float(x) for x in cell.split(";")] for cell in line.split("|")[2:4]]
+    for gpu, stated in zip(("v100", "a40"), zip(*columns, strict=True), strict=True):
+        found = both(f"resnet50_training_{gpu}", "batch 8", "batch 256", "energy")
+        assert list(stated) == [pytest.approx(x, abs=0.006) for x in found]
+    line = next(x for x in text.splitlines() if x.startswith("| GAP9 over Cortex-M4"))
+    columns = [[float(x.split("/")[1]) for x in cell.split(",")] for cell in line.split("|")[2:4]]
+    for name, stated in zip(("ic", "kws", "vww", "ad"), zip(*columns, strict=True), strict=True):
+        found = both("mlperf_tiny", f"mcu-m4 {name}", f"gap9 {name}", "energy")
+        assert list(stated) == [pytest.approx(x, abs=0.51) for x in found]
