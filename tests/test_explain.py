@@ -146,14 +146,18 @@ def the_row(row, name, elements, paid, prices):
     what = f"{row['bits']}-bit {row['operation']}" if operated else row["memory"]
     if row["operation"] == "int-mul":  # the other operand's bits stand before it
         what = re.fullmatch(rf"(\d+ x {what}) for .*", name)[1]
+    if match := re.fullmatch(r"(e\dm\d x e\dm\d mac) for .*", name):
+        what = match[1]
     tensor = row["tensor"] + ("" if row["role"] == "operand" else f" ({row['role']})")
     done = {"read": f"{tensor} read from {what}", "write": f"{tensor} written to {what}"}
     assert name == done.get(row["direction"], f"{what} for {tensor}")
     worth(paid)
     left, _, right = paid.rpartition(" = ")
     first, *bits, price = left.split(" * ")
-    assert first == elements == f"{row['elements']:,}"
-    assert bits == ([] if operated else [str(row["bits"])])
+    assert elements == f"{row['elements']:,}"
+    whole = isinstance(row["bits"], int)  # else with scales of blocks, rounded up once
+    assert first == (elements if whole else f"{row['count']:,}")
+    assert bits == ([] if operated or not whole else [str(row["bits"])])
     assert price == prices[row["direction"], what]
     assert abs(plain(price) - Fraction(row["price"])) <= half_unit(price, 12)
     assert abs(plain(right) - Fraction(row["energy"])) <= half_unit(right, 6)

@@ -192,6 +192,7 @@ def _entries(rows: Sequence[_Row], report: Report) -> Iterator[str]:
     for number, entry, price, paid in rows:
         tensor = titled(entry.tensor, entry.role)
         counted, numbers = computed([entry.factors], entry.elements), [entry.elements]
+        scaled: tuple[Factor, ...] = ()
         if entry.operation:
             name = f"{entry.key} for {tensor}"
         else:
@@ -199,11 +200,11 @@ def _entries(rows: Sequence[_Row], report: Report) -> Iterator[str]:
             if isinstance(entry.bits, int):
                 numbers.append(entry.bits)
             else:  # with scales of blocks: rounded up once
-                counted += f" words of {shown(entry.bits)} bit, {entry.count:,} bit in all"
-                numbers = [entry.count]
+                words = f"{entry.elements:,} words of {shown(entry.bits)} bit"
+                scaled, numbers = (Factor("bits", 1, f"{words}, rounded up"),), [entry.count]
         terms = [Factor("", number) for number in (*numbers, price)]
         worth = computed([terms], paid, energy)
-        why = reasons(entry.factors, told)
+        why = reasons((*entry.factors, *scaled), told)
         yield f"- **row {number}** {name}: {counted}; energy {worth} {report.unit}{why}"
     yield ""
 
