@@ -241,6 +241,7 @@ EXAMPLES = {
     "rms-norm": ((), {}),
     "rotary": ((ROWS,), {"inputs": ["rows"], "heads": 2}),
     "activation": ((), {"function": "prelu"}),
+    "spiking": ((), {}),
     "add": (({"name": "other", **CONV},), {"inputs": ["before", "other"]}),
     "multiply": (({"name": "other", **CONV},), {"inputs": ["before", "other"]}),
     "scale": ((), {}),

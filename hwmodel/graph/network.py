@@ -71,6 +71,9 @@ class Network(NamedSpec):
     FOLDER: ClassVar[str] = "graph/families"
 
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
+    steps: Annotated[Whole, Field(ge=1, le=2**20)] = Field(
+        default=1, description="in each of which every layer runs: time of a spiking network"
+    )
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
     @field_validator("layers", mode="after")
@@ -114,6 +117,7 @@ class Network(NamedSpec):
         terms: dict[str, int] = {INPUT: 1}
         learned = {INPUT: False}
         stated: dict[str, int | None] = {INPUT: None}
+        rates: dict[str, float | None] = {INPUT: None}
         weight_bits: dict[str, int | None] = {}
         nodes = []
         for p in placed:
@@ -129,9 +133,9 @@ class Network(NamedSpec):
             bits = tuple(stated[i] for i in p.inputs)
             node = Node(
                 *p, position, feeds[name], consumers, most, terms[name], signal_to, bits,
-                weight_bits[name],
+                weight_bits[name], tuple(rates[i] for i in p.inputs), self.steps,
             )  # fmt: skip
-            learned[name], stated[name] = node.learns, node.bits
+            learned[name], stated[name], rates[name] = node.learns, node.bits, node.rate
             nodes.append(node)
         return tuple(nodes)
 
@@ -288,6 +292,9 @@ class NetworkFile(NamedSpec):
     FOLDER: ClassVar[str] = Network.FOLDER
 
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
+    steps: Annotated[Whole, Field(ge=1, le=2**20)] = Field(
+        default=1, description="in each of which every layer runs: time of a spiking network"
+    )
     layers: tuple[Entry, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
     def network(self) -> Network:

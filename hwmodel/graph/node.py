@@ -39,6 +39,8 @@ class Node(NamedTuple):
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
     input_bits: tuple[int | None, ...]  # what the network itself states of each input [bit]
     weight_bits: int | None  # what it states of the weights, its own or those that it shares [bit]
+    input_rates: tuple[float | None, ...] = ()  # of each input's spikes; None: it has none
+    steps: int = 1  # of the network, in each of which every layer runs
 
     @property
     def weights(self) -> int:
@@ -60,6 +62,15 @@ class Node(NamedTuple):
         if self.layer.bits is not None or not _keeps_values(self.layer):
             return self.layer.bits
         return max(stated) if stated and len(stated) == len(self.input_bits) else None
+
+    @property
+    def rate(self) -> float | None:
+        """Share of the output that are spikes of 1 bit; None: it has other values."""
+        if self.layer.kind == "spiking":
+            return self.layer.rate
+        rates = [rate for rate in self.input_rates if rate is not None]
+        keeps = bool(rates) and len(rates) == len(self.input_rates) and _keeps_values(self.layer)
+        return max(rates) if keeps else None
 
     @property
     def learned_weights(self) -> int:

@@ -27,6 +27,7 @@ def network_yaml(network: Network) -> str:
         f"title: {_scalar(network.title)}",
         f"sources: {_flow(network.sources)}",
         f"input: {_flow(list(network.input))} # C, H, W of one image",
+        *([f"steps: {network.steps}"] if network.steps > 1 else []),
         "layers:",
     ]
     at, layers = 0, network.layers

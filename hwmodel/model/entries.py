@@ -87,18 +87,16 @@ def multiplied(
         at: the place of the work in a schedule.
     """
     stored = dict(zip(OPERANDS, at.stored, strict=True))
+    fewer_operations, fewer_reads = _gated(work, chip)
     inner = {x: max(n for n, one in enumerate(chip.levels) if one.holds(x)) for x in OPERANDS}
     for level, asks in enumerate(_levels(work, mapping, chip, options)):
         for operand, direction, role, factors in asks:
             if operand == "O" and role == Role.OPERAND and not work.leaves:
                 continue
             tensor = work.operands[operand]
-            if level == inner[operand] and direction == READ and operand in work.expanded:
-                key = Key(OPERATE, "mac", work.full)
-                yield entry(
-                    layer, work.pass_, Component.ELEMENTWISE, str(tensor), Role.EXPANDED, key,
-                    work.full, factors, at.step,
-                )  # fmt: skip
+            last = direction == READ and level == inner[operand]
+            yield from _expansion(layer, work, operand if last else "O", factors, at)
+            factors = (*factors, *fewer_reads[operand] * last)
             unfinished = role in UNFINISHED
             bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits
             hop = direction == Direction.HOP
@@ -110,6 +108,7 @@ def multiplied(
             )  # fmt: skip
     what = str(work.O), Role.OPERAND
     for kind, bits, factors, narrow, format_ in work.operations:
+        factors = (*factors, *fewer_operations)
         key = Key(OPERATE, kind, bits, narrow, format_)
         yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors, at.step)
     taken = time(work.problem, mapping, chip, options.rule)
@@ -119,6 +118,28 @@ def multiplied(
                 layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND,
                 Key(OPERATE, name), 0, each, at.step,
             )  # fmt: skip
+
+
+def _expansion(
+    layer: str, work: Multiply, operand: Operand, factors: tuple[Factor, ...], at: At
+) -> Iterator[Entry]:
+    """Enter a multiply-add for each packed word that leaves its last memory for a product."""
+    if operand in work.expanded:
+        tensor, key = str(work.operands[operand]), Key(OPERATE, "mac", work.full)
+        what = layer, work.pass_, Component.ELEMENTWISE, tensor, Role.EXPANDED
+        yield entry(*what, key, work.full, factors, at.step)
+
+
+def _gated(
+    work: Multiply, chip: Memories
+) -> tuple[tuple[Factor, ...], dict[Operand, tuple[Factor, ...]]]:
+    """What inputs that are 0 leave of operations, and of reads of weights at their last level."""
+    reads: dict[Operand, tuple[Factor, ...]] = {"I": (), "F": (), "O": ()}
+    if work.nonzero == 1 or chip.zeros == "none":
+        return (), reads
+    why = f"of the inputs, which spike; on a chip with zeros: {chip.zeros}"
+    rate = (Factor("rate", work.nonzero, why),)
+    return rate, reads | ({"F": rate} if chip.zeros == "operations-and-level-0" else {})
 
 
 def _levels(

@@ -204,7 +204,8 @@ class Names:
         return self.job.accounting.widths.full_precision_bits
 
     def _size(self, shape: Shape, bits: Bits) -> int:
-        return whole_bits(self.job.batch * prod(shape), bits)
+        steps = next(iter(self.named.values())).steps
+        return whole_bits(self.job.batch * steps * prod(shape), bits)
 
     def parameters(self, node: Node, letter: str, bits: Bits) -> Lying:
         """Weights of a product are F, a table or other parameters P; gradients are each layer's."""

@@ -283,6 +283,8 @@ def edges(
         is_free = rule.signal == "boolean_signal" and not limits_of(method).signal
         if measured is not None and is_free and ins:
             signal = _measured_signal(node, measured, ins[0]) or signal
+        if node.rate is not None:  # spikes, whatever the method
+            bits, word = 1, None
         floating = rule.format == "floating"
         found[name] = Edge(bits, signal, sums, floating, (), word, signal_word)
     for node in nodes:

@@ -134,7 +134,9 @@ class _Run:
     @cached_property
     def nests(self) -> Mapping[ProductPass, LoopNest]:
         """The products of the layer by pass; none if it only moves."""
-        return self.node.layer.loops(self.node.input_shapes, self.job.batch)
+        outer = self.accounting.extras.time_steps == "outer"
+        images = self.job.batch * (1 if outer else self.node.steps)
+        return self.node.layer.loops(self.node.input_shapes, images)
 
     @cached_property
     def treatment(self) -> Treatment | None:
@@ -178,7 +180,7 @@ class _Run:
 
     def _tensor(self, name: str, shape: tuple[int, ...], edge: Edge, index: int = 0) -> Tensor:
         sizes = (Factor(letter, n) for letter, n in zip("CHW", shape, strict=True))
-        factors = (Factor("N", self.job.batch), *sizes)
+        factors = (Factor("N", self.job.batch), *_times(self.node.steps), *sizes)
         floating = edge.floating or bool(edge.word and edge.word.floating)
         return Tensor(name, factors, edge.bits, index=index, floating=floating, word=edge.word)
 
@@ -206,13 +208,21 @@ class _Run:
             I, F, O = (tensors[letter] for letter in nest.tensors)  # noqa: E741
             arithmetic = treatment.arithmetic[pass_]
             repeats = self.node.layer.repeats(pass_, self.node.input_shapes)
+            if self.accounting.extras.time_steps == "outer":
+                repeats *= self.node.steps
             if not repeats:
                 continue
+            spikes = self.node.input_rates[0] if pass_ == FORWARD else None
+            if spikes is not None:
+                arithmetic = self.job.method.spikes
             macs = (*self._macs_of(nest), *self._nonzero(pass_))
             done = operations(arithmetic, nest, I, F, macs, self.accounting)
             wide = expanded(arithmetic, I, F)
             every = (*self._macs_of(nest), *_times(repeats))
-            yield Multiply(Pass(pass_), nest, I, F, O, done, every, True, repeats, wide, self.full)
+            rate = 1.0 if spikes is None else spikes
+            yield Multiply(
+                Pass(pass_), nest, I, F, O, done, every, True, repeats, rate, wide, self.full
+            )
             blocks = scaled_sums(nest, I, F, wide)
             if blocks:
                 why = "sums of blocks, each times the scales of both operands"
@@ -285,11 +295,23 @@ class _Run:
         for work in states:
             if self._counts(work, kept):
                 yield work
+        yield from self.membranes()
         if kept and self.job.trains and self.node.learns:
             sums = self.t.O.as_(Role.KEPT_SUM, kept)
             why = f"as wide as method {self.job.method.name} has it under kept"
             yield from write(FORWARD, sums, why=why)
             yield from read(BACK, sums, why=why)
+
+    def membranes(self) -> Works:
+        """Move membranes from step to step, where all layers run in each."""
+        layer, steps = self.node.layer, self.node.steps
+        if layer.kind != "spiking" or self.accounting.extras.time_steps == "inner":
+            return
+        sizes = zip("CHW", self.node.output_shape, strict=True)
+        shape = (Factor("N", self.job.batch), *(Factor(letter, n) for letter, n in sizes))
+        one = Tensor("O", shape, layer.membrane_bits, Role.MEMBRANE)
+        yield from read(FORWARD, one, times=steps - 1, why="the first step has none")
+        yield from write(FORWARD, one, times=steps)
 
     @property
     def _kept_bits(self) -> int:
@@ -409,7 +431,7 @@ class _Run:
         forks = sorted(item for item in node.taken.items() if item[0] > 1) if node.learns else []
         for takers, places in forks:
             some = (
-                Factor("N", self.job.batch),
+                Factor("N", self.job.batch * node.steps),
                 Factor("places", places, f"that {takers} layers take"),
             )
             index = takers if len(forks) > 1 else 0

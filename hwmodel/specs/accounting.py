@@ -175,6 +175,11 @@ class Extras(_Group):
         "gradient is there, which changes what lives at one time; fused: each as its gradient is "
         "made, which then moves nowhere",
     )
+    time_steps: Literal["inner", "outer"] = Field(
+        default="inner",
+        description="inner: all steps of a layer at once, so that weights are read once and "
+        "membranes move nowhere; outer: all layers in each step",
+    )
     accumulate: Whole = Field(
         default=1,
         ge=1,

@@ -177,6 +177,11 @@ class Hardware(Timed):
     )
     levels: tuple[Level, ...] = Field(min_length=2, max_length=8)
     arithmetic: tuple[Price, ...] = Field(min_length=1)
+    zeros: Literal["none", "operations", "operations-and-level-0"] = Field(
+        default="none",
+        description="what a spike that is not there saves: nothing; its additions; those, and "
+        "reading the weights for them from level 0",
+    )
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
 
     @model_validator(mode="after")
@@ -188,6 +193,10 @@ class Hardware(Timed):
         self._check_reference()
         if not any(price.operation == "mac" for price in self.arithmetic):
             raise Contradiction("has no price for a 'mac'", "arithmetic")
+        if self.zeros != "none" and not any(
+            price.operation in ("add", "int-add") for price in self.arithmetic
+        ):
+            raise Contradiction("needs a price of an add or int-add, which spikes take", "zeros")
         known: set[tuple[str, int, str]] = set()
         for place, price in enumerate(self.arithmetic):
             if (price.operation, price.bits, price.pair) in known:

@@ -225,6 +225,9 @@ class Method(NamedSpec):
     rank: Annotated[Whole, Field(ge=1, le=2**31)] = Field(
         default=128, description="of galore's projection"
     )
+    spikes: Literal["add", "mac"] = Field(
+        default="add", description="arithmetic of products that are fed by spikes of 1 bit"
+    )
     trains: Flag = Field(default=True, description="false: a method for inference alone")
     layers: tuple[LayerRule, ...] = Field(min_length=1)
     tensors: tuple[TensorRule, ...] = Field(min_length=1)

@@ -130,6 +130,7 @@ class Memories(NamedTuple):
     levels: tuple[MemoryLevel, ...]
     array: Array | None = None  # None: level 0 is read as by an unlimited broadcast
     moment_energy: float = 0.0  # static energy of a cycle of the whole chip [chip's unit]
+    zeros: str = "none"  # what operands that are 0 save
 
     def macs(self, bits: Widths) -> int:
         """MACs of the whole chip that operands of these widths can use at a time."""
@@ -193,7 +194,7 @@ def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
         for level in inner
     ]
     top = MemoryLevel(outermost.name, tuple(buffers))
-    return Memories((top, *levels), _array(chip.array), chip.static_energy)
+    return Memories((top, *levels), _array(chip.array), chip.static_energy, chip.zeros)
 
 
 def _memory(buffer: Buffer, holds: tuple[Operand, ...], capacity_bits: int | None) -> Memory:

@@ -146,7 +146,7 @@ def _shape(chip: Hardware) -> Hashable:
          tuple((b.name, b.holds) for b in level.buffers))
         for level in chip.levels
     ]  # fmt: skip
-    return tuple(levels), chip.array and chip.array.holds
+    return tuple(levels), chip.array and chip.array.holds, chip.zeros
 
 
 def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -> list[Cost]:

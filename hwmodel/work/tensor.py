@@ -63,6 +63,7 @@ class Role(StrEnum):
     EXTRA = "extra work"  # what a method does beside the graph
     EXPANDED = "expanded"  # packed words, made into what the product multiplies
     CELL = "cell state"  # of a recurrent layer, from step to step
+    MEMBRANE = "membrane"  # of spiking neurons, from step to step
     SUMMED = "summed"  # a gradient added to those of iterations before
     SCALED = "scaled"  # sums of blocks, each times the scales of its operands
     FORK = "fork"  # signals of several takers, added up

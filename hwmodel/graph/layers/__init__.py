@@ -37,6 +37,7 @@ from hwmodel.graph.layers.reshaping import (
     Uncounted,
     Upsample,
 )
+from hwmodel.graph.layers.spiking import Spiking
 
 __all__ = [
     "INPUT",
@@ -75,7 +76,7 @@ __all__ = [
 
 _Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
 _Norm = BatchNorm | LayerNorm | RMSNorm
-_Elementwise = Activation | Add | Multiply | Scale | Embedding | Rotary
+_Elementwise = Activation | Spiking | Add | Multiply | Scale | Embedding | Rotary
 _Pool = MaxPool | AveragePool | GlobalAveragePool
 _View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Expand
 
