@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hwmodel.importers.torch import from_torch
     from hwmodel.model.compare import compare
     from hwmodel.model.evaluate import Report, evaluate
+    from hwmodel.model.generate import generate
     from hwmodel.trainer.record import record
 
 __version__ = "0.1.0.dev0"
@@ -35,6 +36,7 @@ __all__ = [
     "evaluate",
     "from_onnx",
     "from_torch",
+    "generate",
     "record",
 ]
 
@@ -54,6 +56,10 @@ def __getattr__(name: str) -> Any:
         from hwmodel.model import evaluate
 
         return getattr(evaluate, name)
+    if name == "generate":
+        from hwmodel.model.generate import generate
+
+        return generate
     if name == "from_onnx":
         from hwmodel.importers.onnx import from_onnx
 

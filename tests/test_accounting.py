@@ -151,7 +151,7 @@ def counts(report):
         ("based_on: full", "based_on: ful",
          ":4: based_on: 'ful' is no bundled accounting; did you mean 'full'?"),
         ("based_on: full", "based_on: ./other.yaml",
-         ":4: based_on: './other.yaml' is no bundled accounting; known: full, paper, paper-stated"),
+         ":4: based_on: './other.yaml' is no bundled accounting; known: chip, full, paper, paper-stated"),
         ("based_on: full", "based_on: [full]",
          ":4: based_on: a list of 1 is no bundled accounting; did you mean 'full'?"),
         ("based_on: full\n", "",

@@ -114,7 +114,7 @@ def test_numbers_are_those_of_yaml_1_2(tmp_path):
             "v100-sm",
         ),
         (Method, "bold-nb", "no method is called 'bold-nb': did you mean 'bold-bn'?"),
-        (Accounting, "x", "no accounting is called 'x': known: full, paper, paper-stated"),
+        (Accounting, "x", "no accounting is called 'x': known: chip, full, paper, paper-stated"),
     ],
 )
 def test_an_unknown_name_comes_with_the_nearest_or_all(kind, name, sentence):

@@ -49,6 +49,32 @@ def report_page(network="vgg-small", method="bold", **options):
 # The numbers
 
 
+def test_steps_over_time_are_the_report_s():
+    """Bars follow one another in time; times and what is waited for are the report's."""
+    text, report = report_page("deep-mlp", "fp16", chips=("v100-pcie-board",), accounting="full")
+    time = report.time
+    begun, bars = 0.0, {}
+    for step in time.steps:
+        name = str(report.memory.steps[step.step])
+        bars[name] = (100 * begun / time.overlapped, 100 * step.overlapped / time.overlapped, step)
+        begun += step.overlapped
+    found = list(rows(parsed(text).one("table", id="d1-times")))
+    assert 20 < len(found) <= 40
+    for name, cells in found:
+        start, width, step = bars[name]
+        rect = cells[0].one("rect")
+        assert float(rect["x"]) == pytest.approx(start, abs=0.02)
+        assert float(rect["width"]) == pytest.approx(width, rel=1e-3)
+        assert cells[1].text == step.bound
+        assert float(cells[2]["data-v"]) == pytest.approx(1e3 * step.overlapped)
+        assert float(cells[3]["data-v"]) == pytest.approx(1e3 * step.serial)
+
+
+def test_a_chip_without_rates_has_no_time_on_its_page():
+    text, _ = report_page("deep-mlp", "fp16", accounting="full")
+    assert "d1-times" not in text and "Over time" not in text
+
+
 @pytest.mark.parametrize("accounting", ["paper", "full"])
 def test_every_layer_and_pass_has_the_reports_energy(accounting):
     text, report = report_page(accounting=accounting)

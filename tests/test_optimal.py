@@ -18,6 +18,7 @@ from hwmodel.tiling.optimal.best_first import Search
 from hwmodel.tiling.optimal.bounds import space
 from hwmodel.tiling.optimal.budget import NEST, Budget
 from hwmodel.tiling.optimal.chains import best_within
+from hwmodel.tiling.optimal.dual import added_weights, shifted
 from hwmodel.tiling.optimal.listing import listed
 from hwmodel.tiling.optimal.nodes import child, children, orders, root, term, weights_below
 from hwmodel.tiling.optimal.search import Options, optimal
@@ -389,3 +390,43 @@ def test_nodes_are_bounded_alike_one_by_one_and_all_at_once(data, levels, option
         if not nodes:
             return
         node = nodes[data.draw(st.integers(0, len(nodes) - 1))]
+
+
+@ways
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.integers(3, 4), choices, st.floats(1, 10))
+def test_weights_that_move_bound_every_tiling_below_a_node(
+    as_asked, compiled, data, levels, options, times
+):
+    """Truth: the cheapest of all tilings is below the nodes of its own classes.
+
+    Bounds are asked to rise to several times its energy, so that they move as much as they can.
+    """
+    as_asked(compiled)
+    problem = data.draw(small_problems(lambda sizes: tilings(sizes, levels - 1)))
+    hardware = data.draw(chips(levels))
+    judged = least_energy(problem, hardware, options)
+    if judged is None:
+        return
+    energy, tiles, held = judged
+    given = options.rule, options.ofmap_space, options.transfers, options.limit, Budget(10**9)
+    classes = Classes(space(problem, hardware, options.partial_sum_bits, *given))
+    (order,) = orders(classes.space, [held])
+    node = root(classes, order, {})
+    most, start = energy * (1 + 1e-9), None
+    for level, tile in zip(order.levels, tiles, strict=True):
+        found = shifted(classes, node, times * energy, 10, start)
+        assert found.bound <= most
+        start = found.multipliers[1:]
+        place = tuple(
+            next(i for i, least in enumerate(classes.smallest[d]) if least <= tile[d])
+            for d in range(7)
+        )
+        weights = weights_below(level, node.chosen, node.crossing)
+        if compiled:
+            moved = added_weights(start) if len(start) else start.reshape(0, 6)
+            (bound,) = children(classes, node, np.array([place]), math.inf, moved)
+            assert bound <= most
+        own = term(classes, level, weights, node.tables, place)
+        node = child(classes, node, place, own, math.inf)
+        assert node is not None and node.bound <= most

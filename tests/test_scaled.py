@@ -11,7 +11,7 @@ import pytest
 from hwmodel import SpecError, evaluate
 from hwmodel.specs.files import load, validate
 from hwmodel.specs.hardware import Hardware
-from hwmodel.specs.scaled import at_capacity
+from hwmodel.specs.scaled import NODES, at_capacity
 from hwmodel.specs.stated import Energy
 from hwmodel.vary.paths import leaves, replaced, replaced_all
 
@@ -166,3 +166,49 @@ def test_a_capacity_without_a_price_of_its_own_is_told(hwmodel, tmp_path, flat, 
 
 def test_bundled_chips_state_their_prices_as_before():
     assert load(Hardware, "ascend").memory("L2").energy is None
+
+
+CACTI7 = Path(__file__).parent / "data" / "sram_cacti7.csv"
+
+
+@pytest.mark.parametrize("node", ["45nm", "22nm"])
+def test_prices_of_a_node_are_those_of_cacti(node):
+    """All capacities of CACTI's own table: exactly at the points that were taken, else near."""
+    reads, writes = NODES[node]
+    with CACTI7.open(encoding="utf-8") as file:
+        rows = [r for r in csv.DictReader(x for x in file if x[0] != "#") if r["node_nm"] in node]
+    assert len(rows) == 14
+    for row in rows:
+        size = int(row["KiB"]) * KIB
+        taken = row["KiB"] in ("1", "8", "64", "512", "8192")
+        for points, column in ((reads, "read_pJ"), (writes, "write_pJ")):
+            found, wanted = per_access(at_capacity(points, size).value), float(row[column])
+            assert found == pytest.approx(wanted, rel=1e-12 if taken else 0.28), (
+                row["KiB"],
+                column,
+            )
+
+
+def test_a_node_stands_in_the_place_of_points():
+    """By hand, 22 nm, 256 KiB between 64 and 512: 4.689 x 4^(log(12.562 / 4.689) / log 8)."""
+    made = chip(energy={"scale": "sram", "node": "22nm"}, source="cacti")
+    read, write = made.levels[1].energies
+    power = log(12.562 / 4.689) / log(8)
+    assert per_access(read.value) == pytest.approx(4.689 * 4**power)
+    assert write.value < read.value and read.unit == "pJ"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"energy": {"scale": "sram", "node": "22nm"}}, "name cacti as source"),
+        ({"energy": {"scale": "sram", "node": "7nm"}, "source": "cacti"}, "node"),
+        ({"energy": {"scale": "sram", "node": "22nm", "at": HOROWITZ}, "source": "cacti"},
+         "give points as at, or as read and write, or a node"),
+        ({"energy": {"scale": "sram"}}, "give points as at, or as read and write, or a node"),
+    ],
+)  # fmt: skip
+def test_a_node_is_never_silent(changes, said):
+    with pytest.raises(SpecError) as refused:
+        chip(**changes)
+    assert said in str(refused.value)

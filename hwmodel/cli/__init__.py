@@ -20,6 +20,7 @@ from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.compare import compare
 from hwmodel.cli.doctor import doctor
 from hwmodel.cli.explain import explain
+from hwmodel.cli.generate import generate
 from hwmodel.cli.memory import memory
 from hwmodel.cli.network import network, schema
 from hwmodel.cli.options import command
@@ -70,6 +71,7 @@ for _command in (
     report,
     explain,
     memory,
+    generate,
     sensitivity,
     reproduce,
     tile,

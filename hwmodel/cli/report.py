@@ -28,6 +28,10 @@ def report(
     tensors: Annotated[
         bool, typer.Option("--tensors", help="List every tensor: shape, bits, bytes, each way.")
     ] = False,
+    steps: Annotated[
+        bool,
+        typer.Option("--schedule", help="List every step: what stays on the chip, and the room."),
+    ] = False,
     strict: Strict = False,
     optimal_tiles: Annotated[
         str,
@@ -55,7 +59,12 @@ def report(
     remark = tiles_sentence(found) if optimal_tiles == "yes" else ""
     paper = report_paper(found, provenance, remark)
     result = Result(report_table(found), paper, missing, provenance)
-    pieces = _pieces(found, asked, tensors)
+    if steps and found.residency is None:
+        raise HwmodelError(
+            "--schedule: nothing stays on the chip here; it needs an accounting with residency "
+            "tensors, as chip, and a chip with a memory for it"
+        )
+    pieces = _pieces(found, asked, tensors, steps)
     page = _page(found, asked, where.date, optimal_tiles == "yes") if where.html else ""
     kinds = ["layers", "levels"]
     notes = partial(_notes, found, asked, remark)
@@ -74,7 +83,7 @@ def _notes(
     doubt = unlearned(found.method, found.accounting) if found.mode == "training" else ""
     if doubt:
         end = f"{doubt}\n{end}"
-    for said in filter(None, (found.by_width, found.unproved, found.idleness)):
+    for said in filter(None, (found.by_width, found.unproved, found.idleness, found.staying)):
         end = f"{said}.\n{end}"
     end = f"{remark}\n{end}" if remark else end
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end
@@ -111,8 +120,11 @@ def _page(found: Report, asked: Question, date: str | None, optimal_tiles: bool)
     )
 
 
-def _pieces(found: Report, asked: Question, tensors: bool) -> Iterator[RenderableType | str]:
+def _pieces(
+    found: Report, asked: Question, tensors: bool, steps: bool
+) -> Iterator[RenderableType | str]:
     """What is printed of a report, made only where it is."""
+    from hwmodel.views.schedule_table import schedule_table
     from hwmodel.views.screen_tables import moved_tables, report_tables, tensor_table
     from hwmodel.views.time_tables import time_tables
 
@@ -122,3 +134,5 @@ def _pieces(found: Report, asked: Question, tensors: bool) -> Iterator[Renderabl
         yield from moved_tables(asked.report(traced=False), found)
     if tensors:
         yield tensor_table(found)
+    if steps:
+        yield schedule_table(found)

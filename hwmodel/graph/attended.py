@@ -6,13 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers import AttentionContext, AttentionScores
+from hwmodel.graph.layers import AttentionContext, AttentionScores, Layer
 
-__all__ = ["scores_by_layer"]
+__all__ = ["past", "scores_by_layer"]
 
 _ELEMENTWISE = frozenset({"activation", "add", "multiply", "scale"})
 _WORDS = {"shared": "heads of queries that share one of keys:"}
 _ALIKE = ("shared", "causal", "window", "cache", "past")
+
+
+def past(layer: Layer) -> int:
+    """Keys that lie in a cache beside those that a layer is given; 0 for all but attention."""
+    return layer.past if isinstance(layer, (AttentionContext, AttentionScores)) else 0
 
 
 def scores_by_layer(placed: Iterable[Any]) -> dict[str, AttentionScores]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import ceil
+from typing import NamedTuple
 
 from hwmodel.model.ledger import Component, Entry, entry
 from hwmodel.model.prices import ARRAY_CYCLE, CHIP_CYCLE, Key
@@ -12,40 +13,64 @@ from hwmodel.tiling.accesses import Asked, Mapping, asked
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.spatial import asked as spatial
 from hwmodel.tiling.spatial.asked import time
+from hwmodel.tiling.view import NOWHERE, Homes
 from hwmodel.work.problem import OPERANDS, Operand
-from hwmodel.work.tensor import Direction, Factor, Role
+from hwmodel.work.tensor import Bits, Direction, Factor, Role
 from hwmodel.work.work import Move, Multiply, Operate
 
-__all__ = ["UNFINISHED", "moved", "multiplied", "operated"]
+__all__ = ["AWAY", "UNFINISHED", "Stay", "moved", "multiplied", "operated", "paid"]
 
 UNFINISHED = (Role.UNFINISHED, Role.DRAINED, Role.RETURNED)
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
-NOWHERE = At()
+SOMEWHERE = At()
 
 
-def moved(layer: str, work: Move, chip: Memories, at: At = NOWHERE) -> Iterator[Entry]:
+class Stay(NamedTuple):
+    """Where the tensors of a work stay on the chip: of a product, or of a move's parts."""
+
+    homes: Homes = NOWHERE  # of a product
+    # Operands that are brought home, or sent out from there, once: their stay begins here.
+    once: tuple[Operand, ...] = ()
+    parts: tuple[int | None, ...] = ()  # of a move; empty: nowhere
+
+
+AWAY = Stay()
+
+
+def moved(
+    layer: str, work: Move, chip: Memories, at: At = SOMEWHERE, stay: Stay = AWAY
+) -> Iterator[Entry]:
     """Enter a move: in the outermost memory that holds the tensor, then through the others.
 
     There it is read where ifmaps lie, and written where ofmaps lie, level by level; levels that
     these pass by are not asked.
+
+    What stays on the chip is moved at its level and further in. Where a move takes several parts,
+    as often as there are, each has its own.
 
     Args:
         chip: the memories as `work.kinds` lie in them.
         at: the place of the work in a schedule.
     """
     operand: Operand = "I" if work.direction == READ else "O"
-    tensor, factors = work.tensor, (Factor("times", work.times, work.why), *work.tensor.shape)
+    tensor, names = work.tensor, at.stored[0]
+    homes = stay.parts or (None,) * len(names)
     for level in range(len(chip.levels) if work.through else 1):
         if not chip.levels[level].holds(operand):
             continue
+        here = [
+            name for name, home in zip(names, homes, strict=True) if home is None or home <= level
+        ]
+        each = work.times // len(names) if names else 0
+        times = work.times if len(here) == len(names) else each * len(here)
         key = Key(work.direction, chip.holder(level, operand).name)
         yield entry(
             layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role, key, tensor.bits,
-            factors, at.step, at.stored[0],
+            (Factor("times", times, work.why), *tensor.shape), at.step, " + ".join(here),
         )  # fmt: skip
 
 
-def operated(layer: str, work: Operate, full: int, at: At = NOWHERE) -> Entry:
+def operated(layer: str, work: Operate, full: int, at: At = SOMEWHERE) -> Entry:
     """Enter operations for each element of a tensor.
 
     Multiply-adds and special functions are in full precision (`full` bits). Additions are as wide
@@ -74,38 +99,35 @@ def multiplied(
     mapping: Mapping,
     chip: Memories,
     options: SearchOptions,
-    at: At = NOWHERE,
+    at: At = SOMEWHERE,
+    stay: Stay = AWAY,
 ) -> Iterator[Entry]:
     """Enter a product: the accesses of every level, then its operations, then its time.
 
     A read pays the read energy of its memory, a write the write energy, what goes into one of
     several memories of a level the level's hop. An unfinished sum is never narrower than a
-    finished one. Finished sums that an operator takes as they are made move nowhere.
+    finished one. Finished sums that an operator takes as they are made move nowhere. An operand
+    that stays on the chip moves nothing outside its level.
 
     Args:
         chip: the memories as `work.kinds` lie in them.
         at: the place of the work in a schedule.
     """
-    stored = dict(zip(OPERANDS, at.stored, strict=True))
+    stored = dict(zip(OPERANDS, map(" + ".join, at.stored), strict=True))
     fewer_operations, fewer_reads = _gated(work, chip)
     inner = {x: max(n for n, one in enumerate(chip.levels) if one.holds(x)) for x in OPERANDS}
-    for level, asks in enumerate(_levels(work, mapping, chip, options)):
-        for operand, direction, role, factors in asks:
-            if operand == "O" and role == Role.OPERAND and not work.leaves:
-                continue
-            tensor = work.operands[operand]
-            last = direction == READ and level == inner[operand]
-            yield from _expansion(layer, work, operand if last else "O", factors, at)
-            factors = (*factors, *fewer_reads[operand] * last)
-            unfinished = role in UNFINISHED
-            bits = max(options.partial_sum_bits, tensor.bits) if unfinished else tensor.bits
-            hop = direction == Direction.HOP
-            name = chip.levels[level].name if hop else chip.holder(level, operand).name
-            key = Key(direction, name)
-            yield entry(
-                layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors,
-                at.step, stored[operand],
-            )  # fmt: skip
+    for level, (operand, direction, role, factors) in paid(work, mapping, chip, options, stay):
+        tensor = work.operands[operand]
+        last = direction == READ and level == inner[operand]
+        yield from _expansion(layer, work, operand if last else "O", factors, at)
+        factors = (*factors, *fewer_reads[operand] * last)
+        hop = direction == Direction.HOP
+        name = chip.levels[level].name if hop else chip.holder(level, operand).name
+        key, bits = Key(direction, name), width(work, operand, role, options)
+        yield entry(
+            layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors,
+            at.step, stored[operand],
+        )  # fmt: skip
     what = str(work.O), Role.OPERAND
     for kind, bits, factors, narrow, format_ in work.operations:
         factors = (*factors, *fewer_operations)
@@ -142,9 +164,59 @@ def _gated(
     return rate, reads | ({"F": rate} if chip.zeros == "operations-and-level-0" else {})
 
 
+def width(work: Multiply, operand: Operand, role: Role, options: SearchOptions) -> Bits:
+    """Return the bits of an element that a product moves [bit]."""
+    bits = work.operands[operand].bits
+    return max(options.partial_sum_bits, bits) if role in UNFINISHED else bits
+
+
+def paid(
+    work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions, stay: Stay = AWAY
+) -> Iterator[tuple[int, Asked]]:
+    """List what each level is asked for by a product of which operands may stay on the chip."""
+    for level, asks in enumerate(_levels(work, mapping, chip, options)):
+        for one in asks:
+            settled = one.operand == "O" and one.role == Role.OPERAND
+            if not (settled and not work.leaves):
+                home = stay.homes.of(one.operand)
+                yield from ((level, left) for left in _at_home(one, level, home))
+        for operand in stay.once:
+            yield from ((level, one) for one in _once(work, operand, level, stay, options))
+
+
+def _at_home(one: Asked, level: int, home: int | None) -> Iterator[Asked]:
+    """What is left of what a level is asked for, where an operand stays at home.
+
+    Nothing outside; at home nothing that comes from outside or goes there. Each sum that is added
+    to another there finds that resting: S - 1 of S.
+    """
+    if home is None or level > home:
+        yield one
+    elif level == home:
+        if one.operand != "O":
+            yield from [one] if one.direction == READ else []
+        elif one.direction == WRITE and one.role in (Role.UNFINISHED, Role.OPERAND):
+            yield one
+            if one.role == Role.UNFINISHED:
+                yield one._replace(direction=READ)
+
+
+def _once(
+    work: Multiply, operand: Operand, level: int, stay: Stay, options: SearchOptions
+) -> Iterator[Asked]:
+    """What a level is asked for by an operand on its way home, or by finished sums from there."""
+    home, sums = stay.homes.of(operand), operand == "O"
+    assert home is not None
+    shape = work.operands[operand].shape
+    if level < home:
+        yield Asked(operand, WRITE if sums else READ, Role.OPERAND, shape)
+    if 0 < level <= home and options.transfers == "both":
+        yield Asked(operand, READ if sums else WRITE, Role.OPERAND, shape)
+
+
 def _levels(
     work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
-) -> Iterator[list[Asked]]:
+) -> Iterator[Sequence[Asked]]:
     if chip.spatial or options.transfers == "both":
         return spatial.asked(work.problem, mapping, chip, options.rule, options.transfers)
     return asked(work.problem, mapping, options.counting, options.rule)

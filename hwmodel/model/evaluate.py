@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
-from hwmodel.errors import HwmodelError, Infeasible, TooLarge, many
+from hwmodel.errors import HwmodelError, Infeasible, SpecWarning, TooLarge, many
+from hwmodel.graph.attended import past
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
 from hwmodel.model.duration import Duration, demands, duration
-from hwmodel.model.entries import UNFINISHED, moved, multiplied, operated
+from hwmodel.model.entries import AWAY, UNFINISHED, moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
 from hwmodel.model.not_counted import not_counted, of_chip, see_counted, tell_lanes, tell_unmodelled
 from hwmodel.model.prices import Key, Prices
+from hwmodel.model.residency.plan import Residency, residency
 from hwmodel.model.schedule import Schedule, schedule
 from hwmodel.model.traced import common_batch, fitted
 from hwmodel.model.widths import Edge
@@ -35,14 +39,14 @@ from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.tensor import Direction, Factor, Pass, plain
+from hwmodel.work.tensor import Direction, Factor, Pass, TensorKind, plain
 from hwmodel.work.work import Move, Multiply, Operate
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
-__all__ += ["prepared", "read_traces", "run_name", "teacher_layer", "teacher_run"]
+__all__ += ["prepared", "read_traces", "run_name", "staying_in", "teacher_layer", "teacher_run"]
 __all__ += ["tiled", "unproved"]
 
 MAX_BATCH = 2**31
@@ -68,6 +72,7 @@ class Report:
     not_counted: tuple[str, ...]
     measured: Measures | None = None  # of traces, if the report took some
     traces: tuple[Trace, ...] = ()
+    residency: Residency | None = None  # what stays on the chip; None: nothing may
 
     def __repr__(self) -> str:
         inputs = (self.network, self.hardware, self.method, self.accounting)
@@ -123,6 +128,32 @@ class Report:
     def unproved(self) -> str:
         """A sentence on tilings that the optimal search did not prove; "" if there are none."""
         return unproved(self.tilings)
+
+    @property
+    def staying(self) -> str:
+        """A sentence on what stays on the chip, its lower bound, and what is left; "" for none."""
+        found = self.residency
+        if found is None or not self.energy:
+            return ""
+        part = {one.name: one.part.kind for one in self.memory.tensors}
+        outermost = {memory.name for memory in self.hardware.levels[0].buffers}
+        left = fsum(
+            energy
+            for (memory, name), energy in self.energies("memory", "stored").items()
+            if memory in outermost and name and name not in found.border
+            and part.get(name.partition(" + ")[0]) in (TensorKind.MAPS, TensorKind.SIGNALS)
+        )  # fmt: skip
+        rest = self.energy - found.energy
+        known = "prices fall outwards, so that no bound is known"
+        if found.lower_bound is not None:
+            least = found.lower_bound + rest
+            gap = 100 * (1 - least / self.energy)
+            known = f"no choice costs less than {least:.6g} {self.unit} (gap {gap:.2f} %)"
+        return (
+            f"{many(len(found.items), 'stay')} of tensors on the chip, {self.energy:.6g} "
+            f"{self.unit}; {known}. Activations through the outermost memory: "
+            f"{100 * left / self.energy:.1f} % (depth-first could save at most this)"
+        )
 
     @property
     def by_width(self) -> str:
@@ -246,7 +277,15 @@ def evaluate(
     see_priced(tasks, Prices(chip, choices))
     if chip.is_bounded:
         see_room(chip, occupied(network, job), run_name(network, job))
-    ledger, tilings = entered(tasks, chip, choices)
+    staying = staying_in(tasks, network, job, chip)
+    if staying is None and choices.counting.residency != "none":
+        warnings.warn(
+            f"hardware {chip.name} has no memory in which tensors could stay: residency tensors "
+            "costs what none does",
+            SpecWarning,
+            stacklevel=2,
+        )
+    ledger, tilings = entered(tasks, chip, choices, staying)
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
     products = (task.work for task in tasks if isinstance(task.work, Multiply))
@@ -255,7 +294,7 @@ def evaluate(
     missing += tuple(widths.unpriced(method, choices)) if job.trains else ()
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
-        traces,
+        traces, staying,
     )  # fmt: skip
 
 
@@ -267,6 +306,12 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
     nodes = network.nodes(frozenset(job.method.omits))
     if job.trains and not job.method.trains:
         raise HwmodelError(f"method {job.method.name} is for inference; use --mode inference")
+    behind = next((node.layer.name for node in nodes if past(node.layer)), None)
+    if job.trains and behind:
+        raise HwmodelError(
+            f"{network.name}: layer {behind} has a past in a cache, which training has not; use "
+            "--mode inference"
+        )
     frozen = any(node.layer.frozen and (node.weights or node.other_parameters) for node in nodes)
     if job.trains and frozen and not any(node.learns for node in nodes):
         raise HwmodelError(f"{network.name}: nothing in it learns; use --mode inference")
@@ -287,10 +332,30 @@ def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
                 prices.of(done.key)
 
 
+def staying_in(
+    tasks: Sequence[Task], network: Network, job: Job, chip: Hardware
+) -> Residency | None:
+    """Choose what stays on a chip, where the accounting has it and the chip a memory for it.
+
+    Raises: Infeasible, TooLarge, HwmodelError.
+    """
+    if job.accounting.counting.residency == "none":
+        return None
+    runs = [run for run in (_teacher(job), planned(network, job)) if run]
+    given = [name for run in runs for name in run.given]
+    return residency(tasks, occupancy(runs), given, chip, job.accounting)
+
+
 def entered(
-    tasks: Sequence[Task], chip: Hardware, accounting: Accounting
+    tasks: Sequence[Task],
+    chip: Hardware,
+    accounting: Accounting,
+    staying: Residency | None = None,
 ) -> tuple[Ledger, tuple[tuple[Task, Tiling], ...]]:
     """Tile and enter a workload on a chip: return its ledger, and the tiling of each product.
+
+    Args:
+        staying: what stays on the chip, with tilings beside it.
 
     Raises: Infeasible, TooLarge; they name the layer.
     """
@@ -298,18 +363,22 @@ def entered(
     full = accounting.widths.full_precision_bits
     entries: list[Entry] = []
     tilings: list[tuple[Task, Tiling]] = []
-    for task in tasks:
+    for number, task in enumerate(tasks):
         layer, work, at = task
+        stay = staying.stays.get(number, AWAY) if staying else AWAY
         if isinstance(work, Multiply):
             options = SearchOptions.of(accounting, work.pass_)
             here = places(work.kinds)
-            tiling = tiled(task, here, options, chip.name)
+            if staying:
+                tiling = staying.tilings[number].tiling
+            else:
+                tiling = tiled(task, here, options, chip.name)
             tilings.append((task, tiling))
-            found = list(multiplied(layer, work, tiling.mapping, here, options, at))
+            found = list(multiplied(layer, work, tiling.mapping, here, options, at, stay))
             if work.pass_ == Pass.BACKWARD_WEIGHT and not work.leaves:
                 _see_whole(found, {memory.name for memory in here.levels[-1].buffers})
         elif isinstance(work, Move):
-            found = list(moved(layer, work, places(work.kinds), at))
+            found = list(moved(layer, work, places(work.kinds), at, stay))
         else:
             found = [operated(layer, work, full, at)]
         again = () if at.times == 1 else (Factor("iterations", at.times, "for one update"),)

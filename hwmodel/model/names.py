@@ -6,6 +6,7 @@ A **tensor** is a thing in memory, whatever it is called in a pass:
     c8:L      the 8-bit copy of it, for products
     sum:L     the sum that is kept for the way back beside it; index:L what a pool keeps
     d:L       the signal with respect to a:L; d:L<T what taker T gives to it, of several
+    cache:L   keys or values of tokens before, that attention product L reads
     F:L, P:L  weights; biases, scales, shifts or a table
     dF:L      their gradient, or the votes on it; m(F):L a state; latent F:L; accumulator F:L
 
@@ -22,6 +23,7 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
+from hwmodel.graph.attended import past
 from hwmodel.graph.layers import Shape
 from hwmodel.graph.node import Node
 from hwmodel.model.widths import Edge
@@ -58,6 +60,7 @@ class Part(StrEnum):
     INDICES = "indices of pools"
     SUMS = "kept sums"
     SIGNALS = "signals"
+    CACHE = "cache"  # keys and values of tokens that were there before
 
     @property
     def kind(self) -> TensorKind:
@@ -67,7 +70,7 @@ class Part(StrEnum):
     @property
     def is_kept(self) -> bool:
         """Whether they live on into the next iteration."""
-        return self.kind in (TensorKind.WEIGHTS, TensorKind.STATE)
+        return self == Part.CACHE or self.kind in (TensorKind.WEIGHTS, TensorKind.STATE)
 
 
 _KINDS = {
@@ -145,15 +148,24 @@ class Names:
         place = int(tensor.second)
         if tensor.kind == TensorKind.MAPS and tensor.name != "O":
             source = node.inputs[place]
+            before = self._before(node, tensor)
             if tensor.bits == self.edges[source].bits:
-                return [self.given(source)]
+                return [self.given(source), *before]
             bits = whole_bits(tensor.elements, tensor.bits)
-            return [Lying(f"c{shown(tensor.bits)}:{source}", Part.COPIES, bits)]
+            return [Lying(f"c{shown(tensor.bits)}:{source}", Part.COPIES, bits), *before]
         if tensor.name == "dI" or tensor.second:
             return self.passed(node, place)
         if tensor.name == "dO" and tensor.bits < self.edges[node.layer.name].signal_bits:
             return [self._copy(node, tensor)]
         return self._moved(node, tensor, READ)
+
+    def _before(self, node: Node, tensor: Tensor) -> list[Lying]:
+        """Keys or values of earlier tokens, at the place of the second operand of an attention."""
+        before = past(node.layer)
+        if not (before and tensor.second):
+            return []
+        bits = self._size((node.input_shapes[1][0], before, 1), tensor.bits)
+        return [Lying(f"cache:{node.layer.name}", Part.CACHE, bits)]
 
     def _moved(self, node: Node, tensor: Tensor, way: Direction) -> list[Lying]:
         """What is moved, by role and letter."""

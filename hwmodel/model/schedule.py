@@ -49,6 +49,7 @@ class Schedule:
     steps: tuple[Step, ...]
     uses: tuple[tuple[Use, ...], ...]  # of each step
     tasks: tuple[Task, ...]  # `at.step` is the place among the steps
+    given: tuple[str, ...]  # tensors that whoever asked takes
     sums_gradients: bool = False  # over several iterations, so that they live through all of each
 
 
@@ -104,6 +105,7 @@ def schedule(
         tuple(s.step._replace(layer=f"{prefix}{s.step.layer}") for s in slots),
         tuple(tuple(_prefixed(use, prefix) for use in uses.get(slot, ())) for slot in slots),
         tuple(tasks),
+        tuple(f"{prefix}{names.maps[name].name}" for name in _ends(names)),
         job.trains and job.accounting.extras.accumulate > 1,
     )
 
@@ -113,11 +115,11 @@ def _prefixed(use: Use, prefix: str) -> Use:
 
 
 def _at(step: int, one: Placed, prefix: str, job: Job) -> At:
-    stored = (" + ".join(f"{prefix}{part.name}" for part in parts) for parts in one.lying)
+    stored = tuple(tuple(f"{prefix}{part.name}" for part in parts) for parts in one.lying)
     work, times = one.work, job.accounting.extras.accumulate if job.trains else 1
     tensor = work.tensor if isinstance(work, Move) else getattr(work, "each", None)
     once = work.pass_ == UPDATE or (tensor is not None and tensor.role == Role.SUMMED)
-    return At(step, tuple(stored), 1 if once else times)
+    return At(step, stored, 1 if once else times)
 
 
 def _placed(task: Task, names: Names) -> Placed:
@@ -140,8 +142,7 @@ def _fused(
         works = list(stepped_at_once(works))
     if extras.elementwise != "fused":
         return Fused(works, {}, [])
-    ends = (name for name in names.named if name not in names.takers)
-    taken = {names.maps[name].name for name in ends}
+    taken = {names.maps[name].name for name in _ends(names)}
     taken |= {use.name for _, use in beside if use.direction == READ}
     return fused(works, names.named, places, taken)
 
@@ -182,9 +183,14 @@ def _unknown(node: Node, names: Names) -> Iterator[tuple[Slot, Use]]:
             yield back, Use(*one, WRITE)
 
 
+def _ends(names: Names) -> list[str]:
+    """The layers that nobody takes from: what the network gives."""
+    return [name for name in names.named if name not in names.takers]
+
+
 def _see_ends(names: Names, places: Sequence[Slot], uses: dict[Slot, list[Use]]) -> None:
     """Let what the network gives be taken, and its signals be there when the way back begins."""
-    ends = [name for name in names.named if name not in names.takers]
+    ends = _ends(names)
     used = [slot for slot in places if slot in uses]
     forward = [slot for slot in used if slot.step.pass_ == FORWARD]
     if not forward:  # views alone

@@ -66,7 +66,8 @@ class At(NamedTuple):
     """Where a work stands in the schedule of a run, and the names of what lies in memory."""
 
     step: int = 0
-    stored: tuple[str, ...] = ("", "", "")  # at I, F and O of a product; or what a move moves
+    # Of tensors at I, F and O of a product, or of what a move moves; each may be in parts.
+    stored: tuple[tuple[str, ...], ...] = ((), (), ())
     times: int = 1  # iterations for one update
 
 

@@ -26,8 +26,8 @@ from hwmodel.errors import DataError, HwmodelError, nearest, printable
 from hwmodel.specs import usual
 from hwmodel.specs.inputs import is_input
 
-__all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "MeasuredAsked", "Options"]
-__all__ += ["ReadingsAsked", "ReportAsked", "ReproduceAsked", "Says", "SensitivityAsked"]
+__all__ = ["LISTED", "PASSES", "Asked", "CompareAsked", "ExplainAsked", "MeasuredAsked", "Names"]
+__all__ += ["Options", "ReadingsAsked", "ReportAsked", "ReproduceAsked", "Says", "SensitivityAsked"]
 __all__ += ["SweepAsked", "checked"]
 __all__ += ["command_line", "flag", "read_command", "repeated", "said_of", "split_names"]
 

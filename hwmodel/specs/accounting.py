@@ -78,6 +78,11 @@ class Counting(_Group):
         description="upper: the memory that is asked pays for a transfer; both: the lower memory "
         "pays, too, a write for what it is brought and a read for sums that it sends",
     )
+    residency: Literal["none", "tensors"] = Field(
+        default="none",
+        description="tensors: whole tensors may stay on the chip between steps, in a memory that "
+        "holds I, F and O and is one alone; those are chosen that save most",
+    )
     rows: Literal["touched", "bounding"] = Field(
         description="rows and columns of ifmaps that no window touches: left out, or fetched"
     )
@@ -305,6 +310,7 @@ class Accounting(NamedSpec):
             self._refuse(
                 "paper counts what is asked of the upper memory alone", "transfers", "counting"
             )
+        self._see_residency()
         self._see_fused()
         free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")
         if chosen.search == "level-by-level" and free:
@@ -314,11 +320,19 @@ class Accounting(NamedSpec):
             )  # fmt: skip
         return self
 
+    def _see_residency(self) -> None:
+        """Refuse tensors that stay beside counts that know no views. Raises: Contradiction."""
+        if self.counting.residency == "none":
+            return
+        if self.counting.counting == "paper":
+            self._refuse("tensors needs counting exact", "residency", "counting")
+        if self.counting.search == "level-by-level":
+            self._refuse("tensors needs search optimal", "residency", "search")
+
     def _see_fused(self) -> None:
-        """Refuse what is fused under counts that have none of it, or that cannot be."""
-        chosen = self.counting
+        """Refuse fusion of what is not counted. Raises: Contradiction."""
         for field in ("elementwise", "update_order"):
-            if chosen.counting == "paper" and getattr(self.extras, field) == "fused":
+            if self.counting.counting == "paper" and getattr(self.extras, field) == "fused":
                 rule = "fused needs counting exact: paper has no operators and no updates"
                 raise Contradiction(rule, "extras", field)
         stepped = self.extras.optimizer != "none" and self.extras.boolean_update

@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.coding import RunLength
-from hwmodel.specs.files import Text, Whole
+from hwmodel.specs.files import Flag, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
@@ -70,6 +70,10 @@ class Buffer(Rated, Spread):
     energy: ScaledEnergy | None = Field(
         default=None, description="in the place of the others: by the capacity, through points"
     )
+    stays: Flag | None = Field(
+        default=None,
+        description="false: no tensor stays here from step to step, whatever the accounting",
+    )
     coding: RunLength | None = Field(
         default=None,
         description="of maps that cross it: zeros are told by their number; `reproduce --measured` "
@@ -91,6 +95,8 @@ class Buffer(Rated, Spread):
                 self.energy.see(self.capacity)
             except ValueError as error:
                 raise Contradiction(str(error), "energy") from None
+            if self.energy.node is not None and "cacti" not in self.source.lower():
+                raise Contradiction("a node has prices of CACTI's: name cacti as source", "source")
         return self
 
     @property

@@ -48,6 +48,7 @@ class SearchOptions:
     partial_sum_bits: int
     sizes: Sizes = "quotients"
     transfers: Transfers = "upper"
+    share: int = 1  # of the usual budget, one part in so many
 
     @classmethod
     def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:
@@ -81,6 +82,7 @@ class Memory(NamedTuple):
     capacity_bits: int | None  # None: unlimited
     read_energy_per_bit: float  # [chip's unit/bit]
     write_energy_per_bit: float
+    passed: bool = False  # a tensor stays further in: the memory below pays for no transfer
 
 
 class Bound(NamedTuple):

@@ -44,11 +44,13 @@ def rates(
     )
     if transfers == "upper" or level + 1 == len(hardware.levels):
         return upper
+    pays = (not hardware.holder(level, operand).passed for operand in OPERANDS)
+    I_pays, F_pays, O_pays = pays
     I, F, O = (hardware.holder(level + 1, operand) for operand in OPERANDS)  # noqa: E741
-    read, write = O.read_energy_per_bit, O.write_energy_per_bit
+    read, write = O_pays * O.read_energy_per_bit, O_pays * O.write_energy_per_bit
     return Traffic(
-        I_reads=upper.I_reads + bits.I * I.write_energy_per_bit,
-        F_reads=upper.F_reads + bits.F * F.write_energy_per_bit,
+        I_reads=upper.I_reads + I_pays * bits.I * I.write_energy_per_bit,
+        F_reads=upper.F_reads + F_pays * bits.F * F.write_energy_per_bit,
         O_partial_reads=upper.O_partial_reads + partial * (write + read),
         O_partial_writes=upper.O_partial_writes + partial * read,
         O_writes=upper.O_writes + bits.O * read,

@@ -8,6 +8,7 @@ progressions, and rows are counted without walking over them. Columns are rows o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import gcd
 from typing import Any, Literal, NamedTuple
 
@@ -156,6 +157,7 @@ def most_rows(window: Window, rule: RowRule, whole: int, outs: Whole, taps: Whol
     return np.minimum(most, whole)
 
 
+@lru_cache(maxsize=2**12)
 def products(window: Window, rule: RowRule, outs: int, taps: int) -> int:
     """Count the pairs of an output and a tap that meet a row; the MACs of an axis read these."""
     few, many = (taps, outs) if taps <= outs else (outs, taps)

@@ -3,6 +3,7 @@
     memories or search options move     ->  tiled anew (`tile` knows: they are its arguments)
     a tiling moves                      ->  counted anew
     only prices move                    ->  counts . matrix of prices [key, chip]
+    tensors stay on the chip            ->  all anew
 
 Holds for: every energy equal to that of `evaluate` to 1e-12 (relative).
 """
@@ -19,7 +20,7 @@ import numpy as np
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.duration import UNTIMED, Demand, demands, duration, untimed
-from hwmodel.model.evaluate import entered, occupied, run_name, tiled
+from hwmodel.model.evaluate import entered, occupied, run_name, staying_in, tiled
 from hwmodel.model.ledger import Counts
 from hwmodel.model.memory import Occupancy, see_room
 from hwmodel.model.prices import Prices
@@ -67,6 +68,19 @@ class Counted:
             key: what tells these tasks, and the accounting but for its prices, which move no
                 count, from all others that are asked for here.
         """
+        if job.accounting.counting.residency != "none":
+            return [self._staying(key, tasks, network, job, chip) for chip in chips]
+        return self._tiled(key, tasks, network, job, chips)
+
+    def _tiled(
+        self,
+        key: Hashable,
+        tasks: Sequence[Task],
+        network: Network,
+        job: Job,
+        chips: Sequence[Hardware],
+    ) -> list[Cost]:
+        """The costs on all chips, of which those that are tiled alike are counted once."""
         costs, accounting = [Cost()] * len(chips), job.accounting
         products = [
             (task, task.work.kinds, SearchOptions.of(accounting, task.work.pass_))
@@ -106,6 +120,23 @@ class Counted:
                     times=_times(asked, chips[i], job.images, found.energy),
                 )
         return costs
+
+    def _staying(
+        self, key: Hashable, tasks: Sequence[Task], network: Network, job: Job, chip: Hardware
+    ) -> Cost:
+        """The cost on one chip where tensors stay on it: what stays depends on prices, too."""
+        kept, accounting = self._kept_by(key, network, job), job.accounting
+        try:
+            if chip.is_bounded:
+                see_room(chip, kept, run_name(network, job))
+            staying = staying_in(tasks, network, job, chip)
+            ledger, tilings = entered(tasks, chip, accounting, staying)
+        except HwmodelError as error:
+            return Cost(reason=str(error))
+        (found,) = _priced(ledger.by(*GROUPS), accounting, [chip])
+        gaps = sum(bool(tiling.certificate and tiling.certificate.gap) for _, tiling in tilings)
+        times = _times(demands(ledger.entries), chip, job.batch, found.energy)
+        return found._replace(unproved=gaps, peak_bytes=kept.peak().size, times=times)
 
     def _kept_by(self, key: Hashable, network: Network, job: Job) -> Occupancy:
         """What the tasks of a key keep, whatever the chip."""

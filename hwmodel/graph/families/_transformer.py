@@ -21,9 +21,11 @@ __all__ = ["attend", "first_row", "head", "layer_norm", "linear", "packed", "pre
 __all__ += ["rms_norm", "source", "table", "two_layers"]
 
 
-def table(net: Wiring, name: str, rows: int, features: int, x: str = INPUT) -> str:
+def table(
+    net: Wiring, name: str, rows: int, features: int, x: str = INPUT, role: str | None = None
+) -> str:
     """A row of a table for each token number."""
-    fields = {"name": name, "kind": "embedding", "inputs": (x,)}
+    fields = {"name": name, "kind": "embedding", "inputs": (x,), "role": role}
     return net.put(Embedding.model_validate(fields | {"vocabulary": rows, "features": features}))
 
 

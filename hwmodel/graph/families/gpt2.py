@@ -28,8 +28,9 @@ def network(*, blocks: int, features: int, heads: int, tokens: int = 1024) -> di
         raise ValueError(f"tokens {tokens}: its table has {POSITIONS} positions")
     net = Wiring()
     words = parts.table(net, "embedding.token", VOCABULARY, features)
-    x = net.add("embedding", words, parts.table(net, "embedding.position", POSITIONS, features))
+    places = parts.table(net, "embedding.position", POSITIONS, features, role="positions")
+    x = net.add("embedding", words, places)
     for index in range(blocks):
-        x = parts.pre_norm(net, f"layer{index}", x, features, heads, causal=True, cache=True)
+        x = parts.pre_norm(net, f"layers.{index}", x, features, heads, causal=True, cache=True)
     parts.head(net, parts.layer_norm(net, "norm", x), VOCABULARY, words)
     return {"input": (1, tokens, 1), "layers": net.layers}

@@ -39,7 +39,7 @@ def network(
     net = Wiring()
     x = parts.table(net, "embedding", vocabulary, features)
     for index in range(blocks):
-        name = f"layer{index}"
+        name = f"layers.{index}"
         x = attention(net, name, x, features, heads, kv_heads)
         y = parts.rms_norm(net, f"{name}.norm2", x)
         x = net.add(f"{name}.sum2", feed_forward(net, name, y, features, hidden), x)

@@ -40,7 +40,7 @@ def network(
     positions = parts.source(net, "positions", (features, places + 1, 1), learned=True)
     x = net.add("embedding", x, positions)
     for index in range(blocks):
-        x = parts.pre_norm(net, f"layer{index}", x, features, heads)
+        x = parts.pre_norm(net, f"layers.{index}", x, features, heads)
     x = parts.first_row(net, "first-token", parts.layer_norm(net, "norm", x))
     net.linear("head", x, classes, role="head")
     return {"input": (3, image, image), "layers": net.layers}

@@ -19,9 +19,10 @@ from hwmodel.tiling.optimal.bounds import Level, Space, Weights
 from hwmodel.tiling.optimal.budget import NEST, TooMany
 from hwmodel.tiling.optimal.chains import best_held, best_within
 from hwmodel.tiling.optimal.compiled import is_compiled
-from hwmodel.tiling.optimal.dual import STEPS, shifted
+from hwmodel.tiling.optimal.dual import STEPS, added_weights, shifted
 from hwmodel.tiling.optimal.listing import least, listed, rough
 from hwmodel.tiling.optimal.nodes import (
+    NOTHING,
     Node,
     Order,
     Part,
@@ -55,7 +56,7 @@ FEWER_STEPS = 5  # of the dual in arrays
 SAMPLED = 12  # classes of the next level that a dive in arrays chooses from
 NEAR, SPREAD = 1e-3, 0.52  # slack of the first and of the last list of a dive
 MET = 1e-2  # slack up to which classes are met that a dive ends with
-FOLLOWED = 20  # first nodes below which a tiling is looked for
+FOLLOWED = 40  # first nodes below which a tiling is looked for
 PRICED = 300  # nests of which the smallest tiles are looked at before they are met
 
 
@@ -105,6 +106,8 @@ class Search:
     def __init__(self, space: Space, orders: list[Order], held: list[tuple[Operand, ...]]) -> None:
         self.space, self.orders, self.held = space, orders, held
         self.classes = Classes(space)
+        n, height = space.problem.extent, space.problem.height
+        self.is_square = (height, n.HO, n.HF) == (space.problem.width, n.WO, n.WF)
         self.energy, self.examined = inf, 0
         self.mapping: Mapping | None = None
         self.priced = self.followed = 0  # nests, and classes of outer levels
@@ -116,6 +119,8 @@ class Search:
         self._rough: dict[Level, float] = {}
         self._known: dict[Level, Part] = {}
         self._weights: dict[Order, tuple[Weights, ...]] = {}  # that dives list by
+        # Of the last node of so many levels, which are good below other ones, too; see `dual`.
+        self._multipliers: dict[tuple[Order, int], Floats] = {}
 
     @property
     def bound(self) -> float:
@@ -162,13 +167,8 @@ class Search:
                     self._next(item)
                 elif isinstance(item, _Leaf):
                     self._meet(item)
-                elif not item.chosen:
-                    self._begin(item)
                 else:
-                    if self.followed < FOLLOWED:
-                        self.followed += 1
-                        self._follow(item, self._weights[item.order])
-                    self._list_below(item)
+                    self._begin(item)
 
     @property
     def _goes_on(self) -> bool:
@@ -219,23 +219,33 @@ class Search:
         return _GivingUp(self, key)
 
     def _begin(self, node: Node) -> None:
-        """Look for good tilings under an order, then list the classes of its first level."""
-        alike = len(set(node.order.held)) == 1 and node.order.held[0] != "O"
+        """Look for good tilings below a node, then list the classes of its next level.
+
+        Where all boundaries hold the same operand, little is gained by weights of an order.
+        """
+        depth = len(node.chosen)
         steps = STEPS if is_compiled() else FEWER_STEPS
-        better = shifted(self.classes, node, self.energy, 0 if alike else steps)
-        self._weights[node.order] = better.weights
-        if better.bound < self._enough:
-            self._dive(node, better.weights)
+        if not depth:
+            alike = len(set(node.order.held)) == 1 and node.order.held[0] != "O"
+            better = shifted(self.classes, node, self.energy, 0 if alike else steps)
+            self._weights[node.order] = better.weights
+            if better.bound < self._enough:
+                self._dive(node, better.weights)
+        else:
+            if self.followed < FOLLOWED:
+                self.followed += 1
+                self._follow(node, self._weights[node.order])
+            start = self._multipliers.get((node.order, depth))
+            better = shifted(self.classes, node, self.energy, steps, start)
+        if len(better.parts) > 1:
+            self._multipliers[node.order, depth] = better.multipliers
+            below = self._multipliers.get((node.order, depth + 1))
+            if below is None or not below.any():
+                self._multipliers[node.order, depth + 1] = better.multipliers[1:]
         if better.bound >= self._enough:
             return
         lowest = better.parts[0].energy
         self._list(node, better.bound - lowest, better.weights[0], lowest)
-
-    def _list_below(self, node: Node) -> None:
-        """List the classes of the next level of a node that is not a root."""
-        level = node.order.levels[len(node.chosen)]
-        weights = weights_below(level, node.chosen, node.crossing)
-        self._list(node, node.done + node.next_below, weights, node.rest[0].energy)
 
     def _list(self, node: Node, base: float, weights: Weights, lowest: float) -> None:
         """List classes of a node's next level.
@@ -263,27 +273,44 @@ class Search:
                 raise TooMany
             limit, slack = min(limit * GROWTH, self.space.limit), slack / GROWTH
         at = int(found.energies.searchsorted(settled, side="right"))
-        wider = slack * (WIDER if len(found.energies) - at < FEW / 2 else 1)
-        bounds, places = self._bounded(stream, found.energies[at:], found.places[at:])
+        energies, places = found.energies[at:], found.places[at:]
+        if len(energies) < FEW / 2:
+            slack *= WIDER
+        if self.is_square and all(_is_alike(one.place) for one in stream.node.chosen):
+            first = _is_first(places)
+            energies, places = energies[first], places[first]
+        below, settled = self._below(stream, energies, places), found.settled
+        if len(below) < len(energies):  # the others are listed again
+            settled = float(np.nextafter(energies[len(below)], -inf))
+        bounds = np.concatenate([stream.bounds[stream.at :], below])
+        places = np.concatenate([stream.places[stream.at :], places[: len(below)]])
+        keep = np.flatnonzero(bounds < self._enough)
+        keep = keep[np.argsort(bounds[keep], kind="stable")]
         longer = replace(
-            stream, bounds=bounds, places=places, settled=found.settled, at=0, slack=wider
+            stream, bounds=bounds[keep], places=places[keep], settled=settled, at=0, slack=slack
         )
         self._push(max(longer.key, stream.key), longer)
 
-    def _bounded(self, stream: _Stream, energies: Floats, places: Ints) -> tuple[Floats, Ints]:
-        """Bounds of classes listed anew and of those that are left, the least first, and places.
+    def _below(self, stream: _Stream, energies: Floats, places: Ints) -> Floats:
+        """Bounds of the nodes with the classes at `places`; of the first ones, if all are too many.
 
         Compiled, the levels below are bounded for all of them at once.
         """
         bounds = stream.base + energies
-        if is_compiled() and len(places):
-            below = children(self.classes, stream.node, places, self._enough)
-            bounds[: len(below)] = np.maximum(bounds[: len(below)], below)
-        bounds = np.concatenate([stream.bounds[stream.at :], bounds])
-        places = np.concatenate([stream.places[stream.at :], places])
-        keep = np.flatnonzero(bounds < self._enough)
-        keep = keep[np.argsort(bounds[keep], kind="stable")]
-        return bounds[keep], places[keep]
+        if not is_compiled() or not len(places):
+            return bounds
+        node = stream.node
+        below = children(self.classes, node, places, self._enough, self._moved(node))
+        number = len(below)
+        np.maximum(bounds[:number], below, out=bounds[:number])
+        if number < len(places):  # all of one energy are kept or left
+            number = int(energies.searchsorted(energies[number])) or len(places)
+        return bounds[:number]
+
+    def _moved(self, node: Node) -> Floats:
+        """What is added to the weights of the levels below those of a node's classes."""
+        multipliers = self._multipliers.get((node.order, len(node.chosen) + 1))
+        return NOTHING if multipliers is None else added_weights(multipliers)
 
     def _next(self, stream: _Stream) -> None:
         """Take the next class of a list, and leave the others."""
@@ -360,6 +387,16 @@ class Search:
         for below in self._cheapest(node, places):
             if below.bound < self._enough:
                 self._follow(below, weights)
+                self._learn(below)
+
+    def _learn(self, node: Node) -> None:
+        """Find multipliers that are good below a node, and so below those beside it."""
+        key = node.order, len(node.chosen)
+        if is_compiled() and len(node.rest) > 1 and node.bound < self._enough < inf:
+            start = self._multipliers.get(key)
+            self._multipliers[key] = shifted(
+                self.classes, node, self.energy, STEPS, start
+            ).multipliers
 
     def _follow(self, node: Node, weights: tuple[Weights, ...]) -> None:
         """Go on with what leaves the levels below cheapest, down to tilings; price them."""
@@ -411,7 +448,7 @@ class Search:
         reach, budget = self._enough, self.space.budget
         least = budget.left - max(budget.whole / LOOK, NEST)
         if is_compiled() and len(places):
-            bounds = children(self.classes, node, places, reach, as_found=True)
+            bounds = children(self.classes, node, places, reach, self._moved(node), as_found=True)
             places = places[np.argsort(bounds, kind="stable")[:DIVED]]
         level = node.order.levels[len(node.chosen)]
         weights = weights_below(level, node.chosen, node.crossing)
@@ -432,6 +469,18 @@ class Search:
         nest = [one.place for one in node.chosen]
         tiles = smallest_tiles(self.classes, node.order.held, nest).tiles
         self.offer(*best_held(self.space, tiles, self.held))
+
+
+def _is_alike(place: tuple[int, ...]) -> bool:
+    """Whether a level cuts rows as it cuts columns."""
+    return place[3] == place[4] and place[5] == place[6]
+
+
+def _is_first(places: Ints) -> NDArray[np.bool_]:
+    """Whether places come before, or are, themselves with rows and columns exchanged."""
+    ho, wo, hf, wf = places[:, 3:].T
+    found: NDArray[np.bool_] = (ho < wo) | ((ho == wo) & (hf <= wf))
+    return found
 
 
 class _GivingUp(suppress):

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.tiling.optimal.bounds import Weights
+from hwmodel.tiling.optimal.bounds import Level, Weights
 from hwmodel.tiling.optimal.listing import least
-from hwmodel.tiling.optimal.nodes import Node, Part, Place
-from hwmodel.tiling.optimal.tables import Classes
+from hwmodel.tiling.optimal.nodes import Node, Part, Place, term, weights_below
+from hwmodel.tiling.optimal.tables import Classes, Tables
 from hwmodel.tiling.pricing import added
 
-__all__ = ["STEPS", "Shifted", "shifted"]
+__all__ = ["STEPS", "Shifted", "added_weights", "shifted"]
 
 Floats = NDArray[np.float64]
 STEPS = 14  # for orders that hold different operands; with one held little is gained
@@ -26,54 +26,91 @@ PATIENCE = 3  # steps without a better bound after which they are halved
 
 
 class Shifted(NamedTuple):
-    """Weights of every level that sum to no more than the energy, and the least of each."""
+    """Weights of the levels below a node that sum to no more than the energy; the least of each."""
 
     weights: tuple[Weights, ...]
     parts: tuple[Part, ...]
     bound: float
+    multipliers: Floats  # [levels - 1, 5]
 
 
-def shifted(classes: Classes, node: Node, target: float, steps: int) -> Shifted:
-    """Weights under which the root of an order has a high bound; at least its own.
+def shifted(
+    classes: Classes, node: Node, target: float, steps: int, start: Floats | None = None
+) -> Shifted:
+    """Weights under which a node has a high bound; at least its own.
 
     Steps along the subgradient, as long as what is missing to `target`, the best energy known.
+
+    Args:
+        start: multipliers that are tried first.
     """
-    levels = node.order.levels
-    own = np.array([level.weights for level in levels], float)  # [levels, 6], the constant first
-    best = Shifted(tuple(level.weights for level in levels), node.rest, node.bound)
+    levels = node.order.levels[len(node.chosen) :]
+    first = weights_below(levels[0], node.chosen, node.crossing)
+    each = (first, *(level.weights for level in levels[1:]))
+    own = np.array(each, float)  # [levels, 6], the constant first
+    none = np.zeros((len(levels) - 1, 5))
+    best = Shifted(each, node.rest, node.bound, none)
     if len(levels) == 1 or any(part.place is None for part in node.rest):
         return best
-    counts = np.array([_counts(classes, part.place) for part in node.rest])
+    counts = np.array([_counts(classes, node.tables, part.place) for part in node.rest])
     scale = np.maximum(np.maximum(counts[:-1], counts[1:]), 1.0)
-    moved = np.zeros_like(scale)
-    value, length, without = node.bound, 1.0, 0
-    for _ in range(steps):
+    now, length, without = best, 1.0, 0
+    for step in range(steps):
         slope = (counts[:-1] - counts[1:]) / scale
         norm = float((slope**2).sum())
         if norm == 0 or best.bound >= target or target == np.inf:
             break
-        moved = moved + length * (target - value) / norm * slope / scale
-        moved = _within(moved, own)
-        weights = own.copy()
-        weights[:-1, 1:] += moved
-        weights[1:, 1:] -= moved
-        weights[:, 1:] = np.maximum(weights[:, 1:], 0)
-        each = tuple(Weights(*row) for row in weights.tolist())
-        parts = tuple(
-            Part(*least(classes, level, one, classes.whole))
-            for level, one in zip(levels, each, strict=True)
-        )
-        value = float(added(part.energy for part in parts))
-        if any(part.place is None for part in parts):
+        moved = now.multipliers + length * (target - now.bound) / norm * slope / scale
+        if step == 0 and start is not None and start.any():
+            moved = start
+        now = _moved(classes, node, own, moved, now.parts)
+        if any(part.place is None for part in now.parts):
             break
-        counts = np.array([_counts(classes, part.place) for part in parts])
-        if value > best.bound:
-            best, without = Shifted(each, parts, value), 0
-        else:
-            without += 1
+        counts = np.array([_counts(classes, node.tables, part.place) for part in now.parts])
+        best, without = (now, 0) if now.bound > best.bound else (best, without + 1)
         if without == PATIENCE:
             length, without = length / 2, 0
     return best
+
+
+def _moved(
+    classes: Classes, node: Node, own: Floats, multipliers: Floats, before: tuple[Part, ...]
+) -> Shifted:
+    """The levels below a node under multipliers; `before`: under others."""
+    multipliers = _within(multipliers, own)
+    weights = own.copy()
+    weights[:-1, 1:] += multipliers
+    weights[1:, 1:] -= multipliers
+    weights[:, 1:] = np.maximum(weights[:, 1:], 0)
+    each = tuple(Weights(*row) for row in weights.tolist())
+    levels = node.order.levels[len(node.chosen) :]
+    parts = tuple(
+        _least(classes, level, one, node, part.place)
+        for level, one, part in zip(levels, each, before, strict=True)
+    )
+    bound = node.done + float(added(part.energy for part in parts))
+    return Shifted(each, parts, bound, multipliers)
+
+
+def _least(
+    classes: Classes, level: Level, weights: Weights, node: Node, place: Place | None
+) -> Part:
+    """The least energy of a level below a node, from classes that are likely to have it."""
+    there = None
+    if place is not None:
+        there = term(classes, level, weights, node.tables, place)
+    if there is None:
+        return Part(*least(classes, level, weights, node.tables))
+    found = Part(*least(classes, level, weights, node.tables, there))
+    return Part(min(found.energy, there), place) if found.place is None else found
+
+
+def added_weights(multipliers: Floats) -> Floats:
+    """What multipliers [levels - 1, 5] add to weights [levels, 6]; empty if nothing."""
+    found = np.zeros((len(multipliers) + 1, 6))
+    found[:-1, 1:] += multipliers
+    found[1:, 1:] -= multipliers
+    return found if multipliers.any() else found[:0]
 
 
 def _within(moved: Floats, own: Floats) -> Floats:
@@ -85,12 +122,11 @@ def _within(moved: Floats, own: Floats) -> Floats:
     return moved
 
 
-def _counts(classes: Classes, place: Place | None) -> Floats:
+def _counts(classes: Classes, tables: Tables, place: Place | None) -> Floats:
     """S, B, A, A R and R of classes, in the order of the weights."""
     assert place is not None
-    n, m, c, ho, wo, hf, wf = (
-        pieces[i] for pieces, i in zip(classes.whole.pieces, place, strict=True)
-    )
-    axes = classes.axes
-    R = axes[0][1][place[3], place[5]] * axes[1][1][place[4], place[6]]
+    n, m, c, ho, wo, hf, wf = (pieces[i] for pieces, i in zip(tables.pieces, place, strict=True))
+    height, width = (axis[1] for axis in classes.axes)
+    rows = max(height[place[3], place[5]], tables.rows[0])
+    R = rows * max(width[place[4], place[6]], tables.rows[1])
     return np.array([c * hf * wf, n * ho * wo, m, m * R, R], float)

@@ -346,6 +346,46 @@ def _paid(w: Any, pieces: Any, R: Any) -> Any:
 
 
 @_compiled
+def _least_under(
+    level: Any, known: Any, places: Any, reach: Any, each: Any, as_found: Any, found: Any,
+    found_at: Any,
+) -> Any:  # fmt: skip
+    """The least energy of a level under a node, and work; from `reach` on only that it is no less.
+
+    Args:
+        level: as `walk` takes it.
+        known: an energy that it is not below.
+        places: classes [2, 7] that may have it (-1: none); the second is where it was found last.
+        each: steps of the walk at most.
+    """
+    _, split, first, height, width, rows, _, _, _, w = level
+    for i in range(2):
+        at = places[i]
+        nests = at[0] >= 0
+        for d in range(7):
+            nests = nests and at[d] >= first[d]
+        if not nests:
+            continue
+        of_rows = max(height[1][at[3], at[5]], rows[0])
+        of_columns = max(width[1][at[4], at[6]], rows[1])
+        taken = (split[0][at[0]], split[1][at[1]], split[2][at[2]], split[3][at[3]],
+                 split[4][at[4]], split[5][at[5]], split[6][at[6]])  # fmt: skip
+        there = _paid(w, taken, of_rows * of_columns)
+        if there <= known + 1e-15 * abs(known):
+            return known, 2
+        reach = min(reach, there)
+    margin = 1e-11 * (abs(w[0]) + abs(reach)) if reach < np.inf else 0.0
+    number, steps, walked = walk(level, reach + margin, True, each, found, found_at)
+    energy = min(reach, walked - 1e-11 * (abs(walked) + abs(w[0])))
+    if number > 0:
+        places[1] = found_at[0]
+        energy = min(reach, found[0])
+        if walked < found[0] and not as_found:
+            energy = min(energy, walked - 1e-11 * (abs(walked) + abs(w[0])))
+    return max(known, energy), steps + 10
+
+
+@_compiled
 def children(
     classes: Any, own: Any, inner: Any, above: Any, paid: Any, places: Any, bounds: Any,
     each: Any, all_work: Any, as_found: Any,
@@ -360,7 +400,8 @@ def children(
             the ends of the loops; extents, bits.
         own: pieces, first classes, least rows, tables of both axes and rooms of the node's level.
         inner: of the levels below: tables of both axes, rooms, weights [level, 6], least energies
-            known, and the places that have them (-1: none).
+            known, the places that have them (-1: none), and what may be added to the weights: all
+            together no more than nothing (see `dual`).
         above: smallest and largest tiles and pieces of the levels above [level, 7].
         paid: weights of the own level, energy of the levels above, what rows of the next level
             cost for each visit, and the energy at which a bound need not be exact.
@@ -370,7 +411,7 @@ def children(
     Returns: how many are bounded, and work.
     """
     tile, _, flat_high, flat_loop, direct, ends, extent, bits = classes
-    height, width, rooms, weights, known, known_at = inner
+    height, width, rooms, weights, known, known_at, moved = inner
     own_weights, done, crossing, reach = paid
     lows, highs, counts = above
     depth = len(lows)
@@ -378,6 +419,8 @@ def children(
     pieces = np.empty(len(direct))
     rows, rest = np.empty(2), np.empty(len(known))
     found, found_at, first = np.empty(1), np.empty((1, 7), np.int64), np.empty(7, np.int64)
+    tried = np.full((2, len(known), 2, 7), -1)  # under the own weights, and under what is added
+    tried[0, :, 0] = known_at
     work = 0
     for i in range(len(places)):
         if work > all_work:
@@ -395,6 +438,7 @@ def children(
         R = rows[0] * rows[1]
         total = done + _paid(own_weights, (least[0], least[1], least[2], least[3], least[4],
                                            least[5], least[6]), R)  # fmt: skip
+        moved_total = total
         for j in range(len(known)):
             rest[j] = known[j]
             total += known[j]
@@ -426,32 +470,25 @@ def children(
                 if j == 0 and crossing > 0:  # rows of the next level times visits of this one
                     w[5] += crossing * least[1]
                     w[0] -= crossing * least[1] * R
-                others = total - rest[j]
-                most = reach - others
-                at = known_at[j]
-                still = np.inf
-                nests = at[0] >= 0
-                for d in range(7):
-                    nests = nests and at[d] >= first[d]
-                if nests:
-                    of_rows = max(height[1][at[3], at[5]], rows[0])
-                    of_columns = max(width[1][at[4], at[6]], rows[1])
-                    taken = (split[0][at[0]], split[1][at[1]], split[2][at[2]], split[3][at[3]],
-                             split[4][at[4]], split[5][at[5]], split[6][at[6]])  # fmt: skip
-                    still = _paid(w, taken, of_rows * of_columns)
-                    if still <= rest[j] + 1e-15 * abs(rest[j]):
-                        continue
-                most = min(most, still)
                 level = (tile, split, first, height, width, rows, extent, bits, rooms[j], w)
-                margin = 1e-11 * (abs(w[0]) + abs(most)) if most < np.inf else 0.0
-                number, steps, walked = walk(level, most + margin, True, each, found, found_at)
-                work += steps + 10
-                energy = min(most, walked - 1e-11 * (abs(walked) + abs(w[0])))
-                if number > 0:
-                    energy = min(most, found[0])
-                    if walked < found[0] and not as_found:
-                        energy = min(energy, walked - 1e-11 * (abs(walked) + abs(w[0])))
-                rest[j] = max(rest[j], energy)
-                total = others + rest[j]
+                others = total - rest[j]
+                rest[j], steps = _least_under(
+                    level, known[j], tried[0, j], reach - others, each, as_found, found, found_at
+                )
+                total, work = others + rest[j], work + steps
+            if total < reach and len(moved):
+                for j in range(len(known)):
+                    w = weights[j] + moved[j]
+                    w[1:] = np.maximum(w[1:], 0.0)
+                    if j == 0 and crossing > 0:
+                        w[5] += crossing * least[1]
+                        w[0] -= crossing * least[1] * R
+                    level = (tile, split, first, height, width, rows, extent, bits, rooms[j], w)
+                    most = reach - moved_total if j == len(known) - 1 else np.inf
+                    energy, steps = _least_under(
+                        level, -np.inf, tried[1, j], most, each, as_found, found, found_at
+                    )
+                    moved_total, work = moved_total + energy, work + steps
+                total = max(total, moved_total)
         bounds[i] = total
     return len(places), work

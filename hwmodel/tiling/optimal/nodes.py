@@ -20,6 +20,7 @@ from hwmodel.tiling.pricing import added
 from hwmodel.work.problem import Operand
 
 __all__ = [
+    "NOTHING",
     "Node",
     "Order",
     "Part",
@@ -35,8 +36,9 @@ __all__ = [
 ]
 
 Place = tuple[int, ...]
+NOTHING = np.empty((0, 6))  # is added to weights
 WALK = 20_000  # steps of the walk of one level below one of many nodes
-SPENT = 200_000  # steps of the walks below all of them, and `STEPS` for each
+SPENT = 3_000_000  # steps of the walks below all of them, and `STEPS` for each
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ def children(
     node: Node,
     places: NDArray[np.int64],
     reach: float,
+    moved: NDArray[np.float64] = NOTHING,
     as_found: bool = False,
 ) -> NDArray[np.float64]:
     """Bounds of the nodes with the classes at each of `places` for the next level, compiled.
@@ -188,6 +191,7 @@ def children(
     left out where all would take too much work.
 
     Args:
+        moved: added to the weights of the levels below for a second bound [levels, 6]; see `dual`.
         as_found: where a level takes too much work, its least energy as far as it is known, which
             is no bound.
     """
@@ -203,6 +207,7 @@ def children(
         np.array([level.weights for level in below], float).reshape(-1, 6),
         np.array([part.energy for part in node.rest[1:]], float),
         np.array(known_at, np.int64).reshape(-1, 7),
+        moved,
     )
     above = tuple(
         np.array([getattr(one, field) for one in node.chosen], float).reshape(-1, 7)

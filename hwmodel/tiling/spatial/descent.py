@@ -7,54 +7,42 @@ matrices; so is the room that they take. Which pairs fit is seen the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
-from itertools import combinations, combinations_with_replacement, cycle, islice, product
+from functools import partial
+from itertools import combinations, cycle
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.spatial.links import Plan
+from hwmodel.tiling.spatial.neighbours import TILES, Axis, neighbours
 from hwmodel.tiling.spatial.space import GROUPS, Space, candidates
+from hwmodel.tiling.spatial.tables import Rows, Table
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import OPERANDS, Extents, Operand
 
-__all__ = ["MISFIT", "Axis", "Held", "Point", "descended", "settled", "shaken"]
+__all__ = ["MISFIT", "Held", "Point", "descended", "settled", "shaken"]
 
-TILES = 16  # of a loop, that are tried for a size
 DRAWN = 0.6  # share of the loops that are drawn anew
-MANY = 60  # chains with one size changed, of a loop with taps
-MOST = 600  # chains of an axis that are looked at together
 BETTER = 1e-12
 MISFIT = 1e200  # above all energies
-Chosen = tuple[int, ...]  # sizes of a loop's chain that are free
-Axis = tuple[Chosen, ...]  # of the loops of an axis
 Point = tuple[Axis, ...]  # of all axes
-
-
-class _Rows(NamedTuple):
-    """What some chains of an axis do."""
-
-    counts: Any  # [chain, term]
-    rooms: Any  # [chain, level and operand]
-    spreads: Any  # [chain, bound]
 
 
 class Held:
     """A space under one choice of what its boundaries hold."""
 
-    def __init__(self, space: Space, held: tuple[Operand, ...]) -> None:
-        self.space, self.held = space, held
+    def __init__(self, space: Space, held: tuple[Operand, ...], tables: tuple[Table, ...]) -> None:
+        self.space, self.held, self._tables = space, held, tables
         weighted = terms(space.problem, space.chip, held, space.options)
         self.plans: tuple[Plan, ...] = tuple(weighted)
         self.weights = np.array(list(weighted.values()))
         self.most = np.array([limit.bound.most for limit in space.limits], np.float64)
         self.buffers = list(self._buffers())
-        self.examined = 0
-        self._rows: list[dict[Axis, int]] = [{} for _ in GROUPS]
-        self._tables: list[_Rows | None] = [None] * len(GROUPS)
+        self._columns = [table.columns(self.plans) for table in tables]
+        self._alone: dict[tuple[Point, int], tuple[float, Point]] = {}
 
     def _buffers(self) -> Iterator[tuple[NDArray[np.float64], int]]:
         """Bits an element that count in a memory, by level and operand, and its capacity."""
@@ -71,48 +59,28 @@ class Held:
                         bits[3 * (level - 1) + i] = space.bits[x]
                 yield bits, memory.capacity_bits
 
-    def rows(self, group: int, chains: Sequence[Axis]) -> _Rows:
-        """What chains of an axis do; remembered."""
-        known = self._rows[group]
-        new = list(dict.fromkeys(chain for chain in chains if chain not in known))
-        if new:
-            self.examined += len(new)
-            loops = len(GROUPS[group])
-            free = [self.space.columns[loop].chosen for loop in GROUPS[group]]
-            parts = tuple(
-                np.array([chain[i] for chain in new], np.int64).reshape(len(new), free[i])
-                for i in range(loops)
-            )
-            table = self.space.table(group, parts, self.plans)
-            for chain in new:
-                known[chain] = len(known)
-            old = self._tables[group]
-            found = _Rows(table.counts, table.rooms, table.spreads)
-            if old is not None:
-                found = _Rows(*(np.concatenate(pair) for pair in zip(old, found, strict=True)))
-            self._tables[group] = found
-        at = [known[chain] for chain in chains]
-        table_ = self._tables[group]
-        assert table_ is not None
-        return _Rows(*(part[at] for part in table_))
+    def rows(self, group: int, chains: Sequence[Axis]) -> Rows:
+        """What chains of an axis do."""
+        table = self._tables[group]
+        return table.rows(table.places(chains), self._columns[group])
 
     def energy(self, point: Point) -> float:
         """The energy of a mapping; beyond `MISFIT` by how much it does not fit [chip's unit]."""
         counts, rooms, spreads = self._rest(point, ())
-        own = _Rows(*(part[None, :] for part in (counts, rooms, spreads)))
+        own = Rows(*(part[None, :] for part in (counts, rooms, spreads)))
         return float(self._paid(own)[0])
 
-    def _paid(self, rows: _Rows) -> Any:
+    def _paid(self, rows: Rows) -> Any:
         """Energies of whole mappings, as `energy` has them."""
         excess = np.maximum(rows.spreads / self.most - 1, 0).sum(axis=1)
         for bits, most in self.buffers:
             excess += np.maximum(rows.rooms @ bits / most - 1, 0)
         return np.where(excess > 0, MISFIT * (1 + excess), rows.counts @ self.weights)
 
-    def _rest(self, point: Point, without: tuple[int, ...]) -> _Rows:
+    def _rest(self, point: Point, without: tuple[int, ...]) -> Rows:
         """The products over all axes but some."""
         parts = [self.rows(g, [point[g]]) for g in range(len(GROUPS)) if g not in without]
-        return _Rows(*(np.prod([part[i][0] for part in parts], axis=0) for i in range(3)))
+        return Rows(*(np.prod([part[i][0] for part in parts], axis=0) for i in range(3)))
 
     def best_near(self, point: Point, groups: tuple[int, int]) -> tuple[float, Point]:
         """The best chains of two axes near their own; the others stay."""
@@ -135,13 +103,16 @@ class Held:
         return float(energy[i, k]), tuple(changed)
 
     def best_alone(self, point: Point, group: int) -> tuple[float, Point]:
-        """The best chain of one axis near its own; the others stay."""
-        rest = self._rest(point, (group,))
-        chains = neighbours(self.space, group, point[group])
-        own = self.rows(group, chains)
-        energy = self._paid(_Rows(*(a * b for a, b in zip(own, rest, strict=True))))
-        i = int(np.argmin(energy))
-        return float(energy[i]), (*point[:group], chains[i], *point[group + 1 :])
+        """The best chain of one axis near its own; the others stay. It is remembered."""
+        if (point, group) not in self._alone:
+            rest, table = self._rest(point, (group,)), self._tables[group]
+            near = table.near(point[group])
+            own = table.rows(near, self._columns[group])
+            energy = self._paid(Rows(*(a * b for a, b in zip(own, rest, strict=True))))
+            i = int(np.argmin(energy))
+            changed = (*point[:group], table.chains[near[i]], *point[group + 1 :])
+            self._alone[point, group] = float(energy[i]), changed
+        return self._alone[point, group]
 
     def mapping(self, point: Point) -> Mapping:
         """The mapping of a point."""
@@ -201,34 +172,3 @@ def shaken(held: Held, point: Point, chance: Random) -> Point:
             chains.append(tuple(sizes))
         axes.append(tuple(chains))
     return tuple(axes)
-
-
-def neighbours(space: Space, group: int, axis: Axis) -> tuple[Axis, ...]:
-    """Chains of an axis near one: two sizes of one loop are changed, or one of both."""
-    return _near(tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group]), axis)
-
-
-@lru_cache(maxsize=2**12)
-def _near(lengths: tuple[int, ...], axis: Axis) -> tuple[Axis, ...]:
-    once = [_changed(n, chosen, 1) for n, chosen in zip(lengths, axis, strict=True)]
-    twice = [_changed(n, chosen, 2) for n, chosen in zip(lengths, axis, strict=True)]
-    found = dict.fromkeys(product(*once)) if len(axis) == 1 or len(once[0]) < MANY else {axis: None}
-    for i, chains in enumerate(twice):
-        found |= dict.fromkeys((*axis[:i], chain, *axis[i + 1 :]) for chain in chains)
-    return tuple(islice(found, MOST))
-
-
-@lru_cache(maxsize=2**14)
-def _changed(length: int, chosen: Chosen, sizes: int) -> tuple[Chosen, ...]:
-    """Chains with so many neighbouring sizes changed; the others are cut or widened to them."""
-    found = {chosen: None}
-    for place in range(len(chosen) - sizes + 1):
-        tiles = [(*candidates(length, TILES), *(chosen[place + i] + k for k in (1, -1)
-                 for i in range(sizes)))]  # fmt: skip
-        outer = chosen[place - 1] if place else length
-        tried = sorted({t for t in (*tiles[0], *candidates(outer, TILES)) if 0 < t <= length})
-        for some in combinations_with_replacement(tried[::-1], sizes):
-            before = (max(some[0], size) for size in chosen[:place])
-            after = (min(some[-1], size) for size in chosen[place + sizes :])
-            found[*before, *some, *after] = None
-    return tuple(found)

@@ -23,6 +23,7 @@ from hwmodel.tiling.rows import block_rows
 from hwmodel.tiling.spatial.bound import Bound, bound
 from hwmodel.tiling.spatial.descent import Held, Point, descended, settled, shaken
 from hwmodel.tiling.spatial.space import GROUPS, Space
+from hwmodel.tiling.spatial.tables import Table
 from hwmodel.tiling.spatial.whole import best_of_all
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 
@@ -44,7 +45,8 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     """Return a mapping of little energy and its certificate. Raises: Infeasible, TooLarge."""
     space = Space(problem, chip, options)
     _check_feasible(space)
-    choices = [Held(space, held) for held in holdings(options.stationary, space.depth)]
+    tables = tuple(Table(space, group) for group in range(len(GROUPS)))
+    choices = [Held(space, held, tables) for held in holdings(options.stationary, space.depth)]
     size = len(choices) * prod(_chains(space, loop) for loop in Extents._fields)
     if size <= WALKED:
         found = [_Found(*best_of_all(held), held) for held in choices]
@@ -52,7 +54,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
         return _certified(best, best.energy, size, size)
     search = _Search(bound(problem, chip, options), choices)
     best = search.best()
-    examined = sum(held.examined for held in choices)
+    examined = sum(map(len, tables))
     return _certified(best, min(search.least.energy, best.energy), size, examined)
 
 

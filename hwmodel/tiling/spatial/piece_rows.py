@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
@@ -15,6 +16,8 @@ __all__ = ["PieceRows", "piece_rows"]
 
 MOST = 2**21  # pairs of a piece of outputs and a piece of taps
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Tiles = tuple[int, ...]
 
 
 class PieceRows:
@@ -26,18 +29,45 @@ class PieceRows:
         (out, out_end), (tap, tap_end) = grids
         outs = np.maximum(out_end - out, 1)[:, None]  # pieces that end before they begin: not asked
         taps = np.maximum(tap_end - tap, 1)[None, :]
-        self._rows = block_rows(axis.window, axis.rule, out[:, None], outs, tap[None, :], taps)
+        rows = block_rows(axis.window, axis.rule, out[:, None], outs, tap[None, :], taps)
+        self._rows: Floats = rows.astype(float)
+        self._sums: dict[Tiles, Floats] = {}
         self._pieces: dict[tuple[int, tuple[int, ...]], Ints] = {}
 
-    def rows(self, outs: tuple[int, ...], taps: tuple[int, ...]) -> int:
-        """Rows that nested cuts of both loops load: `paths.rows`, if all is kept.
+    def rows(self, pairs: Iterable[tuple[Tiles, Tiles]]) -> list[float]:
+        """Rows that nested cuts of both loops load, pair by pair: `paths.rows`, if all is kept.
 
         Args:
-            outs: tiles of outputs, outermost first; `taps` alike.
+            pairs: tiles of outputs, outermost first, and of taps.
         """
-        out = self._cut(self._axis.outs, outs)
-        tap = self._cut(self._axis.taps, taps)
-        return int(self._rows[out[:, None], tap[None, :]].sum())
+        found: list[float] = []
+        together = max(1, MOST // self._rows.shape[1])
+        rest = list(pairs)
+        for i in range(0, len(rest), together):
+            found += self._some_rows(rest[i : i + together])
+        return found
+
+    def _some_rows(self, pairs: list[tuple[Tiles, Tiles]]) -> list[float]:
+        outs: dict[Tiles, int] = {}
+        taps: dict[Tiles, int] = {}
+        at = [
+            (outs.setdefault(out, len(outs)), taps.setdefault(tap, len(taps))) for out, tap in pairs
+        ]
+        under = np.array([self._under(out) for out in outs])
+        pieces = np.zeros((len(taps), under.shape[1]))
+        for i, tap in enumerate(taps):
+            pieces[i, self._cut(self._axis.taps, tap)] = 1
+        out, tap_ = np.array(at).T
+        found: list[float] = np.einsum("ij,ij->i", under[out], pieces[tap_]).tolist()
+        return found
+
+    def _under(self, outs: Tiles) -> Floats:
+        """Rows under all pieces of the outputs together and every piece of taps."""
+        if len(self._sums) * self._rows.shape[1] > 2 * MOST:
+            self._sums.clear()
+        if outs not in self._sums:
+            self._sums[outs] = self._rows[self._cut(self._axis.outs, outs)].sum(axis=0)
+        return self._sums[outs]
 
     def _cut(self, length: int, tiles: tuple[int, ...]) -> Ints:
         """Places of a loop's pieces in the list of all."""

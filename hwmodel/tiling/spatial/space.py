@@ -7,7 +7,7 @@ the piece of a cycle on a chip with an array.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.options import Bound, Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
-from hwmodel.tiling.rows import block_rows, most_rows
+from hwmodel.tiling.rows import block_rows, most_rows, products
+from hwmodel.tiling.spatial.grid import grid
 from hwmodel.tiling.spatial.links import INDEXED, Plan, axis_count
 from hwmodel.tiling.spatial.paths import Axis, Step
 from hwmodel.tiling.spatial.piece_rows import piece_rows
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
 
-__all__ = ["GROUPS", "Columns", "Space", "Table", "candidates"]
+__all__ = ["GROUPS", "Columns", "Space", "candidates"]
 
 GROUPS = (("N",), ("M",), ("C",), ("HO", "HF"), ("WO", "WF"))
 Chains = NDArray[np.int64]  # [chain, size], of one loop
@@ -33,15 +34,6 @@ class Columns(NamedTuple):
 
     follows: tuple[int, ...]  # of each size, the place among the chosen; -1: it is 1
     chosen: int  # how many are
-
-
-class Table(NamedTuple):
-    """Chains of one axis: sizes, and what each of them does."""
-
-    sizes: tuple[Chains, ...]  # of each loop of the axis
-    counts: Floats  # [chain, term]
-    rooms: Floats  # [chain, level and operand]
-    spreads: Floats  # [chain, bound]
 
 
 class Limit(NamedTuple):
@@ -132,16 +124,8 @@ class Space:
         padded = np.hstack([chosen, np.ones((len(chosen), 1), np.int64)])
         return padded[:, list(self.columns[loop].follows)]
 
-    def table(self, group: int, chosen: tuple[Chains, ...], plans: tuple[Plan, ...]) -> Table:
-        """Return what chains of an axis do; entry by entry of the loops' chains together."""
-        loops = GROUPS[group]
-        sizes = tuple(self.chain(loop, some) for loop, some in zip(loops, chosen, strict=True))
-        counts = np.empty((len(sizes[0]), len(plans)))
-        for i, plan in enumerate(plans):
-            counts[:, i] = self._count(group, plan, sizes)
-        return Table(sizes, counts, self._rooms(group, sizes), self._spreads(loops, sizes))
-
-    def _count(self, group: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
+    def count(self, group: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
+        """Return what a plan counts of an axis under chains of its loops."""
         loops, n = GROUPS[group], self.problem.extent
         shape = len(sizes[0])
         indexed = INDEXED[plan.operand] if plan.operand else ()
@@ -160,27 +144,47 @@ class Space:
 
     def _met(self, which: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
         """Count rows or what touches them, once for all chains that the plan tells apart."""
-        axis, loops = self.axes[which], GROUPS[3 + which]
+        axis, loops = self.axes[which], tuple(GROUPS[3 + which])
+        if plan.operand != "I" and self._all_meet[which]:
+            across = _values(axis.outs, plan, loops[0], sizes[0])
+            down = _values(axis.taps, plan, loops[1], sizes[1])
+            met = {"F": across * axis.taps, "O": down * axis.outs, None: across * down}
+            return met[plan.operand]
         ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
         columns = []
         for loop, some in zip(loops, sizes, strict=True):
             keeps = list(plan.keeps(loop))[: some.shape[1] + ones.shape[1]]
             last = max((i for i, kept in enumerate(keeps) if kept), default=-1)
-            columns.append((np.hstack([some, ones])[:, : last + 1], keeps[: last + 1]))
+            columns.append((np.hstack([some, ones])[:, : last + 1], tuple(keeps[: last + 1])))
         (outs, out_keeps), (taps, tap_keeps) = columns
-        pairs, back = np.unique(np.hstack([outs, taps]), axis=0, return_inverse=True)
-        depth, found = outs.shape[1], []
+        depth = outs.shape[1]
+        pairs: dict[tuple[int, ...], int] = {}
+        back = [
+            pairs.setdefault(tuple(row), len(pairs)) for row in np.hstack([outs, taps]).tolist()
+        ]
+        apart = [(pair[:depth], pair[depth:]) for pair in pairs]
         listed = piece_rows(axis) if plan.operand == "I" and all(out_keeps + tap_keeps) else None
-        for pair in map(tuple, pairs.tolist()):
-            out, tap = pair[:depth], pair[depth:]
-            if listed is not None:
-                found.append(listed.rows(out, tap))
-            else:
-                steps = tuple(map(Step, out, out_keeps)), tuple(map(Step, tap, tap_keeps))
-                found.append(axis_count(axis, plan, *steps))
-        return np.array(found, np.float64)[back.ravel()]
+        short = grid(axis) if listed is None else None
+        if listed is not None:
+            found = listed.rows(apart)
+        elif short is not None:
+            cuts = (((out, out_keeps), (tap, tap_keeps)) for out, tap in apart)
+            count = short.rows if plan.operand == "I" else partial(short.met, plan.operand)
+            found = [count(*each) for each in cuts]
+        else:
+            steps = ((map(Step, out, out_keeps), map(Step, tap, tap_keeps)) for out, tap in apart)
+            found = [axis_count(axis, plan, *map(tuple, each)) for each in steps]
+        return np.array(found, np.float64)[back]
 
-    def _rooms(self, group: int, sizes: tuple[Chains, ...]) -> Floats:
+    @cached_property
+    def _all_meet(self) -> tuple[bool, ...]:
+        """Of both axes, whether every output meets a row through every tap."""
+        return tuple(
+            products(axis.window, axis.rule, axis.outs, axis.taps) == axis.outs * axis.taps
+            for axis in self.axes
+        )
+
+    def rooms(self, group: int, sizes: tuple[Chains, ...]) -> Floats:
         """What a tile takes of each level in this axis, by operand."""
         loops = GROUPS[group]
         found = []
@@ -206,8 +210,9 @@ class Space:
         most = most_rows(window, axis.rule, whole, pairs[:, 0], pairs[:, 1])
         return np.asarray(most, np.float64)[back.ravel()]
 
-    def _spreads(self, loops: tuple[str, ...], sizes: tuple[Chains, ...]) -> Floats:
+    def spreads(self, group: int, sizes: tuple[Chains, ...]) -> Floats:
         """How many pieces of this axis lie side by side, under every bound."""
+        loops = GROUPS[group]
         found = np.ones((len(sizes[0]), len(self.limits)))
         for i, limit in enumerate(self.limits):
             for loop, some in zip(loops, sizes, strict=True):

@@ -52,7 +52,7 @@ def _operand(
     yield ways.crossing(link, link.above), bits * above.read_energy_per_bit
     for level in _hops(chip, link):
         yield ways.crossing(link, level), bits * chip.levels[level].hop_energy_per_bit
-    if options.transfers == "both" and link.below < len(chip.levels):
+    if options.transfers == "both" and link.below < len(chip.levels) and not above.passed:
         below = chip.holder(link.below, link.operand)
         yield ways.crossing(link, link.below), bits * below.write_energy_per_bit
 
@@ -64,7 +64,7 @@ def _sums(problem: Problem, ways: Ways, link: Link, options: SearchOptions) -> I
     again = above.read_energy_per_bit
     going = [(link.above, above.write_energy_per_bit)]
     going += [(level, chip.levels[level].hop_energy_per_bit) for level in _hops(chip, link)]
-    if options.transfers == "both" and link.below < len(chip.levels):
+    if options.transfers == "both" and link.below < len(chip.levels) and not above.passed:
         below = chip.holder(link.below, "O")
         again += below.read_energy_per_bit + below.write_energy_per_bit
         going.append((link.below, below.read_energy_per_bit))

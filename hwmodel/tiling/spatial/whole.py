@@ -6,7 +6,8 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from hwmodel.tiling.spatial.descent import Axis, Held, Point
+from hwmodel.tiling.spatial.descent import Held, Point
+from hwmodel.tiling.spatial.neighbours import Axis
 from hwmodel.tiling.spatial.space import GROUPS
 
 __all__ = ["best_of_all"]

@@ -32,6 +32,7 @@ from hwmodel.views.html.parts import (
     sentence,
     tiling_lines,
 )
+from hwmodel.views.html.timeline import Timeline, timeline
 from hwmodel.work.tensor import Pass
 
 __all__ = ["MAX_BYTES", "page"]
@@ -53,6 +54,7 @@ class _Detail(NamedTuple):
     layers: LayerTable
     heat: HeatMap
     tilings: list[TilingLine]
+    times: Timeline | None  # None: the chip states no rates
 
 
 class _Source(NamedTuple):
@@ -189,6 +191,7 @@ def _detail(line: Comparison, report: Report, baseline: str) -> _Detail:
         layer_table(report),
         heat_map(report),
         tiling_lines(report),
+        timeline(report),
     )
 
 

@@ -1,0 +1,1 @@
+"""Which tensors stay on the chip between their uses."""

@@ -1,0 +1,174 @@
+"""What no choice of tensors that stay on the chip can cost less than.
+
+Three parts are added up:
+
+(a) each product in the view in which every operand stays as deep as any item has it, with the
+    whole capacity: the lower bound of its certificate;
+(b) moves of operators at the levels inside the deepest home of what they move;
+(c) for every access that an item could save, one pass outside its deepest home, less the most of
+    these that any items can save together, when of what does not stay the tiles of a product take
+    one element of I and one of F.
+
+This needs prices that do not fall outwards: then an operand that stays nowhere costs at least one
+pass outside more than one that stays, and one that stays further out no less than one further in.
+
+Source: docs/model.md section 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from hwmodel.errors import Infeasible, TooLarge
+from hwmodel.model.residency.items import Access
+from hwmodel.model.residency.packing import Row, pack
+from hwmodel.model.residency.products import Product
+from hwmodel.model.residency.run import Run
+from hwmodel.tiling.options import Memories
+from hwmodel.tiling.pricing import rates
+from hwmodel.tiling.tile import tile, touched_elements
+from hwmodel.tiling.view import Homes, view
+from hwmodel.work.problem import OPERANDS, Operand
+
+__all__ = ["is_bounded", "least_rooms", "lower_bound", "pick_rows"]
+
+GAP = 1e-4  # of what is saved
+
+
+def is_bounded(chip: Memories) -> bool:
+    """Whether no price of a memory falls outwards."""
+    for operand in OPERANDS:
+        there = [chip.holder(k, operand) for k, x in enumerate(chip.levels) if x.holds(operand)]
+        for outer, inner in pairwise(there):
+            if outer.read_energy_per_bit < inner.read_energy_per_bit:
+                return False
+            if outer.write_energy_per_bit < inner.write_energy_per_bit:
+                return False
+    return True
+
+
+def lower_bound(run: Run) -> float:
+    """Return the bound of memories, hops and cycles [chip's unit]; 0 where a product has none."""
+    deepest = _deepest(run)
+    total = 0.0
+    for number, product in run.products.items():
+        homes = Homes(*(deepest.get((number, place)) for place in range(3)))
+        least = _least(product, homes)
+        if least is None:
+            return 0.0
+        total += least
+    for number, move in run.moves.items():
+        total += move.energy([deepest.get((number, part)) for part in range(move.parts)])
+    passes = {access: _passes(run, access) for item in run.items for access in item.saves}
+    begun = {access: _passes(run, access) for item in run.items for access in item.begins}
+    for access, costs in (begun | passes).items():
+        total += sum(costs[: deepest[access.task, access.place]])
+    values = [sum(sum(passes[access][: i.level]) for access in i.saves) for i in run.items]
+    rows = [*pick_rows(run), *least_rooms(run)]
+    return total - pack(values, rows, GAP, loose=True).most
+
+
+def pick_rows(run: Run) -> Iterator[Row]:
+    """At most one item saves an access, and none moves a tensor from level to level."""
+    for touching in {tuple(x) for x in run.by_access.values()}:
+        if len(touching) > 1:
+            yield Row(dict.fromkeys(touching, 1), 1)
+    for pair in run.neighbours:
+        yield Row(dict.fromkeys(pair, 1), 1)
+
+
+def _deepest(run: Run) -> dict[tuple[int, int], int]:
+    """The innermost level at which an item has each access."""
+    found: dict[tuple[int, int], int] = {}
+    for item in run.items:
+        for access in (*item.saves, *item.begins):
+            at = access.task, access.place
+            found[at] = max(found.get(at, 0), item.level)
+    return found
+
+
+def _least(product: Product, homes: Homes) -> float | None:
+    problem, options = product.work.problem, product.options
+    seen = view(product.chip, homes, product.capacities)
+    try:
+        found = tile(problem, seen, options)
+    except (Infeasible, TooLarge):
+        return None
+    if found.certificate is None:
+        return None
+    least = found.certificate.lower_bound
+    if not product.work.leaves:  # finished sums, alike in every tiling
+        for level in range(len(seen.levels)):
+            paid = rates(problem, seen, level, options.partial_sum_bits, options.transfers)
+            least -= problem.O_elements * paid.O_writes
+    return max(least, 0.0)
+
+
+def _passes(run: Run, access: Access) -> list[float]:
+    """What one pass of an access costs at each level below which it may stay."""
+    last = max(run.capacities)
+    if access.task in run.moves:
+        return list(run.moves[access.task].levels[:last])
+    product = run.products[access.task]
+    problem, chip, operand = product.work.problem, product.chip, access.operand
+    elements = {
+        "I": touched_elements(problem), "F": problem.F_elements, "O": problem.O_elements,
+    }[operand]  # fmt: skip
+    bits = elements * getattr(problem.bits, operand)
+    return [bits * _pass(chip, level, operand, product.options.transfers) for level in range(last)]
+
+
+def _pass(chip: Memories, level: int, operand: Operand, transfers: str) -> float:
+    upper, lower = chip.holder(level, operand), chip.holder(level + 1, operand)
+    up, down = upper.read_energy_per_bit, lower.write_energy_per_bit
+    if operand == "O":
+        up, down = upper.write_energy_per_bit, lower.read_energy_per_bit
+    return up + (down if transfers == "both" else 0.0)
+
+
+def least_rooms(run: Run) -> Iterator[Row]:
+    """What lives at each level and step, and an element of I and of F that stay elsewhere."""
+    resident = _resident(run)
+    for level, capacity in run.capacities.items():
+        for step, living in run.alive(level).items():
+            row, most = {i: run.items[i].bits for i in living}, capacity
+            for number in run.steps.get(step, ()):
+                if number in run.products:
+                    most -= _elements(run, number, level, resident, row)
+                    break
+            yield Row(row, most)
+
+
+def _elements(
+    run: Run,
+    number: int,
+    level: int,
+    resident: Mapping[tuple[int, int], list[int]],
+    row: dict[int, int],
+) -> int:
+    """Bits of an element of I and of F; items by which these stay take them off their own."""
+    product, total = run.products[number], 0
+    for place, operand in enumerate(OPERANDS[:2]):
+        element = _element(product, operand)
+        total += element
+        for i in resident.get((number, place), ()):
+            if run.items[i].level >= level:
+                row[i] = row.get(i, 0) - element
+    return total
+
+
+def _element(product: Product, operand: Operand) -> int:
+    problem = product.work.problem
+    if operand == "I" and not touched_elements(problem):
+        return 0
+    bits: int = getattr(problem.bits, operand)
+    return bits
+
+
+def _resident(run: Run) -> Mapping[tuple[int, int], list[int]]:
+    found: dict[tuple[int, int], list[int]] = {}
+    for i, item in enumerate(run.items):
+        for access in (*item.saves, *item.begins):
+            found.setdefault((access.task, access.place), []).append(i)
+    return found

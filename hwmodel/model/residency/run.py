@@ -1,0 +1,238 @@
+"""A run with tensors that stay on the chip: what it costs, step by step, for a choice of items."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from hwmodel.model.entries import AWAY, Stay
+from hwmodel.model.residency.items import Access, Item
+from hwmodel.model.residency.products import Product, Tiled
+from hwmodel.model.workload import Task
+from hwmodel.tiling.options import Memories
+from hwmodel.work.problem import OPERANDS, Operand
+from hwmodel.work.tensor import Direction, product
+from hwmodel.work.work import Move
+
+__all__ = ["Outcome", "Run", "Streamed", "Stuck"]
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A move, and what one of its parts costs at each level [chip's unit]."""
+
+    move: Move
+    parts: int
+    levels: tuple[float, ...]
+
+    @classmethod
+    def of(cls, task: Task, chip: Memories) -> Streamed:
+        """Price a move's task."""
+        move = task.work
+        assert isinstance(move, Move)
+        operand: Operand = "I" if move.direction == Direction.READ else "O"
+        parts = len(task.at.stored[0])
+        bits = product(move.tensor.shape) * move.tensor.bits * move.times / max(parts, 1)
+        levels = []
+        for number, level in enumerate(chip.levels):
+            there = level.holds(operand) and (move.through or not number)
+            memory = chip.holder(number, operand) if there else None
+            reads = move.direction == Direction.READ
+            price = 0.0
+            if memory is not None:
+                price = memory.read_energy_per_bit if reads else memory.write_energy_per_bit
+            levels.append(bits * price)
+        return cls(move, parts, tuple(levels))
+
+    def energy(self, homes: Sequence[int | None]) -> float:
+        """What all parts cost, of which some stay."""
+        if not homes:
+            return self.parts * sum(self.levels)
+        return sum(sum(self.levels[home or 0 :]) for home in homes)
+
+    def outside(self, level: int) -> float:
+        """What a part costs outside a level."""
+        return sum(self.levels[:level])
+
+
+class Outcome(NamedTuple):
+    """What a choice of items costs, and the tilings that belong to it."""
+
+    chosen: frozenset[int]
+    energy: float  # of memories, hops and cycles [chip's unit]
+    tilings: dict[int, Tiled]  # by task
+    stays: dict[int, Stay]  # of tasks of which something stays
+
+
+class Stuck(NamedTuple):
+    """A step at which a choice of items leaves no room for any tiling."""
+
+    step: int
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The tasks of a run, and the items that may be chosen."""
+
+    tasks: Sequence[Task]
+    products: Mapping[int, Product]  # by task
+    moves: Mapping[int, Streamed]
+    items: Sequence[Item]
+    capacities: Mapping[int, int]  # of the levels at which tensors may stay [bit]
+    _known: dict[object, tuple[float, dict[int, Tiled]] | None] = field(default_factory=dict)
+
+    @cached_property
+    def steps(self) -> dict[int, list[int]]:
+        """The tasks of each step that move anything."""
+        found: dict[int, list[int]] = {}
+        for number in sorted({*self.products, *self.moves}):
+            found.setdefault(self.tasks[number].at.step, []).append(number)
+        return found
+
+    def outcome(self, chosen: Iterable[int]) -> Outcome | Stuck:
+        """Return what a choice of items costs."""
+        picked = frozenset(chosen)
+        some = [self.items[i] for i in sorted(picked)]
+        stays, energy = self.stays(some), 0.0
+        tilings: dict[int, Tiled] = {}
+        used = self._used(some)
+        for step, tasks in self.steps.items():
+            free = {k: bits - used[k].get(step, 0) for k, bits in self.capacities.items()}
+            found = self._step(step, tasks, stays, free)
+            if found is None:
+                return Stuck(step)
+            energy += found[0]
+            tilings |= found[1]
+        return Outcome(picked, energy, tilings, stays)
+
+    def has_room(self, step: int, chosen: Iterable[int]) -> bool:
+        """Whether tiles find room in a step beside a choice of items."""
+        some = [self.items[i] for i in sorted(chosen)]
+        used = self._used(some)
+        free = {k: bits - used[k].get(step, 0) for k, bits in self.capacities.items()}
+        return self._step(step, self.steps[step], self.stays(some), free) is not None
+
+    def used_at(self, i: int) -> list[int]:
+        """The steps at which an item is used."""
+        item = self.items[i]
+        return sorted({access.step for access in (*item.begins, *item.saves)} & set(self.steps))
+
+    @property
+    def searches(self) -> int:
+        """Tilings that have been searched."""
+        return sum(product.searches for product in self.products.values())
+
+    def _used(self, some: Sequence[Item]) -> dict[int, dict[int, int]]:
+        """Bits of items at each level and step [bit]."""
+        found: dict[int, dict[int, int]] = {level: {} for level in self.capacities}
+        last = max(self.steps, default=0)
+        change = {level: [0] * (last + 2) for level in self.capacities}
+        for one in some:
+            change[one.level][one.first] += one.bits
+            change[one.level][min(one.last, last) + 1] -= one.bits
+        for level, changes in change.items():
+            bits = 0
+            for step, more in enumerate(changes):
+                bits += more
+                found[level][step] = bits
+        return found
+
+    def _step(
+        self, step: int, tasks: Sequence[int], stays: Mapping[int, Stay], free: Mapping[int, int]
+    ) -> tuple[float, dict[int, Tiled]] | None:
+        if any(bits < 0 for bits in free.values()):
+            return None
+        here = tuple(stays.get(number, AWAY) for number in tasks)
+        key = step, here, tuple(free.values())
+        if key not in self._known:
+            self._known[key] = self._costs(tasks, here, free)
+        return self._known[key]
+
+    def _costs(
+        self, tasks: Sequence[int], stays: Sequence[Stay], free: Mapping[int, int]
+    ) -> tuple[float, dict[int, Tiled]] | None:
+        energy, tilings = 0.0, {}
+        for number, stay in zip(tasks, stays, strict=True):
+            if number in self.moves:
+                energy += self.moves[number].energy(stay.parts)
+                continue
+            found = self.products[number].tiled(stay, free)
+            if found is None:
+                return None
+            tilings[number] = found
+            energy += found.energy
+        return energy, tilings
+
+    def stays(self, some: Sequence[Item]) -> dict[int, Stay]:
+        """Where the tensors of each task stay under some items."""
+        homes: dict[Access, int] = {}
+        saved: set[Access] = set()
+        for item in some:
+            saved.update(item.saves)
+            homes |= dict.fromkeys((*item.saves, *item.begins), item.level)
+        found: dict[int, Stay] = {}
+        for access, home in homes.items():
+            before = found.get(access.task, AWAY)
+            if access.task in self.products:
+                operand = access.operand
+                at = before.homes._replace(**{operand: home})
+                once = () if access in saved else (operand,)
+                found[access.task] = Stay(at, _ordered((*before.once, *once)))
+            elif access in saved:
+                own = self.moves[access.task].parts
+                parts = list(before.parts or (None,) * own)
+                parts[access.place] = home
+                found[access.task] = Stay(parts=tuple(parts))
+        return found
+
+    def value(self, item: Item, outside: Mapping[tuple[Access, int], float]) -> float:
+        """What an item saves: what its accesses cost outside its level [chip's unit]."""
+        return sum(outside[access, item.level] for access in item.saves)
+
+    @cached_property
+    def neighbours(self) -> list[tuple[int, int]]:
+        """Pairs of items that would move a tensor from one level to another."""
+        begun: dict[Access, list[int]] = {}
+        for i, item in enumerate(self.items):
+            if item.begins:
+                begun.setdefault(item.begins[0], []).append(i)
+        return [
+            (i, j)
+            for i, item in enumerate(self.items)
+            for access in item.saves[:1]
+            for j in begun.get(access, ())
+            if self.items[j].level != item.level
+        ]
+
+    @cached_property
+    def by_access(self) -> dict[Access, list[int]]:
+        """The items that save each access."""
+        found: dict[Access, list[int]] = {}
+        for i, item in enumerate(self.items):
+            for access in item.saves:
+                found.setdefault(access, []).append(i)
+        return found
+
+    def alive(self, level: int) -> dict[int, list[int]]:
+        """The items that can live at a level, by step."""
+        found: dict[int, list[int]] = {}
+        for i, item in enumerate(self.items):
+            if item.level == level:
+                for step in range(item.first, item.last + 1):
+                    found.setdefault(step, []).append(i)
+        return found
+
+    def living(self, level: int, step: int, among: Collection[int]) -> list[int]:
+        """The items of some that live at a level in a step."""
+        return [
+            i
+            for i in among
+            if self.items[i].level == level and self.items[i].first <= step <= self.items[i].last
+        ]
+
+
+def _ordered(operands: Iterable[Operand]) -> tuple[Operand, ...]:
+    given = set(operands)
+    return tuple(x for x in OPERANDS if x in given)

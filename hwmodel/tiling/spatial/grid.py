@@ -1,0 +1,91 @@
+"""Outputs and taps of a short axis, pair by pair: groups of them, however they come about."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwmodel.tiling.spatial.paths import Axis
+from hwmodel.work.problem import Operand
+
+__all__ = ["Grid", "grid"]
+
+MOST = 2**13  # pairs of an output and a tap
+Ints = NDArray[np.int64]
+Cuts = tuple[tuple[int, ...], tuple[bool, ...]]  # tiles, and whether their pieces are told apart
+
+
+class _Groups(NamedTuple):
+    """Outputs or taps with equal kept components."""
+
+    of: Ints  # number of the group of each
+    sizes: Ints
+    member: NDArray[np.float32]  # [group, output or tap]
+
+
+class Grid:
+    """The pairs of an output and a tap of an axis, and the row that each touches."""
+
+    def __init__(self, axis: Axis) -> None:
+        window, rule = axis.window, axis.rule
+        out, tap = np.indices((axis.outs, axis.taps)).reshape(2, -1)
+        position = out * window.step + tap * window.dilation - window.pad
+        row = position // window.spread
+        real = position % window.spread == 0
+        if rule.padding == "skipped":
+            real &= (row >= 0) & (row < window.size)
+        self._axis = axis
+        self._out, self._tap, self._row = out[real], tap[real], row[real]
+        self._touched = real.reshape(axis.outs, axis.taps).astype(np.float32)
+        self._groups: dict[tuple[int, Cuts], _Groups] = {}
+        self._reached: dict[Cuts, NDArray[np.float32]] = {}
+
+    def rows(self, outs: Cuts, taps: Cuts) -> int:
+        """Rows that pairs of groups load: `paths.rows`."""
+        if not len(self._row):
+            return 0
+        out, tap = self._cut(self._axis.outs, outs), self._cut(self._axis.taps, taps)
+        first = int(self._row.min())
+        far = int(self._row.max()) + 1 - first
+        pair = out.of[self._out] * len(tap.sizes) + tap.of[self._tap]
+        touched = np.sort(pair * far + (self._row - first))
+        new = np.append(True, touched[1:] != touched[:-1])
+        if self._axis.rule.rows == "touched":
+            return int(np.count_nonzero(new))
+        begins = np.flatnonzero(np.append(True, np.diff(touched // far) != 0))
+        ends = np.append(begins[1:], len(touched)) - 1
+        return int((touched[ends] - touched[begins] + 1).sum())
+
+    def met(self, operand: Operand | None, outs: Cuts, taps: Cuts) -> int:
+        """Taps (of F), outputs (of O) or pairs of groups that touch a row: `paths.meetings`."""
+        out, tap = self._cut(self._axis.outs, outs), self._cut(self._axis.taps, taps)
+        if outs not in self._reached:
+            self._reached[outs] = out.member @ self._touched
+        pairs = self._reached[outs] @ tap.member.T > 0
+        if operand == "F":
+            return int(pairs.sum(axis=0) @ tap.sizes)
+        if operand == "O":
+            return int(pairs.sum(axis=1) @ out.sizes)
+        return int(np.count_nonzero(pairs))
+
+    def _cut(self, length: int, cuts: Cuts) -> _Groups:
+        """The groups of a loop; those of equal loops are equal."""
+        if (length, cuts) not in self._groups:
+            offset, number = np.arange(length), np.zeros(length, np.int64)
+            for tile, kept in zip(*cuts, strict=True):
+                place, offset = np.divmod(offset, tile)
+                if kept:
+                    number = number * (int(place.max()) + 1) + place
+            of, sizes = np.unique(number, return_inverse=True, return_counts=True)[1:]
+            member = (of == np.arange(len(sizes))[:, None]).astype(np.float32)
+            self._groups[length, cuts] = _Groups(of, sizes, member)
+        return self._groups[length, cuts]
+
+
+@lru_cache(maxsize=8)
+def grid(axis: Axis) -> Grid | None:
+    """Return the pairs of a short axis; None of a long one."""
+    return Grid(axis) if axis.outs * axis.taps <= MOST else None

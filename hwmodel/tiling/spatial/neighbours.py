@@ -1,0 +1,47 @@
+"""Chains of an axis near a given one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations_with_replacement, islice, product
+
+from hwmodel.tiling.spatial.space import GROUPS, Space, candidates
+
+__all__ = ["TILES", "Axis", "Chosen", "neighbours"]
+
+TILES = 16  # of a loop, that are tried for a size
+MANY = 60  # chains with one size changed, of a loop with taps
+MOST = 600  # chains of an axis that are looked at together
+Chosen = tuple[int, ...]  # sizes of a loop's chain that are free
+Axis = tuple[Chosen, ...]  # of the loops of an axis
+
+
+def neighbours(space: Space, group: int, axis: Axis) -> tuple[Axis, ...]:
+    """Chains of an axis near one: two sizes of one loop are changed, or one of both."""
+    return _near(tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group]), axis)
+
+
+@lru_cache(maxsize=2**12)
+def _near(lengths: tuple[int, ...], axis: Axis) -> tuple[Axis, ...]:
+    once = [_changed(n, chosen, 1) for n, chosen in zip(lengths, axis, strict=True)]
+    twice = [_changed(n, chosen, 2) for n, chosen in zip(lengths, axis, strict=True)]
+    found = dict.fromkeys(product(*once)) if len(axis) == 1 or len(once[0]) < MANY else {axis: None}
+    for i, chains in enumerate(twice):
+        found |= dict.fromkeys((*axis[:i], chain, *axis[i + 1 :]) for chain in chains)
+    return tuple(islice(found, MOST))
+
+
+@lru_cache(maxsize=2**14)
+def _changed(length: int, chosen: Chosen, sizes: int) -> tuple[Chosen, ...]:
+    """Chains with so many neighbouring sizes changed; the others are cut or widened to them."""
+    found = {chosen: None}
+    for place in range(len(chosen) - sizes + 1):
+        tiles = [(*candidates(length, TILES), *(chosen[place + i] + k for k in (1, -1)
+                 for i in range(sizes)))]  # fmt: skip
+        outer = chosen[place - 1] if place else length
+        tried = sorted({t for t in (*tiles[0], *candidates(outer, TILES)) if 0 < t <= length})
+        for some in combinations_with_replacement(tried[::-1], sizes):
+            before = (max(some[0], size) for size in chosen[:place])
+            after = (min(some[-1], size) for size in chosen[place + sizes :])
+            found[*before, *some, *after] = None
+    return tuple(found)

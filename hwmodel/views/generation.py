@@ -1,0 +1,120 @@
+"""What `hwmodel generate` prints, writes and draws."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from hwmodel.model.cached import PARTS
+from hwmodel.model.generate import COLUMNS, Generation
+from hwmodel.rerun.tables import NATURE, scale
+from hwmodel.views.screen_tables import table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+__all__ = ["generation_csv", "generation_figure", "generation_tables"]
+
+LEFT_OUT = (
+    "speculative decoding, beams, shared prefixes, pages, ragged lengths, chunked prefill",
+    "eviction from the cache",
+    "sampling of the next token, static power",
+)
+
+
+def generation_csv(found: Sequence[Generation]) -> str:
+    """Rows of all batches, with the heading `COLUMNS`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in found:
+        writer.writerows(one.records)
+    return text.getvalue()
+
+
+def generation_tables(found: Sequence[Generation]) -> Iterator[RenderableType | str]:
+    """Yield energy a token of each phase and batch by part, a step by length, and what it is of."""
+    first = found[0]
+    energies = [phase.energy / phase.tokens for one in found for phase in one.phases]
+    divisor, unit = scale(min(energies), first.unit)
+    wide = f", cache of {first.cache_bits} bit" if first.cache_bits else ""
+    title = (
+        f"{first.network.name} on {first.hardware.name}, {first.method.name}, "
+        f"{first.accounting.name}: {first.prefill:,} tokens at once, then {first.decode:,} steps"
+        f"{wide}; {unit} a token"
+    )
+    by_phase = table(title, ["batch", "phase"], [*PARTS, "all", "with prefill"])
+    for one in found:
+        for phase in one.phases:
+            cells = [f"{phase.parts[p] / phase.tokens / divisor:,.3f}" for p in PARTS]
+            whole = f"{phase.energy / phase.tokens / divisor:,.3f}"
+            both = f"{one.energy_with_prefill / divisor:,.3f}" if phase.name == "decode" else "-"
+            by_phase.add_row(str(one.batch), phase.name, *cells, whole, both)
+    yield by_phase
+    if first.decode:
+        by_length = table(
+            f"one step of decoding by the keys that it meets; {unit} a token",
+            ["batch"], ["keys", *PARTS, "all"],
+        )  # fmt: skip
+        for one in found:
+            for keys, parts in one.steps.items():
+                cells = [
+                    f"{value / divisor:,.3f}" for value in (*parts.values(), sum(parts.values()))
+                ]
+                by_length.add_row(str(one.batch), f"{keys:,}", *cells)
+        yield by_length
+    yield from _sentences(found)
+
+
+def _sentences(found: Sequence[Generation]) -> Iterator[str]:
+    for one in found:
+        for phase in one.phases:
+            n = phase.elements
+            yield (
+                f"batch {one.batch}, {phase.name}: {int(n.macs):,} MACs; elements of one pass: "
+                f"{int(n.weights):,} of weights, {int(n.cache_read):,} read from the cache, "
+                f"{int(n.cache_written):,} written to it, {int(n.scores):,} scores."
+            )
+    errors = [one.error for one in found if one.error is not None]
+    if errors:
+        most = 100 * max(errors)
+        yield (
+            "Between the lengths that are listed counts lie on straight lines; one from end to end "
+            f"would err by {'less than 0.01' if most < 0.01 else f'{most:.2g}'} % in the middle."
+        )
+    yield "A prompt gives the first token; each step one more for each sequence."
+    left = (*LEFT_OUT, *found[0].accounting.not_counted)
+    yield "\n".join(["Not counted:", *(f"- {what}" for what in left)])
+    yield f"All figures are {NATURE}."
+
+
+def generation_figure(found: Sequence[Generation]) -> Figure:
+    """Energy a token over the keys that are met, a line a batch; and over the batch, by part."""
+    from matplotlib import pyplot as plt
+
+    first = found[0]
+    steps = [sum(parts.values()) for one in found for parts in one.steps.values()]
+    divisor, unit = scale(min(steps, default=first.energy), first.unit)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for one in found:
+        energies = [sum(parts.values()) / divisor for parts in one.steps.values()]
+        left.plot(list(one.steps), energies, "o-", ms=3, label=f"batch {one.batch}")
+    left.set(xlabel="keys that a token meets", ylabel=f"energy a token [{unit}]")
+    left.set_yscale("log" if len(found) > 1 else "linear")
+    if steps:
+        left.legend()
+    bottom = [0.0] * len(found)
+    for part in PARTS:
+        heights = [one.phases[-1].parts[part] / one.phases[-1].tokens / divisor for one in found]
+        right.bar([str(one.batch) for one in found], heights, bottom=bottom, label=part)
+        bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
+    right.set(xlabel="sequences side by side", ylabel=f"energy a token [{unit}]")
+    right.legend()
+    figure.suptitle(
+        f"{first.network.name} on {first.hardware.name}, {first.method.name}: "
+        f"{first.prefill:,} tokens, then {first.decode:,}"
+    )
+    return figure

@@ -1,0 +1,303 @@
+"""Tensors that stay on the chip: truncated chips, every set of residents, replay, refusals."""
+
+import os
+import sys
+from itertools import combinations
+from math import fsum
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from hwmodel import HwmodelError, SpecError, evaluate
+from hwmodel.errors import SpecWarning
+from hwmodel.importers.load import load_network
+from hwmodel.model.entries import Stay
+from hwmodel.model.evaluate import all_tasks, occupied, prepared
+from hwmodel.model.residency.items import items, tracked
+from hwmodel.model.residency.plan import residency_levels
+from hwmodel.model.residency.products import Product
+from hwmodel.model.residency.run import Outcome, Run, Streamed
+from hwmodel.model.schedule import schedule
+from hwmodel.model.workload import Job
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.tiling.accesses import traffic
+from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.tiling.pricing import memory_energy
+from hwmodel.tiling.tile import tile
+from hwmodel.tiling.view import Homes, view
+from hwmodel.vary.paths import replaced_all
+from hwmodel.work.work import Move, Multiply
+
+THOROUGH = pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="15 s")
+DATA = Path(__file__).parent / "data"
+TARGETS = YAML(typ="safe").load(DATA / "schedule_targets.yaml")["residency"]
+CHIP = load(Accounting, "chip")
+# The targets were computed with filters held and the memory that is asked charged.
+HELD = replaced_all(CHIP, {"counting.stationary": "filter", "counting.transfers": "upper"})
+BIG = {"levels.L2.capacity": "512 MiB", "levels.L1.capacity": "64 MiB"}
+
+
+def small(L2, L1="4 KiB", L0="1 KiB"):
+    """horowitz45 with other capacities."""
+    sizes = {"levels.L2.capacity": L2, "levels.L1.capacity": L1, "levels.L0.capacity": L0}
+    return replaced_all(load(Hardware, "horowitz45"), sizes)
+
+
+def without(accounting):
+    return replaced_all(accounting, {"counting.residency": "none"})
+
+
+@pytest.mark.parametrize("case", TARGETS["truncated_chip"]["cases"], ids=str)
+def test_where_all_fits_a_level_the_chip_ends_there(case):
+    """The border: input and output, and in training the signal of the loss, outside of L1."""
+    asked = {"method": case["method"], "mode": case["mode"]}
+    big = replaced_all(load(Hardware, "ascend"), BIG)
+    whole = evaluate("vgg-small", big, accounting=HELD, **asked)
+    ends = evaluate(
+        "vgg-small", DATA / "residency" / "ascend-l1.yaml", accounting=without(HELD), **asked
+    )
+    outside = 6.25 + 0.625  # of L3 and L2 [pJ/bit]
+    words = 3_072 + 10 + (10 if case["mode"] == "training" else 0)
+    assert whole.energy == pytest.approx(ends.energy + words * 32 * outside, rel=1e-14)
+    assert words * 32 * outside / 1e6 == pytest.approx(case["border"], abs=5e-7)
+    # The accounting was then without adders as wide as their sum needs, and without some counters.
+    if (case["method"], case["mode"]) == ("bold", "inference"):
+        assert whole.energy / 1e6 == pytest.approx(case["resident"], abs=5e-7)
+    assert whole.residency.lower_bound == pytest.approx(whole.residency.energy, rel=1e-8)
+
+
+def run_of(network, chip, method, accounting, mode="inference"):
+    """Everything that may stay, as the plan has it, put together by hand."""
+    network = load_network(network)
+    job = Job(load(Method, method), accounting, 1, mode)
+    tasks, kept = all_tasks(network, job), occupied(network, job)
+    given = schedule(*prepared(network, job), job).given
+    room = residency_levels(chip)
+    products = {
+        i: Product(
+            task, memories(chip, task.work.kinds),
+            SearchOptions.of(accounting, task.work.pass_), room,
+        )
+        for i, task in enumerate(tasks)
+        if isinstance(task.work, Multiply)
+    }  # fmt: skip
+    moves = {
+        i: Streamed.of(task, memories(chip, task.work.kinds))
+        for i, task in enumerate(tasks)
+        if isinstance(task.work, Move) and task.work.times
+    }
+    found = items(tracked(tasks, kept.tensors, given), room, len(kept.steps) - 1)
+    return Run(tasks, products, moves, found, room)
+
+
+def all_sets(run):
+    """Every set of items of which no two save one access or move a tensor between levels."""
+
+    def apart(i, j):
+        one, other = run.items[i], run.items[j]
+        if one.name != other.name:
+            return True
+        touched = {*one.saves, *one.begins} & {*other.saves, *other.begins}
+        return not (set(one.saves) & set(other.saves) or (one.level != other.level and touched))
+
+    sets = [()]
+    for i in range(len(run.items)):
+        sets += [(*known, i) for known in sets if all(apart(i, j) for j in known)]
+    return sets
+
+
+# conv-mnist: the prototype's optima, whose accounting had other prices of additions.
+@pytest.mark.parametrize(
+    ("size", "method"),
+    [("4 KiB", "fp16"), pytest.param("1 KiB", "bold", marks=THOROUGH),
+     pytest.param("64 KiB", "fp16", marks=THOROUGH)],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*is larger than")
+def test_no_set_of_residents_is_better_and_none_is_below_the_bound(size, method):
+    chip = small(size)
+    found = evaluate("conv-mnist", chip, method, accounting=HELD, mode="inference").residency
+    run = run_of("conv-mnist", chip, method, HELD)
+    costs = [run.outcome(some) for some in all_sets(run)]
+    least = min(cost.energy for cost in costs if isinstance(cost, Outcome))
+    assert found.energy == pytest.approx(least, rel=1e-9)
+    assert found.lower_bound <= least * (1 + 1e-12)
+    assert found.lower_bound / least > 0.9
+
+
+def test_optima_of_the_prototype_differ_by_what_theirs_do():
+    """Of fp16 on 64 and on 128 KiB; prices of additions have changed since, alike in both."""
+    target = {(c["chip"], c["method"]): c["optimum"] for c in TARGETS["exhaustive"]}
+    ours = [
+        evaluate("conv-mnist", small(size), "fp16", accounting=HELD, mode="inference").energy / 1e6
+        for size in ("64 KiB", "128 KiB")
+    ]
+    theirs = [target[chip, "fp16"] for chip in ("h64", "h128")]
+    assert ours[0] - ours[1] == pytest.approx(theirs[0] - theirs[1], abs=1e-4)
+
+
+def test_a_view_costs_what_its_entries_do():
+    """What is searched is what is entered, for every choice of homes, whoever pays a transfer."""
+    for transfers in ("upper", "both"):
+        accounting = replaced_all(CHIP, {"counting.transfers": transfers})
+        run = run_of("conv-mnist", small("64 KiB"), "fp16", accounting)
+        product = next(iter(run.products.values()))
+        problem, options = product.work.problem, product.options
+        for I, F, O in combinations((None, 1, 2, None, 1, 2, None), 3):  # noqa: E741
+            homes = Homes(I, F, O)
+            seen = view(product.chip, homes, run.capacities)
+            found = tile(problem, seen, options)
+            priced = memory_energy(
+                problem, traffic(problem, found.mapping, "exact", options.rule), seen,
+                options.partial_sum_bits, transfers,
+            )  # fmt: skip
+            mine = product._search(Stay(homes), run.capacities, finished=False).energy
+            if product.work.leaves:
+                assert mine == pytest.approx(priced, rel=1e-12)
+            else:  # an operator takes finished sums as they are made
+                assert mine < priced
+
+
+def test_energy_falls_as_capacity_grows_and_ends_at_fusion_alone():
+    chips = [small(size) for size in ("8 KiB", "1 MiB")]
+    found = [
+        evaluate("conv-mnist", chip, "bold", accounting=HELD, mode="inference").energy
+        for chip in chips
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 1.5 * found[-1]
+    never = replaced_all(chips[-1], {"levels.L2.stays": False, "levels.L1.stays": False})
+    with pytest.warns(SpecWarning, match="has no memory in which tensors could stay"):
+        none = evaluate("conv-mnist", never, "bold", accounting=HELD, mode="inference")
+    fused = evaluate("conv-mnist", chips[-1], "bold", accounting=without(HELD), mode="inference")
+    assert none.energy == fused.energy
+
+
+@pytest.mark.parametrize("mode", ["inference", pytest.param("training", marks=THOROUGH)])
+def test_replayed_step_by_step_no_memory_ever_holds_more_than_it_has(mode):
+    """Tensors come and go by their own names; whoever reads on the chip finds the tensor there."""
+    report = evaluate("conv-mnist", small("64 KiB"), "bold", accounting=CHIP, mode=mode)
+    staying = report.residency
+    last = len(report.memory.steps) - 1
+    life = {one.name: (one.first, one.last) for one in report.memory.tensors}
+    for level, capacity in staying.capacities.items():
+        for step in range(last + 1):
+            here = {
+                item.name: item.bits
+                for item in staying.items
+                if item.level == level and item.first <= step <= item.last
+            }
+            tiles = [
+                tiled.rooms[level] + tiled.resting.get(level, 0)
+                for tiled, (task, _) in zip(staying.tilings.values(), report.tilings, strict=True)
+                if task.at.step == step
+            ]
+            assert fsum(here.values()) + max(tiles, default=0) <= capacity
+    there = {
+        (item.name, item.level, step)
+        for item in staying.items
+        for step in range(item.first, item.last + 1)
+    }
+    names = {level.name: n for n, level in enumerate(report.hardware.levels)}
+    whole = {item.name: item for item in staying.items if item.whole}
+    for one in report.ledger.entries:
+        if one.stored in whole and one.memory in names:
+            assert names[one.memory] >= whole[one.stored].level, one
+            assert (one.stored, whole[one.stored].level, one.step) in there
+    for item in whole.values():
+        assert (item.first, item.last) == life[item.name]
+
+
+def test_the_binary_weights_of_vgg_small_and_a_map_stay_by_hand():
+    """Weights of 14,008,320 x 1 and 13,696 x 32 bit are 1.72 MiB; a:act3 has 65,536 bit."""
+    asked = {"method": "binarynet", "mode": "inference"}
+    fused = evaluate("vgg-small", "ascend", accounting=without(HELD), **asked)
+    found = evaluate("vgg-small", "ascend", accounting=HELD, **asked)
+
+    def outermost(report, name):
+        return sum(
+            energy
+            for (memory, tensor, _), energy in report.energies("memory", "tensor", "stored").items()
+            if memory == "L3" and tensor == name
+        )
+
+    assert outermost(fused, "F") == pytest.approx(14_446_592 * 6.25)
+    assert outermost(found, "F") == 0
+    assert outermost(found, "I") == 3_072 * 32 * 6.25
+    assert outermost(found, "O") == 10 * 32 * 6.25
+    moved = {
+        (one.memory, str(one.direction)): one.count
+        for one in fused.ledger.entries
+        if one.stored == "a:act3" and one.memory in ("L3", "L2")
+    }
+    assert moved == {(m, d): 65_536 for m in ("L3", "L2") for d in ("read", "write")}
+    assert not [
+        e for e in found.ledger.entries if e.stored == "a:act3" and e.memory in ("L3", "L2")
+    ]
+
+
+@THOROUGH
+def test_methods_are_equal_at_inference_and_bold_wins_in_training():
+    """Percent of full precision on the Ascend, batch 1; the prototype's, with other adders."""
+    percent = {}
+    for mode in ("inference", "training"):
+        whole = evaluate("vgg-small", "ascend", "fp", accounting=HELD, mode=mode)
+        for method in ("binarynet", "bold"):
+            own = evaluate("vgg-small", "ascend", method, accounting=HELD, mode=mode)
+            percent[mode, method] = 100 * own.energy / whole.energy
+            least = own.residency.lower_bound / own.residency.energy
+            assert 1 >= least > 0.998
+    assert percent["inference", "binarynet"] == pytest.approx(0.61, abs=0.02)
+    assert percent["inference", "bold"] == pytest.approx(0.59, abs=0.02)
+    assert percent["training", "binarynet"] == pytest.approx(75.5, abs=0.3)
+    assert percent["training", "bold"] == pytest.approx(15.6, abs=0.15)
+
+
+@THOROUGH
+def test_weights_used_as_gradients_finish_save_the_votes_way():
+    """Updates at the end send votes to DRAM and back."""
+    later = replaced_all(HELD, {"extras.update_order": "after-iteration"})
+    asked = ("vgg-small", "ascend", "bold")
+    assert (
+        evaluate(*asked, accounting=later).energy > 1.1 * evaluate(*asked, accounting=HELD).energy
+    )
+
+
+def test_rows_add_up_and_names_are_told_apart():
+    report = evaluate("conv-mnist", "ascend", "binarynet", accounting=CHIP)
+    names = [one.name for one in report.ledger.entries]
+    assert len(names) == len(set(names))
+    assert report.energy == pytest.approx(fsum(row[-2] for row in report.records), rel=1e-12)
+    parts = report.energies("direction")
+    moved = sum(energy for (direction,), energy in parts.items() if direction != "operate")
+    assert moved == pytest.approx(report.residency.energy, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("group", "field", "value", "rule"),
+    [
+        ("counting", "search", "level-by-level", "tensors needs search optimal"),
+        ("counting", "counting", "paper", "optimal needs counting exact"),
+    ],
+)
+def test_refused(group, field, value, rule):
+    with pytest.raises((SpecError, HwmodelError), match=rule):
+        replaced_all(HELD, {f"{group}.{field}": value})
+
+
+def test_the_file_is_refused_at_its_line(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "version: 1\nname: mine\ntitle: t\nbased_on: paper\ncounting:\n  residency: tensors\n"
+    )
+    with pytest.raises(SpecError, match=r"mine.yaml:6: .*residency.*tensors needs counting exact"):
+        load(Accounting, file)
+
+
+def test_without_scipy_one_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(HwmodelError, match=r"needs the package scipy: pip install 'hwmodel\[res"):
+        evaluate("conv-mnist", "ascend", "bold", accounting=HELD, mode="inference")
