@@ -202,9 +202,9 @@ def test_every_field_of_an_accounting_moves_some_energy(files, truths):
     assert unmoved == {
         "counting.zero_signals",  # only a trace says what is 0: test_turn2_traces
         "counting.weight_gradient",  # where filters are held alone: below
-        "extras.kept",
-        "extras.time_steps",
-        "prices.narrow_floats",  # moves the peak of memory: test_memory
+        "extras.kept",  # moves the peak of memory: test_memory
+        "extras.time_steps",  # of spiking networks: test_spiking
+        "prices.narrow_floats",  # of products of formats: test_number_formats
         "counting.residency",  # in a memory between the outermost and level 0: test_residency
     }
 

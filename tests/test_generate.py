@@ -123,11 +123,7 @@ def test_behind_a_window_no_more_keys_are_met(row):
     assert done.phases[1].elements.scores == int(row["expected"])
 
 
-CACHES = [
-    r
-    for r in rows("generate_scan_spiking.csv")
-    if r["item"] == "cache" and r["case"] != "mixtral-8x7b"
-]
+CACHES = [r for r in rows("generate_scan_spiking.csv") if r["item"] == "cache"]
 
 
 @pytest.mark.parametrize("row", CACHES, ids=lambda row: f"{row['case']}-{row['quantity']}")

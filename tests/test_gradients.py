@@ -245,6 +245,15 @@ EXAMPLES = {
     "add": (({"name": "other", **CONV},), {"inputs": ["before", "other"]}),
     "multiply": (({"name": "other", **CONV},), {"inputs": ["before", "other"]}),
     "scale": ((), {}),
+    "dispatch": ((ROWS,), {"inputs": ["rows", "rows"], "active": 2}),
+    "combine": (
+        (ROWS, {"name": "sent", "kind": "dispatch", "inputs": ["rows", "rows"], "active": 2}),
+        {"inputs": ["sent", "rows"], "active": 2},
+    ),
+    "scan": (
+        (ROWS, {"name": "few", "kind": "slice", "inputs": ["rows"], "start": 0, "stop": 2}),
+        {"inputs": ["rows", "rows", "few", "few", "rows"], "states": 2},
+    ),
     "embedding": ((WORDS,), {"vocabulary": 9, "features": 4}),
     "max-pool": ((), {"kernel": 2}),
     "average-pool": ((), {"kernel": 2}),

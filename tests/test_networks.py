@@ -35,8 +35,8 @@ from hwmodel.specs.method import Method
 DATA = Path(__file__).parent / "data"
 MEMBERS = list(zoo())
 ROLES = {
-    "aspp", "aspp-norm", "attention", "body-end", "depthwise", "feed-forward", "head", "pooler", "positions",
-    "merge", "shortcut", "squeeze-excite", "stem", "transition", "upsampler",
+    "aspp", "aspp-norm", "attention", "body-end", "depthwise", "experts", "feed-forward", "head", "in", "out", "pooler", "positions",
+    "merge", "router", "selection", "shortcut", "squeeze-excite", "stem", "transition", "upsampler",
 }  # fmt: skip
 # The source's tables and the issue name these.
 NAMED = """

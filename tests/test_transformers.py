@@ -6,21 +6,24 @@
 from __future__ import annotations
 
 import csv
+from functools import cache
+from math import prod
 from pathlib import Path
 
 import pytest
 
 from hwmodel.errors import ShapeError, SpecError
+from hwmodel.graph.generation import generating
 from hwmodel.graph.network import Network, family_member
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import all_tasks
+from hwmodel.model.evaluate import all_tasks, evaluate
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
 from hwmodel.specs.method import Method
 from hwmodel.work.problem import Extents
 from hwmodel.work.tensor import product
-from hwmodel.work.work import Multiply
+from hwmodel.work.work import Move, Multiply, Operate
 
 TODAY = Path(__file__).parent / "data" / "today"
 
@@ -51,6 +54,7 @@ NAMES = {
     "gpt2": "gpt2",
     "llama-3.1-8b": "llama-3.1-8b",
     "convnext-t": "convnext-t",
+    "mixtral-8x7b": "mixtral-8x7b",
 }
 MODELS = [row for row in rows("models.csv") if row["model"] in NAMES]
 
@@ -59,7 +63,8 @@ MODELS = [row for row in rows("models.csv") if row["model"] in NAMES]
 def test_a_model_has_the_products_and_parameters_that_a_framework_counts(row):
     found = load_network(NAMES[row["model"]])
     assert row["equal"] == "True"
-    assert macs(found, row["what"]) == int(row["macs_torch"]) == int(row["macs_hand"])
+    assert macs(found, row["what"]) == int(row["macs_hand"])
+    assert row["macs_torch"] in ("", row["macs_hand"])
     assert parameters(found) == int(row["parameters_torch"])
 
 
@@ -75,6 +80,9 @@ def _kinds(layer):
 GROUPS = {  # rows that add up several layers' parameters
     "attention": {"q", "k", "v", "o", "qkv"},
     "mlp": {"gate", "up", "down"},
+    "q,o": {"q", "o"},
+    "k,v": {"k", "v"},
+    "experts": {"gate", "up", "down"},
     "norms": {"norm", "norm1", "norm2"},
     "tables": {"token", "position"},
 }
@@ -86,9 +94,8 @@ TYPES = [row for row in rows("models_by_type.csv") if row["model"] in NAMES]
 )
 def test_a_model_has_them_by_type(row):
     nodes = load_network(NAMES[row["model"]]).nodes()
-    wanted = {row["type"]}
+    wanted = GROUPS.get(row["type"], {row["type"]})
     if row["quantity"] == "parameters":
-        wanted = GROUPS.get(row["type"], wanted)
         found = sum(n.weights + n.other_parameters for n in nodes if _kinds(n.layer) in wanted)
     else:
         found = sum(n.macs for n in nodes if _kinds(n.layer) in wanted)
@@ -238,3 +245,206 @@ def test_arguments_that_a_family_cannot_take():
         family_member("gpt2", {"tokens": 1025})
     with pytest.raises(SpecError, match="multiples of 224"):
         family_member("swin-t", {"image": 256})
+
+
+# --- experts ----------------------------------------------------------------------------------
+
+GENERATED = rows("generate_scan_spiking.csv")
+MOE = rows("attention_recurrent_lora_moe.csv")
+CHANCES = [0.9, 0.5, 0.3, 0.1, 0.1, 0.05, 0.03, 0.02]
+
+
+def experts(E, k, L, D=256, F=688, **more):
+    """Gate, up and down of E experts, behind a router."""
+    return network(
+        {"name": "x", "kind": "source", "shape": [D, L, 1], "learned": True},
+        {"name": "router", "kind": "linear", "features": E, "over": "channels"},
+        {"name": "sent", "kind": "dispatch", "inputs": ["x", "router"], "active": k, **more},
+        {"name": "gate", "kind": "linear", "features": F, "over": "channels", "experts": E},
+        {"name": "up", "kind": "linear", "features": F, "over": "channels", "experts": E,
+         "inputs": ["sent"]},
+        {"name": "product", "kind": "multiply", "inputs": ["gate", "up"]},
+        {"name": "down", "kind": "linear", "features": D, "over": "channels", "experts": E},
+        {"name": "out", "kind": "combine", "inputs": ["down", "router"], "active": k},
+    )  # fmt: skip
+
+
+def of_experts(found, batch=1):
+    """Nests of the layers of experts."""
+    return [
+        node.layer.loops(node.input_shapes, batch)
+        for node in found.nodes()
+        if getattr(node.layer, "experts", None)
+    ]
+
+
+DISTINCT = [row for row in (*MOE, *GENERATED) if row["item"] == "moe distinct"]
+
+
+@pytest.mark.parametrize("row", DISTINCT, ids=lambda row: row["case"])
+def test_experts_that_a_batch_is_expected_to_meet(row):
+    if row["case"].startswith("p ="):
+        found = experts(8, 2, 16, probabilities=CHANCES)
+    else:
+        n = dict(word.split("=") for word in row["case"].split())
+        found = experts(int(n["E"]), int(n["k"]), int(n["tokens"]))
+    for nests in of_experts(found):
+        assert nests["forward"].times[1].value == pytest.approx(float(row["expected"]), rel=1e-12)
+
+
+TRAFFIC = [row for row in GENERATED if row["item"] == "moe traffic"]
+
+
+@pytest.mark.parametrize("row", TRAFFIC, ids=lambda row: f"{row['case']}-{row['quantity']}")
+def test_mixtral_reads_the_weights_of_experts_that_it_meets(row):
+    whole = load_network("mixtral-8x7b")
+    if row["quantity"].startswith("active"):
+        idle = sum(n.weights for n in whole.nodes() if n.layer.role == "experts") * 6 // 8
+        assert parameters(whole) - idle == int(row["expected"])
+        return
+    batch = int(row["case"].rpartition(" ")[2])
+    role = "router" if "router" in row["quantity"] else "experts"
+    step = [n for n in generating(whole, 1, 7).nodes() if n.layer.role == role]
+    if "read" in row["quantity"]:
+        found = sum(
+            nest.times[1].value * nest.extent.M * nest.extent.C
+            for nest in (n.layer.loops(n.input_shapes, batch)["forward"] for n in step)
+        )
+        assert found == pytest.approx(float(row["expected"]), rel=1e-12)
+    else:
+        assert batch * sum(node.macs for node in step) == int(row["expected"])
+
+
+CAPACITY = [row for row in GENERATED if row["item"] == "moe capacity"]
+
+
+@pytest.mark.parametrize("row", CAPACITY, ids=lambda row: f"{row['case']}-{row['quantity']}")
+def test_slots_of_a_capacity_are_all_computed(row):
+    n = dict(word.split("=") for word in row["case"].split())
+    found = experts(int(n["E"]), int(n["k"]), int(n["tokens"]), capacity=float(n["factor"]))
+    nests = [one["forward"] for one in of_experts(found)]
+    if row["quantity"].startswith("slots"):
+        assert {nest.extent.N for nest in nests} == {int(row["expected"])}
+    else:
+        assert sum(product(nest.macs) for nest in nests) == int(row["expected"])
+
+
+def test_the_small_mixtral_that_was_run():
+    (row,) = (row for row in rows("models.csv") if row["model"] == "mixtral-small")
+    small = {
+        "blocks": 2, "features": 256, "heads": 8, "kv_heads": 2, "hidden": 688, "vocabulary": 1000,
+        "tokens": 64,
+    }  # fmt: skip
+    found = family_member("mixtral-8x7b", small)
+    assert (macs(found), parameters(found)) == (
+        int(row["macs_torch"]),
+        int(row["parameters_torch"]),
+    )
+
+
+def entries(found, mode="training"):
+    report = evaluate(found, "horowitz45", "fp", accounting="full", batch=2, mode=mode)
+    return {entry.name[1:]: entry.count for entry in report.ledger.entries if entry.layer == "gate"}
+
+
+def test_one_expert_that_all_tokens_go_to_is_a_linear_layer():
+    one = experts(1, 1, 4, D=8, F=6)
+    layers = [x.model_dump(exclude_defaults=True) | {"kind": x.kind} for x in one.layers]
+    dense = network(*({k: v for k, v in x.items() if k != "experts"} for x in layers))
+    assert entries(one) == entries(dense)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"k": 3, "E": 2}, "layer sent: 3 active of 2 experts"),
+        ({"capacity": 0}, "capacity 0"),
+        ({"probabilities": [0.5, 0.4]}, "probabilities sum to 0.9, not to active 1"),
+        ({"probabilities": [1.5, 0.5]}, "probabilities"),
+        ({"probabilities": [0.5, 0.25, 0.25]}, "3 probabilities of 2 experts"),
+        ({"distinct": 3}, "distinct 3 is not from 1 active to 2 experts"),
+    ],
+)  # fmt: skip
+def test_experts_that_cannot_be(fields, words):
+    with pytest.raises((ShapeError, SpecError), match=words):
+        experts(**({"E": 2, "k": 1, "L": 4} | fields)).nodes()
+
+
+def test_experts_need_a_dispatch_before_them():
+    layer = {"name": "x", "kind": "linear", "features": 4, "over": "channels", "experts": 2}
+    with pytest.raises(ShapeError, match="layer x: experts, but no dispatch before it"):
+        network(layer).nodes()
+
+
+# --- state-space layers -----------------------------------------------------------------------
+
+
+@cache
+def mamba(tokens, blocks=24):
+    return family_member("mamba-130m", {"tokens": tokens, "blocks": blocks})
+
+
+def by_output(found):
+    """Multiply-accumulates of y = C h, D N a token and layer, which a framework's counter sees."""
+    scans = (n for n in found.nodes() if n.layer.kind == "scan")
+    return sum(prod(n.output_shape) * n.layer.states for n in scans)
+
+
+MAMBA = [row for row in rows("models.csv") if row["model"].startswith("mamba")]
+
+
+@pytest.mark.parametrize("row", MAMBA, ids=lambda row: row["model"])
+def test_mamba_has_the_products_of_its_layers(row):
+    """Beside the scan; a padding on both sides makes a framework compute 18,432 more."""
+    one_layer = "layer" in row["model"]
+    found = mamba(64, 1) if one_layer else mamba(1)
+    thrown_away = 18_432 if one_layer else 0
+    assert macs(found) + by_output(found) + thrown_away == int(row["macs_hand"])
+    assert parameters(found) == int(row["parameters_hand"])
+
+
+MAMBA_TYPES = [row for row in rows("models_by_type.csv") if row["model"].startswith("mamba")]
+
+
+@pytest.mark.parametrize("row", MAMBA_TYPES, ids=lambda row: f"{row['quantity']}-{row['type']}")
+def test_mamba_has_them_by_type(row):
+    found, wanted = mamba(1), {"A, D": {"scan"}, "norms": {"norm"}}.get(row["type"], {row["type"]})
+    if row["type"].startswith("scan"):
+        assert by_output(found) == int(row["value"])
+        return
+    nodes = [n for n in found.nodes() if n.layer.name.rpartition(".")[2] in wanted]
+    count = {"MACs": lambda n: n.macs, "parameters": lambda n: n.weights + n.other_parameters}
+    assert sum(map(count[row["quantity"]], nodes)) == int(row["value"])
+
+
+SCANS = [
+    row for row in GENERATED if row["item"] == "mamba scan" and "not fused" not in row["quantity"]
+]
+
+
+@pytest.mark.parametrize("row", SCANS, ids=lambda row: f"{row['case']}-{row['quantity']}")
+def test_a_scan_does_what_was_counted_by_hand(row):
+    tokens = 1024 if "1,024" in row["case"] else 1
+    job = Job(load(Method, "fp"), load(Accounting, "full"), 1, "training")
+    tasks = all_tasks(mamba(tokens, 1), job)
+    works = [task.work for task in tasks if task.layer == "layers.0.scan"]
+    back = "backward" in row["quantity"]
+    found = 0
+    for work in works:
+        if isinstance(work, Operate):
+            said = work.why.startswith(("dt A", "states again", "exp(dt A)"))
+            kind = {"special": "exponentials", "mac": "multiply-adds"}.get(work.kind, "-")
+            if said and kind in row["quantity"] and back == (work.pass_ != "forward"):
+                found += work.times * work.each.elements
+        elif isinstance(work, Move) and work.pass_ == "forward":
+            maps = work.tensor.name in "IO" and work.tensor.role == "operand"
+            if maps and f"elements {work.direction}" in row["quantity"].replace("written", "write"):
+                found += work.tensor.elements
+    assert found == int(row["expected"])
+
+
+def test_what_a_scan_is_given_must_fit():
+    four = [{"name": n, "kind": "source", "shape": [c, 3, 1]} for n, c in (("u", 4), ("B", 2))]
+    scan = {"name": "scan", "kind": "scan", "states": 3, "inputs": ["u", "u", "B", "B", "u"]}
+    with pytest.raises(ShapeError, match=r"layer scan: u, dt, B, C and z are .* \(3, L, 1\)"):
+        network(*four, scan).nodes()

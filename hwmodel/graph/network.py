@@ -16,7 +16,7 @@ from pydantic import Discriminator, Field, Tag, field_validator
 
 from hwmodel.errors import ShapeError, SpecError, near
 from hwmodel.graph.attended import scores_by_layer
-from hwmodel.graph.layers import INPUT, Layer, Shape
+from hwmodel.graph.layers import INPUT, Combine, Dispatch, Layer, Linear, Shape
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.node import Node
 from hwmodel.graph.recurrent import CELLS, Recurrent
@@ -161,6 +161,8 @@ class _Walk:
     shapes: dict[str, Shape]
     stands_for: dict[str, str]  # an omitted layer stands for its input, any other for itself
     placed: dict[str, _Placed] = field(default_factory=dict)
+    # The dispatch of whose tokens a tensor is; None where it is of all of them.
+    sent: dict[str, Dispatch | None] = field(default_factory=lambda: {INPUT: None})
 
     def add(self, layer: Layer, before: str) -> None:
         """Place the next layer; `before` is the one before it. Raises: ShapeError."""
@@ -185,12 +187,20 @@ class _Walk:
         found = tuple(self.stands_for[name] for name in inputs)
         gone = layer.kind in self.omitted and layer.role is None and len(found) == 1
         self.stands_for[layer.name] = found[0] if gone else layer.name
+        layer = self._routed(layer, inputs)
         if layer.shares:
             layer = self._as_owner(layer, layer.shares, given)
         elif layer.learned is not True and layer.kind not in MAY_BE_CONSTANT:
             self._see_parameters(layer, given)
         if not gone:
             self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
+
+    def _routed(self, layer: Layer, inputs: tuple[str, ...]) -> Layer:
+        """The layer, one of experts told by which dispatch its tokens came. Raises: ShapeError."""
+        of_all = isinstance(layer, Combine) or not inputs
+        sent = layer if isinstance(layer, Dispatch) else None if of_all else self.sent[inputs[0]]
+        self.sent[layer.name] = sent
+        return layer.behind(sent) if isinstance(layer, Linear) and layer.experts else layer
 
     @staticmethod
     def _see_parameters(layer: Layer, given: tuple[Shape, ...]) -> None:

@@ -14,7 +14,7 @@ from hwmodel.graph.layers import AttentionContext, AttentionScores
 from hwmodel.graph.node import Node
 from hwmodel.model.ledger import Component, Entry
 from hwmodel.model.prices import Key
-from hwmodel.model.workload import Task
+from hwmodel.model.workload import At, Task
 from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
 from hwmodel.work.work import Move, Multiply, Operate
 
@@ -132,7 +132,8 @@ def narrowed(
         sizes = zip("CL", node.input_shapes[1], strict=False)
         new = (Factor("N", batch), *(Factor(*size) for size in sizes))
         copy = Tensor("F", new, width.bits, role=Role.COPY, second=True)
-        yield Task(layer, Move(FORWARD, WRITE, copy, why="new keys or values, in the cache"), at)
+        lies = At(at.step, ((f"cache:{layer}",),))
+        yield Task(layer, Move(FORWARD, WRITE, copy, why="new keys or values, in the cache"), lies)
         yield Task(layer, Operate(FORWARD, "mac", copy, why="to quantise"), at)
         if past(node.layer):
             read = replace(copy, shape=(Factor("elements", work.problem.F_elements),))

@@ -135,7 +135,9 @@ def multiplied(
         yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors, at.step)
     taken = time(work.problem, mapping, chip, options.rule)
     if taken is not None:
-        for name, each in ((ARRAY_CYCLE, taken.cycles), (CHIP_CYCLE, taken.moments)):
+        met = work.nest.times[1:2] if work.nest.times else ()
+        for name, cycles in ((ARRAY_CYCLE, taken.cycles), (CHIP_CYCLE, taken.moments)):
+            each = (*cycles, *met)
             yield entry(
                 layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND,
                 Key(OPERATE, name), 0, each, at.step,
@@ -218,5 +220,12 @@ def _levels(
     work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
 ) -> Iterator[Sequence[Asked]]:
     if chip.spatial or options.transfers == "both":
-        return spatial.asked(work.problem, mapping, chip, options.rule, options.transfers)
-    return asked(work.problem, mapping, options.counting, options.rule)
+        found = spatial.asked(work.problem, mapping, chip, options.rule, options.transfers)
+    else:
+        found = asked(work.problem, mapping, options.counting, options.rule)
+    times = dict(zip(OPERANDS, work.nest.times or (), strict=False))
+    for asks in found:
+        yield [
+            one._replace(factors=(*one.factors, times[one.operand])) if times else one
+            for one in asks
+        ]

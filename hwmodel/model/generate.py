@@ -265,21 +265,22 @@ class _Run:
 
 def elements_of(tasks: list[Task], places: Places, batch: int) -> Elements:
     """Elements of one pass over each tensor, by the works that read them."""
-    weights = cache = written = scores = macs = 0
+    weights, (cache, written, scores, macs) = Fraction(0), (0, 0, 0, 0)
     for layer, work, _ in tasks:
         if not isinstance(work, Multiply):
             continue
         macs += product(work.macs)
         node = places.attention.get(layer)
         if node is None:
-            weights += work.problem.F_elements
+            met = work.nest.times[1].value if work.nest.times else 1
+            weights += Fraction(met) * work.problem.F_elements
             continue
         cache += work.problem.F_elements
         C, L, _ = node.input_shapes[1]
         written += batch * C * L
         if node.layer.kind == "attention-scores":
             scores += work.problem.O_elements
-    return Elements(*map(Fraction, (weights, cache, written, scores, macs)))
+    return Elements(weights, *(Fraction(n) for n in (cache, written, scores, macs)))
 
 
 def _sum(found: Iterable[tuple[Counts, Elements]]) -> tuple[Counts, Elements]:

@@ -190,6 +190,8 @@ class _Run:
         """The multiply-accumulates of each pass: the loops of one that meets no zeros put in."""
         nests = self.nests.values()
         plain = next(nest for nest in nests if nest.height.spread == nest.width.spread == 1)
+        if plain.macs:
+            return plain.macs
         loops = (Factor(loop, length) for loop, length in plain.extent._asdict().items())
         return Factor("g", plain.groups), *loops
 

@@ -20,7 +20,7 @@ __all__ = ["generation_csv", "generation_figure", "generation_tables"]
 
 LEFT_OUT = (
     "speculative decoding, beams, shared prefixes, pages, ragged lengths, chunked prefill",
-    "eviction from the cache",
+    "eviction from the cache; tensors that stay on the chip from one layer to the next",
     "sampling of the next token, static power",
 )
 

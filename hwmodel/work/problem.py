@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
+from hwmodel.work.tensor import Factor
+
 __all__ = [
     "OPERANDS",
     "PASSES",
@@ -114,3 +116,6 @@ class LoopNest(NamedTuple):
     width: Window
     groups: int
     tensors: tuple[Tensor, Tensor, Tensor]  # what moves as ifmaps, as filters and as ofmaps
+    # Of a nest that stands for several: how often what moves at I, F and O moves; and MACs of all.
+    times: tuple[Factor, Factor, Factor] | None = None
+    macs: tuple[Factor, ...] = ()

@@ -160,7 +160,7 @@ KINDS: dict[str, dict[str, list[Any]]] = {
              "groups": SIZES, "bias": [True, False]},
     "conv-transpose": {"channels": SIZES, "kernel": SIZES, "stride": SIZES, "padding": [0, *SIZES],
                        "output_padding": [0, 1], "groups": SIZES},
-    "linear": {"features": SIZES, "over": ["all", "channels"]},
+    "linear": {"features": SIZES, "over": ["all", "channels"], "experts": SIZES},
     "batch-norm": {}, "layer-norm": {}, "rms-norm": {}, "activation": {"function": ["relu", "softmax", "gelu", "method"]},
     "add": {}, "multiply": {}, "concat": {"axis": ["channels", "rows"]}, "scale": {}, "global-average-pool": {},
     "max-pool": {"kernel": SIZES, "stride": SIZES, "padding": [0, *SIZES], "partial": [True, False]},
@@ -169,7 +169,8 @@ KINDS: dict[str, dict[str, list[Any]]] = {
     "reshape": {}, "expand": {}, "source": {"learned": [True, False, "frozen", "biases"]},
     "uncounted": {"operator": ["X", "=1+1"], "parameters": [0, *SIZES], "known_macs": [0, *SIZES]},
     "attention-scores": {"heads": SIZES, **MASKS}, "attention-context": {"heads": SIZES, **MASKS},
-    "rotary": {"heads": SIZES},
+    "rotary": {"heads": SIZES}, "scan": {"states": SIZES}, "combine": {"active": SIZES},
+    "dispatch": {"active": SIZES, "distinct": ["expected", "all", *SIZES], "capacity": [0, 0.5, 1.25, 2]},
     "embedding": {"vocabulary": SIZES, "features": SIZES},
 }  # fmt: skip
 
@@ -213,6 +214,8 @@ def _layer(random: Random, name: str, names: list[str]) -> dict[str, Any]:
             "features",
             "factor",
             "heads",
+            "active",
+            "states",
             "vocabulary",
             "stop",
             "operator",
@@ -231,6 +234,9 @@ def _layer(random: Random, name: str, names: list[str]) -> dict[str, Any]:
         "concat": 2,
         "attention-scores": 2,
         "attention-context": 2,
+        "dispatch": 2,
+        "scan": 5,
+        "combine": 2,
     }.get(kind, 1)
     if wanted > 1 or random.random() < 0.2:
         recent = names[-4:] if random.random() < 0.9 else names

@@ -21,6 +21,7 @@ from hwmodel.graph.layers.elementwise import (
     RMSNorm,
     Scale,
 )
+from hwmodel.graph.layers.experts import Combine, Dispatch
 from hwmodel.graph.layers.products import Conv, ConvTranspose, Linear
 from hwmodel.graph.layers.recurrent import Recurrence, StepLinear
 from hwmodel.graph.layers.reshaping import (
@@ -37,6 +38,7 @@ from hwmodel.graph.layers.reshaping import (
     Uncounted,
     Upsample,
 )
+from hwmodel.graph.layers.scan import Scan
 from hwmodel.graph.layers.spiking import Spiking
 
 __all__ = [
@@ -49,9 +51,11 @@ __all__ = [
     "AveragePool",
     "BaseLayer",
     "BatchNorm",
+    "Combine",
     "Concat",
     "Conv",
     "ConvTranspose",
+    "Dispatch",
     "Embedding",
     "Expand",
     "GlobalAveragePool",
@@ -66,6 +70,7 @@ __all__ = [
     "Reshape",
     "Rotary",
     "Scale",
+    "Scan",
     "Shape",
     "Slice",
     "Source",
@@ -81,7 +86,7 @@ _Pool = MaxPool | AveragePool | GlobalAveragePool
 _View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Expand
 
 _Stepped = Recurrence | StepLinear
-_Other = Source | Uncounted
+_Other = Source | Uncounted | Dispatch | Combine | Scan
 
 Layer = Annotated[
     _Product | _Stepped | _Norm | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")

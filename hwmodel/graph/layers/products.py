@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers.base import BaseLayer, Bits, Pair, Positive, Shape, Sides, Sliding, reach
+from hwmodel.graph.layers.experts import Dispatch, routed
 from hwmodel.specs.files import Flag
 from hwmodel.work.problem import PASSES, Extents, LoopNest, ProductPass, Tensor, Window
 
@@ -177,6 +178,10 @@ class Linear(BaseLayer):
     features: Positive
     over: Literal["all", "channels"] | None = None
     bias: Flag = False
+    experts: Positive | None = Field(
+        default=None, description="layers of which each token goes to some, behind a dispatch"
+    )
+    _sent: Dispatch | None = PrivateAttr(default=None)
     weight_bits: Bits | None = Field(
         default=None, description="width of a weight that the network itself states [bit]"
     )
@@ -187,24 +192,37 @@ class Linear(BaseLayer):
         return self.features, H, W
 
     def weights(self, inputs: Sequence[Shape]) -> int:
-        """M * C, with C all elements of the input or its channels."""
-        return self.features * self._seen(inputs)[0]
+        """M * C, with C all elements of the input or its channels; of every expert."""
+        return self.features * self._seen(inputs)[0] * (self.experts or 1)
 
     def other_parameters(self, inputs: Sequence[Shape]) -> int:
-        """M biases, if any."""
-        return self.features * self.bias
+        """M biases, if any; of every expert."""
+        return self.features * self.bias * (self.experts or 1)
 
     def terms(self, inputs: Sequence[Shape], before: Sequence[int]) -> int:
         """C, each a product of operands taken as +-1."""
-        return self.weights(inputs) // self.features
+        return self._seen(inputs)[0]
 
     def macs(self, inputs: Sequence[Shape]) -> int:
         """M * C at each place."""
-        return self.weights(inputs) * prod(self._seen(inputs)[1:])
+        return self.features * prod(self._seen(inputs))
+
+    def behind(self, sent: Dispatch | None) -> Linear:
+        """The layer of experts, told how tokens come to it. Raises: ShapeError."""
+        if sent is None:
+            raise ShapeError(f"layer {self.name}: experts, but no dispatch before it")
+        if self.over != "channels":
+            raise ShapeError(f"layer {self.name}: experts are for over: channels")
+        sent.see(self.experts or 1)
+        told = self.model_copy()
+        told._sent = sent
+        return told
 
     def loops(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
         """Return a convolution on one pixel with one tap; places are further images."""
         C, H, W = self._seen(inputs)
+        if self.experts and self._sent:
+            return routed(self._sent, self.experts, self.features, C, batch * H * W)
         pixel = Conv(name=self.name, kind="conv", channels=self.features, kernel=(1, 1))
         return pixel.loops([(C, 1, 1)], batch * H * W)
 

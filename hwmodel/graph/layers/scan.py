@@ -1,0 +1,72 @@
+"""The selective scan of a state-space layer, as one operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from hwmodel.errors import ShapeError
+from hwmodel.graph.layers.base import BaseLayer, Positive, Shape
+from hwmodel.work.tensor import Factor, Pass, Tensor
+from hwmodel.work.work import Tensors, Works, read, saved, write
+
+__all__ = ["Scan"]
+
+FORWARD, BACK, WEIGHT, _ = Pass
+
+
+class Scan(BaseLayer):
+    """h = exp(dt A) h + (dt u) B; y = (C h + D u) swish(z), token by token, in one kernel.
+
+    Inputs: u and dt (D, L, 1), B and C (N, L, 1), z (D, L, 1). The state, D N elements, stays on
+    the chip. Its operations are elementwise, no product that is tiled.
+
+    Source: Gu and Dao, Mamba, arXiv:2312.00752, algorithm 2 and section 3.3.2: the way back
+        computes states again.
+    """
+
+    kind: Literal["scan"]
+    inputs: tuple[str, ...] = Field(min_length=5, max_length=5, description="u, dt, B, C, z")
+    states: Positive = Field(description="N, of each feature")
+
+    def output_shape(self, inputs: Sequence[Shape]) -> Shape:
+        """(D, L, 1). Raises: ShapeError."""
+        u, dt, B, C, z = self.exactly(5, inputs)
+        wanted = (self.states, *u[1:])
+        if (dt, B, C, z) != (u, wanted, wanted, u) or u[2] != 1:
+            raise ShapeError(
+                f"layer {self.name}: u, dt, B, C and z are {', '.join(map(str, inputs))}, not "
+                f"(D, L, 1), the same, ({self.states}, L, 1), the same, and (D, L, 1)"
+            )
+        return u
+
+    def other_parameters(self, inputs: Sequence[Shape]) -> int:
+        """A, N for each feature, and D, one for each."""
+        return (self.states + 1) * inputs[0][0]
+
+    def work(self, t: Tensors) -> Works:
+        """Of a token and feature: 4 N + 2 multiply-adds, N exponentials, softplus and the gate.
+
+        Forward dt A, (dt u) B, into h, C h; dt u, D u. Back 13 N: these four again; to C and B one
+        each, two to h, d(dt u), two to dt A and its exponential, and to A and dt.
+        """
+        N = self.states
+        parameters = Tensor("P", (Factor("A, D", t.F.elements),), t.F.bits)
+        yield from read(FORWARD, *t.ins, parameters)
+        yield t.operate(FORWARD, "mac", 4 * N + 2, "dt A, (dt u) B, h, C h; dt u, D u")
+        yield t.operate(FORWARD, "special", N, "exp(dt A)")
+        yield t.operate(FORWARD, "special", 2, "softplus of dt")
+        yield t.operate(FORWARD, "add", 1, "1 + exp of the gate")
+        yield t.operate(FORWARD, "mac", 2, "x sigmoid(x) of the gate, times it")
+        yield t.operate(FORWARD, "special", 2, "sigmoid of the gate")
+        yield from write(FORWARD, t.O)
+        yield from read(BACK, t.dO, *map(saved, t.ins))
+        yield from read(BACK, parameters)
+        yield t.operate(BACK, "mac", 13 * N, "states again, and the signal of each factor")
+        yield t.operate(BACK, "special", N, "exp(dt A) again")
+        yield t.operate(BACK, "mac", 6, "of the gate, and of its product")
+        yield from write(BACK, *t.signals)
+        if not self.frozen:
+            yield from write(WEIGHT, t.dF, why="of A and D")
