@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hwmodel.model.evaluate import Report, evaluate
     from hwmodel.model.generate import generate
     from hwmodel.trainer.record import record
+    from hwmodel.views.drawing import plot
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "from_onnx",
     "from_torch",
     "generate",
+    "plot",
     "record",
 ]
 
@@ -68,6 +70,10 @@ def __getattr__(name: str) -> Any:
         from hwmodel.importers.torch import from_torch
 
         return from_torch
+    if name == "plot":
+        from hwmodel.views.drawing import plot
+
+        return plot
     if name == "record":
         from hwmodel.trainer.record import record
 

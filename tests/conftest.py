@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from hwmodel.cli import main
 
+os.environ["HWMODEL_PROGRESS"] = "off"  # a busy machine is slow, and tests compare what is said
 os.environ["HWMODEL_CACHE"] = "off"  # what a test finds does not hang on what was found before
 
 

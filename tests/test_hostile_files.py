@@ -82,7 +82,9 @@ def test_ctrl_c_in_a_command_ends_it_with_130_and_no_traceback(tmp_path):
         if "hwmodel" not in err and process.returncode in (1, -signal.SIGINT):
             continue  # Python itself had not yet begun with us
         assert process.returncode in (0, 130), err
-        assert process.returncode == 0 or err == "hwmodel: interrupted\n"
+        assert process.returncode == 0 or err.startswith(
+            "hwmodel: interrupted: no file is half written"
+        )
         folder = tmp_path / "o"
         assert not [name for name in (listed(folder) if folder.exists() else []) if name[0] == "."]
 

@@ -218,3 +218,31 @@ def test_no_script_runs_but_the_pages_own(browser, report):
     )
     assert browser.script("return typeof pwned") == "undefined"
     assert any("Content Security Policy" in message for message in browser.messages())
+
+
+def test_all_chips_and_methods_are_filtered_in_one_table(browser, comparison):
+    browser.open(comparison)
+    browser.focus("#all-filter")
+    assert len(browser.texts("#all tbody tr")) == 2 * len(METHODS)
+    browser.keys("v100 bold")
+    rows = browser.texts("#all tbody tr")
+    assert len(rows) == 2 and all("v100" in row and "bold" in row for row in rows)
+    assert browser.texts("output[for=all-filter]") == [f"2 of {2 * len(METHODS)}"]
+
+
+def test_a_layer_opens_its_derivation_from_the_keyboard(browser, tmp_path):
+    from hwmodel.views.html.derivation import derivation
+
+    lines = compared("mlp-784-512-512-10", optimal_tiles=False)
+    path = tmp_path / "derived.html"
+    path.write_text(page(lines, lines[1:], *origin(lines), explained=derivation), encoding="utf-8")
+    browser.open(path)
+    assert (
+        browser.script("return document.querySelectorAll('details[open] .explained').length") == 0
+    )
+    browser.focus("a.why[href='#why1']")
+    browser.keys("\ue007")  # Enter
+    opened = "return document.querySelector('#why1').closest('details').open"
+    assert browser.script(opened)
+    assert browser.script("return document.activeElement.textContent") == "fc1"
+    assert browser.script("return document.activeElement.tagName") == "SUMMARY"

@@ -168,6 +168,20 @@ def test_bundled_chips_state_their_prices_as_before():
     assert load(Hardware, "ascend").memory("L2").energy is None
 
 
+def test_a_bare_number_among_the_points_is_in_the_chip_s_unit_per_bit():
+    """10 pJ/64bit is 0.15625 pJ of a bit."""
+    bare = {"8 KiB": 0.15625, "1 MiB": "100 pJ/64bit"}
+    stated = {"8 KiB": "10 pJ/64bit", "1 MiB": "100 pJ/64bit"}
+    for capacity in ("8 KiB", "64 KiB", "1 MiB"):
+        one, other = (
+            chip(capacity=capacity, energy={"scale": "sram", "at": points}).memory("L2")
+            for points in (bare, stated)
+        )
+        assert one.read_energy_per_bit == other.read_energy_per_bit
+    with pytest.raises(SpecError, match="is in MAC, but energy_unit is pJ"):
+        chip(energy={"scale": "sram", "at": {"8 KiB": 0.1, "1 MiB": "8 MAC/B"}})
+
+
 CACTI7 = Path(__file__).parent / "data" / "sram_cacti7.csv"
 
 

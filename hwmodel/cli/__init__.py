@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import signal
@@ -30,6 +31,7 @@ from hwmodel.cli.reproduce import reproduce
 from hwmodel.cli.running import INTERRUPTED, untold
 from hwmodel.cli.screen import say
 from hwmodel.cli.sensitivity import sensitivity
+from hwmodel.cli.signs import pulse
 from hwmodel.cli.sweep import sweep
 from hwmodel.cli.tile import tile
 from hwmodel.cli.train import train
@@ -40,6 +42,11 @@ from hwmodel.specs.inputs import inputs_kept
 
 __all__ = ["app", "main"]
 
+PLAIN = "hwmodel.plain"  # how streams write what their encoding lacks
+_LETTERS = {"µ": "u", "→": "->", "≥": ">=", "≤": "<=", "±": "+-", "…": "...", "│": "|"}
+_LETTERS |= {"\u00d7": "x", "\u2013": "-", "\u2014": "-", "\u2500": "-", "\u2501": "-"}
+_LETTERS |= {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
+_LETTERS |= dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
 CLOSED_PIPE = 141  # what shells report of a program that writes to a pipe without a reader
 
 app = typer.Typer(
@@ -140,7 +147,7 @@ def _called() -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("default", SpecWarning)
             warnings.showwarning = _warned  # type: ignore[assignment]
-            with inputs_kept():
+            with inputs_kept(), pulse():
                 code = app(prog_name="hwmodel", standalone_mode=False)
         if code == INTERRUPTED and untold:  # what Typer makes of Ctrl-C
             return _stopped()
@@ -165,8 +172,18 @@ def _told(mistake: str) -> int:
 
 
 def _stopped() -> int:
-    _told("interrupted")
+    _told(f"interrupted: {kept()}")
     return INTERRUPTED
+
+
+def kept() -> str:
+    """Say what is left of a command that was interrupted, and how it goes on."""
+    from hwmodel.tiling.cache import folder
+
+    whole = "no file is half written"
+    if folder() is None:
+        return f"{whole}, and the same command begins anew"
+    return f"{whole}; tilings found are kept, and the same command goes on from them"
 
 
 def _let_go() -> None:
@@ -185,17 +202,26 @@ def _prepare() -> None:
 
     What goes to a pipe or a file is UTF-8 in every locale, as are the files that commands write.
     """
+    codecs.register_error(PLAIN, _plainer)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             kept = stream.isatty() or "PYTHONIOENCODING" in os.environ
             encoding = stream.encoding if kept else "utf-8"
-            stream.reconfigure(encoding=encoding, errors="replace")  # a mark for a letter it lacks
+            stream.reconfigure(encoding=encoding, errors=PLAIN)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
     for name in ("SIGTERM", "SIGHUP"):  # the second where there are terminals that hang up
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _terminated)
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    """Write a letter that a terminal lacks as one that it has: uJ is an energy, ?J is none."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    return "".join(_LETTERS.get(letter, "?") for letter in letters), error.end
 
 
 def _interrupted(number: int, frame: Any) -> NoReturn:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hwmodel.cli.options import Files, Strict
-from hwmodel.cli.screen import console, deliver, destination, progress, say, stem_of
+from hwmodel.cli.options import Files, Ours, Strict
+from hwmodel.cli.screen import Destination, console, deliver, destination, progress, say, stem_of
 from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import CompareAsked
 
@@ -27,17 +27,26 @@ if TYPE_CHECKING:
 __all__ = ["compare", "partly", "refuse_if_none"]
 
 
-def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
+def compare(options: CompareAsked, to: Files, ours: Ours = "", strict: Strict = False) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
     from hwmodel.model.not_counted import refuse_unknown
+    from hwmodel.rerun.asked import split_names
     from hwmodel.rerun.question import question
-    from hwmodel.rerun.tables import comparison_table
-    from hwmodel.views.formats import Result
-    from hwmodel.views.paper import comparison_paper
+    from hwmodel.views.colours import looks_of
 
     where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
+    with looks_of(asked.specs()):
+        _compare(asked, where, split_names(ours) if ours else [])
+
+
+def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
+    """Compute what is asked, and deliver it."""
+    from hwmodel.rerun.tables import comparison_table
+    from hwmodel.views.formats import Result
+    from hwmodel.views.paper import comparison_paper
+
     networks = [asked.network, *([asked.baseline_network] if asked.baseline_network else [])]
     total = len(asked.hardware) * (len(asked.methods) + len(networks) - 1) * len(asked.accountings)
     lines = progress(asked.lines(), total, "comparing")
@@ -46,7 +55,7 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     presets = asked.accountings
     missing = {preset.name: _not_counted(networks, preset, asked) for preset in presets}
     provenance = asked.provenance(where.date)
-    paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance)
+    paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance, ours)
     table = comparison_table(lines, asked.training, ends)
     several = [[one.name for one in of] for of in (asked.hardware, asked.methods, presets)]
     run = [asked.mode], [f"batch{asked.batch}"]
@@ -54,9 +63,9 @@ def compare(options: CompareAsked, to: Files, strict: Strict = False) -> None:
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if where.html else ""
     tables = _tables(lines, ends, asked)
-    looks, end = asked.methods, partial(_notes, asked)
+    end = partial(_notes, asked)
     kinds = ["methods"] if len(networks) == 1 else []  # of one network
-    deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
+    deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, ours=ours)
     partly(lines)
 
 
@@ -81,6 +90,7 @@ def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     from hwmodel.model.widths import unlearned
     from hwmodel.rerun.tables import notes
 
+    unmoved = _unmoved(asked)
     pairs = product(asked.accountings, asked.methods) if asked.mode == "training" else ()
     said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
     if asked.accuracy is not None:
@@ -89,7 +99,23 @@ def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
             for m in asked.methods
         }
         said[noise(runs, asked.accuracy)] = None
-    return "\n".join([*filter(None, said), notes(not_counted)])
+    return "\n".join([*filter(None, [unmoved, *said]), notes(not_counted)])
+
+
+def _unmoved(asked: Question) -> str:
+    """The percentages without the moves that were asked for; "" without any."""
+    from hwmodel.rerun.question import question
+
+    moves = getattr(asked.asked, "move", ())
+    if not moves:
+        return ""
+    before = question(asked.asked.model_copy(update={"move": ()}))
+    percents = [
+        f"{line.method} on {line.hardware} {line.percent_of_baseline:.2f} %"
+        for line in before.lines(optimal_tiles=False)
+        if line.percent_of_baseline is not None
+    ]
+    return f"Moved, for methods and baseline: {', '.join(moves)}. Unmoved: {', '.join(percents)}."
 
 
 def _tables(

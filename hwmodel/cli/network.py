@@ -1,4 +1,4 @@
-"""network show, check and import, and schema."""
+"""network show, check, import and save, and schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from hwmodel.cli.catalogue import catalogue
 from hwmodel.cli.options import bundled_names, command
-from hwmodel.cli.screen import handed, show
+from hwmodel.cli.screen import handed, say, show
 from hwmodel.cli.usage import Plain
 from hwmodel.errors import HwmodelError, printable
 from hwmodel.rerun.asked import Freeze, InputShape, Options, Says, TrainOnly
@@ -123,6 +123,29 @@ def import_(asked: Imported) -> None:
     unknown = sum(layer.kind == "uncounted" for layer in found.layers)
     without = f", {unknown} of them operators without a model" if unknown else ""
     handed(network_yaml(found), output, f": {len(found.layers)} layers{without}")
+
+
+class Saved(Chosen):
+    """A network to be written, some layers of it frozen."""
+
+    output: Annotated[Path, Says("The network file to write; '-': standard output.", short="-o")]
+    freeze: Freeze = ()
+    train_only: TrainOnly = ()
+
+
+@network.command(cls=Plain)
+@command
+def save(asked: Saved) -> None:
+    """Write any network as a file that can be read and changed: bundled, of ONNX, of YAML."""
+    from hwmodel.graph.freezing import frozen
+    from hwmodel.graph.yaml import network_yaml
+
+    found = frozen(_network(asked), asked.freeze, asked.train_only)
+    if str(asked.output) == "-":
+        typer.echo(network_yaml(found), nl=False)
+        return
+    found.save(asked.output)
+    say(printable(f"wrote {asked.output}: {len(found.layers)} layers"))
 
 
 def schema(

@@ -9,14 +9,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 from pydantic.fields import FieldInfo
 
-from hwmodel.rerun.asked import Options, Says, checked, flag, repeated, said_of
+from hwmodel.rerun.asked import Names, Options, Says, checked, flag, repeated, said_of
 
-__all__ = ["Files", "Strict", "Study", "Tables", "bundled_names", "command"]
+if TYPE_CHECKING:
+    from hwmodel.views.figures.canvas import Style
+
+__all__ = ["Drawn", "Files", "Ours", "Strict", "Study", "Tables", "bundled_names", "command"]
 
 
 class Study(Options):
@@ -28,6 +31,31 @@ class Study(Options):
         Says("Folder for the CSV and the figures.", usual="reports, unless one file is asked for"),
     ] = None
     date: Annotated[bool, Says("Put the date (UTC) into what is written.")] = False
+
+
+class Drawn(Options):
+    """How a figure is drawn."""
+
+    style: Annotated[
+        str,
+        Says("draft (what made it at the foot), paper, neurips, icml, ieee or slides."),
+    ] = "draft"
+    width: Annotated[
+        str, Says("Of the figure: 5.5in, 14cm, 140mm, 397pt.", usual="the style's")
+    ] = ""
+    no_title: Annotated[
+        bool, Says("No caption above the drawing; it is said when the figure is written.")
+    ] = False
+    font: Annotated[str, Says("sans, or serif: like Times.", usual="sans")] = ""
+    ours: Annotated[Names, Says("Methods to be set off, separated by commas.", names="method")] = ()
+
+    def as_style(self) -> Style:
+        """Return the style. Raises: HwmodelError."""
+        from hwmodel.views.figures.canvas import styled
+
+        return styled(
+            self.style, width=self.width, title=not self.no_title, font=self.font, ours=self.ours
+        )
 
 
 class Tables(Study):
@@ -57,6 +85,13 @@ class Files(Tables):
     ] = ""
 
 
+Ours = Annotated[
+    str,
+    typer.Option(
+        help="Methods that are ours, separated by commas: heavy in tables for print and figures.",
+        metavar="<str>",
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse operators that have no model.")]
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hwmodel.cli.options import Drawn
 from hwmodel.cli.screen import say
 from hwmodel.errors import HwmodelError, printable
+
+if TYPE_CHECKING:
+    from hwmodel.views.figures.canvas import Style
 
 __all__ = ["plot"]
 
@@ -17,28 +22,37 @@ def plot(
     tables: Annotated[
         list[Path],
         typer.Argument(
-            help="A CSV of compare, one or more of report, a sweep's table, or a trace."
+            help="A CSV of compare or sensitivity, one or more of report, a sweep's table, or a "
+            "trace."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="FILE.png, .svg or .pdf.")],
+    drawn: Drawn,
     kind: Annotated[
         str,
         typer.Option(
             help="Of compare: methods, passes, pareto. Of report: layers, levels, passes, "
-            "level-tensor, roofline. Of a sweep: pareto, lines, heatmap. Of a trace: training, "
-            "signals.",
+            "level-tensor, roofline. Of a sweep: pareto, lines, heatmap. Of sensitivity: tornado. "
+            "Of a trace: training, signals.",
             show_default="what the CSV is of",
         ),
     ] = "",
-    style: Annotated[
+    group: Annotated[
         str,
-        typer.Option(help="draft (what made it at the foot), paper (3.5 inches wide) or slides."),
-    ] = "draft",
+        typer.Option(
+            help="Of layers: layer, product (with what follows it), block or stage.",
+            show_default="as fine as there is room",
+        ),
+    ] = "",
     network: Annotated[
         str, typer.Option(help="File of the network, for a roofline of one that is not bundled.")
     ] = "",
     hardware: Annotated[
-        str, typer.Option(help="Files of chips, for a roofline of such as are not bundled.")
+        str,
+        typer.Option(
+            help="Files of chips, for a roofline of such as are not bundled; of sensitivity the "
+            "name of the chip."
+        ),
     ] = "",
     x: Annotated[str, typer.Option(help="Of a sweep: column along x.")] = "",
     y: Annotated[str, typer.Option(help="Of a sweep: column along y.")] = "",
@@ -50,31 +64,48 @@ def plot(
     from hwmodel.vary.sweep.results import is_results, read_results
     from hwmodel.views.sweep_figures import View, draw_sweep
 
-    view = View(x, y, z, by, where)
+    view, style = View(x, y, z, by, where), drawn.as_style()
     if len(tables) == 1 and is_results(tables[0]):
-        draw_sweep(read_results(tables[0]), output, kind, view, style)
+        if group:
+            raise HwmodelError(f"--group {group}: is of a figure of layers, not of a sweep")
+        title = draw_sweep(read_results(tables[0]), output, kind, view, style)
     elif stated := next(((name, value) for name, value in view._asdict().items() if value), None):
         option, value = stated
         raise HwmodelError(
             f"--{option} {value}: is for tables of a sweep, which {tables[-1]} is not"
         )
     else:
-        _draw(tables, output, kind, style, network, hardware)
+        title = _draw(tables, output, kind, style, network, hardware, group)
     say(printable(f"wrote {output}"))
+    if drawn.no_title and title:
+        say(printable(f"its caption: {title}"))
 
 
 def _draw(
-    tables: list[Path], output: Path, kind: str, style: str, network: str, hardware: str
-) -> None:
-    """A figure of a trace, or of what `compare` and `report` wrote."""
+    tables: Sequence[Path],
+    output: Path,
+    kind: str,
+    style: Style,
+    network: str,
+    hardware: str,
+    group: str,
+) -> str:
+    """A figure of a trace, or of what `compare`, `report` and `sensitivity` wrote; its caption."""
     from hwmodel.rerun.asked import split_names
     from hwmodel.views.plot import draw, draw_training, read_records
+    from hwmodel.views.tornado import draw_effects, is_effects
 
-    if tables[0].suffix == ".json":
-        if len(tables) > 1:
-            raise HwmodelError(f"{tables[1]}: of traces one is drawn at a time")
-        draw_training(tables[0], output, kind, style)
-        return
+    trace, effects = tables[0].suffix == ".json", is_effects(tables[0])
+    if (trace or effects) and len(tables) > 1:
+        raise HwmodelError(f"{tables[1]}: of traces and studies one is drawn at a time")
+    if (trace or effects) and group:
+        raise HwmodelError(f"--group {group}: is of a figure of layers")
+    if trace:
+        return draw_training(tables[0], output, kind, style)
+    if effects:
+        return draw_effects(tables[0], output, kind, style, hardware)
     chips = split_names(hardware) if hardware else []
     records = read_records(*tables)
-    draw(records, output, kind=kind, style=style, network=network, hardware=chips)
+    return draw(
+        records, output, kind=kind, style=style, network=network, hardware=chips, layers_by=group
+    )

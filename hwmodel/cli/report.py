@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.options import Files, Strict
-from hwmodel.cli.screen import deliver, destination, stem_of
+from hwmodel.cli.screen import Destination, deliver, destination, stem_of
 from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import ReportAsked
 
@@ -41,22 +41,30 @@ def report(
     """One network on one chip under one method: by layer, pass, tensor and memory."""
     from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
-    from hwmodel.rerun.tables import report_table, tiles_sentence
-    from hwmodel.views.formats import Result
-    from hwmodel.views.paper import report_paper
+    from hwmodel.views.colours import looks_of
 
     if optimal_tiles not in ("yes", "no"):
         raise HwmodelError(f"--optimal-tiles {optimal_tiles!r}: yes or no")
     where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
+    with looks_of(asked.specs()):
+        _report(asked, where, tensors, steps, optimal_tiles == "yes")
+
+
+def _report(asked: Question, where: Destination, tensors: bool, steps: bool, beside: bool) -> None:
+    """Compute what is asked, and deliver it; with what greedy tiles cost more, `beside` it."""
+    from hwmodel.rerun.tables import report_table, tiles_sentence
+    from hwmodel.views.formats import Result
+    from hwmodel.views.paper import report_paper
+
     found = asked.report()
     provenance = asked.provenance(where.date)
     names = (found.network.name, found.hardware.name, found.method.name, found.accounting.name)
     run = found.mode, f"batch{found.batch}"
     stem = stem_of(asked.asked, *([name] for name in (*names, *run)))
     missing = {found.accounting.name: found.not_counted}
-    remark = tiles_sentence(found) if optimal_tiles == "yes" else ""
+    remark = tiles_sentence(found) if beside else ""
     paper = report_paper(found, provenance, remark)
     result = Result(report_table(found), paper, missing, provenance)
     if steps and found.residency is None:
@@ -65,11 +73,10 @@ def report(
             "tensors, as chip, and a chip with a memory for it"
         )
     pieces = _pieces(found, asked, tensors, steps)
-    page = _page(found, asked, where.date, optimal_tiles == "yes") if where.html else ""
+    page = _page(found, asked, where.date, beside) if where.html else ""
     kinds = ["layers", "levels"]
     notes = partial(_notes, found, asked, remark)
-    looks = asked.methods
-    deliver(pieces, notes, result, where, stem=stem, kinds=kinds, page=page, looks=looks)
+    deliver(pieces, notes, result, where, stem=stem, kinds=kinds, page=page)
 
 
 def _notes(

@@ -88,10 +88,11 @@ def _measured(options: ReproduceAsked, to: Tables, readings: bool, figure: int |
     from hwmodel.rerun.question import measurements
     from hwmodel.rerun.tables import NATURE, against_table
     from hwmodel.vary.against import Against, against
+    from hwmodel.views.figures.canvas import STYLES
     from hwmodel.views.figures.measured import measured_figure
     from hwmodel.views.formats import Result
     from hwmodel.views.measured_tables import measured_paper, measured_tables
-    from hwmodel.views.plot import sizes, write_figure
+    from hwmodel.views.plot import write_figure
 
     where = destination(to)
     asked = measurements(MeasuredAsked(table=options.table))
@@ -111,9 +112,8 @@ def _measured(options: ReproduceAsked, to: Tables, readings: bool, figure: int |
     folder = to.out or (None if where.target else REPORTS)
     if folder is not None:
         paths = [folder / f"{stem}.{ending}" for ending in ("png", "svg")]
-        write_figure(
-            lambda: measured_figure(lines, sizes(WIDE)), *paths, stamp=provenance.cells, style=WIDE
-        )
+        wide, stamp = STYLES[WIDE], provenance.cells
+        write_figure(lambda: measured_figure(lines, wide), *paths, stamp=stamp, style=wide)
         say(printable(f"wrote {' and '.join(map(str, paths))}"))
 
 
@@ -159,8 +159,9 @@ def _figure(number: int, options: ReproduceAsked, to: Tables) -> None:
     """Draw a figure of the source. Raises: HwmodelError where it has none of that number."""
     from hwmodel.rerun.question import reproduction
     from hwmodel.specs.published import published_tables
+    from hwmodel.views.figures.canvas import STYLES
     from hwmodel.views.figures.reproduced import reproduced_figure
-    from hwmodel.views.plot import sizes, write_figure
+    from hwmodel.views.plot import write_figure
 
     drawn = {t.figure: t for t in published_tables().values() if t.figure is not None}
     if number not in drawn:
@@ -185,9 +186,8 @@ def _figure(number: int, options: ReproduceAsked, to: Tables) -> None:
     lines = progress(found, total, published.name)
     refuse_if_none(lines)
     stamp = asked.provenance().cells
-    write_figure(
-        lambda: reproduced_figure(published, lines, sizes(WIDE)), *paths, stamp=stamp, style=WIDE
-    )
+    wide = STYLES[WIDE]
+    write_figure(lambda: reproduced_figure(published, lines, wide), *paths, stamp=stamp, style=wide)
     say(printable(f"wrote {' and '.join(map(str, paths))}"))
     partly(lines)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from hwmodel.cli.signs import at, drawn
+
 if TYPE_CHECKING:
     from hwmodel.trainer.train import Progress
 
@@ -39,7 +41,8 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[Progress], None]]:
-    """A progress bar on stderr with loss, accuracy and flip rate; nothing where that is no screen.
+    """A progress bar on stderr with loss, accuracy and flip rate; a line now and then where that
+    is no screen.
 
     The loss and the flip rate shown are running means, since single steps jump.
     """
@@ -49,14 +52,19 @@ def progress_bar() -> Iterator[Callable[[Progress], None]]:
 
     columns = ("{task.completed}/{task.total} steps", "{task.fields[state]}")
     console = Console(stderr=True)
-    with Bar(
-        BarColumn(),
-        *(TextColumn(column) for column in columns),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
+    if not console.is_terminal:
+        yield lambda progress: at("training", progress.step, progress.steps)
+        return
+    with (
+        drawn(),
+        Bar(
+            BarColumn(),
+            *(TextColumn(column) for column in columns),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        ) as bar,
+    ):
         means: list[float] = []
 
         def report(progress: Progress) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
+from hwmodel.cli.signs import at, drawn
 from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from hwmodel.cli.options import Study
     from hwmodel.rerun.asked import Asked
-    from hwmodel.specs.method import Method
     from hwmodel.views.formats import Result, Target
 
 __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "handed", "progress"]
@@ -99,7 +99,7 @@ def deliver(
     stem: str,
     kinds: Sequence[str],
     page: str = "",
-    looks: Sequence[Method] = (),
+    ours: Sequence[str] = (),
 ) -> None:
     """Tables to the screen, the result where it is wanted, CSV and figures to a folder.
 
@@ -109,7 +109,7 @@ def deliver(
         stem: name of the files in the folder.
         kinds: figures to draw where no folder is named; in one that is, all that fit are drawn.
         page: what the HTML file is to hold, where one is asked for.
-        looks: methods whose files say how they are drawn.
+        ours: methods that figures of methods set off.
     """
     from hwmodel.specs.files import write
     from hwmodel.views.formats import LISTING, WRITERS
@@ -124,7 +124,7 @@ def deliver(
         return
     made = folder / f"{stem}.csv"
     write(made, WRITERS["csv"](result))
-    from hwmodel.views.colours import looks_of
+    from hwmodel.views.figures.canvas import styled
     from hwmodel.views.plot import draw, fitting, read_records
 
     records = read_records(made) if kinds else []
@@ -132,8 +132,7 @@ def deliver(
         kinds = fitting(records)
     for kind in kinds:
         files = [folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")]
-        with looks_of(looks):
-            draw(records, *files, kind=kind)
+        draw(records, *files, kind=kind, style=styled(ours=ours))
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(printable(f"wrote {made}{figures}"))
 
@@ -200,7 +199,7 @@ def console() -> Console:
 
 
 def progress(items: Iterator[Item], total: int, what: str) -> list[Item]:
-    """All items, with a bar on standard error while they come, if somebody is watching."""
+    """All items; while they come, a bar on standard error, or a line of it now and then."""
     return list(_with_bar(items, total, what))
 
 
@@ -211,12 +210,17 @@ def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 def _with_bar(items: Iterator[Item], total: int, what: str) -> Iterable[Item]:
     if not sys.stderr.isatty():
-        return items
+        at(what, 0, total)
+        for done, item in enumerate(items, start=1):
+            yield item
+            at(what, done, total)
+        return
     from rich.console import Console
     from rich.progress import track
 
     errors: Any = Console(stderr=True)
-    return track(items, what, total, transient=True, console=errors)
+    with drawn():
+        yield from track(items, what, total, transient=True, console=errors)
 
 
 def say(message: str) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from hwmodel.cli.running import untold
 from hwmodel.cli.screen import say
+from hwmodel.cli.signs import at, drawn
 from hwmodel.errors import HwmodelError, SpecWarning, printable
 from hwmodel.rerun.asked import SweepAsked, command_line
 
@@ -157,11 +158,14 @@ def _bar() -> Iterator[Callable[[str, int, int], None]]:
 
     errors = Console(stderr=True)
     if not errors.is_terminal:
-        yield lambda what, done, total: None
+        yield at
         return
     rate = TextColumn("{task.fields[rate]}")
     columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
-    with Progress(*columns, rate, TimeRemainingColumn(), console=errors, transient=True) as bar:
+    with (
+        drawn(),
+        Progress(*columns, rate, TimeRemainingColumn(), console=errors, transient=True) as bar,
+    ):
         tasks: dict[str, tuple[Any, int]] = {}
 
         def report(what: str, done: int, total: int) -> None:

@@ -10,23 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
-from hwmodel.errors import ShapeError, SpecError, near
+from hwmodel.errors import HwmodelError, ShapeError, SpecError, near
 from hwmodel.graph.attended import scores_by_layer
 from hwmodel.graph.layers import INPUT, Combine, Dispatch, Layer, Linear, Shape
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.node import Node
 from hwmodel.graph.recurrent import CELLS, Recurrent
+from hwmodel.graph.renaming import BEFORE, renamed
+from hwmodel.graph.yaml import network_yaml
 from hwmodel.graph.zoo import member, zoo
 from hwmodel.specs.files import (
+    Label,
     Name,
     NamedSpec,
     SpecModel,
     Whole,
     validate,
+    write,
 )
 
 __all__ = [
@@ -40,7 +45,6 @@ __all__ = [
     "zoo",
 ]
 
-BEFORE = "before"  # what layers of a repeated list call what comes into their round
 MAX_LAYERS = 10_000
 Positive = Annotated[Whole, Field(ge=1, le=MAX_EXTENT)]
 
@@ -70,6 +74,7 @@ class Network(NamedSpec):
     KIND: ClassVar[str] = "network"
     FOLDER: ClassVar[str] = "graph/families"
 
+    label: Label | None = None
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
     steps: Annotated[Whole, Field(ge=1, le=2**20)] = Field(
         default=1, description="in each of which every layer runs: time of a spiking network"
@@ -85,6 +90,20 @@ class Network(NamedSpec):
             layer.model_copy(update={"inputs": None}) if layer.inputs == (before,) else layer
             for layer, before in zip(layers, befores, strict=False)
         )
+
+    def save(self, path: str | Path) -> None:
+        """Write it as a network file, which every command takes. Nothing is replaced.
+
+        Raises: HwmodelError where the name ends otherwise than in .yaml or .yml, or is taken.
+        """
+        where = Path(path)
+        if where.suffix.lower() not in (".yaml", ".yml"):
+            raise HwmodelError(
+                f"{where}: would not be read as a network file; end its name in .yaml or .yml"
+            )
+        if where.exists():
+            raise HwmodelError(f"{where}: is there already; give another name")
+        write(where, network_yaml(self))
 
     def nodes(self, omitted: frozenset[str] = frozenset()) -> tuple[Node, ...]:
         """Return every layer at its place; layers of the `omitted` kinds are skipped.
@@ -268,14 +287,6 @@ class Repeat(SpecModel):
             before = known[self.layers[-1].name]
 
 
-def renamed(layer: Layer, names: Mapping[str, str]) -> Layer:
-    """Rename a layer and the layers that it refers to, where `names` knows them."""
-    new = {"name": names.get(layer.name, layer.name)}
-    inputs = layer.inputs and tuple(names.get(name, name) for name in layer.inputs)
-    shares = layer.shares and names.get(layer.shares, layer.shares)
-    return layer.model_copy(update={**new, "inputs": inputs, "shares": shares})
-
-
 def _entry(value: Any) -> str:
     """Tell a layer from a repeated list and from a recurrent layer, by its fields."""
     if isinstance(value, dict):
@@ -301,6 +312,7 @@ class NetworkFile(NamedSpec):
     KIND: ClassVar[str] = Network.KIND
     FOLDER: ClassVar[str] = Network.FOLDER
 
+    label: Label | None = None
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
     steps: Annotated[Whole, Field(ge=1, le=2**20)] = Field(
         default=1, description="in each of which every layer runs: time of a spiking network"

@@ -7,24 +7,45 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from hwmodel.graph.layers import Layer
-from hwmodel.graph.network import BEFORE, INPUT, Network, renamed
+from hwmodel.graph.layers import INPUT, Layer
+from hwmodel.graph.renaming import BEFORE, renamed
 
 __all__ = ["network_yaml"]
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.+-]")  # as in resnet18@192
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _ROUND = re.compile(r"\.(\d+)\.")
 
 
-def network_yaml(network: Network) -> str:
+class _Written(Protocol):
+    """A network, as far as its file says it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def label(self) -> str | None: ...
+    @property
+    def sources(self) -> dict[str, str]: ...
+    @property
+    def input(self) -> tuple[int, int, int]: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def layers(self) -> tuple[Layer, ...]: ...
+
+
+def network_yaml(network: _Written) -> str:
     """Return the text of the network's file."""
     lines = [
         "version: 1",
-        f"name: {_scalar(network.name)}",
+        f"name: {_scalar(re.sub(_NO_NAME, '-', network.name))}",
         f"title: {_scalar(network.title)}",
+        *([f"label: {_scalar(network.label)}"] if network.label else []),
         f"sources: {_flow(network.sources)}",
         f"input: {_flow(list(network.input))} # C, H, W of one image",
         *([f"steps: {network.steps}"] if network.steps > 1 else []),

@@ -15,6 +15,7 @@ from hwmodel.importers.load import load_network
 from hwmodel.model.duration import UNTIMED, untimed
 from hwmodel.model.evaluate import Report, check_run, evaluate
 from hwmodel.model.ledger import Component
+from hwmodel.model.notebook import Lines
 from hwmodel.model.optimal_tiles import OptimalTiles
 from hwmodel.model.optimal_tiles import optimal_tiles as tiled_optimally
 from hwmodel.model.traced import common_batch, see_alike, see_comparable
@@ -47,7 +48,7 @@ class Comparison(NamedTuple):
     hardware: str
     accounting: str
     mode: str
-    batch: int
+    batch: int  # images that the energy is of: of all iterations whose gradients are added up
     energy: float | None
     unit: str
     percent_of_baseline: float | None = None  # None where the baseline costs nothing
@@ -106,8 +107,10 @@ def compare(
     mode: Mode = "training",
     traces: Sequence[Trace] = (),
     optimal_tiles: bool = True,
-) -> Iterator[Comparison]:
-    """Yield lines in the order given: by chip, by accounting, by method.
+) -> Lines[Comparison]:
+    """Give lines in the order given, by chip, by accounting, by method, as they are asked for.
+
+    They are an iterator; `.table` is a `pandas.DataFrame` of all, `.plot()` a figure.
 
     Everything is loaded before the first line is computed.
 
@@ -150,7 +153,7 @@ def compare(
         for chip in chips
         for choice, reference in zip(choices, references, strict=True)
     ]
-    return _lines(plan, images, mode, by_method, beside=optimal_tiles)
+    return Lines(_lines(plan, images, mode, by_method, beside=optimal_tiles))
 
 
 def _loaded(
@@ -401,7 +404,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         hardware=report.hardware.name,
         accounting=report.accounting.name,
         mode=report.mode,
-        batch=report.batch,
+        batch=report.images,
         energy=report.energy,
         unit=report.unit,
         percent_of_baseline=percent,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from hwmodel.errors import HwmodelError, Infeasible, SpecWarning, TooLarge, many
 from hwmodel.graph.attended import past
@@ -23,6 +23,7 @@ from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
 from hwmodel.model.not_counted import not_counted, of_chip, see_counted, tell_lanes, tell_unmodelled
+from hwmodel.model.notebook import html_table
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.residency.plan import Residency, residency
 from hwmodel.model.schedule import Schedule, schedule
@@ -207,6 +208,24 @@ class Report:
         import pandas as pd
 
         return pd.DataFrame(self.records, columns=list(COLUMNS))
+
+    def plot(self, kind: str = "", **look: Any) -> Any:
+        """Draw it: `layers`, `levels`, `passes`, `level-tensor` or `roofline`; `hwmodel.plot`."""
+        import hwmodel
+
+        return hwmodel.plot(self, kind, **look)
+
+    def _repr_html_(self) -> str:
+        """Show the energy by layer and pass; whatever a name holds is text."""
+        cells, layers = self.energies("layer", "pass"), self.energies("layer")
+        passes = [one for one in Pass if any(pass_ == one for _, pass_ in cells)]
+        rows = [
+            (layer, *(f"{cells.get((layer, one), 0.0):,.4g}" for one in passes), f"{total:,.4g}",
+             f"{100 * total / self.energy if self.energy else 0.0:.1f}")
+            for (layer,), total in layers.items()
+        ]  # fmt: skip
+        head = ("layer", *(one.replace("_", " ") for one in passes), f"sum, {self.unit}", "%")
+        return html_table(f"{self!r}"[1:-1] + ", analytical, not measured", head, rows)
 
     def by(self, *columns: str) -> pd.Series[float]:
         """Energy [`unit`] summed over all but `columns` of the table, in order of appearance."""

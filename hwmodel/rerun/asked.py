@@ -120,6 +120,13 @@ InputShape = Annotated[
 ]
 
 
+Move = Annotated[
+    tuple[str, ...],
+    Says(
+        "Move a field of chips or accountings, for the methods and their baseline alike: "
+        "hardware.levels.L3.access_energy=x0.5; repeatable."
+    ),
+]
 Freeze = Annotated[
     tuple[str, ...],
     Says("Train nothing of the layers with such names: a pattern, as 'features.*'; repeatable."),
@@ -200,6 +207,7 @@ class CompareAsked(Asked):
     freeze: Freeze = ()
     train_only: TrainOnly = ()
     accumulate: Accumulate = None
+    move: Move = ()
 
     @field_validator("sustain")
     @classmethod

@@ -32,6 +32,7 @@ from hwmodel.rerun.asked import (
     SensitivityAsked,
     command_line,
 )
+from hwmodel.rerun.moved import moved
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, load
 from hwmodel.specs.hardware import Hardware
@@ -294,6 +295,10 @@ def question(asked: Asked) -> Question:
     batch = said["batch"]
     if batch is None:
         batch = common_batch(traces) or (run.batch if run else 1)
+    chips = tuple(load(Hardware, name) for name in _each(said["hardware"]))
+    rules = tuple(load(Accounting, name) for name in _each(said["accounting"]))
+    if moves := said.get("move"):
+        chips, rules = moved(moves, chips, rules)
     return Question(
         asked=asked.model_copy(update={"batch": batch}),
         network=frozen(
@@ -301,9 +306,9 @@ def question(asked: Asked) -> Question:
             said["freeze"],
             said["train_only"],
         ),
-        hardware=tuple(load(Hardware, name) for name in _each(said["hardware"])),
+        hardware=chips,
         methods=tuple(load(Method, x) for x in _each(said.get("methods") or said["method"])),
-        accountings=_accountings(said),
+        accountings=_accumulated(rules, said),
         baseline=load(Method, baseline) if baseline else None,
         batch=batch,
         mode=said["mode"],  # which `evaluate` checks
@@ -315,16 +320,15 @@ def question(asked: Asked) -> Question:
     )
 
 
-def _accountings(said: dict[str, Any]) -> tuple[Accounting, ...]:
+def _accumulated(rules: tuple[Accounting, ...], said: dict[str, Any]) -> tuple[Accounting, ...]:
     """The accountings, with as many iterations for one update as is asked. Raises: HwmodelError."""
-    found = tuple(load(Accounting, name) for name in _each(said["accounting"]))
     times = said.get("accumulate")
     if times is None:
-        return found
+        return rules
     if said["mode"] != "training" or said.get("training"):
         whole = "a whole run counts updates of one iteration each" if said.get("training") else ""
         raise HwmodelError(f"--accumulate {times}: {whole or 'inference has no update'}")
-    return tuple(replaced(one, "extras.accumulate", times) for one in found)
+    return tuple(replaced(one, "extras.accumulate", times) for one in rules)
 
 
 def _shapes(stated: tuple[str, ...]) -> dict[str, tuple[int, ...]]:

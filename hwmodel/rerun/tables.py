@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hwmodel.vary.sensitivity import Effect, Sampled
 
 __all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "RATED", "Table", "against_table"]
-__all__ += ["comparison_table", "csv_text", "effects_table", "greedy_notes", "layer_sums"]
+__all__ += ["comparison_table", "csv_text", "effects_table", "fixed", "greedy_notes", "layer_sums"]
 __all__ += ["notes", "read_csv", "readings_table", "report_table", "run_sentence", "scale"]
 __all__ += ["spreads_table", "tiles_sentence", "what", "whole_run"]
 
@@ -48,6 +48,15 @@ def scale(energy: float, unit: str) -> tuple[float, str]:
     """
     steps = _JOULES if unit == "pJ" else [(size, f"{power}{unit}") for size, power in _POWERS]
     return next((step for step in steps if energy >= 10 * step[0]), steps[-1])
+
+
+def fixed(value: float, decimals: int = 1) -> str:
+    """Write a number for a reader; of one beyond counting its size in place of every digit.
+
+    >>> fixed(1234.56), fixed(1e91, 2)
+    ('1,234.6', '1.0000e+91')
+    """
+    return f"{value:,.{decimals}f}" if abs(value) < 1e15 else f"{value:.4e}"
 
 
 class Table(NamedTuple):
@@ -130,7 +139,7 @@ def tiles_sentence(report: Report) -> str:
     if found.energy > report.energy:
         times = ", more than here"
     end = f" ({found.unproved})" if found.unproved else ""
-    return f"{note}: {found.energy / divisor:,.1f} {unit}{times}{end}."
+    return f"{note}: {fixed(found.energy / divisor)} {unit}{times}{end}."
 
 
 def run_sentence(report: Report, run: Training) -> str:
@@ -143,7 +152,7 @@ def run_sentence(report: Report, run: Training) -> str:
     )
     return (
         f"Training {name}: {stages}, {iterations:,} "
-        f"iterations of {report.batch:,}: {(energy or 0.0) / divisor:,.1f} {unit}{in_kwh}."
+        f"iterations of {report.batch:,}: {fixed((energy or 0.0) / divisor)} {unit}{in_kwh}."
     )
 
 

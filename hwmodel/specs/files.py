@@ -35,7 +35,7 @@ from hwmodel.specs.arguments import expect
 from hwmodel.specs.inputs import read_text, refuse_input
 from hwmodel.specs.mistakes import sentence, show
 
-__all__ = ["Flag", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled"]
+__all__ = ["Flag", "Label", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled"]
 __all__ += ["bundled_yaml", "folder", "load", "read_yaml", "validate", "whole_file", "write"]
 
 
@@ -52,6 +52,14 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Whole = StrictInt
 Flag = StrictBool
 Text = Annotated[StrictStr, Field(min_length=1), AfterValidator(_printable)]
+Label = Annotated[
+    Text,
+    Field(
+        pattern=r"^[^\n\t]+$",
+        max_length=40,
+        description="what tables and figures call it in place of its name",
+    ),
+]
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 
 MAX_SPEC_BYTES = 2**20  # of a spec or network file; some ten thousand layers

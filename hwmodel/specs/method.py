@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from hwmodel.errors import NameUnknown, SpecError, near
-from hwmodel.specs.files import Flag, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
+from hwmodel.specs.files import Flag, Label, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
 from hwmodel.specs.formats import Format, formats
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.mistakes import Contradiction
@@ -211,6 +211,7 @@ class Method(NamedSpec):
     KIND: ClassVar[str] = "method"
     FOLDER: ClassVar[str] = "methods"
 
+    label: Label | None = None
     colour: str | None = Field(
         default=None, pattern=r"^#[0-9a-fA-F]{6}$", description="in every figure; the source's"
     )

@@ -93,7 +93,11 @@ class ScaledEnergy(SpecModel):
             for (size, energy), before in zip(list(points.items())[1:], energies, strict=False):
                 if energy.value < before.value:
                     raise ValueError(f"{size}: its price is below that of a smaller capacity")
-                if energy.unit != before.unit:
+            units = {
+                energy.unit for energy in energies if energy.unit
+            }  # a bare number has the chip's
+            for size, energy in points.items():
+                if energy.unit and len(units) > 1 and energy.unit != _unit(points):
                     raise ValueError(f"{size}: its price is in another unit")
             if energies[0].value <= 0:
                 raise ValueError("a price must be above 0: there is no line from 0 in log-log")
@@ -126,6 +130,11 @@ def _sizes(points: Points) -> Iterator[int]:
     return (quantity.bits(size) for size in points)
 
 
+def _unit(points: Points) -> str | None:
+    """The unit of all points; None, the chip's, where they are bare numbers."""
+    return next((energy.unit for energy in points.values() if energy.unit), None)
+
+
 def at_capacity(points: Points, capacity: int) -> Energy:
     """Return the energy per bit at a capacity [bit].
 
@@ -136,6 +145,6 @@ def at_capacity(points: Points, capacity: int) -> Energy:
     above = min(max(bisect_right(sizes, capacity), 1), len(sizes) - 1)
     (c1, c2), (e1, e2) = sizes[above - 1 : above + 1], energies[above - 1 : above + 1]
     if capacity in sizes:  # as stated, to the bit
-        return energies[sizes.index(capacity)]
+        return energies[sizes.index(capacity)]._replace(unit=_unit(points))
     power = log(e2.value / e1.value) / log(c2 / c1)
-    return Energy(float(e1.value * (capacity / c1) ** power), e1.unit)
+    return Energy(float(e1.value * (capacity / c1) ** power), _unit(points))

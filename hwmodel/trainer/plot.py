@@ -20,7 +20,12 @@ __all__ = ["signals_figure", "training_figure"]
 
 
 def training_figure(
-    trace: Trace, width: float = 11.1, height: float = 3.2, *, upright: bool = False
+    trace: Trace,
+    width: float = 11.1,
+    height: float = 3.2,
+    *,
+    upright: bool = False,
+    titled: bool = True,
 ) -> Figure:
     """Loss, accuracy, and the flip rate of every layer, over the steps of a run.
 
@@ -30,14 +35,20 @@ def training_figure(
         width: of the figure [inch].
         height: of a panel [inch].
         upright: whether panels stand below one another.
+        titled: whether a title stands above them.
     """
     flipping = any(layer.flip_rate is not None for e in trace.epochs for layer in e.layers)
     draws = [_losses, _accuracies, *([_flips] if flipping else [])]
-    return _panels(trace, draws, width, height, upright)
+    return _panels(trace, draws, width, height, upright, titled)
 
 
 def signals_figure(
-    trace: Trace, width: float = 11.1, height: float = 3.2, *, upright: bool = False
+    trace: Trace,
+    width: float = 11.1,
+    height: float = 3.2,
+    *,
+    upright: bool = False,
+    titled: bool = True,
 ) -> Figure:
     """Mean and deviation of the signal that each layer receives, and its flips, over the steps.
 
@@ -52,11 +63,11 @@ def signals_figure(
         raise DataError(f"the trace of {named(trace.run)} has no means of signals; train anew")
     flipping = any(layer.flip_rate is not None for e in trace.epochs for layer in e.layers)
     draws = [_means, _deviations, *([_flips] if flipping else [])]
-    return _panels(trace, draws, width, height, upright)
+    return _panels(trace, draws, width, height, upright, titled)
 
 
 def _panels(
-    trace: Trace, draws: Sequence[Draw], width: float, height: float, upright: bool
+    trace: Trace, draws: Sequence[Draw], width: float, height: float, upright: bool, titled: bool
 ) -> Figure:
     """A panel for each of some drawings, over the steps of a run."""
     from matplotlib.figure import Figure
@@ -67,7 +78,9 @@ def _panels(
     run = trace.run
     control = ", Boolean weights frozen" if run.frozen else ""
     title = f"{run.network} on {run.dataset}: {run.method}, {which(run)}{control}"
-    figure.suptitle(fill(title, int(14 * width)), fontsize="medium")
+    figure.set_label(title)
+    if titled:
+        figure.suptitle(fill(title, int(14 * width)), fontsize="medium")
     steps = [epoch.steps for epoch in trace.epochs]
     for draw, panel in zip(draws, axes, strict=True):
         draw(panel, trace, steps)

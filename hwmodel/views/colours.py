@@ -17,6 +17,8 @@ from warnings import catch_warnings
 from zlib import crc32
 
 from hwmodel.errors import HwmodelError, SpecWarning
+from hwmodel.graph.network import Network
+from hwmodel.importers.load import load_network
 from hwmodel.rerun.asked import (
     CompareAsked,
     ReportAsked,
@@ -24,12 +26,11 @@ from hwmodel.rerun.asked import (
     SweepAsked,
     read_command,
 )
-from hwmodel.specs.files import bundled, is_path, load
+from hwmodel.specs.files import NamedSpec, bundled, is_path, load
 from hwmodel.specs.method import Hatch, Marker, Method
-from hwmodel.vary.sweep.file import SweepFile
 
-__all__ = ["Look", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of"]
-__all__ += ["methods_named", "part_looks", "shade_on"]
+__all__ = ["Look", "called", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of"]
+__all__ += ["part_looks", "shade_on", "specs_named"]
 
 # For methods whose file states no colour: of middle lightness, apart from those of the main ones.
 _SPARE_COLOURS = ("#4c72b0", "#8a6bbd", "#a0522d", "#d1772e", "#5b8c3e", "#6b7a8f", "#c2528b")
@@ -88,25 +89,40 @@ _OPERATIONS = Look("#eab04d", "", "|")
 
 
 _stated: dict[str, Look] = {}  # of some methods, while something is drawn
+_labels: dict[tuple[str, str], str] = {}  # (kind, name) -> what stands for it, meanwhile
 
 
 @contextmanager
-def looks_of(methods: Iterable[Method]) -> Iterator[None]:
-    """Let some methods look as they say, meanwhile; unless others were set before."""
-    global _stated
-    before = _stated
-    _stated = before or {method.name: _look(method) for method in methods}
+def looks_of(specs: Iterable[NamedSpec]) -> Iterator[None]:
+    """Let methods look, and methods and networks be called, as they say, meanwhile.
+
+    What was set before stays as it is.
+    """
+    global _stated, _labels
+    before = _stated, _labels
+    if not _stated and not _labels:
+        found = list(specs)
+        _stated = {one.name: _look(one) for one in found if isinstance(one, Method)}
+        labelled = [one for one in found if isinstance(one, (Method, Network)) and one.label]
+        _labels = {(one.KIND, one.name): one.label or "" for one in labelled}
     try:
         yield
     finally:
-        _stated = before
+        _stated, _labels = before
 
 
-def methods_named(commands: str) -> Iterator[Method]:
-    """Load the methods whose files some commands name, joined by semicolons.
+def called(name: str, kind: str = "method") -> str:
+    """Return the label of a method or network for a reader: what its file says, or its name."""
+    return _labels.get((kind, name), name)
+
+
+def specs_named(commands: str) -> Iterator[NamedSpec]:
+    """Load the methods and networks whose files some commands name, joined by semicolons.
 
     A file that is gone, or is none any more, is passed over.
     """
+    from hwmodel.vary.sweep.file import SweepFile
+
     kinds = (CompareAsked, ReportAsked, SensitivityAsked, SweepAsked)
     for text in re.split("; (?=hwmodel )", commands):
         with suppress(HwmodelError), catch_warnings(action="ignore", category=SpecWarning):
@@ -117,6 +133,10 @@ def methods_named(commands: str) -> Iterator[Method]:
             for name in filter(is_path, [names] if isinstance(names, str) else names):
                 with suppress(HwmodelError):
                     yield load(Method, Path(name))
+            nets: Any = getattr(asked, "networks", None) or getattr(asked, "network", ())
+            for name in filter(is_path, [nets] if isinstance(nets, str) else nets):
+                with suppress(HwmodelError):
+                    yield load_network(str(name))
 
 
 def look(method: str) -> Look:

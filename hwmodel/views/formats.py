@@ -127,8 +127,13 @@ def markdown(result: Result) -> str:
     heads = [*paper.words, *(", ".join(filter(None, _heads(paper, i))) for i in _indices(paper))]
     lines = [_markdown(paper.caption), "", _pipes(map(_markdown, heads))]
     lines.append(_pipes([":--"] * len(paper.words) + ["--:"] * len(paper.columns)))
-    for words, numbers in printed(paper):
-        lines.append(_pipes([*map(_markdown, words), *(text or "-" for text in numbers)]))
+    for place, (words, numbers) in enumerate(printed(paper)):
+        named = map(_markdown, words)
+        if place in paper.ours:
+            named = map("**{}**".format, named)
+        best = [i for row, i in paper.best if row == place]
+        cells = (f"**{text}**" if i in best else text or "-" for i, text in enumerate(numbers))
+        lines.append(_pipes([*named, *cells]))
     for accounting, items in result.not_counted.items():
         lines += ["", f"Not counted under accounting {_markdown(accounting)}:", ""]
         lines += [f"- {_markdown(item)}" for item in items]

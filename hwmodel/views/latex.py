@@ -1,4 +1,8 @@
-"""A table for print as LaTeX, with rules by booktabs and numbers by siunitx."""
+"""A table for print as LaTeX, with rules by booktabs; one beyond a page by longtable.
+
+Numbers of a column have equally many decimals, so that columns set flush right stand point under
+point, in heavy type, too, whatever the version of a package for numbers.
+"""
 
 from __future__ import annotations
 
@@ -9,69 +13,120 @@ from hwmodel.views.paper import Column, Paper, printed
 
 __all__ = ["environment"]
 
-SIDE_BY_SIDE = 2  # groups of columns
-_NEEDS = r"needs \usepackage{booktabs,siunitx}"
-_UNITS = {
-    "J": r"\si{\joule}",
-    "mJ": r"\si{\milli\joule}",
-    "µJ": r"\si{\micro\joule}",
-    "nJ": r"\si{\nano\joule}",
-    "pJ": r"\si{\pico\joule}",
-    "%": r"\%",
-}
+SIDE_BY_SIDE = 4  # groups of columns in one tabular: chips, each under an accounting
+WIDE = 7  # columns of numbers beyond which a table takes both columns of a page, in small type
+LONG = 45  # rows beyond which a table is longer than a page
+_UNITS = {"µJ": r"$\mu$J", "%": r"\%"}
 _POWERS = {"10¹²": "12", "10⁹": "9", "10⁶": "6", "10³": "3"}  # of MACs
 
 
 def environment(paper: Paper, notes: Sequence[str]) -> str:
-    """Write a complete `table` environment with caption and label, after comments.
+    """Write a complete `table`, `table*` or `longtable` with caption and label, after comments.
 
-    Groups of columns stand side by side two by two, the next two below, so that a page is wide
-    enough.
+    Groups of columns stand side by side in one tabular, `SIDE_BY_SIDE` of them; what is more stands
+    below.
 
     Args:
         notes: lines of the comments.
     """
+    long = len(paper.rows) > LONG
+    needs = r"needs \usepackage{booktabs" + (",longtable}" if long else "}")
+    lines = [f"% {' '.join(note.splitlines())}" for note in (*notes, needs)]
+    return "\n".join([*lines, *(_long(paper) if long else _floating(paper))]) + "\n"
+
+
+def _parts(paper: Paper) -> list[list[int]]:
+    """The columns of numbers that stand in one tabular, of each."""
     groups = list(dict.fromkeys(column.group for column in paper.columns))
-    lines = [f"% {' '.join(note.splitlines())}" for note in (*notes, _NEEDS)]
-    lines += [r"\begin{table}", r"  \centering", rf"  \caption{{{_text(paper.caption)}}}"]
-    lines += [rf"  \label{{{paper.label}}}"]
-    for at in range(0, len(groups), SIDE_BY_SIDE):
-        lines += [r"  \par\medskip"] if at else []
-        part = groups[at : at + SIDE_BY_SIDE]
-        lines += _tabular(paper, [i for i, c in enumerate(paper.columns) if c.group in part])
-    return "\n".join([*lines, r"\end{table}"]) + "\n"
+    together = (groups[at : at + SIDE_BY_SIDE] for at in range(0, len(groups), SIDE_BY_SIDE))
+    return [[i for i, c in enumerate(paper.columns) if c.group in some] for some in together]
 
 
-def _tabular(paper: Paper, indices: Sequence[int]) -> list[str]:
-    """Return the lines of a `tabular` with all columns of words and some columns of numbers."""
+def _floating(paper: Paper) -> list[str]:
+    """The lines of a table that floats."""
+    parts = _parts(paper)
+    wide = max(map(len, parts), default=0) > WIDE
+    name = "table*" if wide else "table"
+    lines = [rf"\begin{{{name}}}", r"  \centering"]
+    lines += [rf"  \caption{{{_text(paper.caption)}}}", rf"  \label{{{paper.label}}}"]
+    lines += [r"  \footnotesize", r"  \setlength{\tabcolsep}{3pt}"] if wide else []
+    for number, indices in enumerate(parts):
+        lines += [r"  \par\medskip"] if number else []
+        inside = [
+            r"\toprule",
+            *_heads(paper, indices),
+            r"\midrule",
+            *_body(paper, indices),
+            r"\bottomrule",
+        ]
+        lines += [rf"  \begin{{tabular}}{{{_format(paper, indices)}}}"]
+        lines += [*(f"    {line}" for line in inside), r"  \end{tabular}"]
+    return [*lines, rf"\end{{{name}}}"]
+
+
+def _long(paper: Paper) -> list[str]:
+    """The lines of a table that runs over pages, one a part."""
+    lines: list[str] = []
+    for number, indices in enumerate(_parts(paper)):
+        columns = len(paper.words) + len(indices)
+        caption = rf"\caption{{{_text(paper.caption)}}}\label{{{paper.label}}}"
+        heads = [r"\toprule", *_heads(paper, indices), r"\midrule"]
+        wide = len(indices) > WIDE
+        inside = [
+            caption + r" \\" if not number else r"\caption[]{(continued)} \\",
+            *heads,
+            r"\endfirsthead",
+            rf"\multicolumn{{{columns}}}{{@{{}}l}}{{Table~\ref{{{paper.label}}}, continued}} \\",
+            *heads,
+            r"\endhead",
+            r"\midrule",
+            rf"\multicolumn{{{columns}}}{{r@{{}}}}{{on the next page}} \\",
+            r"\endfoot",
+            r"\bottomrule",
+            r"\endlastfoot",
+            *_body(paper, indices),
+        ]
+        lines += [r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}"] if wide else []
+        lines += [rf"\begin{{longtable}}{{{_format(paper, indices)}}}"]
+        lines += [*(f"    {line}" for line in inside), r"\end{longtable}"]
+        lines += [r"\endgroup"] if wide else []
+    return lines
+
+
+def _format(paper: Paper, indices: Sequence[int]) -> str:
+    return f"@{{}}{'l' * len(paper.words)}{'r' * len(indices)}@{{}}"
+
+
+def _heads(paper: Paper, indices: Sequence[int]) -> list[str]:
+    """The rows of headings: of groups, of columns, and their units."""
     columns = [paper.columns[i] for i in indices]
-    rows = [(words, [numbers[i] for i in indices]) for words, numbers in printed(paper)]
-    formats = [
-        f"S[table-format={_digits([numbers[i] for _, numbers in rows])}.{column.decimals}]"
-        for i, column in enumerate(columns)
-    ]
-    body = [
-        _row([*map(_text, words), *(number or "{--}" for number in numbers)])
-        for words, numbers in rows
-    ]
-    if paper.ends_in_sum:
-        body.insert(-1, r"\midrule")
-    heads = [f"{{{_text(column.heading.text)}}}" for column in columns]
-    units = [f"{{({_unit(c.heading.unit)})}}" if c.heading.unit else "" for c in columns]
-    inside = [
-        r"\toprule",
+    heads = [_text(column.heading.text) for column in columns]
+    units = [f"({_unit(c.heading.unit)})" if c.heading.unit else "" for c in columns]
+    return [
         *_groups(paper, columns),
         _row([*(_text(word) for word in paper.words), *heads]),
         *([_row([*[""] * len(paper.words), *units])] if any(units) else []),
-        r"\midrule",
-        *body,
-        r"\bottomrule",
     ]
-    return [
-        rf"  \begin{{tabular}}{{@{{}}{'l' * len(paper.words)}{''.join(formats)}@{{}}}}",
-        *(f"    {line}" for line in inside),
-        r"  \end{tabular}",
-    ]
+
+
+def _body(paper: Paper, indices: Sequence[int]) -> list[str]:
+    """The rows of numbers; ours and the best in heavy type."""
+    body = []
+    for place, (words, numbers) in enumerate(printed(paper)):
+        named = [_text(word) for word in words]
+        if place in paper.ours:
+            named = [rf"\textbf{{{word}}}" for word in named]
+        cells = [_cell(numbers[i], (place, i) in paper.best) for i in indices]
+        body.append(_row([*named, *cells]))
+    if paper.ends_in_sum:
+        body.insert(-1, r"\midrule")
+    return body
+
+
+def _cell(number: str, best: bool) -> str:
+    if not number:
+        return "--"
+    return rf"\textbf{{{number}}}" if best else number
 
 
 def _unit(unit: str) -> str:
@@ -100,15 +155,11 @@ def _groups(paper: Paper, columns: Sequence[Column]) -> Iterator[str]:
         yield " ".join(rules)
 
 
-def _digits(numbers: Sequence[str]) -> int:
-    """Count the digits before the point of the longest printed number."""
-    return max((len(number.split(".")[0]) for number in numbers), default=1) or 1
-
-
 _LETTERS = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "µ": r"$\mu$",
     **{letter: f"\\{letter}" for letter in "{}$&#_%"},
 }
 

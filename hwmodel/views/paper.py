@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import fsum
 from typing import NamedTuple
 
+from hwmodel.errors import HwmodelError, nearest
 from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.rerun.tables import NATURE, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
+from hwmodel.views.colours import called
 
 __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
 
@@ -41,13 +43,19 @@ class Paper(NamedTuple):
     columns: tuple[Column, ...]
     rows: list[tuple[tuple[str, ...], tuple[float | None, ...]]]
     ends_in_sum: bool = False  # the last row is the sum of those above
+    ours: frozenset[int] = frozenset()  # rows that are ours
+    best: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the lowest of each column
 
 
 def printed(paper: Paper) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     """Yield rows with rounded numbers; "" where a number is not known."""
     for words, numbers in paper.rows:
         pairs = zip(numbers, paper.columns, strict=True)
-        yield words, ["" if n is None else f"{n:.{column.decimals}f}" for n, column in pairs]
+        yield words, ["" if n is None else _printed(n, column.decimals) for n, column in pairs]
+
+
+def _printed(number: float, decimals: int) -> str:
+    return f"{number:.{decimals}f}" if abs(number) < 1e15 else f"{number:.4e}"
 
 
 def comparison_paper(
@@ -55,6 +63,7 @@ def comparison_paper(
     run: Training | None,
     baseline: str,
     provenance: Provenance,
+    ours: Sequence[str] = (),
 ) -> Paper:
     """A row for each method, and for each chip its energy, percent of the baseline, published.
 
@@ -63,7 +72,14 @@ def comparison_paper(
 
     Args:
         baseline: what is 100 %, in words.
+        ours: methods that are marked as such.
+
+    Raises: HwmodelError where one of ours is none of the lines'.
     """
+    methods = list(dict.fromkeys(line.method for line in lines))
+    for name in ours:
+        if name not in methods:
+            raise HwmodelError(f"--ours {name}: is none of the methods; {nearest(name, methods)}")
     networks = list(dict.fromkeys(line.network for line in lines))
     several, batches = len(networks) > 1, len({line.batch for line in lines}) > 1
     words = (*["network"] * several, "method", *["batch"] * batches)
@@ -83,7 +99,7 @@ def comparison_paper(
                 row.append(values.get(key))
     first = lines[0]
     chips = _listed(dict.fromkeys(line.hardware for line in lines))
-    of = "the networks listed" if several else networks[0]
+    of = "the networks listed" if several else called(networks[0], "network")
     iteration = what(first.mode, first.batch)
     if batches:
         iteration = f"{iteration.partition(' of ')[0]} of the batch listed"
@@ -91,17 +107,47 @@ def comparison_paper(
         f"Energy of one {iteration} of {of} on {chips}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
+    caption += f". {_comparable(len(places), len(accountings), several or batches)}"
     caption += "".join(f". {note.removesuffix('.')}" for note in greedy_notes(lines))
     if mixed := not_to_compare(line.unit for line in lines):
         caption += f"; {mixed}"
-    texts = [(*key[: 1 * several], key[1], *key[2:][: 1 * batches]) for key in keys]
+    texts = [
+        (
+            *([called(network, "network")] if several else []),
+            called(method) + (" (ours)" if method in ours else ""),
+            *([batch] if batches else []),
+        )
+        for network, method, batch in keys
+    ]
     return Paper(
         _caption(caption, provenance),
         _label(provenance.task, *networks[:1], *dict.fromkeys(x.hardware for x in lines)),
         words,
         tuple(columns),
         [(text, tuple(row)) for text, row in zip(texts, cells, strict=True)],
+        ours=frozenset(i for i, (_, method, _) in enumerate(keys) if method in ours),
+        best=frozenset() if several or batches else _best(cells),
     )
+
+
+def _comparable(places: int, accountings: int, apart: bool) -> str:
+    """Say which figures of a comparison may be set against each other."""
+    rows = " of one network and batch" if apart else ""
+    if places == 1:
+        return f"All figures{rows} may be compared with each other"
+    chips = "" if places == accountings else "; across chips only percentages may"
+    others = "" if accountings == 1 else "; across accountings no figures may"
+    return f"Figures of one column{rows} may be compared{chips}{others}"
+
+
+def _best(cells: Sequence[Sequence[float | None]]) -> frozenset[tuple[int, int]]:
+    """Return the places of the lowest number of each column, where several stand there."""
+    found = set()
+    for column, numbers in enumerate(zip(*cells, strict=True)):
+        known = [number for number in numbers if number is not None]
+        if len(known) > 1 and min(known) < max(known):
+            found |= {(row, column) for row, n in enumerate(numbers) if n == min(known)}
+    return frozenset(found)
 
 
 def _row(line: Comparison) -> tuple[str, str, str]:
@@ -114,6 +160,9 @@ def _quantities(
     """Headings, decimals and numbers for the lines of one chip under one accounting."""
     energies = [line.energy for line in here]
     found = [_scaled("energy", energies, here[0].unit)]
+    if all(line.batch > 1 for line in here):
+        each = [None if line.energy is None else line.energy / line.batch for line in here]
+        found.append(_scaled("an image", each, here[0].unit))
     percents = [line.percent_of_baseline for line in here]
     found.append((Heading("relative", "%"), 2, percents))
     if any(line.optimal and line.optimal.energy is not None for line in here):
@@ -155,7 +204,8 @@ def report_paper(report: Report, provenance: Provenance, remark: str = "") -> Pa
     rows = [row(layer, energies) for layer, energies in sums.items()]
     names = (report.network.name, report.hardware.name, report.method.name)
     caption = (
-        f"Energy of one {what(report.mode, report.batch)} of {names[0]} under {names[2]} on "
+        f"Energy of one {what(report.mode, report.batch)} of {called(names[0], 'network')} under "
+        f"{called(names[2])} on "
         f"{names[1]} by layer and pass, under accounting {report.accounting.name}"
     )
     caption += f". {remark.removesuffix('.')}" if remark else ""

@@ -12,7 +12,7 @@ from hwmodel.graph.network import zoo
 from hwmodel.specs.files import bundled, whole_file
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.provenance import COLUMNS as PROVENANCE
-from hwmodel.views.colours import looks_of, methods_named
+from hwmodel.views.colours import looks_of, specs_named
 from hwmodel.views.figures.bars import (
     layers_figure,
     levels_figure,
@@ -20,7 +20,8 @@ from hwmodel.views.figures.bars import (
     methods_figure,
     passes_figure,
 )
-from hwmodel.views.figures.canvas import DRAFT, STYLES, Style, foot, settings, settle
+from hwmodel.views.figures.canvas import DRAFT, STYLES, Style, foot, settings, settle, title_of
+from hwmodel.views.figures.grouping import GROUPINGS
 from hwmodel.views.figures.heat import level_tensor_figure
 from hwmodel.views.figures.pareto import accuracy, pareto_figure
 from hwmodel.views.figures.records import Page, Record, Table, read_records, table_of, unique
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records"]
-__all__ += ["see_figure", "sizes", "write_figure"]
+__all__ += ["see_figure", "see_ours", "write_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -60,15 +61,17 @@ def draw(
     records: Sequence[Record],
     *paths: Path,
     kind: str = "",
-    style: str = DRAFT,
+    style: Style = STYLES[DRAFT],
     network: str = "",
     hardware: Sequence[str] = (),
-) -> None:
-    """Write a figure; the ending of each path says in which format.
+    layers_by: str = "",
+) -> str:
+    """Write a figure; the ending of each path says in which format. Return its caption.
 
     Args:
         kind: a name of `PLOTS`; by default "methods" for a comparison and "layers" for a report.
-        style: a name of `STYLES`.
+        style: one of `STYLES`, or of `styled`.
+        layers_by: how layers are put together, of `GROUPINGS`; "" is as fine as there is room.
         network, hardware: files of what is not bundled; a roofline needs the network's MACs and
             the chip's prices, which the table has not.
 
@@ -87,33 +90,52 @@ def draw(
             f"a plot of {kind} needs a CSV of `hwmodel {' or '.join(PLOTS[kind])}`; "
             f"of `{table}` there are {fitting}"
         )
-    page = Page(records, sizes(style), network, hardware)
+    see_ours(style, unique(records, "method"))
+    if layers_by and kind != "layers":
+        raise HwmodelError(f"--group {layers_by}: is of a figure of layers, not of {kind}")
+    if layers_by and layers_by not in GROUPINGS:
+        raise HwmodelError(f"no grouping is called {layers_by!r}: {nearest(layers_by, GROUPINGS)}")
+    page = Page(records, style, network, hardware, layers_by)
     stated = all(column in records[0] for column in PROVENANCE)
     stamp = ["; ".join(unique(records, column)) for column in PROVENANCE] if stated else []
-    write_figure(lambda: PLOTS[kind][table](page), *paths, stamp=stamp, style=style)
+    return write_figure(lambda: PLOTS[kind][table](page), *paths, stamp=stamp, style=style)
+
+
+def see_ours(style: Style, methods: Sequence[str]) -> None:
+    """See that what is ours is in the figure. Raises: HwmodelError."""
+    for name in style.ours:
+        if name not in methods:
+            raise HwmodelError(
+                f"--ours {name}: is no method of the table; {nearest(name, methods)}"
+            )
 
 
 def write_figure(
-    made: Callable[[], Figure], *paths: Path, stamp: Sequence[str] = (), style: str = DRAFT
-) -> None:
-    """Make a figure in one of the styles and write it; the endings say in which formats.
+    made: Callable[[], Figure],
+    *paths: Path,
+    stamp: Sequence[str] = (),
+    style: Style = STYLES[DRAFT],
+) -> str:
+    """Make a figure in a style and write it; the endings say in which formats.
+
+    Returns: the caption, which a style without titles does not draw.
 
     Args:
         stamp: version, inputs and command that made what it shows, or nothing.
 
-    Raises: HwmodelError for an unknown format or style, and what `made` raises.
+    Raises: HwmodelError for an unknown format, and what `made` raises.
     """
     endings = [_ending(path) for path in paths]
-    of_style = sizes(style)
     command = stamp[-1] if stamp else ""
-    with settings(of_style), warnings.catch_warnings(), looks_of(methods_named(command)):
+    with settings(style), warnings.catch_warnings(), looks_of(specs_named(command)):
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
         figure = made()
         settle(figure)
-        if stamp and of_style.stamped:
+        if stamp and style.stamped:
             foot(figure, *stamp)
         for path, ending in zip(paths, endings, strict=True):
-            _save(figure, path, ending, of_style.dpi, *stamp)
+            _save(figure, path, ending, style.dpi, *stamp)
+        return title_of(figure)
 
 
 def _save(
@@ -137,8 +159,11 @@ def _save(
         figure.savefig(stream, format=ending, dpi=dpi, metadata=metadata)
 
 
-def draw_training(trace: Path, path: Path, kind: str = "", style: str = DRAFT) -> None:
-    """Draw a trace over its epochs: loss, accuracy and flips, or signals. Raises: HwmodelError."""
+def draw_training(trace: Path, path: Path, kind: str = "", style: Style = STYLES[DRAFT]) -> str:
+    """Draw a trace over its epochs: loss, accuracy and flips, or signals. Return its caption.
+
+    Raises: HwmodelError.
+    """
     from hwmodel.specs.trace import read_trace
     from hwmodel.trainer.plot import signals_figure, training_figure
 
@@ -146,22 +171,17 @@ def draw_training(trace: Path, path: Path, kind: str = "", style: str = DRAFT) -
     if kind and kind not in kinds:
         raise DataError(f"{trace}: a trace is drawn as kind {' or '.join(kinds)}, not {kind}")
     _ending(path)
-    of_style = sizes(style)
-    upright = of_style.columns < 3
-    height = (0.8 if upright else 1) * of_style.height
+    upright = style.columns < 3
+    height = (0.8 if upright else 1) * style.height
     found = read_trace(trace)
-    write_figure(
-        lambda: kinds[kind or "training"](found, of_style.width, height, upright=upright),
+    see_ours(style, [found.run.method])
+    return write_figure(
+        lambda: kinds[kind or "training"](
+            found, style.width, height, upright=upright, titled=style.titled
+        ),
         path,
         style=style,
     )
-
-
-def sizes(style: str) -> Style:
-    """Return a style by its name. Raises: HwmodelError."""
-    if style not in STYLES:
-        raise HwmodelError(f"no style of plots is called {style!r}: {nearest(style, STYLES)}")
-    return STYLES[style]
 
 
 def see_figure(path: Path) -> None:

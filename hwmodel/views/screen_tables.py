@@ -14,11 +14,12 @@ from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
 from hwmodel.model.widths import limits_of, treatment
-from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what, whole_run
+from hwmodel.rerun.tables import OPERATIONS, fixed, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.limits import AccumulatorWidth, TensorWidth
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
+from hwmodel.views.colours import called
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Bits, Direction, Pass, shown, whole_bits
 
@@ -45,7 +46,7 @@ def _number(value: float | None, form: str = ".2f") -> str:
 
 
 def _scaled(energy: float | None, divisor: float) -> str:
-    return "-" if energy is None else f"{energy / divisor:,.1f}"
+    return "-" if energy is None else fixed(energy / divisor)
 
 
 def _sum(line: Comparison, fields: Iterable[str]) -> float | None:
@@ -69,9 +70,11 @@ def comparison_tables(
         first = here[0]
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
         note, beside = greedy_notes(here), has_optimal(here)
-        columns = [f"energy, {unit}", f"% of {first.baseline or 'baseline'}"]
+        columns = [f"energy, {unit}", *([f"an image, {unit}"] if first.batch > 1 else [])]
+        columns += [f"% of {first.baseline or 'baseline'}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
-        columns += ["published %", "residual %", *shown]
+        known = any(line.source_percent is not None for line in here)
+        columns += [*(["published %", "residual %"] if known else []), *shown]
         timed = any(line.time_overlapped_s is not None for line in here)
         columns += ["peak, MiB"] if parts else []
         columns += ["time, ms, overlapped", "serial"] if parts and timed else []
@@ -82,8 +85,8 @@ def comparison_tables(
         networks = list(dict.fromkeys(line.network for line in here))
         several = len(networks) > 1
         listed = table(
-            f"{' and '.join(networks)} on {hardware}: energy of one "
-            f"{what(first.mode, first.batch)}, accounting {accounting}"
+            f"{' and '.join(called(name, 'network') for name in networks)} on {hardware}: "
+            f"energy of one {what(first.mode, first.batch)}, accounting {accounting}"
             + (", tiles greedy" if any(line.optimal for line in here) else ""),
             ["network", "method"] if several else ["method"],
             columns,
@@ -91,10 +94,10 @@ def comparison_tables(
         for line in here:
             cells = [
                 _scaled(line.energy, divisor),
+                *([_each(line, divisor)] if first.batch > 1 else []),
                 _number(line.percent_of_baseline),
                 *(_optimal(line, divisor) if beside else []),
-                _number(line.source_percent),
-                _number(line.residual_percent, "+.1f"),
+                *(_published(line) if known else []),
                 *(_scaled(_sum(line, fields), divisor) for fields in shown.values()),
             ]
             if parts:
@@ -104,12 +107,22 @@ def comparison_tables(
             if run is not None:
                 _, _, energy, kwh = whole_run(line, run)
                 cells += [_scaled(energy, whole), _number(kwh, ".4g")]
-            listed.add_row(*([line.network] if several else []), line.method, *cells)
+            network = [called(line.network, "network")] if several else []
+            listed.add_row(*network, called(line.method), *cells)
         yield listed
-        yield from (Text(f"  {x.method}: {x.reason}") for x in here if x.reason)
+        yield from (Text(f"  {called(x.method)}: {x.reason}") for x in here if x.reason)
         yield from (Text(f"  {text}") for text in note)
     if mixed := not_to_compare(line.unit for line in lines):
         yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
+
+
+def _each(line: Comparison, divisor: float) -> str:
+    """The energy of one image of a batch, in three digits at least."""
+    return "-" if line.energy is None else fixed(line.energy / line.batch / divisor, 2)
+
+
+def _published(line: Comparison) -> list[str]:
+    return [_number(line.source_percent), _number(line.residual_percent, "+.1f")]
 
 
 def has_optimal(lines: Iterable[Comparison]) -> bool:
@@ -126,7 +139,8 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
     """Energy by layer and pass beside bit operations, then by pass and component, by memory."""
     divisor, unit = scale(report.energy, report.unit)
     head = (
-        f"{report.network.name} on {report.hardware.name} under {report.method.name}: one "
+        f"{called(report.network.name, 'network')} on {report.hardware.name} under "
+        f"{called(report.method.name)}: one "
         f"{what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
     )
     passes, sums = layer_sums(report)
@@ -137,6 +151,9 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
     totals = [report.energies("pass")[(one,)] for one in passes]
     whole = f"{sum(bops.values()):,}"
     listed.add_row("all layers", *_row(report, totals, divisor), whole, style="bold")
+    if report.batch > 1:
+        each = _row(report, [energy / report.images for energy in totals], divisor)[:-1]
+        listed.add_row("an image", *each, "", "", style="bold")
     yield listed
     yield _pass_table(report, divisor, unit)
     yield _memory_table(report, divisor, unit)
@@ -146,7 +163,7 @@ def _row(report: Report, energies: Sequence[float], divisor: float) -> list[str]
     """Energies, their sum, and its share of the whole."""
     total = fsum(energies)
     share = 100 * total / report.energy if report.energy else 0.0
-    return [*(f"{energy / divisor:,.2f}" for energy in (*energies, total)), f"{share:.1f}"]
+    return [*(fixed(energy / divisor, 2) for energy in (*energies, total)), f"{share:.1f}"]
 
 
 def _pass_table(report: Report, divisor: float, unit: str) -> Table:
@@ -202,7 +219,8 @@ def tensor_table(report: Report) -> Table:
     nodes = report.network.nodes(frozenset(report.method.omits))
     edges = report.edges
     listed = table(
-        f"tensors of {report.network.name} under {report.method.name}, batch {report.batch}",
+        f"tensors of {called(report.network.name, 'network')} under "
+        f"{called(report.method.name)}, batch {report.batch}",
         ["tensor", "kind", "shape"],
         ["bits", "bytes forward", "signal bits", "bytes back"],
     )
@@ -250,7 +268,7 @@ def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iter
                 _ranged(end, energies, divisor, ",.1f"),
             ]
             listed.add_row(
-                line.method,
+                called(line.method),
                 line.hardware,
                 line.accounting,
                 str(end.runs),
@@ -309,8 +327,8 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
     yield listed if listed.row_count else "the trace changes no width and no energy here"
     change = 100 * (measured.energy / assumed.energy - 1) if assumed.energy else 0.0
     yield (
-        f"with the trace {measured.energy / divisor:,.2f} {unit}, assumed "
-        f"{assumed.energy / divisor:,.2f} {unit} ({change:+.1f} %)\n{of_runs(measured)}\n"
+        f"with the trace {fixed(measured.energy / divisor, 2)} {unit}, assumed "
+        f"{fixed(assumed.energy / divisor, 2)} {unit} ({change:+.1f} %)\n{of_runs(measured)}\n"
     )
 
 

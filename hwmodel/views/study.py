@@ -11,7 +11,7 @@ from hwmodel.rerun.tables import scale
 from hwmodel.specs.provenance import Provenance
 from hwmodel.trainer.study import Outcome
 from hwmodel.views.colours import look
-from hwmodel.views.figures.canvas import DRAFT, GREY, STYLES, panels
+from hwmodel.views.figures.canvas import DRAFT, GREY, STYLES, Style, panels
 from hwmodel.views.screen_tables import table
 
 if TYPE_CHECKING:
@@ -100,20 +100,19 @@ def _scaled(found: Sequence[Outcome], column: str) -> tuple[float, str]:
     return scale(min(values, default=1), next((one.unit for one in found if one.unit), "pJ"))
 
 
-def study_figure(found: Sequence[Outcome], style: str = DRAFT) -> Figure:
+def study_figure(found: Sequence[Outcome], style: Style = STYLES[DRAFT]) -> Figure:
     """Draw a study, a row a network: accuracy at the end, and the energy or steps to the target.
 
     Bars are medians and lines quartiles; of fewer than five runs there are extremes and no bar.
     Where methods are priced, a last panel sets accuracy against the energy of an iteration.
     """
-    sizes = STYLES[style]
     networks = list(dict.fromkeys(one.network for one in found))
     rows = [[one for one in found if one.network == name] for name in networks]
     aimed = found[0].target_percent is not None
     priced = found[0].energy_iteration is not None
     across = 1 + aimed + priced
-    height = max(sizes.height, sizes.bar * max(map(len, rows)))
-    wide = sizes._replace(width=sizes.width * across)
+    height = max(style.height, style.bar * max(map(len, rows)))
+    wide = style._replace(width=style.width * across)
     figure, axes = panels(wide, across * len(networks), height, columns=across)
     for row, mine in enumerate(rows):
         own = iter(axes[row * across : (row + 1) * across])

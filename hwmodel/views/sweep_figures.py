@@ -6,8 +6,9 @@ can do at best. The figure says which fields these are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,11 +16,24 @@ from hwmodel.errors import HwmodelError, nearest
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.provenance import COLUMNS as PROVENANCE
 from hwmodel.vary.sweep.results import ENERGIES, Results, Row, front, kept, numbers, unit_of, varied
-from hwmodel.views.colours import Look, ink_on, look, part_looks
-from hwmodel.views.figures.canvas import DRAFT, STYLES, Style, caption, plain_ticks, width_of
-from hwmodel.views.plot import sizes, write_figure
+from hwmodel.views.colours import Look, called, ink_on, look, part_looks
+from hwmodel.views.figures.canvas import (
+    DRAFT,
+    STYLES,
+    Style,
+    below,
+    broken,
+    caption,
+    legend,
+    panels,
+    plain_ticks,
+    rounded,
+    width_of,
+)
+from hwmodel.views.plot import see_ours, write_figure
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -51,14 +65,16 @@ class Column(NamedTuple):
     label: str
 
 
-def draw_sweep(results: Results, path: Path, kind: str, view: View, style: str = DRAFT) -> None:
-    """Write a figure; the ending of `path` says in which format.
+def draw_sweep(
+    results: Results, path: Path, kind: str, view: View, style: Style = STYLES[DRAFT]
+) -> str:
+    """Write a figure; the ending of `path` says in which format. Return its caption.
 
     Args:
         kind: a name of `SWEEP_PLOTS`; "" is the first.
-        style: a name of `STYLES`.
+        style: one of `STYLES`, or of `styled`.
 
-    Raises: HwmodelError for a kind, a style, a column or a condition that is none.
+    Raises: HwmodelError for a kind, a column or a condition that is none.
     """
     kind = kind or next(iter(SWEEP_PLOTS))
     if kind not in SWEEP_PLOTS:
@@ -71,9 +87,11 @@ def draw_sweep(results: Results, path: Path, kind: str, view: View, style: str =
             raise HwmodelError(f"a plot of {kind} needs --{name}, a column of the table")
     rows = kept(results, whole.where)
     stamp = [str(rows[0].get(name) or "") for name in PROVENANCE]
-    of_style = sizes(style)
-    made = partial(drawn, rows, results.columns, whole, of_style)
-    write_figure(made, path, stamp=stamp, style=style)
+    if style.ours and (whole.by != "method" or kind == "heatmap"):
+        raise HwmodelError(f"--ours {style.ours[0]}: is for lines of methods, --by method")
+    see_ours(style, list(dict.fromkeys(str(row.get("method", "")) for row in rows)))
+    made = partial(drawn, rows, results.columns, whole, style)
+    return write_figure(made, path, stamp=stamp, style=style)
 
 
 def pareto_figure(
@@ -82,6 +100,7 @@ def pareto_figure(
     """Draw every point, and for each series a line along the points that no other beats."""
     figure, axes = _figure(style)
     x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
+    shown: dict[str, Artist] = {}
     for name, places, own in _series(rows, columns, view.by):
         mine_x, mine_y = [x.values[i] for i in places], [y.values[i] for i in places]
         small: dict[str, Any] = {"ms": 2 / 3 * style.size, "alpha": 0.6, "mew": 0}
@@ -89,12 +108,12 @@ def pareto_figure(
         signs = [-1 if _more_is_better(column) else 1 for column in (view.x, view.y)]
         best = front([signs[0] * v for v in mine_x], [signs[1] * v for v in mine_y])
         edge = [mine_x[i] for i in best], [mine_y[i] for i in best]
-        axes.plot(*edge, label=name, **_line(own, style))
-    _axes(axes, x, y)
+        (shown[name],) = axes.plot(*edge, label=name, **_line(name, own, style))
+    _axes(axes, style, x, y)
     others = _others(rows, columns, view)
     apart = f"\npoints differ in {', '.join(map(_words, others))}" if others else ""
     _title(figure, style, rows, columns, view, f"{FRONT}{apart}")
-    _legend(figure)
+    legend(figure, style, {}, shown=_labelled(shown, view))
     return figure
 
 
@@ -104,15 +123,17 @@ def lines_figure(
     """Draw the lowest values of a column over another column, a line for each series."""
     figure, axes = _figure(style)
     x, y = _column(rows, view.x, columns), _column(rows, view.y, columns)
+    shown: dict[str, Artist] = {}
     for name, places, own in _series(rows, columns, view.by):
         lowest: dict[float, float] = {}
         for i in places:
             lowest[x.values[i]] = min(y.values[i], lowest.get(x.values[i], y.values[i]))
         line = sorted(lowest.items())
-        axes.plot(*zip(*line, strict=True), label=name, **_line(own, style))
-    _axes(axes, x, y)
+        drawn = axes.plot(*zip(*line, strict=True), label=name, **_line(name, own, style))
+        shown[name] = drawn[0]
+    _axes(axes, style, x, y)
     _title(figure, style, rows, columns, view, f"lines: {_lowest(rows, columns, view, view.y)}")
-    _legend(figure)
+    legend(figure, style, {}, shown=_labelled(shown, view))
     return figure
 
 
@@ -130,28 +151,35 @@ def heatmap_figure(
         lowest[place] = min(value, lowest.get(place, value))
     across, up = sorted({a for a, _ in lowest}), sorted({b for _, b in lowest})
     told = _told(list(lowest.values()))
-    widest = max(width_of(text, style.small) for text in told.values()) + 0.12
-    width, height = max(3.0, widest * len(across)), max(1.8, 0.3 * len(up))
-    figure, axes = _figure(style, width + 2, height + 1.2)
+    left = max(width_of(_plain(b, 12), style.small) for b in up)
+    drawing = style.width - left - 13 * style.size / 72  # beside it: labels, and the shades' scale
+    room = drawing / len(across)
+    widest = max(width_of(text, style.small) for text in told.values())
+    numbered = widest + 0.4 * style.small / 72 < room and len(across) * len(up) <= MOST_CELLS
+    high = (1.6 if numbered else 0.4) * style.small / 72 * len(up)
+    figure, axes = _figure(style, min(max(style.height, high), 8.0))
     least, most = min(lowest.values()), max(lowest.values())
     norm = (LogNorm if 0 < 20 * least < most else Normalize)(least, most)
     shades = colormaps["viridis"]
     cells = [[lowest.get((a, b), float("nan")) for a in across] for b in up]
     image = axes.imshow(cells, norm=norm, cmap=shades, origin="lower", aspect="auto")
-    if len(across) * len(up) <= MOST_CELLS:
+    if numbered:
         for (a, b), value in lowest.items():
             ink = ink_on(to_hex(shades(norm(value))))
             at = across.index(a), up.index(b)
             size = style.small
             axes.text(*at, told[value], ha="center", va="center", size=size, color=ink)
     names = [_plain(a, 12) for a in across]
-    narrow = max(width_of(f"{name} ", style.small) for name in names) > width / len(across)
-    slant: dict[str, Any] = {"rotation": 40, "ha": "right"} if narrow else {}
-    axes.set_xticks(range(len(across)), names, **slant)
-    axes.set_yticks(range(len(up)), [_plain(b, 12) for b in up])
-    axes.set_xlabel(x.label)
-    axes.set_ylabel(y.label)
-    shown = figure.colorbar(image, ax=axes, label=z.label)
+    narrow = max(width_of(f"{name} ", style.small) for name in names) > room
+    slant: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    each = max(1, ceil(1.5 * style.small / 72 / room)) if narrow else 1  # names that have room
+    axes.set_xticks([*range(len(across))][::each], names[::each], **(slant if narrow else {}))
+    step = max(1, ceil(1.3 * style.small / 72 * len(up) / (figure.get_figheight() - 1)))
+    axes.set_yticks([*range(len(up))][::step], [_plain(b, 12) for b in up][::step])
+    below(axes, style, x.label)
+    axes.set_ylabel(broken(y.label, style.height, style.size))
+    shown = figure.colorbar(image, ax=axes)
+    shown.set_label(broken(z.label, style.height, style.size))
     if isinstance(norm, LogNorm):
         plain_ticks(shown.ax.yaxis)
     blank = "; blank: no such point" if len(lowest) < len(across) * len(up) else ""
@@ -164,9 +192,15 @@ def _told(values: Sequence[float]) -> dict[float, str]:
     """Round numbers to the fewest digits, at most seven, that tell different ones apart."""
     different = len({_plain(value, DIGITS[-1]) for value in values})
     for digits in DIGITS:
-        told = {value: _plain(value, digits) for value in values}
-        if len(set(told.values())) == different:
+        told = {value: rounded(value, digits) for value in values}
+        if len({*told.values()}) == different:
             break
+    whole = [_plain(value, DIGITS[0]) for value in values]  # counts have no digits behind a point
+    if (
+        all(abs(value - round(value)) < 1e-9 * abs(value) or not value for value in values)
+        and len({*whole}) == different
+    ):
+        return {value: _plain(value, DIGITS[0]) for value in values}
     return told
 
 
@@ -179,29 +213,21 @@ def _plain(value: float, digits: int) -> str:
     return f"{float(f'{value:.{digits}g}'):.15g}"
 
 
-def _figure(style: Style, width: float = 0.0, height: float = 0.0) -> tuple[Figure, Axes]:
-    """A figure of a size [inch], or of that of its style; there is room in a draft."""
-    from matplotlib.figure import Figure
-
-    usual = (6.4, 3.8) if style.stamped else (style.width, style.height + 6 * style.size / 72)
-    width, height = width or usual[0], height or usual[1]
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.add_subplot()
+def _figure(style: Style, height: float = 0.0) -> tuple[Figure, Axes]:
+    """A figure of one panel, as high as its style says or as stated [inch]."""
+    figure, (axes,) = panels(style, 1, height or style.height, columns=1)
+    return figure, axes
 
 
-def _line(own: Look, style: Style) -> dict[str, Any]:
-    """How the line of a series is drawn."""
-    size = style.size / 7.5
+def _line(name: str, own: Look, style: Style) -> dict[str, Any]:
+    """How the line of a series is drawn; ours are heavier."""
+    size = style.size / 7.5 * (1.6 if name in style.ours else 1.0)
     return {"color": own.colour, "marker": own.marker or "o", "ms": 4 * size, "lw": 1.2 * size}
 
 
-def _legend(figure: Figure) -> None:
-    """Beside the drawing, or below it where the figure is a column of a page."""
-    narrow = figure.get_figwidth() < 5
-    where = (
-        {"loc": "outside lower center", "ncols": 2} if narrow else {"loc": "outside right center"}
-    )
-    figure.legend(frameon=False, **where)
+def _labelled(shown: Mapping[str, Artist], view: View) -> dict[str, Artist]:
+    """The entries of a legend; a method by its label."""
+    return {called(n) if view.by == "method" else n: line for n, line in shown.items()}
 
 
 def _column(rows: Sequence[Row], name: str, columns: Sequence[str]) -> Column:
@@ -215,6 +241,7 @@ def _column(rows: Sequence[Row], name: str, columns: Sequence[str]) -> Column:
     elif name.endswith((".capacity", "capacity_bits")):
         least = min(values)
         unit, divisor = next(((u, n) for u, n in _SIZES if least >= n), ("bit", 1))
+    unit = "images" if name == "batch" else unit
     words = words.removesuffix(" bits") if unit else words
     words = words.removesuffix(" percent") if unit == "%" else words
     return Column([value / divisor for value in values], f"{words}, {unit}" if unit else words)
@@ -244,15 +271,16 @@ def _series(
     return [(names[value], mine, own[value]) for value, mine in places.items()]
 
 
-def _axes(axes: Axes, x: Column, y: Column) -> None:
+def _axes(axes: Axes, style: Style, x: Column, y: Column) -> None:
     """Label the axes; use a logarithmic scale where values span more than a factor of 20."""
     for column, name in ((x, "x"), (y, "y")):
         axis = getattr(axes, f"{name}axis")
         if 0 < 20 * min(column.values) < max(column.values):
             getattr(axes, f"set_{name}scale")("log")
             plain_ticks(axis)
-        axis.set_label_text(column.label)
-    axes.grid(color="0.9")
+    below(axes, style, x.label)
+    axes.set_ylabel(broken(y.label, style.height, style.size))
+    axes.grid()
 
 
 def _title(
@@ -261,12 +289,11 @@ def _title(
     """Write the title: values that all rows share, conditions, and what is drawn."""
     words = {"accounting": "accounting ", "batch": "batch "}
     alike = [
-        f"{words.get(name, '')}{rows[0][name]}"
+        f"{words.get(name, '')}{called(str(rows[0][name]), name)}"
         for name in ("network", "hardware", "method", "accounting", "mode", "batch")
         if name in columns and len({row[name] for row in rows}) == 1
     ]
     chosen = [f"only points with {view.where}"] if view.where else []
-    style = style._replace(width=figure.get_figwidth(), small=style.size)
     greedy = ["tiles greedy"] if any(row.get("tiles") == "greedy" for row in rows) else []
     alike += greedy
     caption(figure, style, "\n".join([f"{', '.join(alike)} ({NATURE})", *chosen, what]))

@@ -2,102 +2,221 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import ceil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hwmodel.rerun.tables import NATURE, what
+from hwmodel.errors import DataError, nearest
+from hwmodel.rerun.tables import NATURE, read_csv, what
+from hwmodel.specs.provenance import COLUMNS as PROVENANCE
+from hwmodel.specs.provenance import refuse_old
 from hwmodel.vary.sensitivity import Effect
-from hwmodel.views.colours import looks
-from hwmodel.views.plot import write_figure
+from hwmodel.views.colours import called, looks
+from hwmodel.views.figures.canvas import (
+    DRAFT,
+    STYLES,
+    Style,
+    below,
+    broken,
+    caption,
+    heading,
+    panels,
+    rounded,
+    settle,
+    width_of,
+)
+from hwmodel.views.figures.records import LARGEST
+from hwmodel.views.plot import see_ours, write_figure
 from hwmodel.views.sensitivity_tables import largest, short, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_tornado"]
+__all__ = ["draw_effects", "draw_tornado", "is_effects", "read_effects", "tornado_figure"]
 
 BARS = 8  # fields of a panel
-COLUMNS = 2
+End = tuple[float, float, int, str]  # unmoved, change, row and value of the farthest move
+_BEGINS = ",".join(Effect._fields[:8])  # the first columns of such a table
+_WHOLE = ("batch", "rank_before", "rank_after")
+_NUMBERS = ("percent_before", "percent_after", "change_points", "flips_at")
 
 
-def draw_tornado(effects: Sequence[Effect], path: Path, stamp: Sequence[str] = ()) -> None:
+def draw_tornado(
+    effects: Sequence[Effect],
+    path: Path,
+    stamp: Sequence[str] = (),
+    style: Style = STYLES[DRAFT],
+) -> str:
     """Write the figure of one chip; the ending of `path` says in which format.
 
     Args:
         stamp: version, inputs and command, for the foot of the figure.
 
-    Raises: HwmodelError for an unknown format.
+    Returns: its caption. Raises: HwmodelError for an unknown format.
     """
-    write_figure(lambda: tornado_figure(effects), path, stamp=stamp)
+    see_ours(style, list(dict.fromkeys(effect.method for effect in effects)))
+    return write_figure(lambda: tornado_figure(effects, style), path, stamp=stamp, style=style)
 
 
-def tornado_figure(effects: Sequence[Effect]) -> Figure:
+def is_effects(path: Path) -> bool:
+    """Say whether a file begins as a table of `sensitivity` does."""
+    try:
+        with path.open("rb") as stream:
+            begun = stream.read(200).removeprefix(b"\xef\xbb\xbf")
+    except OSError:
+        return False  # who reads it says so
+    return begun.startswith(_BEGINS.encode())
+
+
+def read_effects(path: Path) -> tuple[list[Effect], list[str]]:
+    """Read the rows of a table that `sensitivity` wrote, and its provenance. Raises: DataError."""
+
+    def check(first: Mapping[str, str]) -> None:
+        refuse_old(path, first, first.get("command", ""))
+        if missing := [name for name in Effect._fields if name not in first]:
+            raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of sensitivity")
+
+    _, rows = read_csv(path, check)
+    effects = []
+    for line, row in enumerate(rows, start=2):
+        cells: dict[str, Any] = {name: row[name] for name in Effect._fields}
+        try:
+            cells |= {name: int(row[name]) if row[name] else None for name in _WHOLE}
+            cells |= {name: float(row[name]) if row[name] else None for name in _NUMBERS}
+        except ValueError as error:
+            raise DataError(f"{path}:{line}: {error}") from None
+        for name in ("value_from", "value_to"):
+            with suppress(ValueError):
+                cells[name] = float(row[name])
+        effects.append(Effect(**cells))
+    if not effects:
+        raise DataError(f"{path}: has no rows")
+    if not all(abs(one.percent_before or 0) < LARGEST and abs(one.change_points or 0) < LARGEST
+               for one in effects):  # fmt: skip
+        raise DataError(f"{path}: has a percentage above {LARGEST:g}, the most that is drawn")
+    stamp = [rows[0][name] for name in PROVENANCE] if PROVENANCE[0] in rows[0] else []
+    return effects, stamp
+
+
+def draw_effects(path: Path, to: Path, kind: str, style: Style, hardware: str = "") -> str:
+    """Draw one chip of a table that `sensitivity` wrote. Return the caption. Raises: HwmodelError.
+
+    Args:
+        hardware: the chip, where the table has several.
+    """
+    if kind not in ("", "tornado"):
+        raise DataError(f"{path}: a table of sensitivity is drawn as kind tornado, not {kind}")
+    effects, stamp = read_effects(path)
+    chips = list(dict.fromkeys(effect.hardware for effect in effects))
+    if hardware and hardware not in chips:
+        raise DataError(f"{path}: has no chip {hardware!r}: {nearest(hardware, chips)}")
+    if not hardware and len(chips) > 1:
+        raise DataError(f"{path}: is of several chips; choose one, --hardware {chips[0]}")
+    chip = hardware or chips[0]
+    return draw_tornado([one for one in effects if one.hardware == chip], to, stamp, style)
+
+
+def tornado_figure(effects: Sequence[Effect], style: Style = STYLES[DRAFT]) -> Figure:
     """Draw a panel for each method that anything moves: bars from unmoved to moved percentages.
 
     The field of largest effect is on top.
     """
-    from matplotlib.figure import Figure
-
     methods = list(dict.fromkeys(effect.method for effect in effects))
     mine = {name: [e for e in effects if e.method == name] for name in methods}
     moved = [name for name in methods if largest(mine[name])]
     look = looks(methods)
-    lines = max(1, ceil(len(moved) / COLUMNS))
-    figure = Figure(figsize=(6.2 * min(COLUMNS, max(1, len(moved))), 0.5 + 2.7 * lines),
-                    layout="constrained")  # fmt: skip
-    for number, name in enumerate(moved, start=1):
-        axes = figure.add_subplot(lines, min(COLUMNS, len(moved)), number)
-        _panel(axes, mine[name], look[name].colour)
+    columns = max(1, style.columns - 1)
+    most = max((len(largest(mine[name])[:BARS]) for name in moved), default=1)
+    names = [_names(mine[name], style, columns) for name in moved]
+    lines = max((len(text.split("\n")) for texts in names for text in texts), default=1)
+    lines = max(2, lines)  # the values at the ends may take two
+    high = 1.45 * lines * style.small / 72
+    figure, axes = panels(style, max(1, len(moved)), most * high, columns=columns)
+    ends = [
+        _panel(one, style, mine[name], look[name].colour, texts)
+        for one, name, texts in zip(axes, moved, names, strict=False)
+    ]
+    for empty in axes[len(moved) :]:
+        empty.set_visible(False)
     first = effects[0]
-    figure.suptitle(
-        f"{first.network} on {first.hardware}, {what(first.mode, first.batch)}, accounting "
-        f"{first.accounting} ({NATURE})",
-        fontsize=8,
-        color="0.3",
+    said = (
+        f"{called(first.network, 'network')} on {first.hardware}, "
+        f"{what(first.mode, first.batch)}, accounting {first.accounting} ({NATURE}); from the "
+        "percentage as it is to that with one field moved, whose value stands at the bar's end"
     )
+    caption(figure, style, said if moved else f"{said}; no field moves any method")
+    settle(figure)
+    for one, mine_of in zip(axes, ends, strict=False):
+        _make_room(one, style, mine_of)
     return figure
 
 
-def _panel(axes: Axes, mine: Sequence[Effect], colour: str) -> None:
+def _names(mine: Sequence[Effect], style: Style, columns: int) -> list[str]:
+    """The names of a panel's fields, in lines that leave room for bars."""
+    fields = [field for field, _ in largest(mine)[:BARS]]
+    room = 0.36 * style.width / columns
+    words = (short(field).partition(".")[2].replace("_", " ") for field in fields)
+    return [broken(name.replace(".", ". "), room, style.small).replace(". ", ".") for name in words]
+
+
+def _panel(
+    axes: Axes, style: Style, mine: Sequence[Effect], colour: str, names: Sequence[str]
+) -> list[End]:
     """Draw the bars of one method. Each ends in the value moved to; lines mark other values."""
     fields = [field for field, _ in largest(mine)[:BARS]]
     base = next(e.percent_before for e in mine if e.percent_before is not None)
+    ends: list[End] = []
     for row, field in enumerate(fields):
         here = [e for e in mine if e.field == field and e.change_points is not None]
         for up in (False, True):
             side = [e for e in here if e.change_points and (e.change_points > 0) == up]
-            _bar(axes, row, base, sorted(side, key=lambda e: -abs(e.change_points or 0)), colour)
-    axes.axvline(base, color="k", lw=0.8)
-    names = [short(field).partition(".")[2] for field in fields]
-    axes.set_yticks(range(len(fields)), names, fontsize=7)
-    axes.invert_yaxis()
-    axes.margins(x=0.25)
-    left, right = axes.get_xlim()
-    axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= right])
-    axes.set_xlim(left, right)
-    axes.grid(axis="x", color="0.9")
-    axes.set_title(f"{mine[0].method}: {base:.4g} %", loc="left", fontsize=9)
-    axes.tick_params(axis="x", labelsize=8)
-    axes.set_xlabel("energy, % of the baseline", fontsize=8)
+            side.sort(key=lambda e: -abs(e.change_points or 0))
+            _bar(axes, row, base, side, colour)
+            if side:
+                value = shown(side[0].value_to, side[0].field, side[0].unit)
+                far = side[0].change_points or 0.0
+                ends.append((base, far, row, value + (", …" if len(side) > 1 else "")))
+    axes.axvline(base, color="k", lw=0.1 * style.size)
+    axes.set_yticks(range(len(fields)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(fields) - 0.4, -0.6)
+    axes.grid(axis="x")
+    method = mine[0].method
+    heading(axes, style, f"{called(method)}: {rounded(base)} %", method=method)
+    below(axes, style, "energy, % of the baseline")
+    return ends
+
+
+def _make_room(axes: Axes, style: Style, ends: Sequence[End]) -> None:
+    """Write the value at the end of every bar, within limits that leave it room."""
+    inches = axes.get_position().width * style.width
+    ends = [(b, f, row, broken(text, 0.4 * inches, style.small)) for b, f, row, text in ends]
+    gap = 0.8 * style.small / 72
+    reach = [(b, f, width_of(text, style.small) + gap) for b, f, _, text in ends]
+    low, high = (pick(base + far for base, far, _ in reach) for pick in (min, max))
+    low, high = min(low, ends[0][0]), max(high, ends[0][0])
+    least, most = low, high
+    for _ in range(60):  # the scale depends on the limits, which approach their own
+        unit = (most - least) / inches
+        least = min([low, *(b + far - wide * unit for b, far, wide in reach if far < 0)])
+        most = max([high, *(b + far + wide * unit for b, far, wide in reach if far > 0)])
+    axes.locator_params(axis="x", nbins=4)
+    axes.set_xlim(least, most)
+    axes.set_xticks([tick for tick in axes.get_xticks() if max(0, least) <= tick <= most])
+    axes.set_xlim(least, most)
+    for base, far, row, text in ends:
+        axes.annotate(
+            text, (base + far, row), ((0.4 if far > 0 else -0.4) * style.small, 0),
+            textcoords="offset points", ha="left" if far > 0 else "right", va="center",
+            size=style.small,
+        )  # fmt: skip
 
 
 def _bar(axes: Axes, row: int, base: float, side: Sequence[Effect], colour: str) -> None:
-    """Draw the moves to one side, the farthest first; its value stands at the end."""
+    """Draw the moves to one side, the farthest first."""
     for effect in side:
         change = effect.change_points or 0.0
         axes.barh(row, change, 0.62, left=base, color=colour, alpha=0.9 if change > 0 else 0.5,
                   ec="white", lw=0.5)  # fmt: skip
-    if side:
-        far = side[0].change_points or 0.0
-        axes.annotate(
-            shown(side[0].value_to, side[0].field, side[0].unit) + (", …" if len(side) > 1 else ""),
-            (base + far, row),
-            (3 if far > 0 else -3, 0),
-            textcoords="offset points",
-            ha="left" if far > 0 else "right",
-            va="center",
-            size=7,
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +11,8 @@ from hwmodel.rerun.tables import OPERATIONS, scale
 from hwmodel.views.colours import Look, depth_looks, look, part_looks
 from hwmodel.views.figures.canvas import (
     GREY,
+    HEAVY,
+    PLAIN,
     Style,
     bar,
     below,
@@ -20,10 +22,14 @@ from hwmodel.views.figures.canvas import (
     heading,
     in_order,
     legend,
+    outline,
     panels,
+    rounded,
     surface,
 )
+from hwmodel.views.figures.grouping import GROUPINGS, layer_groups
 from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums
+from hwmodel.views.figures.words import part_words
 from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
@@ -46,6 +52,7 @@ class Stack(NamedTuple):
     places: list[str]  # a bar each
     heights: dict[str, list[float]]  # of each part, one a place
     unit: str
+    method: str = ""  # whose panel it is, if one's
 
     @property
     def totals(self) -> list[float]:
@@ -61,12 +68,13 @@ def methods_figure(page: Page) -> Figure:
         style, len(page.groups), _height(names, style), columns=page.columns, share_y=True
     )
     marked = then = False
+    heavy = _ours(page, names)
     for one, group in zip(axes, page.groups, strict=True):
         for record in group:
             y = names.index(label(record, records))
             marked |= _method_bar(one, y, record, page)
             then |= _optimal_mark(one, y, record, page)
-        _prepare(one, style, names, page.name(group), PERCENT)
+        _prepare(one, page, names, page.name(group), PERCENT, heavy)
     marks = "; | as published" * marked + "; ◇ with optimal tiles in place of greedy ones" * then
     caption(figure, style, headline(records) + marks)
     return figure
@@ -80,14 +88,17 @@ def _method_bar(axes: Axes, y: int, record: Record, page: Page) -> bool:
         axes.annotate(" no energy", (0, y), va="center", size=small, color=GREY, style="italic")
         return False
     bar(axes, y, float(percent), look(record["method"]))
+    ours = record["method"] in page.style.ours
+    if ours:
+        outline(axes, page.style, y, float(percent))
     if source:
         axes.plot([source, source], [y - 0.45, y + 0.45], color="k", lw=0.16 * small)
     mark = _optimal_percent(record) or 0.0
     right = max(float(percent), source, mark)
     beyond = 0.7 if mark and mark == right else 0.4  # half a diamond more
     axes.annotate(
-        f"{float(percent):.3g}", (right, y), (beyond * small, 0),
-        textcoords="offset points", va="center", size=small,
+        rounded(float(percent)), (right, y), (beyond * small, 0),
+        textcoords="offset points", va="center", size=small, weight=HEAVY if ours else PLAIN,
     )  # fmt: skip
     return bool(source)
 
@@ -125,15 +136,37 @@ def _height(names: Sequence[str], style: Style) -> float:
     return len(names) * max(style.bar, most * 1.25 * style.small / 72)
 
 
-def _prepare(axes: Axes, style: Style, names: Sequence[str], title: str, xlabel: str) -> None:
-    """Write names on the left, the first on top, a heading, and the quantity below."""
+def _ours(page: Page, names: Sequence[str]) -> set[int]:
+    """Places of the bars whose method is ours."""
+    of_name = {label(record, page.records): record["method"] for record in page.records}
+    return {i for i, name in enumerate(names) if of_name.get(name) in page.style.ours}
+
+
+def _prepare(
+    axes: Axes,
+    page: Page,
+    names: Sequence[str],
+    title: str,
+    xlabel: str,
+    heavy: Container[int] = (),
+    method: str = "",
+) -> None:
+    """Write names on the left, the first on top, a heading, and the quantity below.
+
+    Args:
+        heavy: places whose names stand out.
+        method: whose panel it is, if one's.
+    """
+    style = page.style
     axes.set_yticks(range(len(names)), _lines(names, style))
+    for place, text in enumerate(axes.get_yticklabels()):
+        text.set_fontweight(HEAVY if place in heavy else PLAIN)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.set_xlim(left=0)
     axes.grid(axis="x")
     axes.locator_params(axis="x", nbins=5 if beside(axes) == 1 else 3)
-    heading(axes, style, title)
+    heading(axes, style, title, method=method)
     below(axes, style, xlabel, once=xlabel == PERCENT)
 
 
@@ -148,7 +181,7 @@ def method_passes_figure(page: Page) -> Figure:
         lines = {label(record, page.records): record for record in group}
         shares = {part: [_percent(lines.get(name), part) for name in names] for part in parts}
         stacks.append(Stack(page.name(group), names, shares, PERCENT))
-    return _lying(page, stacks, columns=page.columns)
+    return _lying(page, stacks, columns=page.columns, heavy=_ours(page, names))
 
 
 def _percent(record: Record | None, part: str) -> float:
@@ -171,10 +204,19 @@ def levels_figure(page: Page) -> Figure:
 
 
 def layers_figure(page: Page) -> Figure:
-    """Draw the energy of each layer, cut by pass; number the layers if they are too many."""
-    stacks = [_stack(page, group, "layer", "pass") for group in page.groups]
-    if max(_height(stack.places, page.style) for stack in stacks) <= MOST_INCHES:
-        return _lying(page, stacks)
+    """Draw the energy of each layer, cut by pass, or of groups of layers that fit a page.
+
+    As fine as there is room, unless the page says how: `GROUPINGS`. Layers of which not even the
+    stages fit stand as a profile, by number.
+    """
+    grouped = layer_groups(page.records)
+    kinds = [page.layers_by] if page.layers_by else list(GROUPINGS)
+    for kind in kinds:
+        stacks = [_stack(page, group, "layer", "pass", grouped[kind]) for group in page.groups]
+        if max(_height(stack.places, page.style) for stack in stacks) <= MOST_INCHES:
+            return _lying(page, stacks, said=GROUPINGS[kind])
+    of = grouped[kinds[0]]
+    stacks = [_stack(page, group, "layer", "pass", of) for group in page.groups]
     return _standing(page, stacks)
 
 
@@ -185,9 +227,22 @@ def _in_turn(names: Iterable[str]) -> list[str]:
     return sorted(found, key=order.index) if set(found) <= set(order) else found
 
 
-def _stack(page: Page, group: Sequence[Record], along: str, across: str) -> Stack:
-    """Sum a group's energy by two columns of the table, in a unit that suits it."""
-    found = sums(group, across, along)
+def _stack(
+    page: Page,
+    group: Sequence[Record],
+    along: str,
+    across: str,
+    of: Mapping[str, str] | None = None,
+) -> Stack:
+    """Sum a group's energy by two columns of the table, in a unit that suits it.
+
+    Args:
+        of: the place of each value of `along`; by default each is a place of its own.
+    """
+    found: dict[tuple[str, ...], float] = {}
+    for (part, value), energy in sums(group, across, along).items():
+        key = part, of[value] if of else value
+        found[key] = found.get(key, 0.0) + energy
     parts, places = (_in_turn(names) for names in zip(*found, strict=True))
     most = len(parts) if len(parts) == MOST_PARTS + 1 else MOST_PARTS  # one is not put together
     kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), most)
@@ -202,8 +257,8 @@ def _stack(page: Page, group: Sequence[Record], along: str, across: str) -> Stac
         rest = [fsum(found.get((p, x), 0) for p in others) / divisor for x in places]
         # panels share a legend: how many are put together is not the same in each
         heights[OTHERS if len(page.groups) > 1 else f"{len(others)} {OTHERS}"] = rest
-    title = f"{page.name(group)}: {whole / total:,.4g} {in_total}"
-    return Stack(title, places, heights, f"energy, {unit}")
+    title = f"{page.name(group)}: {rounded(whole / total)} {in_total}"
+    return Stack(title, places, heights, f"energy, {unit}", group[0]["method"])
 
 
 def _lying(
@@ -212,11 +267,15 @@ def _lying(
     drawn: dict[str, Look] | None = None,
     *,
     columns: int = 0,
+    heavy: Container[int] = (),
+    said: str = "",
 ) -> Figure:
     """Draw horizontal bars, a panel each stack, with each bar's share of the whole at its end.
 
     Args:
         columns: panels of the same bars side by side; by default each has its own.
+        heavy: places of the bars that are ours.
+        said: what else the caption says.
     """
     style = page.style
     figure, axes = panels(
@@ -231,23 +290,27 @@ def _lying(
                 if width:
                     bar(one, y, width, drawn[part], left=left[y])
             left = [start + width for start, width in zip(left, widths, strict=True)]
-        _numbers(one, page, stack)
-        _prepare(one, style, stack.places, stack.title, stack.unit)
-    caption(figure, style, headline(page.records))
-    legend(figure, style, drawn)
+        for y, total in enumerate(left):
+            if y in heavy and total:
+                outline(one, style, y, total)
+        _numbers(one, page, stack, heavy)
+        _prepare(one, page, stack.places, stack.title, stack.unit, heavy, stack.method)
+    caption(figure, style, headline(page.records) + said)
+    legend(figure, style, {part_words(part): look for part, look in drawn.items()})
     return figure
 
 
-def _numbers(axes: Axes, page: Page, stack: Stack) -> None:
+def _numbers(axes: Axes, page: Page, stack: Stack, heavy: Container[int]) -> None:
     """Write at the end of each bar its percent of the baseline, or of the whole run."""
     totals = stack.totals
     whole = 100.0 if stack.unit == PERCENT else fsum(totals)
     for y, total in enumerate(totals):
-        text = f"{100 * total / whole:.3g}" if whole else "0"
+        text = rounded(100 * total / whole) if whole else "0"
         percent = "" if stack.unit == PERCENT else " %"
         axes.annotate(
             f"{text}{percent}", (total, y), (0.4 * page.style.small, 0),
             textcoords="offset points", va="center", size=page.style.small,
+            weight=HEAVY if y in heavy else PLAIN,
         )  # fmt: skip
 
 
@@ -270,7 +333,7 @@ def _standing(page: Page, stacks: list[Stack]) -> Figure:
         one.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         below(one, style, "number of the layer, in the order of the table")
         one.set_ylabel(stack.unit)
-        heading(one, style, stack.title)
+        heading(one, style, stack.title, method=stack.method)
         one.grid(axis="y")
     caption(figure, style, headline(page.records))
     legend(figure, style, drawn)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from math import floor, log10
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hwmodel.views.colours import Look, shade_on
+from hwmodel.errors import HwmodelError, nearest
+from hwmodel.views.colours import Look, called, shade_on
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -18,11 +21,24 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["DRAFT", "GREY", "STYLES", "Style", "bar", "below", "beside", "broken", "caption"]
-__all__ += ["foot", "heading", "in_order", "legend", "marker", "panels", "plain_ticks", "settings"]
-__all__ += ["settle", "surface", "width_of"]
+__all__ = ["DRAFT", "FONTS", "GREY", "HEAVY", "PLAIN", "STYLES", "Style", "bar", "below"]
+__all__ += [
+    "beside",
+    "broken",
+    "caption",
+    "foot",
+    "heading",
+    "in_order",
+    "legend",
+    "marker",
+    "outline",
+    "panels",
+]
+__all__ += ["plain_ticks", "rounded", "settings", "settle", "styled", "surface", "title_of"]
+__all__ += ["width_of"]
 
 GREY = "0.35"
+PLAIN, HEAVY = 400, 700  # weights of type
 
 
 class Style(NamedTuple):
@@ -36,15 +52,64 @@ class Style(NamedTuple):
     columns: int  # panels side by side, at most
     dpi: int  # of a PNG
     stamped: bool = False  # whether what made the figure stands at its foot, too
+    titled: bool = True  # whether a caption stands above the drawing
+    serif: bool = False  # whether type is like Times
+    ours: tuple[str, ...] = ()  # methods that are set off from the others
 
 
 DRAFT = "draft"
 _PAPER = Style(3.5, 2.1, 0.145, 7.5, 7.0, 2, 300)  # one column of a two-column page
+# Widths of text as the venues' own LaTeX styles set them: neurips_2024.sty, icml2024.sty,
+# IEEEtran.cls (252 pt).
 STYLES = {
     DRAFT: _PAPER._replace(stamped=True),
     "paper": _PAPER,
+    "neurips": _PAPER._replace(width=5.5, height=2.2, bar=0.155, size=8.0, small=7.5, columns=3),
+    "icml": _PAPER._replace(width=3.25),
+    "ieee": _PAPER._replace(width=3.487),
     "slides": Style(10.0, 4.4, 0.36, 16.0, 13.0, 3, 150),
 }
+FONTS = ("sans", "serif")
+_UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}  # of TeX
+_NARROWEST, _WIDEST = 3.0, 40.0  # inch
+
+
+def styled(
+    name: str = DRAFT,
+    *,
+    width: str = "",
+    title: bool = True,
+    font: str = "",
+    ours: Sequence[str] = (),
+) -> Style:
+    """Return a style by its name, some of it changed.
+
+    Args:
+        width: as "5.5in", in in, cm, mm or pt; "" is the style's own.
+        font: one of `FONTS`; "" is sans.
+        ours: methods to be set off from the others.
+
+    Raises: HwmodelError.
+    """
+    if name not in STYLES:
+        raise HwmodelError(f"no style of plots is called {name!r}: {nearest(name, STYLES)}")
+    if font and font not in FONTS:
+        raise HwmodelError(f"no font of plots is called {font!r}: {nearest(font, FONTS)}")
+    style = STYLES[name]._replace(titled=title, serif=font == "serif", ours=tuple(ours))
+    return style if not width else _as_wide(style, width)
+
+
+def _as_wide(style: Style, width: str) -> Style:
+    """Return a style of another width; as many panels side by side as have room."""
+    match = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(in|cm|mm|pt)", width)
+    inches = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if not _NARROWEST <= inches <= _WIDEST:
+        raise HwmodelError(
+            f"--width {width!r}: a number with its unit, as 5.5in, 14cm, 140mm or 397pt, from "
+            f"{_NARROWEST:g} to {_WIDEST:g} inches"
+        )
+    columns = max(1, round(style.columns * inches / style.width))
+    return style._replace(width=inches, columns=columns)
 
 
 def _library() -> Any:
@@ -78,8 +143,9 @@ def settings(style: Style) -> AbstractContextManager[None]:
             "svg.hashsalt": "hwmodel",  # the same table gives the same bytes
             "svg.fonttype": "none",  # text stays text
             "pdf.fonttype": 42,  # fonts are embedded as outlines that can be searched
-            "font.family": ["sans-serif"],
+            "font.family": ["serif" if style.serif else "sans-serif"],
             "font.sans-serif": ["DejaVu Sans", "Verdana"],  # of equal widths, where text is text
+            "font.serif": ["STIXGeneral", "Times New Roman"],  # the first comes with Matplotlib
             "font.size": style.size,
             "axes.titlesize": style.size,
             "axes.labelsize": style.size,
@@ -128,16 +194,21 @@ def panels(
 
 
 def width_of(text: str, size: float) -> float:
-    """Return the width of the longest line of a text in type of `size` points [inch]."""
+    """Return the width of the longest line of a text in type of `size` points [inch].
+
+    In the font that is set, as `settings` does.
+    """
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(family=["DejaVu Sans"], size=size)
+    font = FontProperties(size=size)
     widths = (
         text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
         for line in text.split("\n")
     )
-    return max(widths) / 72
+    # At the resolution of a screen, letters of the serif font are set a little wider apart.
+    serif = font.get_family() == ["serif"]
+    return (1.06 if serif else 1.0) * max(widths) / 72
 
 
 def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> str:
@@ -151,11 +222,22 @@ def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> st
 
 
 def caption(figure: Figure, style: Style, text: str) -> None:
-    """Write the caption above a figure; the figure grows by the height of its lines."""
+    """Write the caption above a figure; the figure grows by the height of its lines.
+
+    In a style without titles it is kept with the figure (`title_of`), for the text around it.
+    """
+    figure.set_label(" ".join(text.split()))
+    if not style.titled:
+        return
     width = 0.96 * style.width
     lines = "\n".join(broken(line, width, style.small) for line in text.split("\n"))
     figure.suptitle(lines, x=0.02, ha="left", size=style.small, color=GREY)
     _grow(figure, _high(lines, style.small) + 0.6 * style.small / 72)
+
+
+def title_of(figure: Figure) -> str:
+    """Return the caption of a figure, whether it is drawn or not; "" if it has none."""
+    return str(figure.get_label() or "")
 
 
 def foot(figure: Figure, version: str, inputs: str, command: str) -> None:
@@ -191,13 +273,17 @@ def _lift(figure: Figure, inches: float) -> None:
         legend.set_bbox_to_anchor((0, inches / after, 1, before / after), figure.transFigure)
 
 
-def heading(axes: Axes, style: Style, text: str) -> None:
-    """Write the name of a panel above it; the figure grows for lines beyond the first."""
+def heading(axes: Axes, style: Style, text: str, *, method: str = "") -> None:
+    """Write the name of a panel above it; the figure grows for lines beyond the first.
+
+    Args:
+        method: whose panel it is, if one's: heavy if it is one of ours.
+    """
     lines = broken(text, 0.58 * style.width / beside(axes), style.size)
     index = axes.figure.axes.index(axes)
     row = axes.figure.axes[index - index % beside(axes) : index]
     room = max(_high(one.get_title(loc="left") or "one line", style.size) for one in [axes, *row])
-    axes.set_title(lines, loc="left")
+    axes.set_title(lines, loc="left", weight=HEAVY if method in style.ours else PLAIN)
     _grow(cast("Figure", axes.figure), max(0.0, _high(lines, style.size) - room))
 
 
@@ -222,6 +308,23 @@ def _high(text: str, size: float) -> float:
 
 def _grow(figure: Figure, inches: float) -> None:
     figure.set_figheight(figure.get_figheight() + inches)
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """Write a number in so many digits, zeros at its end among them, without a power of ten.
+
+    Very large and very small numbers have one: nobody counts fifteen zeros.
+
+    >>> rounded(100.0), rounded(2.5), rounded(0.06), rounded(12345.0), rounded(0.0)
+    ('100', '2.50', '0.0600', '12,300', '0')
+    """
+    if not value:
+        return "0"
+    if not 1e-5 <= abs(value) < 1e15:
+        return f"{value:.{digits - 1}e}"
+    kept = float(f"{value:.{digits - 1}e}")
+    decimals = digits - 1 - floor(log10(abs(kept)) + 1e-12)
+    return f"{kept:,.{max(0, decimals)}f}"
 
 
 def settle(figure: Figure) -> None:
@@ -255,11 +358,16 @@ def _swatch(look: Look, style: Style) -> Artist:
     return Patch(**surface(look))
 
 
-def marker(look: Look, style: Style) -> dict[str, Any]:
-    """Return the arguments with which `plot` draws the points of a method."""
+def outline(axes: Axes, style: Style, y: float, width: float, *, high: float = 0.78) -> None:
+    """Draw a heavy frame around a bar, of whatever pieces it is: it is ours."""
+    axes.barh(y, width, high, fill=False, edgecolor="k", linewidth=0.16 * style.size, zorder=3)
+
+
+def marker(look: Look, style: Style, *, ours: bool = False) -> dict[str, Any]:
+    """Return the arguments with which `plot` draws the points of a method; ours are larger."""
     return {
-        "ls": "", "marker": look.marker, "color": look.colour, "ms": 0.75 * style.size,
-        "mec": "k", "mew": 0.05 * style.size,
+        "ls": "", "marker": look.marker, "color": look.colour,
+        "ms": (1.15 if ours else 0.75) * style.size, "mec": "k", "mew": 0.05 * style.size,
     }  # fmt: skip
 
 
@@ -270,20 +378,35 @@ def _mark(look: Look, style: Style) -> Artist:
     return Line2D([], [], **marker(look, style))
 
 
-def legend(figure: Figure, style: Style, looks: Mapping[str, Look], *, marks: bool = False) -> None:
+def legend(
+    figure: Figure,
+    style: Style,
+    looks: Mapping[str, Look],
+    *,
+    marks: bool = False,
+    shown: Mapping[str, Artist] | None = None,
+) -> None:
     """Draw the legend below the figure, in as many columns as fit; the figure grows.
 
     Args:
-        marks: whether points are explained, not bars.
+        marks: whether points of methods are explained, not bars.
+        shown: lines to be explained in place of bars, by their names.
     """
-    names = [broken(n.replace("_", " "), 0.38 * style.width, style.small) for n in looks]
-    entry = max(width_of(name, style.small) for name in names) + 3.6 * style.small / 72
+    if shown is None:
+        shown = {n: (_mark if marks else _swatch)(look, style) for n, look in looks.items()}
+    labels = {n: called(n) if marks else n for n in shown}  # a label stands as it is written
+    named = [n.replace("_", " ") if labels[n] == n else labels[n] for n in shown]
+    wide = 1.15 if style.ours else 1.0  # heavy type is wider
+    names = [broken(n, 0.38 * style.width / wide, style.small) for n in named]
+    entry = wide * max(width_of(name, style.small) for name in names) + 3.6 * style.small / 72
     columns = max(1, min(int(style.width / entry), len(names)))
-    figure.legend(
-        [(_mark if marks else _swatch)(look, style) for look in looks.values()], names,
+    drawn = figure.legend(
+        list(shown.values()), names,
         loc="outside lower center", ncols=columns, frameon=False, handlelength=1.4,
         columnspacing=1.2, handletextpad=0.5, borderpad=0.1, labelspacing=0.3,
     )  # fmt: skip
+    for name, text in zip(shown, drawn.get_texts(), strict=True):
+        text.set_fontweight(HEAVY if name in style.ours else PLAIN)
     rows = -(-len(names) // columns)
     stacked = ("\n".join(names[start : start + rows]) for start in range(0, len(names), rows))
     high = max(_high(lines, style.small) for lines in stacked)

@@ -18,9 +18,11 @@ from hwmodel.views.figures.canvas import (
     heading,
     in_order,
     panels,
+    rounded,
     width_of,
 )
 from hwmodel.views.figures.records import Page, Record, headline, sums
+from hwmodel.views.figures.words import part_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,14 +46,15 @@ def level_tensor_figure(page: Page) -> Figure:
     ):
         _cell_colours(one, page, tensors, memories, percent)
         divisor, unit = scale(whole, group[0]["unit"])
-        title = f"{page.name(group)}: {whole / divisor:,.4g} {unit}"
-        heading(one, style, title)
+        title = f"{page.name(group)}: {rounded(whole / divisor)} {unit}"
+        heading(one, style, title, method=group[0]["method"])
     caption(figure, style, headline(page.records))
     return figure
 
 
 def _lines(tensors: list[str], style: Style) -> list[str]:
-    return [broken(tensor, 0.32 * style.width, style.small) for tensor in tensors]
+    words = map(part_words, tensors)
+    return [broken(tensor, 0.32 * style.width, style.small) for tensor in words]
 
 
 Cells = dict[tuple[str, ...], float]  # (tensor, memory) -> percent of the whole

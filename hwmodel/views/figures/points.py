@@ -8,7 +8,7 @@ from math import ceil, hypot
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hwmodel.views.colours import look
-from hwmodel.views.figures.canvas import GREY, Style, broken, marker, settle, width_of
+from hwmodel.views.figures.canvas import GREY, HEAVY, PLAIN, Style, broken, marker, settle, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,8 @@ def scatter(axes: Axes, points: Sequence[Point], style: Style) -> None:
     """Draw every point in the look of its method."""
     for method in dict.fromkeys(point.method for point in points):
         mine = [point for point in points if point.method == method]
-        axes.plot([p.x for p in mine], [p.y for p in mine], zorder=3, **marker(look(method), style))
+        drawn = marker(look(method), style, ours=method in style.ours)
+        axes.plot([p.x for p in mine], [p.y for p in mine], zorder=3, **drawn)
 
 
 class Box(NamedTuple):
@@ -60,7 +61,7 @@ def name_points(
     for one, points in zip(axes, series, strict=True):
         frame = Box(*one.get_window_extent().extents)
         places = [one.transData.transform((point.x, point.y)) for point in points]
-        half = 0.5 * size
+        half = 0.6 * size
         marked = [place for point, place in zip(points, places, strict=True) if point.method]
         taken = [Box(x - half, y - half, x + half, y + half) for x, y in marked]
         taken += _lines(one, size)
@@ -68,7 +69,9 @@ def name_points(
             if not point.text:
                 continue
             lines = broken(point.text, style.width / 3, style.small)
-            extent = width_of(lines, style.small) * figure.dpi, 1.2 * size * len(lines.split("\n"))
+            ours = bool(point.method) and point.method in style.ours
+            wide = (1.15 if ours else 1.0) * width_of(lines, style.small) * figure.dpi
+            extent = wide, 1.2 * size * len(lines.split("\n"))
             box = min(
                 _around(x, y, extent, size, frame),
                 key=lambda box: sum(box.shared(other) for other in taken),
@@ -79,7 +82,7 @@ def name_points(
             one.annotate(
                 lines, (point.x, point.y), (across, up),
                 textcoords="axes fraction", ha="center", va="center", size=style.small, zorder=4,
-                color="k" if point.method else GREY,
+                color="k" if point.method else GREY, weight=HEAVY if ours else PLAIN,
                 arrowprops=_leader(box, x, y, size),
             )  # fmt: skip
 
@@ -109,11 +112,12 @@ def _around(x: float, y: float, extent: tuple[float, float], size: float, frame:
     """List boxes for a name around a point, the best first, all inside the frame."""
     width, height = extent
     boxes = []
-    for up in (0, 1, -1, 2, -2, 3, -3):
-        for across in (1, -1, 0) if up else (1, -1):
-            left = x + 0.8 * size * across + (across - 1) / 2 * width
-            bottom = y + up * (0.4 * size + height / 2) - height / 2
-            left = min(max(left, frame.left + 2), frame.right - width - 2)
-            bottom = min(max(bottom, frame.bottom + 2), frame.top - height - 2)
-            boxes.append(Box(left, bottom, left + width, bottom + height))
+    for far in (1, 3, 6):  # steps away from the point
+        for up in (0, 1, -1, 2, -2, 3, -3, 5, -5, 7, -7):
+            for across in (1, -1, 0) if up else (1, -1):
+                left = x + 0.8 * size * far * across + (across - 1) / 2 * width
+                bottom = y + up * (0.4 * size + height / 2) - height / 2
+                left = min(max(left, frame.left + 2), frame.right - width - 2)
+                bottom = min(max(bottom, frame.bottom + 2), frame.top - height - 2)
+                boxes.append(Box(left, bottom, left + width, bottom + height))
     return boxes

@@ -14,6 +14,7 @@ from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, OPERATIONS, RATED, rea
 from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import not_to_compare, refuse_unit
+from hwmodel.views.colours import called
 from hwmodel.views.figures.canvas import Style
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Pass
@@ -59,6 +60,7 @@ class Page(NamedTuple):
     style: Style
     network: str = ""  # the file of a network that is not bundled, where a figure needs it
     hardware: Sequence[str] = ()  # files of chips that are not bundled
+    layers_by: str = ""  # how layers are put together, of `GROUPINGS`; "": as fine as there is room
 
     @property
     def groups(self) -> list[list[Record]]:
@@ -82,7 +84,9 @@ class Page(NamedTuple):
         """Write the heading of a panel, with the values that set it apart from the others."""
         first = group[0]
         of_report = table_of(self.records) == "report"
-        chip = f"{first['method']} on {first['hardware']}" if of_report else first["hardware"]
+        chip = (
+            f"{called(first['method'])} on {first['hardware']}" if of_report else first["hardware"]
+        )
         several = len(unique(self.records, "accounting")) > 1
         return f"{chip}, {first['accounting']}" if several else chip
 
@@ -194,8 +198,8 @@ def unique(records: Sequence[Record], field: str) -> list[str]:
 def label(record: Record, records: Sequence[Record]) -> str:
     """Name a line by its method, with the network where the table has the method on several."""
     networks = {other["network"] for other in records if other["method"] == record["method"]}
-    several = len(networks) > 1
-    return f"{record['method']} ({record['network']})" if several else record["method"]
+    method = called(record["method"])
+    return f"{method} ({called(record['network'], 'network')})" if len(networks) > 1 else method
 
 
 def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], float]:
@@ -220,7 +224,7 @@ def headline(records: Sequence[Record]) -> str:
     first = records[0]
     mode = f"{first['mode']}, " if "mode" in first else ""
     networks = unique(records, "network")
-    what = networks[0] if len(networks) == 1 else f"{len(networks)} networks"
+    what = called(networks[0], "network") if len(networks) == 1 else f"{len(networks)} networks"
     accountings = ", ".join(unique(records, "accounting"))
     mixed = not_to_compare(unique(records, "unit"))
     end = f"; {mixed}" if mixed else ""

@@ -128,6 +128,16 @@
     });
   }
 
+  // A layer's name opens its derivation, and the keyboard goes on from there.
+  for (const link of document.querySelectorAll("a.why")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();  // to follow the link would take the focus away
+      const details = document.getElementById(link.hash.slice(1)).closest("details");
+      details.open = true;
+      details.querySelector("summary").focus();
+    });
+  }
+
   // On paper reports stand open.
   let opened = [];
   addEventListener("beforeprint", () => {

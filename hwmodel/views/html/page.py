@@ -17,10 +17,9 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.files import NamedSpec
-from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.quantity import not_to_compare
-from hwmodel.views.colours import looks_of, part_looks
+from hwmodel.views.colours import called, looks_of, part_looks
 from hwmodel.views.html.parts import (
     PARTS,
     HeatMap,
@@ -91,19 +90,33 @@ def page(
         remarks: further sentences below the comparison.
         explained: HTML of the derivation of one layer; None: none is shown.
     """
-    details = [_detail(line, line.report, baseline) for line in shown if line.report]
     specs = [*specs]
-    with looks_of(spec for spec in specs if isinstance(spec, Method)):
-        common = _common(lines, shown, provenance, baseline)
+    with looks_of(specs):
+        return _page(lines, shown, provenance, specs, baseline, remarks, explained)
+
+
+def _page(
+    lines: Sequence[Comparison],
+    shown: Sequence[Comparison],
+    provenance: Provenance,
+    specs: Sequence[NamedSpec],
+    baseline: str,
+    remarks: Sequence[str],
+    explained: Explained | None,
+) -> str:
+    """The same, while things look as their files say."""
+    details = [_detail(line, line.report, baseline) for line in shown if line.report]
+    common = _common(lines, shown, provenance, baseline)
     common["inputs"] = _sources(specs, provenance)
-    common |= {"remarks": remarks, "details": details, "derived": {}, "fits": True}
+    common |= {"remarks": remarks, "details": details, "derived": {}, "places": {}, "fits": True}
     text = _rendered(common)
     size = len(text.encode())
     if size > MAX_BYTES:
         return _rendered(common | {"details": [], "fits": False})
     if explained and len(details) == 1:
         derived = _derived(details[0], explained, MAX_BYTES - size)
-        return _rendered(common | {"derived": derived})
+        places = {line.layer: n for n, line in enumerate(details[0].layers.lines, start=1)}
+        return _rendered(common | {"derived": derived, "places": places})
     return text
 
 
@@ -162,6 +175,7 @@ def _rendered(values: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["called"] = called
     return environment.get_template("page.html.j2").render(values)
 
 
@@ -169,7 +183,8 @@ def _title(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
     """Write the page's title."""
     first = lines[0]
     if len(shown) == 1:
-        return f"{first.network} on {shown[0].hardware} under {shown[0].method}"
+        network, method = called(first.network, "network"), called(shown[0].method)
+        return f"{network} on {shown[0].hardware} under {method}"
     methods, chips = ({line[i] for line in lines} for i in (1, 2))
     plural = "s" if len(chips) > 1 else ""
     return f"{first.network}: {len(methods)} methods on {len(chips)} chip{plural}"

@@ -9,9 +9,9 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.workload import Task
-from hwmodel.rerun.tables import OPERATIONS, greedy_notes, layer_sums, scale, what
+from hwmodel.rerun.tables import OPERATIONS, fixed, greedy_notes, layer_sums, scale, what
 from hwmodel.tiling.tile import Tiling
-from hwmodel.views.colours import look
+from hwmodel.views.colours import called, look
 from hwmodel.views.html.charts import Segment, Shade, shaded, stacked
 from hwmodel.work.problem import PASSES, Extents
 from hwmodel.work.tensor import Pass
@@ -45,6 +45,7 @@ class Group(NamedTuple):
     divisor: float
     most: float  # end of the scale [% of the baseline]
     members: list[Member]
+    published: bool  # whether there is a published figure
     greedy: list[str]  # what is to be said of greedy tiles; nothing where they are optimal
 
 
@@ -100,8 +101,9 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
             (p for x in here for p in (x.percent_of_baseline, x.source_percent) if p), default=0.0
         )
         members = [_member(x, most, divisor, unit) for x in here]
+        known = any(x.source_percent is not None for x in here)
         notes = greedy_notes(here)
-        found.append(Group(hardware, accounting, unit, divisor, most, members, notes))
+        found.append(Group(hardware, accounting, unit, divisor, most, members, known, notes))
     return found
 
 
@@ -112,11 +114,12 @@ def _member(line: Comparison, most: float, divisor: float, unit: str) -> Member:
     percent = line.percent_of_baseline or 0.0
     energies = [getattr(line, part) for part in PARTS]
     tips = [
-        f"{line.method}, {part.replace('_', ' ')}: {energy / divisor:,.2f} {unit}, "
+        f"{called(line.method)}, {part.replace('_', ' ')}: {fixed(energy / divisor, 2)} {unit}, "
         f"{_percent(energy, line.energy):.1f} % of its energy"
         for part, energy in zip(PARTS, energies, strict=True)
     ]
-    tip = f"{line.method}: {percent:.2f} % of the baseline, {line.energy / divisor:,.2f} {unit}"
+    energy = f"{fixed(line.energy / divisor, 2)} {unit}"
+    tip = f"{called(line.method)}: {percent:.2f} % of the baseline, {energy}"
     bar = stacked([percent], most, [look(line.method).colour], [tip])
     return Member(line, bar, stacked(energies, line.energy, PARTS, tips))
 
@@ -205,13 +208,14 @@ def sentence(report: Report, percent: float | None, baseline: str) -> str:
         baseline: name of the method that is 100 %.
     """
     divisor, unit = scale(report.energy, report.unit)
-    energy = f"{report.energy / divisor:,.2f} {unit}"
+    energy = f"{fixed(report.energy / divisor, 2)} {unit}"
     cost = energy if percent is None else f"{percent:.2f} % of the baseline {baseline}"
     also = "" if percent is None else f": {energy}"
     levels, passes, layers = (_largest(report, column) for column in ("memory", "pass", "layer"))
     return (
-        f"Under {report.method.name}, one {what(report.mode, report.batch)} of "
-        f"{report.network.name} costs {cost} on {report.hardware.name}{also}, of which {levels}. "
+        f"Under {called(report.method.name)}, one {what(report.mode, report.batch)} of "
+        f"{called(report.network.name, 'network')} costs {cost} on {report.hardware.name}{also}, "
+        f"of which {levels}. "
         f"By pass, {passes}; by layer, {layers}."
     )
 

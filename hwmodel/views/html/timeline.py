@@ -9,6 +9,7 @@ from hwmodel.model.duration import untimed
 from hwmodel.model.evaluate import Report
 from hwmodel.views.colours import part_looks
 from hwmodel.views.html.charts import Segment
+from hwmodel.views.html.roof import Roof, roof
 
 __all__ = ["MOST", "StepLine", "Timeline", "timeline"]
 
@@ -33,6 +34,7 @@ class Timeline(NamedTuple):
     steps: int  # of all
     overlapped: float  # time of all [s]
     serial: float
+    roof: Roof | None
 
 
 def timeline(report: Report) -> Timeline | None:
@@ -61,4 +63,4 @@ def timeline(report: Report) -> Timeline | None:
             piece = Segment(100 * begun / whole, share, "", colours[step.bound].colour, tip)
             lines.append(StepLine(name, step.bound, step.overlapped, step.serial, share, [piece]))
         begun += step.overlapped
-    return Timeline(lines, len(found.steps), whole, found.serial)
+    return Timeline(lines, len(found.steps), whole, found.serial, roof(report))

@@ -1,0 +1,84 @@
+"""What a notebook shows of results: tables of HTML, lines as a frame, figures by the front door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Lines", "html_table"]
+
+
+Line = TypeVar("Line")  # a named tuple
+_LEFT_OUT = ("reason", "report", "optimal", "baseline")  # are for other views than a table
+
+
+class Lines(Iterator[Line], Generic[Line]):
+    """Lines of a comparison, computed one by one as they are asked for, and kept.
+
+    An iterator, as of old; whatever part was taken, `table` has all of them.
+    """
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self._rest, self._taken = iter(lines), list[Line]()
+
+    def __next__(self) -> Line:
+        line = next(self._rest)
+        self._taken.append(line)
+        return line
+
+    @property
+    def every(self) -> tuple[Line, ...]:
+        """All lines, those that are still to be computed, too."""
+        for _ in self:
+            pass
+        return tuple(self._taken)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row a line: the columns of the CSV of `hwmodel compare` (docs/tables.md)."""
+        import pandas as pd
+
+        rows = self._rows()
+        return pd.DataFrame([{k: v for k, v in row.items() if k not in _LEFT_OUT} for row in rows])
+
+    def _rows(self) -> list[dict[str, Any]]:
+        of_lines: Any = self.every
+        return [line._asdict() for line in of_lines]
+
+    def plot(self, kind: str = "", **look: Any) -> Any:
+        """Draw them: `methods`, `passes` or `pareto`; see `hwmodel.plot`."""
+        import hwmodel
+
+        lines: Any = self
+        return hwmodel.plot(lines, kind, **look)
+
+    def _repr_html_(self) -> str:
+        """Show energy and percentage of every line; whatever a name holds is text."""
+        head = ("network", "method", "hardware", "accounting", "energy", "unit", "% of baseline")
+        rows = []
+        for of in self._rows():
+            percent, energy = of["percent_of_baseline"], of["energy"]
+            rows.append((
+                *(of[name] for name in head[:4]),
+                "" if energy is None else f"{energy:,.6g}", of["unit"],
+                "" if percent is None else f"{percent:.2f}",
+            ))  # fmt: skip
+        return html_table("analytical, not measured", head, rows)
+
+
+def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Write a table as HTML; texts are escaped.
+
+    >>> html_table("a < b", ["x"], [[1]])
+    '<table><caption>a &lt; b</caption><tr><th>x</th></tr>\\n<tr><td>1</td></tr></table>'
+    """
+
+    def row(cells: Sequence[object], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
+
+    lines = [row(head, "th"), *(row(cells, "td") for cells in rows)]
+    return f"<table><caption>{escape(caption)}</caption>{chr(10).join(lines)}</table>"

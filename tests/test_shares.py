@@ -1,0 +1,100 @@
+"""Shares of a layer's rows, and one field moved for a method and its baseline alike."""
+
+import re
+
+import pytest
+
+from hwmodel import evaluate
+
+NET = "mlp-784-512-512-10"
+ON = ("--hardware", "ascend", "--accounting", "paper")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """The rows of the report of the method and of the baseline, as their CSVs have them."""
+    return [evaluate(NET, "ascend", name, accounting="paper").table for name in ("int8", "fp")]
+
+
+def lines(text):
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+    return rows[0], {row[0]: row[1:] for row in rows[2:]}
+
+
+def test_shares_are_those_of_the_rows_of_the_reports(hwmodel, tables):
+    code, out, _ = hwmodel("explain", NET, "--layer", "fc2", "--method", "int8", *ON, "--share")
+    assert code == 0
+    head, rows = lines(out)
+    assert head[4:] == ["fp: energy", "% of its layer", "% of its whole", "% of fp"]
+    ours, theirs = tables
+    written = ours.query("layer == 'fc2' and tensor == 'dF' and memory == 'L3'")["energy"].sum()
+    base = theirs.query("layer == 'fc2' and tensor == 'dF' and memory == 'L3'")["energy"].sum()
+    cells = rows["backward weight: write dF at L3"]
+    layer, whole = ours.query("layer == 'fc2'")["energy"].sum(), ours["energy"].sum()
+    wanted = [100 * written / layer, 100 * written / whole]
+    assert [float(cells[1]), float(cells[2])] == pytest.approx(wanted, abs=0.006)
+    its = [100 * base / theirs.query("layer == 'fc2'")["energy"].sum(), 100 * base / theirs["energy"].sum(), 100 * written / base]  # fmt: skip
+    assert [float(cell) for cell in cells[4:]] == pytest.approx(its, abs=0.006)
+    assert rows["forward: operate O int-mac"][3:] == ["-"] * 4  # the baseline has no such row
+    assert rows["all of fc2"][1] == "100.00"
+    parts = [
+        float(cells[2]) for name, cells in rows.items() if name != "all of fc2" and cells[2] != "-"
+    ]
+    assert sum(parts) == pytest.approx(float(rows["all of fc2"][2]), abs=0.006 * len(parts))
+    assert "Tiles under accounting paper are greedy" in out  # is it tiled optimally
+
+
+def test_of_one_pass_there_are_its_rows_alone(hwmodel):
+    words = ("--layer", "fc2", "--method", "int8", *ON, "--share", "--pass")
+    rows = lines(hwmodel("explain", NET, *words, "forward")[1])[1]
+    assert all(name.startswith(("forward: ", "all of fc2, forward")) for name in rows)
+    code, _, err = hwmodel("explain", NET, *words, "update")
+    assert code == 2 and "has no row of layer 'fc2': has no such pass" in err
+    code, _, err = hwmodel("explain", NET, "--layer", "fc9", *words[2:-1])
+    assert code == 2 and "'fc9'" in err
+
+
+# A field moved
+
+
+def test_a_price_is_moved_for_the_method_and_its_baseline_and_the_table_verified(hwmodel, tables):
+    """By hand: half of all energy at L3 is taken from both. Tiles of `paper` follow no price."""
+    half = (
+        "--move",
+        "hardware.levels.L3.access_energy=x0.5",
+        "--optimal-tiles",
+        "no",
+        "--csv",
+        "m.csv",
+    )
+    code, out, _ = hwmodel("compare", NET, "--methods", "fp,int8", *ON, *half)
+    assert code == 0
+    ours, theirs = (
+        rows["energy"].sum() - rows.query("memory == 'L3'")["energy"].sum() / 2 for rows in tables
+    )
+    assert f"{100 * ours / theirs:.2f}" in out
+    before = 100 * tables[0]["energy"].sum() / tables[1]["energy"].sum()
+    assert f"int8 on ascend {before:.2f} %" in re.sub(r"\s+", " ", out)
+    assert hwmodel("verify", "m.csv")[0] == 0
+    assert "2 rows equal" in hwmodel("verify", "m.csv")[1]
+
+
+@pytest.mark.parametrize(
+    ("move", "said"),
+    [
+        (
+            "hardware.levels.L9.access_energy=x0.5",
+            "'levels.L9.access_energy' is no path to a value",
+        ),
+        ("method.layers=1", "a field of a chip or an accounting and its value"),
+        ("hardware.levels.L3.access_energy", "a field of a chip or an accounting and its value"),
+        ("accounting.counting.rows=x2", "paper has no number there to multiply"),
+        ("accounting.counting.rows=all", "rows"),
+    ],
+)
+def test_what_is_no_move_is_one_line(refused, move, said):
+    assert said in refused("compare", NET, "--methods", "fp", *ON, "--move", move)

@@ -1,0 +1,334 @@
+"""Figures for a venue: every kind in every style, with nothing on anything and a unit on each axis."""
+
+import os
+import re
+from itertools import combinations
+
+import matplotlib
+import pytest
+
+from hwmodel.errors import HwmodelError
+from hwmodel.views.figures.canvas import STYLES, rounded, settings, settle, styled, title_of
+from hwmodel.views.figures.grouping import layer_groups
+from hwmodel.views.figures.records import Page
+from hwmodel.views.figures.words import part_words
+from hwmodel.views.plot import PLOTS, draw, read_records
+from hwmodel.views.sweep_figures import SWEEP_PLOTS, View
+from hwmodel.views.tornado import read_effects, tornado_figure
+from tests.specs import CHIP, NETWORK, written
+from tests.test_figures import EXAMPLE, compared, drawn_texts, reported, shown
+from tests.test_sweep_figures import L1, table
+
+RESNET = [
+    "conv1",
+    *(
+        f"layer{stage}.{block}.{layer}"
+        for stage, blocks in ((1, 3), (2, 4), (3, 6), (4, 3))
+        for block in range(blocks)
+        for layer in ("conv1", "conv2", "conv3")
+    ),
+    "fc",
+]
+COMPARED = read_records(EXAMPLE)
+BESIDE = reported("conv1", "conv2", "fc1") + reported("conv1", "conv2", "fc1", method="fp")
+TENSORS = [
+    record | {"tensor": tensor}
+    for record, tensor in zip(
+        reported("conv1", "conv2") * 2,
+        ("I", "F", "O", "dI", "dF", "dO", "m(F)", "v(F)", "P", "dP", "index", "I2") * 20,
+        strict=False,
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def effects(tmp_path_factory):
+    """A study of a small network on a small chip, as its CSV is read."""
+    from hwmodel.rerun.tables import effects_table
+    from hwmodel.specs.provenance import Provenance
+    from hwmodel.vary.sensitivity import sensitivity
+
+    folder = tmp_path_factory.mktemp("study")
+    network, chip = (
+        written(folder, text, name=name) for text, name in ((NETWORK, "n.yaml"), (CHIP, "c.yaml"))
+    )
+    from hwmodel.importers.load import load_network
+    from hwmodel.specs.files import load
+    from hwmodel.specs.hardware import Hardware
+
+    found = sensitivity(
+        load_network(str(network)), [load(Hardware, chip)], ["fp", "bold", "binarynet"],
+        accounting="paper", samples=0,
+    )  # fmt: skip
+    path = folder / "effects.csv"
+    path.write_text(effects_table(found.effects).csv(Provenance("hwmodel sensitivity", ())))
+    return found.effects, path
+
+
+def made(kind, style, effects):
+    """A figure of a kind, as it is written."""
+    if kind == "tornado":
+        return tornado_figure(effects[0], style)
+    if kind.startswith("sweep"):
+        usual, drawn = SWEEP_PLOTS[kind.partition(" ")[2]]
+        view = View(**{**usual, "x": L1, "y": "batch" if "heatmap" in kind else "energy"})
+        results = table()
+        return drawn(results.rows, results.columns, view, style)
+    of, name = kind.split()
+    records = {"compare": COMPARED, "report": BESIDE, "tensors": TENSORS}.get(of) or reported(
+        *RESNET
+    )
+    return PLOTS[name]["compare" if of == "compare" else "report"](Page(records, style))
+
+
+KINDS = (
+    "compare methods", "compare passes", "compare pareto", "report layers", "resnet layers",
+    "report levels", "tensors levels", "report passes", "tensors level-tensor", "sweep pareto",
+    "sweep lines", "sweep heatmap", "tornado",
+)  # fmt: skip
+EVERY = ("paper", "neurips", "icml", "ieee", "slides")
+VENUES = EVERY if os.environ.get("HWMODEL_TESTS") == "thorough" else ("neurips", "icml")
+
+
+def seen(figure):
+    """(text, box) of every text that is drawn [pixel]; a name's own box, without its leader."""
+    for text, _ in drawn_texts(figure):
+        box = matplotlib.text.Text.get_window_extent(text)
+        yield text.get_text(), box.padded(-0.06 * box.height)
+
+
+@pytest.mark.parametrize("venue", VENUES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_text_lies_on_another_or_beyond_the_page(kind, venue, effects):
+    named = ("slides", "paper", "icml")
+    style = styled(
+        venue,
+        title=venue != "icml",
+        font="serif" if venue in ("neurips", "ieee") else "",
+        ours=() if venue in named else ("bold",),
+    )
+    with settings(style):
+        figure = made(kind, style, effects)
+        settle(figure)
+        matplotlib.backends.backend_agg.FigureCanvasAgg(figure).draw()
+        boxes = list(seen(figure))
+        assert len(boxes) > 5
+        assert figure.get_figwidth() == style.width
+        for (one, box), (other, its) in combinations(boxes, 2):
+            assert not box.overlaps(its), (one, other)
+        for one, box in boxes:
+            inside = box.x0 > -1 and box.y0 > -1
+            inside &= box.x1 < figure.bbox.x1 + 1 and box.y1 < figure.bbox.y1 + 1
+            assert inside, (one, box, figure.bbox)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_axis_says_its_unit_and_every_figure_its_caption(kind, effects):
+    style = styled("paper", title=False)
+    with settings(style):
+        figure = made(kind, style, effects)
+        settle(figure)
+    assert "analytical, not measured" in title_of(figure)
+    assert figure.get_suptitle() == ""
+    numeric = []
+    for axes in shown(figure):
+        words = " ".join(axes.get_xlabel().split())
+        names = [text.get_text() for text in axes.get_yticklabels()]
+        numeric += [words] if words else []
+        if not any(re.match("[A-Za-z(]", name) for name in names):
+            numeric.append(axes.get_ylabel())
+    assert numeric
+    ends = r".*(, (%|% of baseline|% of the whole|% of the baseline|images|[KMG]iB|[nµm]?J|pJ|MAC.*)|number of the layer.*)"
+    assert all(re.fullmatch(ends, words) for words in numeric if words), numeric
+
+
+def test_a_width_is_the_page_s_and_panels_follow_it():
+    assert styled("paper", width="5.5in").width == 5.5
+    assert styled("paper", width="139.7mm").width == pytest.approx(5.5)
+    assert styled("paper", width="397.485pt").width == pytest.approx(5.5)  # 72.27 pt an inch
+    assert styled("paper", width="14 cm").width == pytest.approx(14 / 2.54)
+    assert styled("paper", width="7in").columns == 2 * STYLES["paper"].columns
+    for wrong in ("5.5", "2.9in", "41in", "-5in", "5.5 inch", "5e9in"):
+        with pytest.raises(HwmodelError, match="a number with its unit"):
+            styled("paper", width=wrong)
+    with pytest.raises(HwmodelError, match="no font of plots is called 'serfi'"):
+        styled("paper", font="serfi")
+
+
+@pytest.mark.parametrize(
+    ("venue", "inches"), [("neurips", 5.5), ("icml", 3.25), ("ieee", 252 / 72.27)]
+)
+def test_a_venue_is_as_wide_as_its_text(venue, inches):
+    """\\textwidth of neurips_2024.sty, \\columnwidth of icml2024.sty and of IEEEtran.cls."""
+    assert STYLES[venue].width == pytest.approx(inches, abs=1e-3)
+
+
+@pytest.mark.parametrize("font", ["sans", "serif"])
+def test_fonts_of_a_venue_are_embedded_as_truetype(tmp_path, font):
+    draw(compared("fp", "bold"), tmp_path / "f.pdf", style=styled("ieee", font=font, ours=["bold"]))
+    pdf = (tmp_path / "f.pdf").read_bytes()
+    assert b"/FontFile2" in pdf and b"/Type3" not in pdf  # IEEE refuses Type 3
+    names = set(re.findall(rb"/FontName /(?:[A-Z]{6}\+)?([A-Za-z-]+)", pdf))
+    regular, bold = {"sans": (b"DejaVuSans", b"DejaVuSans-Bold"),
+                     "serif": (b"STIXGeneral", b"STIXGeneral-Bold")}[font]  # fmt: skip
+    assert any(name.startswith(regular) for name in names), names
+    assert any(b"Bold" in name for name in names), (bold, names)
+
+
+def test_ours_is_heavy_and_framed_and_nothing_else_is():
+    style = styled("paper", ours=["bold"])
+    for kind in ("methods", "passes"):
+        with settings(style):
+            figure = PLOTS[kind]["compare"](Page(compared("fp", "bold", "binarynet"), style))
+            settle(figure)
+        for axes in shown(figure):
+            names = [t for t in axes.get_yticklabels() if t.get_weight() == 700]
+            assert [t.get_text() for t in names] == (["bold"] if axes is shown(figure)[0] else [])
+            frames = [p for p in axes.patches if not p.get_fill()]
+            assert [round(p.get_y() + p.get_height() / 2) for p in frames] == [1]
+            assert [p.get_width() for p in frames] == pytest.approx([90])
+            assert [t.get_text() for t in axes.texts if t.get_weight() == 700] == ["90.0"]
+
+
+def test_what_is_ours_must_be_in_the_table(tmp_path):
+    with pytest.raises(HwmodelError, match="--ours blod: is no method of the table; did you mean"):
+        draw(compared("fp", "bold"), tmp_path / "f.svg", style=styled("paper", ours=["blod"]))
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_a_figure_have_as_many_digits():
+    figure_texts = {"100", "38.9", "2.53", "0.0312"}
+    assert {rounded(n) for n in (100, 38.94, 2.531, 0.03124)} == figure_texts
+    assert rounded(99.96) == "100" and rounded(9.996) == "10.0"
+    assert rounded(1e20) == "1.00e+20" and rounded(1e-9) == "1.00e-09"
+
+
+# Groups of layers
+
+
+def test_layers_go_with_the_product_before_them_their_block_and_their_stage():
+    names = {
+        "conv1": "product", "conv1.bn": "elementwise", "pool": "elementwise",
+        "layer1.0.conv1": "product", "layer1.0.act": "elementwise", "layer1.1.conv1": "product",
+        "layer1.1.sum": "elementwise", "layer2.0.conv1": "product", "fc": "product",
+    }  # fmt: skip
+    records = [
+        row | {"component": component}
+        for name, component in names.items()
+        for row in reported(name)[:1]
+    ]
+    found = layer_groups(records)
+    assert list(dict.fromkeys(found["layer"].values())) == list(names)
+    assert list(dict.fromkeys(found["product"].values())) == [
+        name for name, component in names.items() if component == "product"
+    ]
+    assert found["product"]["layer1.1.sum"] == "layer1.1.conv1"
+    blocks = ["conv1", "layer1.0", "layer1.1", "layer2.0", "fc"]
+    assert list(dict.fromkeys(found["block"].values())) == blocks
+    assert list(dict.fromkeys(found["stage"].values())) == ["conv1", "layer1", "layer2", "fc"]
+
+
+def test_resnet50_stands_by_block_with_every_name_and_nothing_lost(effects):
+    style = STYLES["paper"]
+    records = reported(*RESNET)
+    with settings(style):
+        figure = made("resnet layers", style, effects)
+    (axes,) = shown(figure)
+    blocks = [f"layer{s}.{b}" for s, n in ((1, 3), (2, 4), (3, 6), (4, 3)) for b in range(n)]
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names == ["conv1", *blocks, "fc"]
+    assert title_of(figure).endswith("; by block")
+    whole = sum(float(record["energy"]) for record in records)
+    third = sum(float(r["energy"]) for r in records if r["layer"].startswith("layer3.2."))
+    drawn = sum(p.get_width() for p in axes.patches if round(p.get_y() + 0.39) == 10)
+    assert names[10] == "layer3.2"
+    assert drawn / sum(p.get_width() for p in axes.patches) == pytest.approx(third / whole)
+
+
+def test_a_grouping_is_one_of_four_and_of_layers_alone(hwmodel, tmp_path):
+    for kind, group, message in (
+        ("layers", "blocks", "no grouping is called 'blocks': did you mean 'block'?"),
+        ("levels", "block", "--group block: is of a figure of layers, not of levels"),
+    ):
+        with pytest.raises(HwmodelError, match=re.escape(message)):
+            draw(reported("a.0.b"), tmp_path / "f.svg", kind=kind, layers_by=group)
+
+
+def test_a_legend_says_what_a_tensor_is():
+    words = {
+        "I": "I: ifmap", "F": "F: filter", "O": "O: ofmap", "I2": "I2: ifmap",
+        "dI": "dI: loss signal of I", "dO": "dO: loss signal of O", "dF": "dF: gradient of F",
+        "m(F)": "m(F): moment of F", "momentum(F)": "momentum(F): moment of F",
+        "index": "index", "4 other": "4 other", "backward_input": "backward_input",
+    }  # fmt: skip
+    assert {name: part_words(name) for name in words} == words
+    style = STYLES["paper"]
+    with settings(style):
+        figure = PLOTS["levels"]["report"](Page(TENSORS, style))
+    texts = [text.get_text().replace("\n", " ") for text in figure.legends[0].get_texts()]
+    assert "dI: loss signal of I" in texts and "dF: gradient of F" in texts
+
+
+# Labels
+
+
+LABELLED = """version: 1
+name: mine
+title: Mine
+label: "Ours & Co. 100%"
+layers: [{precision: bold, source: own}]
+tensors: [{bits: 8, signal: 16, source: own}]
+sources: {own: "own choice"}
+"""
+
+
+def test_a_label_stands_for_the_name_in_figures_and_tables_and_not_in_the_csv(hwmodel, tmp_path):
+    (tmp_path / "mine.yaml").write_text(LABELLED)
+    net = NETWORK.replace("title:", 'label: "Small Net"\ntitle:', 1)
+    written(tmp_path, net, name="net.yaml")
+    words = ("--hardware", "ascend", "--accounting", "paper", "--optimal-tiles", "no")
+    code, out, err = hwmodel(
+        "compare", "net.yaml", "--methods", "fp,mine.yaml", *words, "--csv", "c.csv"
+    )
+    assert code == 0, err
+    assert "Ours & Co. 100%" in out and "Small Net on ascend" in out
+    rows = (tmp_path / "c.csv").read_text()
+    assert ",mine," in rows and "Co." not in rows
+    assert hwmodel("plot", "c.csv", "-o", "c.svg")[0] == 0
+    svg = (tmp_path / "c.svg").read_text()
+    assert ">Ours &amp; Co. 100%</text>" in svg and "Small Net, training" in svg
+    hwmodel("report", "net.yaml", "--method", "mine.yaml", *words[:4], "--csv", "r.csv")
+    hwmodel("plot", "r.csv", "-o", "r.svg")
+    assert "Ours &amp; Co. 100% on ascend" in (tmp_path / "r.svg").read_text()
+    (code, tex, _), (_, md, _) = (
+        hwmodel("compare", "net.yaml", "--methods", "fp,mine.yaml", *words, "--format", form)
+        for form in ("latex", "markdown")
+    )
+    assert r"Ours \& Co. 100\%" in tex and "Small Net on ascend" in tex
+    assert "Ours & Co. 100%" in md
+
+
+def test_a_label_is_one_short_line(hwmodel, tmp_path):
+    for label in ("x" * 41, "a\\nb"):
+        (tmp_path / "mine.yaml").write_text(LABELLED.replace("Ours & Co. 100%", label))
+        code, _, err = hwmodel("method", "check", "mine.yaml")
+        assert code == 2 and "label" in err
+
+
+# Sensitivity
+
+
+def test_a_table_of_sensitivity_is_drawn_anew_in_any_style(hwmodel, tmp_path, effects):
+    found, path = effects
+    read, stamp = read_effects(path)
+    assert [e.percent_after for e in read] == [e.percent_after for e in found]
+    assert [(e.field, e.method, e.batch) for e in read] == [
+        (e.field, e.method, e.batch) for e in found
+    ]
+    assert stamp[2] == "hwmodel sensitivity"
+    code, _, err = hwmodel("plot", path, "-o", "t.svg", "--style", "neurips", "--no-title")
+    assert (code, err.splitlines()[0]) == (0, "wrote t.svg")
+    assert err.splitlines()[1].startswith("its caption: ")
+    assert 'width="396pt"' in (tmp_path / "t.svg").read_text()  # 5.5 inches
+    assert hwmodel("plot", path, "-o", "t.svg", "--kind", "bars")[0] == 2
+    assert "drawn as kind tornado" in hwmodel("plot", path, "-o", "t.svg", "--kind", "bars")[2]
