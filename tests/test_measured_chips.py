@@ -12,9 +12,9 @@ from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.measured import Run, measured_table, measured_tables
 from hwmodel.vary.against import against, network_of, verdict
+from hwmodel.views.figures.canvas import STYLES
 from hwmodel.views.figures.measured import measured_figure
 from hwmodel.views.measured_tables import measured_tables as shown
-from hwmodel.views.plot import sizes
 from tests.test_docs import ROOT
 
 PAGE = ROOT / "docs" / "measured.md"
@@ -177,7 +177,7 @@ def test_a_board_s_energy_is_its_ledger_s_and_static_power_by_time(quick):
 
 def test_a_figure_has_a_panel_for_each_kind(quick):
     lines = [line for several in quick.values() for line in several]
-    figure = measured_figure(lines, sizes("slides"))
+    figure = measured_figure(lines, STYLES["slides"])
     assert len([one for one in figure.axes if one.get_visible()]) == 2
     points = sum(
         len(line.get_xdata()) for one in figure.axes for line in one.get_lines()
@@ -259,3 +259,33 @@ def test_what_the_page_of_checks_says_follows_from_the_rows():
     for name, stated in zip(("ic", "kws", "vww", "ad"), zip(*columns, strict=True), strict=True):
         found = both("mlperf_tiny", f"mcu-m4 {name}", f"gap9 {name}", "energy")
         assert list(stated) == [pytest.approx(x, abs=0.51) for x in found]
+
+
+def test_ranges_in_the_page_of_checks_are_those_of_the_rows():
+    """Smallest and largest ratio of what does not agree, and of what does."""
+    text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+
+    def ends(table, quantity, rows):
+        found = [ratio(table, row, quantity) for row in rows]
+        return f"{min(found):.2f}", f"{max(found):.2f}"
+
+    def of(table, *left_out):
+        return [x.row for x in measured_table(table).rows if x.row not in left_out]
+
+    low, high = ends("llama31_8b_decode", "energy", of("llama31_8b_decode"))
+    assert f"| {high} to {low}; off from batch 64" in text
+    v100 = [f"batch {n}" for n in (16, 32, 64, 128, 192)]
+    low, high = ends("resnet50_training_v100", "energy", v100)
+    assert f"from batch 16 to 192\n({low} to {high})" in text
+    a40 = [f"batch {n}" for n in (32, 64, 128, 192, 256, 360, 512)]
+    low, high = ends("resnet50_training_a40", "energy", a40)
+    assert f"an A40's from 32 to 512 ({low} to {high})" in text
+    tf32 = [row for row in of("resnet50_training_a40") if "TF32" in row]
+    assert (
+        "{} to {} | its arithmetic".format(*ends("resnet50_training_a40", "energy", tf32)) in text
+    )
+    layers = [f"conv{n}" for n in range(1, 6)]
+    low, high = ends("eyeriss_alexnet", "dram", layers)
+    assert f"{low} to {high} a layer" in text
+    m4 = [row for row in of("mlperf_tiny") if row.startswith("mcu")]
+    assert "({} to {}, one of which".format(*ends("mlperf_tiny", "energy", m4)) in text

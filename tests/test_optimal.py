@@ -24,6 +24,7 @@ from hwmodel.tiling.optimal.nodes import child, children, orders, root, term, we
 from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.optimal.tables import Classes
 from hwmodel.tiling.pricing import added, level_energy, memory_energy, rates
+from hwmodel.tiling.rows import TOUCHED
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.exhaustive import least_energy
 from tests.strategies import chip, chips, examples, row_rules, small_problems
@@ -430,3 +431,19 @@ def test_weights_that_move_bound_every_tiling_below_a_node(
         own = term(classes, level, weights, node.tables, place)
         node = child(classes, node, place, own, math.inf)
         assert node is not None and node.bound <= most
+
+
+@ways
+def test_a_walk_of_many_reductions_sees_classes_and_not_only_their_floors(
+    as_asked, compiled, monkeypatch
+):
+    """Where walks ended before the first class, searches of many taps had no tiling to begin with."""
+    as_asked(compiled)
+    monkeypatch.setattr("hwmodel.tiling.optimal.listing.MOST_WORK", 500)
+    problem, hardware = many_taps(3, 16, 64), load(Hardware, "ascend")
+    prepared = space(problem, hardware, 32, TOUCHED, "held", "both", 1000, Budget(10**9))
+    classes = Classes(prepared)
+    assert len(classes.smallest[5]) * len(classes.smallest[6]) > 200
+    (order,) = orders(prepared, [("F",) * 3])
+    found = listed(classes, order.levels[0], order.levels[0].weights, classes.whole, math.inf, 1000)
+    assert len(found.places)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from hwmodel import __version__
+from hwmodel.cli.appendix import appendix
 from hwmodel.cli.best import best
 from hwmodel.cli.bundle import bundle
 from hwmodel.cli.catalogue import catalogue
@@ -89,6 +90,7 @@ for _command in (
     schema,
     verify,
     bundle,
+    appendix,
     doctor,
 ):
     _short = str(_command.__doc__).splitlines()[0]

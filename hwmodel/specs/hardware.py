@@ -56,6 +56,9 @@ class Buffer(Rated, Spread):
     The outermost level holds kinds of tensors, a level further in the operands of a loop nest.
     """
 
+    # A memory of a file serves as `tiling.options.Memory`; what is passed by is told of runs alone.
+    passed: ClassVar[bool] = False
+
     holds: tuple[Holding, ...] = Field(
         default=OPERANDS,
         min_length=1,

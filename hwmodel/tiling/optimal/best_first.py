@@ -45,7 +45,7 @@ NARROW, WIDER = 3e-3, 4  # slack of a list at first, relative to the bound, and 
 CHILD = 15  # tilings that take as long as what is known of one more level
 HELD = 80  # numbers that a node holds for each tiling it takes: 400 MB under the usual budget
 FEW = 1_000  # entries of a list at first
-LONG = 30_000  # and later, unless that ends with nothing new
+LONG = 200_000  # and later, unless that ends with nothing new
 GROWTH = 8  # of a list that was too short
 SLACK, SLACKS = 1e-5, 30  # up to which classes of all levels are met, and its growth
 SHARE = 20  # of the limits of lists at first, for nests that take long to meet
@@ -67,16 +67,18 @@ class _Stream:
     node: Node
     weights: Weights  # they are listed by
     base: float  # energy of all other levels at least
+    settled: float  # energy up to which they are listed
+    slack: float  # by which more is listed next
     bounds: Floats  # of the nodes with each of the classes
     places: Ints  # of the classes
-    settled: float  # energy up to which they are listed
     at: int  # the next one
-    slack: float  # by which more is listed next
+    later: Floats  # energies of classes that are listed, and not bounded yet
+    later_places: Ints
 
     @property
     def key(self) -> float:
         """A bound of all that is still to come."""
-        least = self.base + self.settled
+        least = self.base + (float(self.later[0]) if len(self.later) else self.settled)
         return min(least, float(self.bounds[self.at])) if self.at < len(self.bounds) else least
 
 
@@ -256,8 +258,9 @@ class Search:
         """
         slack = NARROW * abs(node.bound)
         below = lowest - ROUNDING * abs(lowest)  # energies of a level may be negative
-        nothing = np.empty(0), np.empty((0, 7), np.int64)
-        self._extend(_Stream(node, weights, base, *nothing, below, 0, slack), FEW)
+        none, nowhere = np.empty(0), np.empty((0, 7), np.int64)
+        stream = _Stream(node, weights, base, below, slack, none, nowhere, 0, none, nowhere)
+        self._extend(stream, FEW)
 
     def _extend(self, stream: _Stream, limit: int) -> None:
         """List what costs a little more than what has been listed."""
@@ -274,38 +277,39 @@ class Search:
             limit, slack = min(limit * GROWTH, self.space.limit), slack / GROWTH
         at = int(found.energies.searchsorted(settled, side="right"))
         energies, places = found.energies[at:], found.places[at:]
-        if len(energies) < FEW / 2:
-            slack *= WIDER
+        slack *= WIDER if len(energies) < FEW / 2 else 2  # what is listed once is listed again
         if self.is_square and all(_is_alike(one.place) for one in stream.node.chosen):
             first = _is_first(places)
             energies, places = energies[first], places[first]
-        below, settled = self._below(stream, energies, places), found.settled
-        if len(below) < len(energies):  # the others are listed again
-            settled = float(np.nextafter(energies[len(below)], -inf))
-        bounds = np.concatenate([stream.bounds[stream.at :], below])
-        places = np.concatenate([stream.places[stream.at :], places[: len(below)]])
+        self._bound_some(
+            replace(
+                stream, settled=found.settled, slack=slack, later=energies, later_places=places
+            ),
+            stream.key,
+        )
+
+    def _bound_some(self, stream: _Stream, key: float) -> None:
+        """Bound the nodes with some of the classes that are listed, and open the list again.
+
+        Compiled, the levels below are bounded for many of them at once.
+
+        Args:
+            key: a bound of all that is still to come.
+        """
+        bounds, places, node = stream.base + stream.later, stream.later_places, stream.node
+        if is_compiled() and len(places):
+            below = children(self.classes, node, places, self._enough, self._moved(node))
+            bounds = np.maximum(bounds[: len(below)], below)
+        number = len(bounds)
+        bounds = np.concatenate([stream.bounds[stream.at :], bounds])
+        places = np.concatenate([stream.places[stream.at :], places[:number]])
         keep = np.flatnonzero(bounds < self._enough)
         keep = keep[np.argsort(bounds[keep], kind="stable")]
         longer = replace(
-            stream, bounds=bounds[keep], places=places[keep], settled=settled, at=0, slack=slack
-        )
-        self._push(max(longer.key, stream.key), longer)
-
-    def _below(self, stream: _Stream, energies: Floats, places: Ints) -> Floats:
-        """Bounds of the nodes with the classes at `places`; of the first ones, if all are too many.
-
-        Compiled, the levels below are bounded for all of them at once.
-        """
-        bounds = stream.base + energies
-        if not is_compiled() or not len(places):
-            return bounds
-        node = stream.node
-        below = children(self.classes, node, places, self._enough, self._moved(node))
-        number = len(below)
-        np.maximum(bounds[:number], below, out=bounds[:number])
-        if number < len(places):  # all of one energy are kept or left
-            number = int(energies.searchsorted(energies[number])) or len(places)
-        return bounds[:number]
+            stream, bounds=bounds[keep], places=places[keep], at=0,
+            later=stream.later[number:], later_places=stream.later_places[number:],
+        )  # fmt: skip
+        self._push(max(longer.key, key), longer)
 
     def _moved(self, node: Node) -> Floats:
         """What is added to the weights of the levels below those of a node's classes."""
@@ -315,8 +319,10 @@ class Search:
     def _next(self, stream: _Stream) -> None:
         """Take the next class of a list, and leave the others."""
         at, bounds = stream.at, stream.bounds
-        if at >= len(bounds) or stream.base + stream.settled < bounds[at]:
-            if stream.key < self._enough:
+        if at >= len(bounds) or stream.key < bounds[at]:
+            if len(stream.later):
+                self._bound_some(stream, stream.key)
+            elif stream.key < self._enough:
                 self._extend(stream, LONG)
             return
         self.space.budget.spend(max(CHILD, len(self.classes.direct) / HELD))

@@ -21,6 +21,7 @@ ROUNDING = 1e-11  # relative; what costs so little more than a bound is still lo
 SORTED = 4  # entries of a list that take as long as one tiling
 CALL = 4, 300  # tilings in the time of a call: compiled, and in arrays
 MOST_WORK = 1_000_000  # steps of one walk; then it ends with the bound that it has
+REDUCTION = 4  # steps that one choice of classes of C, HF and WF takes
 MOST_CHOICES = 4_000_000  # of classes of C, HF and WF, or of HO, WO and N, taken together
 
 
@@ -77,8 +78,11 @@ def _walked(
     sizes = [
         len(tiles) - int(first) for tiles, first in zip(classes.tiles, tables.first, strict=True)
     ]
-    if max(sizes[2] * sizes[5] * sizes[6], sizes[0] * sizes[3] * sizes[4]) > MOST_CHOICES:
+    reductions = sizes[2] * sizes[5] * sizes[6]
+    if max(reductions, sizes[0] * sizes[3] * sizes[4]) > MOST_CHOICES:
         raise TooMany
+    if most_work:  # beside what is done before the first class is seen
+        most_work += REDUCTION * reductions
     axes = classes.outer_axes if level.number == 1 else classes.axes
     given = (
         classes.tiles, tables.pieces, tables.first, *axes, tables.rows, classes.extent,

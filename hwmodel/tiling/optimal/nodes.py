@@ -38,7 +38,7 @@ __all__ = [
 Place = tuple[int, ...]
 NOTHING = np.empty((0, 6))  # is added to weights
 WALK = 20_000  # steps of the walk of one level below one of many nodes
-SPENT = 3_000_000  # steps of the walks below all of them, and `STEPS` for each
+SPENT = 4_000_000  # steps of the walks below all of them
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def children(
     crossing = float(levels[k].crossing) if below else 0.0
     paid = weights, float(node.done), crossing, float(reach)
     given = classes.flat, own, inner, above, paid, places, bounds
-    number, work = kernel("children")(*given, WALK, SPENT + STEPS * len(places), as_found)
+    number, work = kernel("children")(*given, WALK, SPENT, as_found)
     classes.space.budget.spend(1 + work / STEPS)
     return bounds[:number]
 

@@ -1,0 +1,238 @@
+"""A page for a paper's appendix: what a table was computed of, and how to compute it again.
+
+One list of sections, written as HTML that prints on a page, or as a PDF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hwmodel.errors import DataError, HwmodelError
+from hwmodel.model.not_counted import not_counted
+from hwmodel.rerun.question import Question, question
+from hwmodel.rerun.tables import NATURE, scale
+from hwmodel.rerun.verify import stated
+from hwmodel.specs.files import SpecModel, whole_file, write
+from hwmodel.views.colours import called, looks_of
+from hwmodel.views.figures.canvas import HEAVY, PLAIN, STYLES, broken, settings, width_of
+
+__all__ = ["Section", "sections", "write_appendix"]
+
+ENDINGS = (".html", ".pdf")
+A4 = 8.27, 11.69  # inch
+MARGIN = 0.6  # inch
+SIZES = (7.5, 7.0, 6.5, 6.0, 5.5, 5.0, 4.5)  # of type: the first in which one page holds all
+_CSS = (
+    "@page{size:A4;margin:14mm}body{font:8.5pt/1.3 sans-serif;max-width:182mm;margin:1em auto;"
+    "padding:0 1em;overflow-wrap:anywhere}h1{font-size:12pt}h2{font-size:9.5pt;margin:.8em 0 .2em}"
+    "p{margin:.2em 0}table{border-collapse:collapse;font-size:7.5pt}"
+    "th,td{text-align:left;padding:0 .8em 0 0;vertical-align:top}"
+)
+
+
+class Section(NamedTuple):
+    """A heading, sentences, and a table below them, whose first row is its head."""
+
+    title: str
+    texts: Sequence[str]
+    rows: Sequence[Sequence[str]] = ()
+
+
+def write_appendix(table: Path, output: Path) -> None:
+    """Write the page of a table that `compare` made. Raises: HwmodelError."""
+    ending = output.suffix.lower()
+    if ending not in ENDINGS:
+        raise HwmodelError(f"{output}: an appendix ends in {' or '.join(ENDINGS)}")
+    records, made, asked = stated(table)
+    if asked.NAME != "compare":
+        raise DataError(f"{table}: is of {asked.NAME}; an appendix is of a table of compare")
+    values = question(asked)
+    provenance = values.provenance()
+    if provenance.inputs_sha256 != made["inputs_sha256"]:
+        raise DataError(
+            f"{table}: its inputs are not as they were; make it anew, or see `hwmodel verify`"
+        )
+    with looks_of(values.specs()):
+        found = sections(values, records, made)
+    if ending == ".html":
+        write(output, _html(found))
+    else:
+        _pdf(found, output)
+
+
+def sections(
+    asked: Question, records: Sequence[Mapping[str, str]], made: Mapping[str, str]
+) -> list[Section]:
+    """Return the sections of the page.
+
+    Args:
+        records: rows of the table, as text.
+        made: its version, hashes of inputs and command.
+    """
+    network = asked.network
+    macs = sum(node.macs for node in network.nodes())
+    weights = sum(node.weights for node in network.nodes() if not node.layer.shares)
+    run = "one training iteration" if asked.mode == "training" else "one inference"
+    what = (
+        f"Energy of {run} of {called(network.name, 'network')} ({network.title}; {macs:,} MACs an "
+        f"image forward, {weights:,} weights of products), batch {asked.batch}; {NATURE}."
+    )
+    return [
+        Section("What was computed", [what], [*_results(records)]),
+        Section(
+            "Model",
+            [
+                "Each layer gives up to three products, forward, of signals back and of weight "
+                "gradients, each a loop nest; a search cuts it into tiles that fit the memories. "
+                "Energy is the sum over layers, passes, tensors and memories of bits read or "
+                "written times the price of a bit there, and of operations times the price of "
+                "one (docs/model.md)."
+            ],
+        ),
+        Section("Choices", [f"{x.name}: {'; '.join(_choices(x))}." for x in asked.accountings]),
+        Section("Constants", [], [*_constants(asked)]),
+        Section("Sources", [*_sources(asked)]),
+        Section(
+            "Not counted",
+            [
+                f"{x.name}: {'; '.join(not_counted(network, x, asked.mode))}."
+                for x in asked.accountings
+            ],
+        ),
+        Section(
+            "Reproduction",
+            [made["command"], f"hwmodel {made['version']}, inputs {made['inputs_sha256']}"],
+        ),
+    ]
+
+
+def _results(records: Sequence[Mapping[str, str]]) -> Iterator[Sequence[str]]:
+    """Rows of the table: energy, percent, and where published the residual."""
+    known = any(record.get("source_percent") for record in records)
+    head = ("chip", "accounting", "method", "energy", "% of baseline")
+    yield (*head, "published %", "residual %") if known else head
+    for record in records:
+        energy = "-"
+        if record["energy"]:
+            divisor, unit = scale(float(record["energy"]), record["unit"])
+            energy = f"{float(record['energy']) / divisor:,.4g} {unit}"
+        numbers = [record["percent_of_baseline"]]
+        numbers += [record["source_percent"], record["residual_percent"]] if known else []
+        shown = [f"{float(number):.2f}" if number else "-" for number in numbers]
+        yield record["hardware"], record["accounting"], called(record["method"]), energy, *shown
+
+
+def _choices(spec: SpecModel, path: str = "") -> Iterator[str]:
+    """Every choice of an accounting: `search optimal`, and so on."""
+    left_out = {"version", "name", "title", "sources", "source", "based_on"}
+    values: dict[str, Any] = {name: getattr(spec, name) for name in type(spec).model_fields}
+    for name, value in values.items():
+        if name in left_out or value is None:
+            continue
+        if isinstance(value, SpecModel):
+            yield from _choices(value, name)
+        elif isinstance(value, (str, int, float)):
+            word = ("no", "yes")[value] if isinstance(value, bool) else value
+            yield f"{name.replace('_', ' ')} {word}"
+
+
+def _constants(asked: Question) -> Iterator[Sequence[str]]:
+    """Prices and capacities of the chips, each with its source."""
+    yield "chip", "what", "value", "source"
+    for chip in asked.hardware:
+        for level in chip.levels:
+            for memory in level.buffers:
+                size = memory.capacity_bits
+                held = "unlimited" if size is None else f"{size / 8192:,g} KiB"
+                read, paid = memory.read_energy_per_bit, memory.write_energy_per_bit
+                price = f"{read:.4g}" if read == paid else f"{read:.4g} read, {paid:.4g} written"
+                yield chip.name, memory.name, f"{held}, {price} {chip.unit}/bit", memory.source
+        for one in chip.arithmetic:
+            value = f"{one.energy_per_operation:.4g} {chip.unit}"
+            yield chip.name, f"{one.bits}-bit {one.operation}", value, one.source
+
+
+def _sources(asked: Question) -> Iterator[str]:
+    """What the short names of sources stand for, each once."""
+    said: dict[str, None] = {}
+    for spec in (*asked.hardware, *asked.methods, *asked.accountings):
+        for key, text in spec.sources.items():
+            said[f"{spec.name}, {key}: {text}"] = None
+    yield from said
+
+
+def _html(found: Sequence[Section]) -> str:
+    """Write the page as HTML; whatever a file says is text."""
+    lines = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'\">",
+        f"<title>How the energies were computed</title><style>{_CSS}</style></head><body>",
+        "<h1>How the energies were computed</h1>",
+    ]
+    for section in found:
+        lines.append(f"<h2>{escape(section.title)}</h2>")
+        lines += [f"<p>{escape(text)}</p>" for text in section.texts]
+        if section.rows:
+            head, *body = section.rows
+            heads = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+            lines.append(f"<table><thead><tr>{heads}</tr></thead><tbody>")
+            for row in body:
+                lines.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>")
+            lines.append("</tbody></table>")
+    return "\n".join([*lines, "</body></html>"]) + "\n"
+
+
+def _pdf(found: Sequence[Section], output: Path) -> None:
+    """Write the page as a PDF of one page. Raises: HwmodelError where it has no room for all."""
+    with settings(STYLES["paper"]):
+        from matplotlib.figure import Figure
+
+        room = A4[1] - 2 * MARGIN
+        for size in SIZES:
+            lines = [*_lines(found, size)]
+            step = 1.3 * size / 72
+            if len(lines) * step <= room:
+                break
+        else:
+            raise HwmodelError(f"{output}: more than a page of A4 holds; .html has no such limit")
+        figure = Figure(figsize=A4)
+        for number, (cells, weight) in enumerate(lines):
+            y = 1 - (MARGIN + number * step) / A4[1]
+            for x, text in cells:
+                figure.text((MARGIN + x) / A4[0], y, text, size=size, va="top", weight=weight)
+        with whole_file(output, "wb") as stream:
+            figure.savefig(stream, format="pdf", metadata={"CreationDate": None})
+
+
+Line = tuple[list[tuple[float, str]], int]  # texts, each at an x [inch], and their weight
+
+
+def _lines(found: Sequence[Section], size: float) -> Iterator[Line]:
+    """Lines of the page in type of a size [point]."""
+    width = A4[0] - 2 * MARGIN
+    yield [(0.0, "How the energies were computed")], HEAVY
+    for section in found:
+        yield [], PLAIN
+        yield [(0.0, section.title)], HEAVY
+        for text in section.texts:
+            for line in broken(text, width, size, hyphens=False).split("\n"):
+                yield [(0.0, line)], PLAIN
+        yield from _row_lines(section.rows, width, size)
+
+
+def _row_lines(rows: Sequence[Sequence[str]], width: float, size: float) -> Iterator[Line]:
+    """Lines of a table; the last column takes as many as it needs."""
+    columns = [*zip(*rows, strict=True)]
+    edges = [0.0]
+    for column in columns[:-1]:
+        edges.append(edges[-1] + max(width_of(text, size) for text in column) + 1.5 * size / 72)
+    for *first, last in rows:
+        room = max(0.5, width - edges[-1])
+        head, *more = broken(last, room, size, hyphens=False).split("\n")
+        yield [*zip(edges, [*first, head], strict=True)], PLAIN
+        for text in more:
+            yield [(edges[-1], text)], PLAIN

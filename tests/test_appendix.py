@@ -1,0 +1,89 @@
+"""The page for an appendix: what the table has, what the files say, nothing else, one page."""
+
+import csv
+import re
+
+import pytest
+
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from tests.page import parsed
+from tests.specs import CHIP, written
+
+WORDS = ("--accounting", "paper", "--optimal-tiles", "no", "--csv", "c.csv")
+
+
+@pytest.fixture
+def made(hwmodel):
+    """A table with published figures."""
+    assert (
+        hwmodel("compare", "vgg-small", "--hardware", "ascend", "--methods", "fp,bold", *WORDS)[0]
+        == 0
+    )
+
+
+def test_the_page_has_the_residuals_the_constants_with_sources_and_the_command(
+    hwmodel, made, tmp_path
+):
+    assert hwmodel("appendix", "c.csv", "-o", "a.html") == (0, "", "wrote a.html\n")
+    tree = parsed((tmp_path / "a.html").read_text().removeprefix("<!doctype html>"))
+    results, constants = (
+        [[c.text for c in r.children] for r in t.all("tr")] for t in tree.all("table")
+    )
+    with (tmp_path / "c.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    for shown, row in zip(results[1:], rows, strict=True):
+        numbers = ("percent_of_baseline", "source_percent", "residual_percent")
+        assert shown[4:] == [f"{float(row[name]):.2f}" for name in numbers]
+    chip = load(Hardware, "ascend")
+    memories = {memory.name: memory for level in chip.levels for memory in level.buffers}
+    found = {row[1]: row for row in constants[1:]}
+    assert set(found) == {*memories, "32-bit mac"}
+    for name, memory in memories.items():
+        price = re.search(r"([\d.]+) pJ/bit", found[name][2])[1]
+        assert float(price) == pytest.approx(memory.read_energy_per_bit, rel=1e-3)
+        assert found[name][3] == memory.source
+    text = tree.text
+    assert rows[0]["command"] in text and rows[0]["inputs_sha256"] in text
+    assert "search level-by-level" in text and "biases, data loading" in text
+    assert "NeurIPS 2024" in text
+
+
+def test_a_pdf_is_of_one_page_and_the_same_again(hwmodel, made, tmp_path):
+    for name in ("a.pdf", "b.pdf"):
+        assert hwmodel("appendix", "c.csv", "-o", name)[0] == 0
+    first = (tmp_path / "a.pdf").read_bytes()
+    assert first == (tmp_path / "b.pdf").read_bytes() and first.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type /Page\b", first)) == 1
+    assert b"/FontFile2" in first and b"/Type3" not in first
+
+
+def test_what_has_no_page_is_one_line(hwmodel, made, refused, tmp_path):
+    assert "an appendix ends in .html or .pdf" in refused("appendix", "c.csv", "-o", "a.txt")
+    hwmodel(
+        "report",
+        "conv-small",
+        "--hardware",
+        "ascend",
+        "--method",
+        "fp",
+        *WORDS[:2],
+        "--csv",
+        "r.csv",
+    )
+    assert "an appendix is of a table of compare" in refused("appendix", "r.csv", "-o", "a.html")
+    written(tmp_path, CHIP, name="chip.yaml")
+    hwmodel(
+        "compare",
+        "conv-small",
+        "--hardware",
+        "chip.yaml",
+        "--methods",
+        "fp",
+        *WORDS[:4],
+        "--csv",
+        "o.csv",
+    )
+    written(tmp_path, CHIP, ("4.6 pJ", "5 pJ"), name="chip.yaml")
+    assert "its inputs are not as they were" in refused("appendix", "o.csv", "-o", "a.html")
+    assert not (tmp_path / "a.html").exists()
