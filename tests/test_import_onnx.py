@@ -1,5 +1,6 @@
 """ONNX files: hand-computed counts, every operator, files that are wrong; see also _light."""
 
+import csv
 import os
 import resource
 import subprocess
@@ -951,13 +952,39 @@ def test_zero_points_of_a_convolution_of_integers_are_no_bias(tmp_path):
     assert (found.macs, found.weights, found.other_parameters) == (96, 6, 0)
 
 
-def test_attention_to_the_past_is_not_counted_as_if_there_were_none(tmp_path):
-    """13 keys of which 10 are of the past: counting 3 would be 144 MACs in place of 624."""
+def test_attention_to_the_past_meets_its_keys(tmp_path):
+    """3 queries and 13 keys, of which 10 are of the past: 2 x 2 x 3 x 13 x 4 = 624 MACs."""
     given = {"q": [1, 2, 3, 4], "k": [1, 2, 3, 4], "v": [1, 2, 3, 4]}
     given |= {"m": [3, 13], "pk": [1, 2, 10, 4], "pv": [1, 2, 10, 4]}
     nodes = [node("Attention", "q k v m pk pv", "y k2 v2")]
-    *_, found = imported(tmp_path, nodes, given, opset=23, outputs=("y", "k2", "v2"))
-    assert (found.layer.kind, found.layer.operator) == ("uncounted", "Attention")
+    found = imported(tmp_path, nodes, given, opset=23, outputs=("y", "k2", "v2"))
+    assert sum(n.macs for n in found) == 624
+    assert sum(n.other_parameters + n.weights for n in found) == 0
+    assert [n.layer.past for n in found if "attention" in n.layer.kind] == [10, 10]
+
+
+TODAY = Path(__file__).parent / "data" / "today" / "onnx_fused_blocks.csv"
+FUSED = [
+    row
+    for row in csv.DictReader(TODAY.read_text(encoding="utf-8").splitlines())
+    if row["item"].startswith("onnx")
+]
+
+
+@pytest.mark.parametrize("row", FUSED, ids=lambda row: row["case"])
+def test_attention_of_shared_keys_and_a_past_is_as_the_reference_has_it(tmp_path, row):
+    """The file is of one sequence, the row of B of them."""
+    n = {key: int(value) for key, value in (word.split("=") for word in row["case"].split())}
+    new, past, kv, d = n["new"], n["past"], n["kv_heads"], n["d"]
+    given = {"q": [1, n["heads"], new, d]} | {key: [1, kv, new, d] for key in "kv"}
+    given |= {key: [1, kv, past, d] for key in ("pk", "pv")}
+    inputs = ["q", "k", "v", "", "pk", "pv"]
+    one = helper.make_node("Attention", inputs, ["y", "k2", "v2"], is_causal=1)
+    found = imported(tmp_path, [one], given, opset=23, outputs=("y", "k2", "v2"))
+    (scores,) = (x for x in found if x.layer.kind == "attention-scores")
+    words = 2 * kv * d * scores.output_shape[2]
+    assert row["expected"] == f"{n['B'] * sum(x.macs for x in found)}; {n['B'] * words}"
+    assert all(x.layer.causal for x in found if "attention" in x.layer.kind)
 
 
 @pytest.mark.parametrize(

@@ -612,3 +612,22 @@ def test_B13_recurrent_layers_are_listed_with_their_parameters_and_products(shap
     found, last = nodes(module, torch.zeros(shape))
     assert (found.layer.known_macs, last.layer.known_macs) == (3_145_728, 0)
     assert found.other_parameters == sum(p.numel() for p in module.parameters())
+
+
+@pytest.mark.parametrize("kv_heads", [2, 1])
+def test_attention_of_fewer_heads_of_keys(kv_heads):
+    """4 heads, 5 queries and keys, 8 features a head: 2 x 4 x 5 x 5 x 8 multiply-accumulates."""
+
+    class Grouped(nn.Module):
+        def forward(self, q, k, v):
+            return nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=True, enable_gqa=True
+            )
+
+    few = torch.zeros(1, kv_heads, 5, 8)
+    found = nodes(Grouped(), torch.zeros(1, 4, 5, 8), few, few)
+    both = [n for n in found if "attention" in n.layer.kind]
+    assert [(n.layer.heads, n.layer.kv_heads, n.layer.causal) for n in both] == [
+        (4, kv_heads, True)
+    ] * 2
+    assert sum(n.macs for n in found) == 2 * 4 * 5 * 5 * 8

@@ -21,6 +21,7 @@ from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
 from hwmodel.specs.method import Method
+from hwmodel.vary.paths import replaced
 from hwmodel.work.problem import Extents
 from hwmodel.work.tensor import product
 from hwmodel.work.work import Move, Multiply, Operate
@@ -448,3 +449,45 @@ def test_what_a_scan_is_given_must_fit():
     scan = {"name": "scan", "kind": "scan", "states": 3, "inputs": ["u", "u", "B", "B", "u"]}
     with pytest.raises(ShapeError, match=r"layer scan: u, dt, B, C and z are .* \(3, L, 1\)"):
         network(*four, scan).nodes()
+
+
+# --- masks that a kernel skips ----------------------------------------------------------------
+
+
+def counts(masked, **more):
+    """Elements by layer, pass, tensor and direction of the outermost memory; and operations."""
+    rules = replaced(load(Accounting, "full"), "counting.masked_scores", masked)
+    report = evaluate(
+        attention(4, 2, L=16, S=16, d=8, causal=True, **more), "horowitz45", "fp",
+        accounting=rules, batch=2,
+    )  # fmt: skip
+    outermost = report.hardware.levels[0].buffers[0].name
+    found = {}
+    for one in report.ledger.entries:
+        if one.memory in (outermost, ""):
+            key = (one.layer, one.pass_, one.tensor, one.operation or one.direction)
+            found[key] = found.get(key, 0) + one.elements
+    return found
+
+
+@pytest.mark.parametrize(("window", "met"), [(None, 136), (4, 58)])
+def test_skipped_masks_leave_the_pairs_that_are_met(window, met):
+    """16 tokens: 16 x 17 / 2 = 136 of 256 pairs; within a window of 4, 4 x 16 - 1 - 2 - 3 = 58."""
+    whole, less = counts("computed", window=window), counts("skipped", window=window)
+    assert whole.keys() == less.keys()
+    for (layer, phase, tensor, what), number in whole.items():
+        place = {"scores": {"O", "dO"}, "context": {"I", "dI"}}.get(layer, set())
+        scores = layer == "softmax" or (place and (tensor in place or what == "mac"))
+        share = met / 256 if scores else 1
+        assert less[(layer, phase, tensor, what)] == pytest.approx(number * share, abs=1), (
+            layer, phase, tensor, what,
+        )  # fmt: skip
+
+
+def test_without_a_mask_nothing_is_skipped():
+    rules = replaced(load(Accounting, "full"), "counting.masked_scores", "skipped")
+    energies = {
+        evaluate(attention(2, L=8, S=8, d=4), "horowitz45", "fp", accounting=one).energy
+        for one in (rules, "full")
+    }
+    assert len(energies) == 1

@@ -8,7 +8,7 @@ from typing import Any
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import AttentionContext, AttentionScores, Layer
 
-__all__ = ["past", "scores_by_layer"]
+__all__ = ["past", "scores_by_layer", "unmasked_pairs"]
 
 _ELEMENTWISE = frozenset({"activation", "add", "multiply", "scale"})
 _WORDS = {"shared": "heads of queries that share one of keys:"}
@@ -39,6 +39,17 @@ def scores_by_layer(placed: Iterable[Any]) -> dict[str, AttentionScores]:
         elif known and layer.kind in _ELEMENTWISE:
             found[layer.name] = known
     return found
+
+
+def unmasked_pairs(nodes: Iterable[Any]) -> dict[str, int]:
+    """Return the pairs of a head that a mask leaves, of each operator on masked scores."""
+    nodes = tuple(nodes)
+    shapes = {node.layer.name: node.input_shapes for node in nodes}
+    return {
+        name: scores.pairs(shapes[scores.name])
+        for name, scores in scores_by_layer(nodes).items()
+        if scores.causal and name != scores.name
+    }
 
 
 def _see_alike(context: AttentionContext, scores: AttentionScores) -> None:

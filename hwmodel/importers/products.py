@@ -200,20 +200,40 @@ def _from_scores(graph: Graph, layer: str) -> bool:
 
 
 def attention(
-    graph: Graph, name: str, qkv: tuple[Value, Value, Value], heads: int, dims: Dims | None
+    graph: Graph,
+    name: str,
+    qkv: tuple[Value, Value, Value],
+    heads: int,
+    dims: Dims | None,
+    *,
+    kv_heads: int | None = None,
+    causal: bool = False,
+    past: int = 0,
 ) -> Value:
-    """Add scores, softmax and context; the mask and the constant factor are left out.
+    """Add scores, softmax and context; masks that are tensors and the constant factor are left out.
 
-    Queries, keys and values are (N, heads, L, D / heads) or (N, L, D).
+    Queries, keys and values are (N, heads, L, d) or (N, L, D), keys and values of as many heads or
+    of fewer.
+
+    Args:
+        causal: whether query i of as many queries as new keys sees these up to i.
+        past: keys and values of earlier tokens beside.
     """
     query, key, value = qkv
     D = prod(query.known) // query.known[-2]
     L, S = query.known[-2], key.known[-2]
-    names = [graph.seen(query, (D, L, 1)), graph.seen(key, (D, S, 1))]
-    scores = graph.put(AttentionScores, f"{name}.scores", names, None, heads=heads)
+    fields: dict[str, Any] = {"heads": heads}
+    if kv_heads not in (None, heads):
+        fields["kv_heads"] = kv_heads
+    if causal and L == S:
+        fields["causal"] = True
+    if past:
+        fields |= {"cache": True, "past": past}
+    names = [graph.seen(query, (D, L, 1)), graph.seen(key, (prod(key.known) // S, S, 1))]
+    scores = graph.put(AttentionScores, f"{name}.scores", names, None, **fields)
     weights = graph.put(Activation, f"{name}.softmax", [scores.layer], None, function="softmax")
     names = [weights.layer, graph.seen(value, (prod(value.known) // S, S, 1))]
-    return graph.put(AttentionContext, f"{name}.context", names, dims, heads=heads)
+    return graph.put(AttentionContext, f"{name}.context", names, dims, **fields)
 
 
 def embedding(graph: Graph, name: str, x: Value, table: Constant, dims: Dims | None) -> Value:

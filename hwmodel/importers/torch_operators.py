@@ -200,10 +200,14 @@ def _attention(ran: Ran) -> Value | None:
     query, key, value = (ran.argument(name) for name in ("query", "key", "value"))
     if not all(isinstance(part, Value) for part in (query, key, value)):
         return None
-    heads = prod(query.known[:-2])
-    if prod(key.known[:-2]) != heads:
+    heads, kv_heads = prod(query.known[:-2]), prod(key.known[:-2])
+    shared = bool(ran.argument("enable_gqa", False)) and heads % kv_heads == 0
+    if kv_heads != heads and not shared:
         return None
-    return products.attention(ran.graph, ran.name, (query, key, value), heads, ran.dims[0])
+    return products.attention(
+        ran.graph, ran.name, (query, key, value), heads, ran.dims[0], kv_heads=kv_heads,
+        causal=bool(ran.argument("is_causal", False)),
+    )  # fmt: skip
 
 
 def _embedding(ran: Ran) -> Value | None:

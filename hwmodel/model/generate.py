@@ -279,7 +279,9 @@ def elements_of(tasks: list[Task], places: Places, batch: int) -> Elements:
         C, L, _ = node.input_shapes[1]
         written += batch * C * L
         if node.layer.kind == "attention-scores":
-            scores += work.problem.O_elements
+            scores += round(
+                work.problem.O_elements * (work.nest.times[2].value if work.nest.times else 1)
+            )
     return Elements(weights, *(Fraction(n) for n in (cache, written, scores, macs)))
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
+from hwmodel.graph.attended import unmasked_pairs
+from hwmodel.graph.layers import AttentionContext, AttentionScores
 from hwmodel.graph.node import Node
 from hwmodel.model import widths
 from hwmodel.model.arithmetic import expanded, operations, scaled_sums
@@ -86,8 +88,12 @@ def workload(nodes: tuple[Node, ...], edges: Mapping[str, Edge], job: Job) -> tu
         nodes: the layers of a network at their places, without those that the method omits.
         edges: width of every tensor, as `widths.edges` has them.
     """
+    skips = job.accounting.counting.masked_scores == "skipped"
+    pairs = unmasked_pairs(nodes) if skips else {}
     return tuple(
-        Task(node.layer.name, work) for node in nodes for work in _Run(node, edges, job).works()
+        Task(node.layer.name, work)
+        for node in nodes
+        for work in _Run(node, edges, job, pairs.get(node.layer.name)).works()
     )
 
 
@@ -103,6 +109,7 @@ class _Run:
     node: Node
     edges: Mapping[str, Edge]
     job: Job
+    pairs: int | None = None  # of scores, those of a head that no mask hides, if others are skipped
 
     def works(self) -> Iterator[Work]:
         """Yield products, operators, sums that the graph implies, and the step of the weights."""
@@ -135,9 +142,13 @@ class _Run:
     @cached_property
     def nests(self) -> Mapping[ProductPass, LoopNest]:
         """The products of the layer by pass; none if it only moves."""
+        layer, shapes = self.node.layer, self.node.input_shapes
         outer = self.accounting.extras.time_steps == "outer"
         images = self.job.batch * (1 if outer else self.node.steps)
-        return self.node.layer.loops(self.node.input_shapes, images)
+        skips = self.accounting.counting.masked_scores == "skipped"
+        if skips and isinstance(layer, (AttentionContext, AttentionScores)):
+            return layer.unmasked(shapes, images)
+        return layer.loops(shapes, images)
 
     @cached_property
     def treatment(self) -> Treatment | None:
@@ -180,7 +191,9 @@ class _Run:
         return Tensors(ins, O, signals, dO, F, dF)
 
     def _tensor(self, name: str, shape: tuple[int, ...], edge: Edge, index: int = 0) -> Tensor:
-        sizes = (Factor(letter, n) for letter, n in zip("CHW", shape, strict=True))
+        sizes = [Factor(letter, n) for letter, n in zip("CHW", shape, strict=True)]
+        if self.pairs is not None and shape == self.node.output_shape:
+            sizes[1:] = [Factor("pairs", self.pairs, "that no mask hides")]
         factors = (Factor("N", self.job.batch), *_times(self.node.steps), *sizes)
         floating = edge.floating or bool(edge.word and edge.word.floating)
         return Tensor(name, factors, edge.bits, index=index, floating=floating, word=edge.word)

@@ -106,6 +106,11 @@ class Counting(_Group):
         description="operations of the backward passes on signals that are 0, of the share that "
         "a trace measured: done like all others, or not at all; the zeros are moved",
     )
+    masked_scores: Literal["computed", "skipped"] = Field(
+        default="computed",
+        description="pairs of a query and a key that a causal mask or a window hides: computed and "
+        "moved like all others, or, as kernels that know the mask, not at all",
+    )
 
 
 class WordWidths(_Group):

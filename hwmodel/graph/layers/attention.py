@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -30,6 +30,8 @@ class Attention(BaseLayer):
     Nothing of it is shared between images or heads of keys, which therefore are groups. Heads that
     read the same keys are rows of one product.
     """
+
+    SCORES: ClassVar[Literal["I", "O"]]  # the place of the scores in the forward pass
 
     heads: Positive = Field(description="of queries")
     kv_heads: Positive | None = Field(
@@ -99,6 +101,31 @@ class Attention(BaseLayer):
         groups = batch * self.heads // self.shared
         return {p: LoopNest(e, one, one, groups, PASSES[p]) for p, e in extents.items()}
 
+    def unmasked(self, inputs: Sequence[Shape], batch: int) -> dict[ProductPass, LoopNest]:
+        """The same where pairs that a mask hides are neither multiplied nor moved as scores.
+
+        Queries, keys, values and the context move as without: blocks of a tiling that lie wholly
+        behind the mask are not told apart.
+        """
+        pairs, (L, S) = self.pairs(inputs), self._lengths(inputs)
+        nests = self.loops(inputs, batch)
+        if pairs == L * S:
+            return nests
+        n, scores = self._head(inputs), type(self).SCORES
+        why = f"{pairs:,} of {L * S:,} pairs; a mask hides the others"
+        share, all_ = Factor("pairs met", pairs / (L * S), why), Factor("", 1)
+        d = n.C if scores == "O" else n.M
+        macs = (
+            Factor("N", batch), Factor("heads", self.heads), Factor("pairs", pairs, why),
+            Factor("d", d),
+        )  # fmt: skip
+
+        def masked(nest: LoopNest) -> LoopNest:
+            I, F, O = (share if x.removeprefix("d") == scores else all_ for x in nest.tensors)  # noqa: E741
+            return nest._replace(times=(I, F, O), macs=macs)
+
+        return {p: masked(nest) for p, nest in nests.items()}
+
     @abstractmethod
     def _head(self, inputs: Sequence[Shape]) -> Extents:
         """The product of one head of keys."""
@@ -117,6 +144,8 @@ class Attention(BaseLayer):
 
 class AttentionScores(Attention):
     """Q K^T: queries (h d, L, 1) and keys (kv d, S, 1) give scores (h, L, S)."""
+
+    SCORES: ClassVar[Literal["I", "O"]] = "O"
 
     kind: Literal["attention-scores"]
 
@@ -151,6 +180,8 @@ class AttentionScores(Attention):
 
 class AttentionContext(Attention):
     """P V: weights (h, L, S) and values (kv d, S, 1) give the context (h d, L, 1)."""
+
+    SCORES: ClassVar[Literal["I", "O"]] = "I"
 
     kind: Literal["attention-context"]
 
