@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import NamedTuple
 
 from hwmodel.errors import Infeasible, TooLarge
@@ -71,7 +72,7 @@ class Product:
     @property
     def _unfinished(self) -> int:
         """Bits by which an unfinished sum is wider than a finished one."""
-        return max(0, self.options.partial_sum_bits - self.work.O.bits)
+        return max(0, self.options.partial_sum_bits - ceil(self.work.O.bits))
 
     def _searched(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
         key = stay, tuple(free.items()), finished

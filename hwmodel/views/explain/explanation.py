@@ -22,7 +22,7 @@ from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.views.explain.layer import Place, layer_lines
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
 from hwmodel.views.explain.tiled import product_lines
-from hwmodel.work.tensor import Direction, Factor, Pass, titled
+from hwmodel.work.tensor import Direction, Factor, Pass, shown, titled
 from hwmodel.work.work import Multiply
 
 __all__ = ["explanation"]
@@ -191,14 +191,20 @@ def _entries(rows: Sequence[_Row], report: Report) -> Iterator[str]:
     told: set[str] = set()
     for number, entry, price, paid in rows:
         tensor = titled(entry.tensor, entry.role)
+        counted, numbers = computed([entry.factors], entry.elements), [entry.elements]
+        scaled: tuple[Factor, ...] = ()
         if entry.operation:
-            name, bits = f"{entry.key} for {tensor}", []
+            name = f"{entry.key} for {tensor}"
         else:
-            name, bits = f"{tensor} {_DONE[entry.direction]} {entry.memory}", [entry.bits]
-        counted = computed([entry.factors], entry.elements)
-        terms = [Factor("", number) for number in (entry.elements, *bits, price)]
+            name = f"{tensor} {_DONE[entry.direction]} {entry.memory}"
+            if isinstance(entry.bits, int):
+                numbers.append(entry.bits)
+            else:  # with scales of blocks: rounded up once
+                words = f"{entry.elements:,} words of {shown(entry.bits)} bit"
+                scaled, numbers = (Factor("bits", 1, f"{words}, rounded up"),), [entry.count]
+        terms = [Factor("", number) for number in (*numbers, price)]
         worth = computed([terms], paid, energy)
-        why = reasons(entry.factors, told)
+        why = reasons((*entry.factors, *scaled), told)
         yield f"- **row {number}** {name}: {counted}; energy {worth} {report.unit}{why}"
     yield ""
 
