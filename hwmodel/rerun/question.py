@@ -42,7 +42,6 @@ from hwmodel.specs.provenance import Input, Provenance, digest, input_of, input_
 from hwmodel.specs.published import PublishedTable, published_table, published_tables
 from hwmodel.specs.trace import Trace, short_name
 from hwmodel.specs.training import Training
-from hwmodel.vary.paths import replaced
 
 if TYPE_CHECKING:
     from hwmodel.vary.sensitivity.study import Sensitivity, Watch
@@ -328,6 +327,8 @@ def _accumulated(rules: tuple[Accounting, ...], said: dict[str, Any]) -> tuple[A
     if said["mode"] != "training" or said.get("training"):
         whole = "a whole run counts updates of one iteration each" if said.get("training") else ""
         raise HwmodelError(f"--accumulate {times}: {whole or 'inference has no update'}")
+    from hwmodel.vary.paths import replaced  # a comparison without it is to start without it
+
     return tuple(replaced(one, "extras.accumulate", times) for one in rules)
 
 
