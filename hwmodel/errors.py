@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from math import ceil
 from typing import NamedTuple
 
 __all__ = ["DataError", "HwmodelError", "Infeasible", "Lack", "NameUnknown", "NoRoom", "ShapeError"]
@@ -133,8 +134,9 @@ class Infeasible(HwmodelError):
         where: layer, pass and chip, filled in by whoever knows them.
     """
 
-    def __init__(self, level: str, operand: str, needs_bits: int, holds_bits: int) -> None:
+    def __init__(self, level: str, operand: str, needs_bits: float, holds_bits: int) -> None:
         self.level, self.operand, self.where = level, operand, ""
+        needs_bits = ceil(needs_bits)
         self.needs_bits, self.holds_bits = needs_bits, holds_bits
         self.missing_bits = needs_bits - holds_bits
         super().__init__()

@@ -148,3 +148,10 @@ def unsaid(words):
     """The words of a command without its `--accounting`, for a test that says its own or none."""
     at = words.index("--accounting")
     return (*words[:at], *words[at + 2 :])
+
+
+# Methods of language models that others stand for: one of each kind is enough on whole networks.
+ALIKE = {
+    "adafactor", "bf16", "bf16-pure", "dorefa", "fp8", "fp8-lm", "lion", "mxfp4", "mxfp4-backward",
+    "mxfp8", "qat-int8", "qlora", "ttq", "twn", "w8a8",
+}  # fmt: skip

@@ -14,6 +14,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.training import Training
 from hwmodel.views.catalogue import checked
+from hwmodel.work.optimizers import OPTIMIZERS
 
 PACKAGE = Path(__file__).parent.parent / "hwmodel"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -129,7 +130,8 @@ def literals(path):
 
 def test_no_method_network_or_chip_has_its_name_in_code():
     """Families of networks may; so may the command line where it says what stands by default."""
-    names = {*bundled(Hardware), *bundled(Method), *zoo(), "resnet"} - {"bit"}  # a unit, too
+    names = {*bundled(Hardware), *bundled(Method), *zoo(), "resnet"}
+    names -= {"bit", *OPTIMIZERS}  # a unit, and what methods are named after
     allowed = {
         "specs/usual.py": {
             "ascend",
@@ -167,6 +169,7 @@ def test_every_source_that_a_bundled_method_gives_is_listed_in_it():
 def test_every_bundled_yaml_is_found_by_a_kind():
     known = {path for kind in KINDS for path in bundled(kind).values()}
     known |= {PACKAGE / "graph/families/zoo.yaml", PACKAGE / "specs/published.yaml"}
+    known |= {PACKAGE / "specs/formats.yaml"}
     known |= {PACKAGE / "specs/measured.yaml"}
     every = {*PACKAGE.rglob("*.yaml"), *(PACKAGE.parent / "hardware_specs").glob("*")}
     assert every == known

@@ -1,6 +1,6 @@
 """Methods look the same in every figure, and are told apart by any eyes, in grey, too."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -158,3 +158,13 @@ def test_levels_go_from_dark_to_light_and_operations_are_apart():
 @pytest.mark.parametrize("colour", ["#000000", "#ffffff", "#17becf", "#d62728"])
 def test_a_hatch_shows_on_its_colour(colour):
     assert abs(lightness(shade_on(colour)) - lightness(colour)) > 20
+
+
+def test_levels_beside_each_other_are_told_apart_by_any_eyes():
+    """In a stack a level touches the next; shades differ as greys do, or by their hatch."""
+    drawn = list(
+        depth_looks(["DRAM", "L2", "L1", "L0-A", "L0-B", "(operations)"], "(operations)").values()
+    )
+    for first, second in pairwise(drawn):
+        near = min(apart(first.colour, second.colour, eyes) for eyes in EYES)
+        assert near > 9 or first.hatch != second.hatch, (first, second)

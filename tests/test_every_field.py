@@ -204,6 +204,8 @@ def test_every_field_of_an_accounting_moves_some_energy(files, truths):
         "counting.masked_scores",  # of a causal mask: test_transformers
         "counting.weight_gradient",  # where filters are held alone: below
         "extras.kept",  # moves the peak of memory: test_memory
+        "extras.time_steps",  # of spiking networks: test_spiking
+        "prices.narrow_floats",  # of products of formats: test_number_formats
         "counting.residency",  # in a memory between the outermost and level 0: test_residency
     }
 

@@ -1,6 +1,7 @@
 """Figures show what the table says, all of it, in type that lies inside the page."""
 
 import csv
+import os
 import re
 from itertools import combinations
 from math import fsum
@@ -461,11 +462,18 @@ PAGES = {
         [row for name in "abc" for row in reported(*(f"layer{i}" for i in range(120)), method=name, unit="MAC (fp32)")],
     ),
 }  # fmt: skip
+BOTH = ("paper", "slides")
+THOROUGH = os.environ.get("HWMODEL_TESTS") == "thorough"
+STYLES_OF = {
+    "one": BOTH if THOROUGH else BOTH[:1],
+    "long": BOTH,
+    "many": BOTH if THOROUGH else BOTH[1:],
+}
 DRAWN = [
     (company, table, kind, style)
     for company, kinds in ((c, [(t, k) for k, ts in PLOTS.items() for t in ts]) for c in PAGES)
     for table, kind in kinds
-    for style in ("paper", "slides")
+    for style in STYLES_OF[company]
     if kind != "roofline" and not (kind == "pareto" and company == "long")
 ]
 

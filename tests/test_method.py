@@ -20,7 +20,7 @@ PAPER = load(Accounting, "paper")
 TENSORS = ("I", "F", "O", "dO", "dI", "dF")
 WIDTH = (
     "is no width; give 1 to 64 bit or one of full_precision, preactivation, boolean_signal, "
-    "boolean_vote, boolean_sum, border, stated"
+    "boolean_vote, boolean_sum, border, stated, or a format"
 )
 MAC = ("mac", "mac", "mac")
 
@@ -157,11 +157,14 @@ def test_references_of_bundled_methods_come_to_an_end(name):
     [
         ("weights: 1", "weights: 0", f":7: layers.2.weights: 0 {WIDTH}"),
         ("weights: 1", "weights: 65", f":7: layers.2.weights: 65 {WIDTH}"),
-        ("weights: 1", "weights: 1.5", f":7: layers.2.weights: 1.5 {WIDTH}"),
+        ("weights: 1", "weights: 1.5", ":7: layers.2: a logic operation has whole bits"),
+        ("weights: 1", "weights: 0.5", f":7: layers.2.weights: 0.5 {WIDTH}"),
+        ("weights: 1", "weights: mxpf4",
+         f":7: layers.2.weights: 'mxpf4' {WIDTH}; did you mean 'mxfp4'?"),
         ("weights: 1", "weights: true", f":7: layers.2.weights: True {WIDTH}"),
         ("weights: 1", "weights: full", f":7: layers.2.weights: 'full' {WIDTH}"),
         ("weights: 1", "weights: [1]", f":7: layers.2.weights: [1] {WIDTH}"),
-        ("bits: 1", "bits: 0", f":13: tensors.1.bits: 0 {WIDTH}, input"),
+        ("bits: 1", "bits: 0", f":13: tensors.1.bits: 0 {WIDTH.replace(', or', ', input, or')}"),
         ("bits: 1, ", "", ":13: tensors.1.bits is missing"),
         ("    weight_signal: full_precision\n", "",
          ":7: layers.2: says nothing of weight_signal, and names no precision"),

@@ -161,6 +161,15 @@ def test_a_view_costs_what_its_entries_do():
                 assert mine < priced
 
 
+def test_a_level_without_room_for_what_stays_nowhere():
+    """All of L2 is taken: nothing is held there, and nothing else fails."""
+    run = run_of("conv-mnist", small("64 KiB"), "fp16", CHIP)
+    product = next(iter(run.products.values()))
+    found = product.tiled(Stay(Homes(1, 1, None)), {1: 0, 2: 4096})
+    assert found.rooms[1] == 0
+    assert found.rooms[2] <= 4096
+
+
 def test_energy_falls_as_capacity_grows_and_ends_at_fusion_alone():
     chips = [small(size) for size in ("8 KiB", "1 MiB")]
     found = [

@@ -491,3 +491,55 @@ def test_without_a_mask_nothing_is_skipped():
         for one in (rules, "full")
     }
     assert len(energies) == 1
+
+
+# --- adapters ---------------------------------------------------------------------------------
+
+
+def lora(*, before):
+    """A block of Llama 3.1 8B, frozen but for adapters of rank 16 on queries and values."""
+
+    def linear(name, features, given, learned=False):
+        return {"name": name, "kind": "linear", "features": features, "over": "channels",
+                "inputs": [given], "learned": learned}  # fmt: skip
+
+    def adapted(name, features):
+        return (
+            linear(f"{name}0", features, "norm1"),
+            linear(f"{name}A", 16, "norm1", True),
+            linear(f"{name}B", features, f"{name}A", True),
+            {"name": name, "kind": "add", "inputs": [f"{name}0", f"{name}B"]},
+        )
+
+    both = {"heads": 32, "kv_heads": 8, "causal": True}
+    return network(
+        {"name": "x", "kind": "source", "shape": [4096, 128, 1], "learned": before},
+        {"name": "norm1", "kind": "rms-norm", "learned": False},
+        *adapted("q", 4096), linear("k", 1024, "norm1"), *adapted("v", 1024),
+        {"name": "qr", "kind": "rotary", "heads": 32, "inputs": ["q"]},
+        {"name": "kr", "kind": "rotary", "heads": 8, "inputs": ["k"]},
+        {"name": "scores", "kind": "attention-scores", "inputs": ["qr", "kr"], **both},
+        {"name": "softmax", "kind": "activation", "function": "softmax"},
+        {"name": "context", "kind": "attention-context", "inputs": ["softmax", "v"], **both},
+        linear("o", 4096, "context"),
+        {"name": "sum1", "kind": "add", "inputs": ["o", "x"]},
+        {"name": "norm2", "kind": "rms-norm", "learned": False},
+        linear("gate", 14336, "norm2"), linear("up", 14336, "norm2"),
+        {"name": "swish", "kind": "activation", "function": "swish", "inputs": ["gate"]},
+        {"name": "gated", "kind": "multiply", "inputs": ["swish", "up"]},
+        linear("down", 4096, "gated"),
+        {"name": "sum2", "kind": "add", "inputs": ["down", "sum1"]},
+    )  # fmt: skip
+
+
+LORA = [row for row in MOE if row["item"] == "lora"]
+
+
+@pytest.mark.parametrize("row", LORA, ids=lambda row: f"{row['case'][50:]}-{row['quantity']}")
+def test_adapters_train_what_autograd_multiplies(row):
+    found = lora(before="something before" in row["case"])
+    if row["quantity"].startswith("parameters"):
+        counted = sum(n.learned_weights + n.learned_parameters for n in found.nodes())
+    else:
+        counted = macs(found, row["quantity"].removesuffix(" MACs"))
+    assert counted == int(row["expected"])

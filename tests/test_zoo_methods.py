@@ -19,6 +19,8 @@ from hwmodel.vary.paths import replaced_all
 from tests.rows import merged
 
 METHODS = tuple(bundled(Method))
+# Of language models, on small networks below; products of narrow floats need a chip that has them.
+TODAY = tuple(m for m in METHODS if (spec := load(Method, m)).optimizer or not spec.trains)
 # The source's accounting knows no memories side by side and no arrays; tests/test_chips.py has them.
 CHIPS = tuple(name for name in bundled(Hardware) if not memories(load(Hardware, name)).spatial)
 PAPER = load(Accounting, "paper")
@@ -137,7 +139,7 @@ def arithmetic(method: str, layer: str, network: str | Network = "vgg-small") ->
 
 @pytest.mark.parametrize("accounting", [PAPER, FULL], ids=["paper", "everything"])
 @pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [method for method in METHODS if method not in TODAY])
 def test_every_method_trains_and_runs_vgg_small_on_every_chip(method, chip, accounting):
     train = evaluate("vgg-small", chip, method, accounting=accounting)
     run = evaluate("vgg-small", chip, method, accounting=accounting, mode="inference")
@@ -149,7 +151,10 @@ def test_every_method_trains_and_runs_vgg_small_on_every_chip(method, chip, acco
 @pytest.mark.parametrize("network", [RESIDUAL, TRANSFORMER], ids=lambda n: n.name)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_has_a_rule_for_every_layer_of_other_networks(method, network, accounting):
-    assert evaluate(network, "horowitz45", method, accounting=accounting).energy > 0
+    wider = replaced_all(accounting, {"prices.narrow_floats": "expanded"})
+    train = load(Method, method).trains
+    run = {"accounting": wider, "mode": "training" if train else "inference"}
+    assert evaluate(network, "horowitz45", method, **run).energy > 0
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -20,6 +20,7 @@ from hwmodel.graph.attended import scores_by_layer
 from hwmodel.graph.layers import INPUT, Combine, Dispatch, Layer, Linear, Shape
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.node import Node
+from hwmodel.graph.recurrent import CELLS, Recurrent
 from hwmodel.graph.renaming import BEFORE, renamed
 from hwmodel.graph.yaml import network_yaml
 from hwmodel.graph.zoo import member, zoo
@@ -75,6 +76,9 @@ class Network(NamedSpec):
 
     label: Label | None = None
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
+    steps: Annotated[Whole, Field(ge=1, le=2**20)] = Field(
+        default=1, description="in each of which every layer runs: time of a spiking network"
+    )
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
     @field_validator("layers", mode="after")
@@ -132,6 +136,7 @@ class Network(NamedSpec):
         terms: dict[str, int] = {INPUT: 1}
         learned = {INPUT: False}
         stated: dict[str, int | None] = {INPUT: None}
+        rates: dict[str, float | None] = {INPUT: None}
         weight_bits: dict[str, int | None] = {}
         nodes = []
         for p in placed:
@@ -147,9 +152,9 @@ class Network(NamedSpec):
             bits = tuple(stated[i] for i in p.inputs)
             node = Node(
                 *p, position, feeds[name], consumers, most, terms[name], signal_to, bits,
-                weight_bits[name],
+                weight_bits[name], tuple(rates[i] for i in p.inputs), self.steps,
             )  # fmt: skip
-            learned[name], stated[name] = node.learns, node.bits
+            learned[name], stated[name], rates[name] = node.learns, node.bits, node.rate
             nodes.append(node)
         return tuple(nodes)
 
@@ -283,13 +288,20 @@ class Repeat(SpecModel):
 
 
 def _entry(value: Any) -> str:
-    """Tell a layer from a repeated list, by its fields."""
-    repeats = "repeat" in value if isinstance(value, dict) else isinstance(value, Repeat)
-    return "repeated list" if repeats else "one layer"
+    """Tell a layer from a repeated list and from a recurrent layer, by its fields."""
+    if isinstance(value, dict):
+        repeats, kind = "repeat" in value, value.get("kind")
+    else:
+        repeats, kind = isinstance(value, Repeat), getattr(value, "kind", None)
+    if repeats:
+        return "repeated list"
+    return "recurrent layer" if kind in CELLS else "one layer"
 
 
 Entry = Annotated[
-    Annotated[Layer, Tag("one layer")] | Annotated[Repeat, Tag("repeated list")],
+    Annotated[Layer, Tag("one layer")]
+    | Annotated[Repeat, Tag("repeated list")]
+    | Annotated[Recurrent, Tag("recurrent layer")],
     Discriminator(_entry),
 ]
 
@@ -302,6 +314,9 @@ class NetworkFile(NamedSpec):
 
     label: Label | None = None
     input: tuple[Positive, Positive, Positive] = Field(description="C, H, W of one image")
+    steps: Annotated[Whole, Field(ge=1, le=2**20)] = Field(
+        default=1, description="in each of which every layer runs: time of a spiking network"
+    )
     layers: tuple[Entry, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
     def network(self) -> Network:
@@ -312,7 +327,10 @@ class NetworkFile(NamedSpec):
         layers: list[Layer] = []
         for entry in self.layers:
             before = layers[-1].name if layers else INPUT
-            layers += entry.rounds(before) if isinstance(entry, Repeat) else [entry]
+            if isinstance(entry, Repeat):
+                layers += entry.rounds(before)
+            else:
+                layers += entry.layers(before) if isinstance(entry, Recurrent) else [entry]
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return Network(**fields | {"layers": tuple(layers)})
 
@@ -320,6 +338,8 @@ class NetworkFile(NamedSpec):
         """Return the way in the file to the layer at `place`, counted with lists written out."""
         for number, entry in enumerate(self.layers):
             length = entry.repeat * len(entry.layers) if isinstance(entry, Repeat) else 1
+            if isinstance(entry, Recurrent):
+                length = len(list(entry.layers(INPUT)))
             if place < length:
                 inner = place % len(entry.layers) if isinstance(entry, Repeat) else None
                 return ("layers", number, *(() if inner is None else ("layers", inner)))

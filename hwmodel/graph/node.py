@@ -39,6 +39,8 @@ class Node(NamedTuple):
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
     input_bits: tuple[int | None, ...]  # what the network itself states of each input [bit]
     weight_bits: int | None  # what it states of the weights, its own or those that it shares [bit]
+    input_rates: tuple[float | None, ...] = ()  # of each input's spikes; None: it has none
+    steps: int = 1  # of the network, in each of which every layer runs
 
     @property
     def weights(self) -> int:
@@ -62,6 +64,15 @@ class Node(NamedTuple):
         return max(stated) if stated and len(stated) == len(self.input_bits) else None
 
     @property
+    def rate(self) -> float | None:
+        """Share of the output that are spikes of 1 bit; None: it has other values."""
+        if self.layer.kind == "spiking":
+            return self.layer.rate
+        rates = [rate for rate in self.input_rates if rate is not None]
+        keeps = bool(rates) and len(rates) == len(self.input_rates) and _keeps_values(self.layer)
+        return max(rates) if keeps else None
+
+    @property
     def learned_weights(self) -> int:
         """Elements of F that are this layer's own and are trained."""
         return self.weights if self.layer.learned is True else 0
@@ -82,12 +93,13 @@ class Node(NamedTuple):
         """Whether what a pass of a product in training gives is wanted by anything.
 
         A signal is wanted at an input if something before it is learned; dF if the weights are.
+        A recurrent layer wants the one to the step before, as long as anything of it learns.
         The second operand of an attention product is a tensor, and its dF the signal to it.
         """
         if phase == "forward":
             return True
         if phase == "backward_input":
-            return self.signal_to[0]
+            return self.learns if self.layer.kind == "recurrence" else self.signal_to[0]
         return self.signal_to[1] if len(self.signal_to) > 1 else self.layer.learned is True
 
     @property

@@ -34,6 +34,8 @@ class _Written(Protocol):
     @property
     def input(self) -> tuple[int, int, int]: ...
     @property
+    def steps(self) -> int: ...
+    @property
     def layers(self) -> tuple[Layer, ...]: ...
 
 
@@ -46,6 +48,7 @@ def network_yaml(network: _Written) -> str:
         *([f"label: {_scalar(network.label)}"] if network.label else []),
         f"sources: {_flow(network.sources)}",
         f"input: {_flow(list(network.input))} # C, H, W of one image",
+        *([f"steps: {network.steps}"] if network.steps > 1 else []),
         "layers:",
     ]
     at, layers = 0, network.layers

@@ -9,11 +9,11 @@ from math import gcd
 
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.method import Arithmetic
-from hwmodel.work.problem import LoopNest
+from hwmodel.work.problem import Extents, LoopNest, Operand
 from hwmodel.work.tensor import Factor, Tensor
 from hwmodel.work.work import Operation
 
-__all__ = ["operations"]
+__all__ = ["expanded", "operations", "scaled_sums"]
 
 Factors = tuple[Factor, ...]
 LONGEST_SHIFT = 2**16  # longer than any sum that is kept
@@ -38,24 +38,58 @@ def operations(
         F: filters.
         macs: multiply-accumulates, as factors.
     """
-    wide = max(I.bits, F.bits)
+    words = I.operand_bits, F.operand_bits
+    wide = max(words)
     integers = wide < accounting.widths.full_precision_bits and not (I.floating or F.floating)
     if arithmetic == "mac" or (arithmetic == "add" and not integers):
-        return (Operation(arithmetic, wide, macs),)
+        return (Operation(arithmetic, wide, macs, format=_formats(I, F)),)
     if arithmetic == "logic":
-        return (_logic(nest, macs, accounting),)
+        pairs = I.operand_bits * F.operand_bits
+        why = f"a bit of I with a bit of F: {I.operand_bits} x {F.operand_bits}"
+        several = (Factor("pairs of bits", pairs, why),) if pairs > 1 else ()
+        return (_logic(nest, (*macs, *several), accounting),)
     signal = I if nest.tensors[0] == "dO" else F  # forward: the weights
     if arithmetic == "accumulate":
-        bits, grown = _sum(nest, signal.bits, 0, accounting)
+        bits, grown = _sum(nest, signal.operand_bits, 0, accounting)
         why = f"logic operations that accumulate a signal in b = {bits} bit"
         return (Operation("logic", 1, (*macs, *grown, Factor("2b - 1", 2 * bits - 1, why))),)
     if arithmetic == "shift-add":
-        bits, grown = _shifted(nest, min(I.bits, F.bits), signal.bits, accounting)
+        bits, grown = _shifted(nest, min(words), signal.operand_bits, accounting)
         return (Operation("int-add", bits, (*macs, *grown)),)
     if arithmetic == "int-mac":
-        return _multiplied(nest, wide, min(I.bits, F.bits), macs, accounting)
+        return _multiplied(nest, wide, min(words), macs, accounting)
     bits, grown = _sum(nest, wide, 0, accounting)
     return (Operation("int-add", bits, (*macs, *grown)),)
+
+
+def expanded(arithmetic: Arithmetic, I: Tensor, F: Tensor) -> tuple[Operand, ...]:  # noqa: E741
+    """Return the operands that a product cannot take in their format, at the places I and F.
+
+    A `mac` of two floating-point formats and integer products take words as they are; any other
+    `mac` expands words of a format to the width of the other operand.
+    """
+    if arithmetic != "mac" or _formats(I, F):
+        return ()
+    return tuple(place for place, one in (("I", I), ("F", F)) if one.word)  # type: ignore[misc]
+
+
+def scaled_sums(nest: LoopNest, I: Tensor, F: Tensor, wide: tuple[Operand, ...]) -> int:  # noqa: E741
+    """Return how often an output's sum is scaled: once for each block along its reduction."""
+    of = [("I", I), ("F", F)]
+    blocks = [one.word.block for place, one in of if place not in wide and one.word]
+    block = min((block for block in blocks if block), default=0)
+    return _terms(nest._replace(extent=_in_blocks(nest.extent, block))) if block else 0
+
+
+def _in_blocks(extent: Extents, block: int) -> Extents:
+    return extent._replace(C=-(-extent.C // block))
+
+
+def _formats(I: Tensor, F: Tensor) -> str:  # noqa: E741
+    """Name the pair of formats of a floating-point product, if both operands have one."""
+    if I.word and F.word and I.word.floating and F.word.floating:
+        return f"{I.word.floating} x {F.word.floating}"
+    return ""
 
 
 def _multiplied(

@@ -48,7 +48,7 @@ class Comparison(NamedTuple):
     hardware: str
     accounting: str
     mode: str
-    batch: int
+    batch: int  # images that the energy is of: of all iterations whose gradients are added up
     energy: float | None
     unit: str
     percent_of_baseline: float | None = None  # None where the baseline costs nothing
@@ -404,7 +404,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         hardware=report.hardware.name,
         accounting=report.accounting.name,
         mode=report.mode,
-        batch=report.batch,
+        batch=report.images,
         energy=report.energy,
         unit=report.unit,
         percent_of_baseline=percent,

@@ -114,7 +114,7 @@ def demands(entries: Iterable[Entry]) -> dict[int, Demand]:
             found[one.step] = here._replace(cycles=here.cycles + one.elements)
         elif one.direction == OPERATE and one.component == Component.PRODUCT:
             by_width = kinds.setdefault(one.step, {}).setdefault(one.operation, {})
-            by_width[one.bits] = by_width.get(one.bits, 0) + one.elements
+            by_width[one.key.bits] = by_width.get(one.key.bits, 0) + one.elements
     for step, of in kinds.items():
         found[step] = found[step]._replace(macs=_macs(of), logic=sum(of.get("logic", {}).values()))
     return found

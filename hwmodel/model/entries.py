@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from typing import NamedTuple
 
 from hwmodel.model.ledger import Component, Entry, entry
@@ -14,7 +15,7 @@ from hwmodel.tiling.spatial import asked as spatial
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.view import NOWHERE, Homes
 from hwmodel.work.problem import OPERANDS, Operand
-from hwmodel.work.tensor import Direction, Factor, Role
+from hwmodel.work.tensor import Bits, Direction, Factor, Role
 from hwmodel.work.work import Move, Multiply, Operate
 
 __all__ = ["AWAY", "UNFINISHED", "Stay", "moved", "multiplied", "operated", "paid"]
@@ -81,7 +82,7 @@ def operated(layer: str, work: Operate, full: int, at: At = SOMEWHERE) -> Entry:
     factors = (Factor("operations for each", work.times, work.why), *work.each.shape)
     if kind in ("add", "logic"):
         widest = max(work.operands, key=lambda tensor: (tensor.bits, tensor.floating))
-        bits = widest.bits
+        bits = full if widest.word else ceil(widest.bits)  # words of a format are expanded first
         if kind == "logic" or (bits < full and not widest.floating):
             why = f"logic operations of an adder of b = {bits} bit, the width of {widest.title}"
             factors = (*factors, Factor("2b - 1", 2 * bits - 1, why))
@@ -113,8 +114,13 @@ def multiplied(
         at: the place of the work in a schedule.
     """
     stored = dict(zip(OPERANDS, map(" + ".join, at.stored), strict=True))
+    fewer_operations, fewer_reads = _gated(work, chip)
+    inner = {x: max(n for n, one in enumerate(chip.levels) if one.holds(x)) for x in OPERANDS}
     for level, (operand, direction, role, factors) in paid(work, mapping, chip, options, stay):
         tensor = work.operands[operand]
+        last = direction == READ and level == inner[operand]
+        yield from _expansion(layer, work, operand if last else "O", factors, at)
+        factors = (*factors, *fewer_reads[operand] * last)
         hop = direction == Direction.HOP
         name = chip.levels[level].name if hop else chip.holder(level, operand).name
         key, bits = Key(direction, name), width(work, operand, role, options)
@@ -123,8 +129,9 @@ def multiplied(
             at.step, stored[operand],
         )  # fmt: skip
     what = str(work.O), Role.OPERAND
-    for kind, bits, factors, narrow in work.operations:
-        key = Key(OPERATE, kind, bits, narrow)
+    for kind, bits, factors, narrow, format_ in work.operations:
+        factors = (*factors, *fewer_operations)
+        key = Key(OPERATE, kind, bits, narrow, format_)
         yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors, at.step)
     taken = time(work.problem, mapping, chip, options.rule)
     if taken is not None:
@@ -137,7 +144,29 @@ def multiplied(
             )  # fmt: skip
 
 
-def width(work: Multiply, operand: Operand, role: Role, options: SearchOptions) -> int:
+def _expansion(
+    layer: str, work: Multiply, operand: Operand, factors: tuple[Factor, ...], at: At
+) -> Iterator[Entry]:
+    """Enter a multiply-add for each packed word that leaves its last memory for a product."""
+    if operand in work.expanded:
+        tensor, key = str(work.operands[operand]), Key(OPERATE, "mac", work.full)
+        what = layer, work.pass_, Component.ELEMENTWISE, tensor, Role.EXPANDED
+        yield entry(*what, key, work.full, factors, at.step)
+
+
+def _gated(
+    work: Multiply, chip: Memories
+) -> tuple[tuple[Factor, ...], dict[Operand, tuple[Factor, ...]]]:
+    """What inputs that are 0 leave of operations, and of reads of weights at their last level."""
+    reads: dict[Operand, tuple[Factor, ...]] = {"I": (), "F": (), "O": ()}
+    if work.nonzero == 1 or chip.zeros == "none":
+        return (), reads
+    why = f"of the inputs, which spike; on a chip with zeros: {chip.zeros}"
+    rate = (Factor("rate", work.nonzero, why),)
+    return rate, reads | ({"F": rate} if chip.zeros == "operations-and-level-0" else {})
+
+
+def width(work: Multiply, operand: Operand, role: Role, options: SearchOptions) -> Bits:
     """Return the bits of an element that a product moves [bit]."""
     bits = work.operands[operand].bits
     return max(options.partial_sum_bits, bits) if role in UNFINISHED else bits

@@ -40,7 +40,7 @@ from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.tensor import Direction, Pass, TensorKind
+from hwmodel.work.tensor import Direction, Factor, Pass, TensorKind, plain
 from hwmodel.work.work import Move, Multiply, Operate
 
 if TYPE_CHECKING:
@@ -100,6 +100,11 @@ class Report:
         return self.hardware.unit
 
     @property
+    def images(self) -> int:
+        """Images for one update: of one iteration, or of those whose gradients are added up."""
+        return self.job.images
+
+    @property
     def job(self) -> Job:
         """The job that the report is of."""
         return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
@@ -113,7 +118,7 @@ class Report:
     def time(self) -> Duration:
         """Lower bound and serial time of the run. Raises: SpecError where the chip lacks rates."""
         asked = demands(self.ledger.entries)
-        return duration(asked, self.hardware, self.batch, self.energy)
+        return duration(asked, self.hardware, self.images, self.energy)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -191,7 +196,7 @@ class Report:
         paid = {key: self.prices.value(key) for key in self.ledger.by().keys}
         return [
             (
-                *inputs, self.batch, *map(str, entry.name), entry.bits, entry.elements,
+                *inputs, self.batch, *map(str, entry.name), plain(entry.bits), entry.elements,
                 entry.count, paid[entry.key], entry.count * paid[entry.key], self.unit,
             )
             for entry in self.ledger.entries
@@ -318,6 +323,8 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
     Raises: HwmodelError for training where everything is frozen.
     """
     nodes = network.nodes(frozenset(job.method.omits))
+    if job.trains and not job.method.trains:
+        raise HwmodelError(f"method {job.method.name} is for inference; use --mode inference")
     behind = next((node.layer.name for node in nodes if past(node.layer)), None)
     if job.trains and behind:
         raise HwmodelError(
@@ -334,8 +341,10 @@ def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
     """Refuse an operation that has no price, before anything is searched. Raises: SpecError."""
     for layer, work, _ in tasks:
         if isinstance(work, Multiply):
-            for kind, bits, _, narrow in work.operations:
-                prices.of(Key(Direction.OPERATE, kind, bits, narrow))
+            for kind, bits, _, narrow, format_ in work.operations:
+                prices.of(Key(Direction.OPERATE, kind, bits, narrow, format_))
+            if work.expanded:
+                prices.of(Key(Direction.OPERATE, "mac", work.full))
         elif isinstance(work, Operate):
             done = operated(layer, work, prices.accounting.widths.full_precision_bits)
             if done.elements:
@@ -391,7 +400,10 @@ def entered(
             found = list(moved(layer, work, places(work.kinds), at, stay))
         else:
             found = [operated(layer, work, full, at)]
-        entries += (entry for entry in found if entry.elements)
+        again = () if at.times == 1 else (Factor("iterations", at.times, "for one update"),)
+        if isinstance(work, Multiply) and work.repeats > 1:
+            again = (Factor("steps", work.repeats, "one after the other"), *again)
+        entries += (entry.again(again) for entry in found if entry.elements)
     return Ledger(tuple(entries)), tuple(tilings)
 
 
@@ -477,7 +489,9 @@ def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:
         return mine.tasks
     before = len(taught.steps)
     later = (task._replace(at=task.at._replace(step=task.at.step + before)) for task in mine.tasks)
-    return (*later, *(taught.tasks if job.accounting.extras.teacher else ()))
+    extras = job.accounting.extras
+    again = (t._replace(at=t.at._replace(times=extras.accumulate)) for t in taught.tasks)
+    return (*later, *(again if extras.teacher else ()))
 
 
 def _teacher(job: Job) -> Schedule | None:

@@ -13,7 +13,7 @@ and what is printed, compared, swept or drawn is a group-by of the same entries.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import fsum
@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from hwmodel.model.prices import Key, Prices
-from hwmodel.work.tensor import Direction, Factor, Pass, Role, product
+from hwmodel.work.tensor import Bits, Direction, Factor, Pass, Role, product, whole_bits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ class Entry:
     tensor: str  # in the source's letters: I, F, O, dI2
     role: Role
     key: Key  # of the price
-    bits: int  # of one element, or of an operation's wider operand [bit]
+    bits: Bits  # of one element, or of an operation's wider operand [bit]
     factors: tuple[Factor, ...]  # of the elements, or of the operations
     elements: int  # that are moved, or operations that are done: the product of the factors
     step: int = 0  # of the schedule
@@ -59,8 +59,17 @@ class Entry:
 
     @property
     def count(self) -> int:
-        """The number by which the price is multiplied: bits moved, or operations."""
-        return self.elements * (1 if self.key.direction == OPERATE else self.bits)
+        """The number by which the price is multiplied: bits moved, rounded up; or operations."""
+        if self.key.direction == OPERATE:
+            return self.elements
+        return whole_bits(self.elements, self.bits)
+
+    def again(self, times: tuple[Factor, ...]) -> Entry:
+        """Return the entry as often as further factors say; without any, as it is."""
+        if not times:
+            return self
+        factors = (*self.factors, *times)
+        return replace(self, factors=factors, elements=self.elements * product(times))
 
     @property
     def direction(self) -> Direction:
@@ -91,7 +100,7 @@ def entry(
     tensor: str,
     role: Role,
     key: Key,
-    bits: int,
+    bits: Bits,
     factors: tuple[Factor, ...],
     step: int = 0,
     stored: str = "",

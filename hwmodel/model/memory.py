@@ -87,7 +87,12 @@ def occupancy(runs: Sequence[Schedule]) -> Occupancy:
             known = lives.get(name, Stored(name, part, bits, number, number))
             lives[name] = known._replace(bits=max(known.bits, bits), last=number)
     end = len(steps) - 1
-    kept = {name: t._replace(first=0, last=end) for name, t in lives.items() if t.part.is_kept}
+    sums = any(run.sums_gradients for run in runs)
+    kept = {
+        name: t._replace(first=0, last=end)
+        for name, t in lives.items()
+        if t.part.is_kept or (sums and t.part == Part.GRADIENTS)
+    }
     return Occupancy(steps, tuple((lives | kept).values()))
 
 

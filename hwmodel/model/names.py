@@ -28,7 +28,16 @@ from hwmodel.graph.layers import Shape
 from hwmodel.graph.node import Node
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import Job
-from hwmodel.work.tensor import Direction, Pass, Role, Tensor, TensorKind
+from hwmodel.work.tensor import (
+    Bits,
+    Direction,
+    Pass,
+    Role,
+    Tensor,
+    TensorKind,
+    shown,
+    whole_bits,
+)
 from hwmodel.work.work import Move, Multiply, Work
 
 __all__ = ["Lying", "Names", "Part"]
@@ -142,10 +151,12 @@ class Names:
             before = self._before(node, tensor)
             if tensor.bits == self.edges[source].bits:
                 return [self.given(source), *before]
-            bits = tensor.elements * tensor.bits
-            return [Lying(f"c{tensor.bits}:{source}", Part.COPIES, bits), *before]
+            bits = whole_bits(tensor.elements, tensor.bits)
+            return [Lying(f"c{shown(tensor.bits)}:{source}", Part.COPIES, bits), *before]
         if tensor.name == "dI" or tensor.second:
             return self.passed(node, place)
+        if tensor.name == "dO" and tensor.bits < self.edges[node.layer.name].signal_bits:
+            return [self._copy(node, tensor)]
         return self._moved(node, tensor, READ)
 
     def _before(self, node: Node, tensor: Tensor) -> list[Lying]:
@@ -161,9 +172,11 @@ class Names:
         name, role = node.layer.name, tensor.role
         if role in _OWN or tensor.name == "index":
             word, part = _OWN.get(role, ("index", Part.INDICES))
-            word = word.format(name=tensor.name, bits=tensor.bits)
+            if role == Role.COPY and tensor.name in ("dO", "F"):
+                return [self._copy(node, tensor)]
+            word = word.format(name=tensor.name, bits=shown(tensor.bits))
             bits = TORCH_INDEX if part == Part.INDICES and self.as_torch else tensor.bits
-            return [Lying(f"{word}:{name}", part, tensor.elements * bits)]
+            return [Lying(f"{word}:{name}", part, whole_bits(tensor.elements, bits))]
         if tensor.name in ("F", "P", "dF", "dP"):
             return self._of_weights(node, tensor, way)
         if tensor.name in ("I", "dI"):
@@ -175,6 +188,14 @@ class Names:
         if role == Role.FORK and way == READ:
             return [one for taker in self.takers[name] for one in self.passed(*taker)]
         return self.signals[name]
+
+    def _copy(self, node: Node, tensor: Tensor) -> Lying:
+        """Narrower words of a signal or of weights, of which products on the way back read."""
+        part = Part.SIGNALS if tensor.name == "dO" else Part.WEIGHTS
+        owner = node if tensor.name == "dO" else self.named.get(node.layer.shares or "", node)
+        letter = "d" if tensor.name == "dO" else "F"
+        name = f"c{shown(tensor.bits)}{letter}:{owner.layer.name}"
+        return Lying(name, part, whole_bits(tensor.elements, tensor.bits))
 
     def _of_weights(self, node: Node, tensor: Tensor, way: Direction) -> list[Lying]:
         """Weights or a gradient; that of shared weights is added to that of their owner."""
@@ -194,10 +215,11 @@ class Names:
         """A full-precision word [bit]."""
         return self.job.accounting.widths.full_precision_bits
 
-    def _size(self, shape: Shape, bits: int) -> int:
-        return self.job.batch * prod(shape) * bits
+    def _size(self, shape: Shape, bits: Bits) -> int:
+        steps = next(iter(self.named.values())).steps
+        return whole_bits(self.job.batch * steps * prod(shape), bits)
 
-    def parameters(self, node: Node, letter: str, bits: int) -> Lying:
+    def parameters(self, node: Node, letter: str, bits: Bits) -> Lying:
         """Weights of a product are F, a table or other parameters P; gradients are each layer's."""
         layer, shapes = node.layer, node.input_shapes
         owner = node if letter.startswith("d") else self.named.get(layer.shares or "", node)
@@ -207,7 +229,7 @@ class Names:
             if not owner.layer.weights(owner.input_shapes):
                 letter = letter.replace("F", "P")
         part = Part.GRADIENTS if letter.startswith("d") else Part.WEIGHTS
-        return Lying(f"{letter}:{owner.layer.name}", part, number * bits)
+        return Lying(f"{letter}:{owner.layer.name}", part, whole_bits(number, bits))
 
     def given(self, source: str) -> Lying:
         """The tensor that a layer gives, or the network's input."""

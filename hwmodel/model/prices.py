@@ -14,7 +14,7 @@ from hwmodel.errors import SpecError
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.hardware import Price as StatedPrice
-from hwmodel.work.tensor import Direction, Factor
+from hwmodel.work.tensor import Direction, Factor, format_bits
 
 __all__ = ["Key", "Price", "Prices", "value"]
 
@@ -30,10 +30,13 @@ class Key(NamedTuple):
     name: str  # of the memory, the level that is hopped into, or the kind of operation
     bits: int = 0  # of an operation's wider operand, of a sum; 0 for a memory, a level, a cycle
     narrow: int = 0  # of the narrower operand of an integer multiplication
+    format: str = ""  # of both operands, "e4m3 x e5m2"; "": of no format
 
     def __str__(self) -> str:
         if self.direction != Direction.OPERATE:
             return f"{self.direction} {self.name}"
+        if self.format:
+            return f"{self.format} {self.name}"
         return f"{self.width}-bit {self.name}" if self.bits else self.name
 
     @property
@@ -73,9 +76,13 @@ class Prices(NamedTuple):
     def _voltage(self, key: Key) -> Price:
         """The factor of the supply at which the chip runs: on all but DRAM and static energy."""
         voltage = self.chip.voltage
-        moves = key.direction in (Direction.READ, Direction.WRITE)
-        stays = moves and self.chip.scale_of(self.chip.memory(key.name)) == 1
-        if voltage is None or stays or key.name == CHIP_CYCLE:
+        if voltage is None or key.name == CHIP_CYCLE:
+            return ()
+        if key.direction not in (Direction.READ, Direction.WRITE):
+            scale = self.chip.scale
+        else:
+            scale = self.chip.scale_of(self.chip.memory(key.name))
+        if scale == 1:
             return ()
         why = f"hardware {self.chip.name}, voltage: {voltage.source}"
         return (Factor(f"({voltage.ratio})^2", voltage.factor, why),)
@@ -83,8 +90,9 @@ class Prices(NamedTuple):
     def _at_stated(self, key: Key) -> Price:
         """Return a price at the supply for which the chip's file states it."""
         if key.direction == Direction.OPERATE:
-            timed = key.name in (ARRAY_CYCLE, CHIP_CYCLE)
-            return self._time(key.name) if timed else self._operation(key)
+            if key.name in (ARRAY_CYCLE, CHIP_CYCLE):
+                return self._time(key.name)
+            return self._of_formats(key) if key.format else self._operation(key)
         if key.direction == Direction.HOP:
             return self._hop(key.name)
         memory = self.chip.memory(key.name)
@@ -155,6 +163,42 @@ class Prices(NamedTuple):
         if not price:
             raise self._unpriced(kind, bits)
         return self._at_most(price, bits, "mac", "int-mac") if kind == "add" else price
+
+    def _of_formats(self, key: Key) -> Price:
+        """Price a product of floating-point formats: of the pair, of the wider format twice.
+
+        Else as the accounting says: refused, or as the next wider multiply-add that has a price,
+        which both words are expanded to. Raises: SpecError.
+        """
+        pair = key.format.split(" x ")
+        for asked in (key.format, " x ".join(reversed(pair))):
+            if found := self._in_format(key.name, asked):
+                return found
+        wide = max(map(format_bits, pair))
+        twice = [f"{one} x {one}" for one in pair if format_bits(one) == wide]
+        for asked in twice:
+            if found := self._in_format(key.name, asked):
+                return (Factor("of a pair", 1, f"{key.format} priced as {asked}"), *found)
+        if self.accounting.prices.narrow_floats == "expanded":
+            return self._expanded(key)
+        raise SpecError(
+            f"hardware {self.chip.name}: states no price of a {key.format} {key.name}, nor of "
+            f"{' or '.join(twice)}; state one under arithmetic (format: {pair[0]}), or let words "
+            "be multiplied at the next width that is priced: accounting field narrow_floats "
+            "expanded"
+        )
+
+    def _expanded(self, key: Key) -> Price:
+        """Price a product of formats as the narrowest multiply-add that holds them."""
+        own = {p.bits for p in self.chip.arithmetic if p.operation == key.name and not p.format}
+        relative = {p.bits for p in self.accounting.prices.relative_prices if p.operation == "mac"}
+        wider = sorted(bits for bits in {*own, *relative, self._full} if bits > key.bits)
+        why = f"{key.format} expanded to {wider[0]} bit: narrow_floats expanded"
+        return (Factor("of the next wider", 1, why), *self._stated(key.name, wider[0]))
+
+    def _in_format(self, kind: str, pair: str) -> Price:
+        own = next((p for p in self.chip.arithmetic if (p.operation, p.pair) == (kind, pair)), None)
+        return self._own(own) if own else ()
 
     def _unpriced(self, kind: str, bits: int) -> SpecError:
         integer = {"add": "; an addition of integers is an int-add"}.get(kind, "")
@@ -237,7 +281,7 @@ class Prices(NamedTuple):
 
     def _widths(self, kind: str) -> list[int]:
         """List the widths that have a price: those of the chip, if it has any, else relative."""
-        own = [p.bits for p in self.chip.arithmetic if p.operation == kind]
+        own = [p.bits for p in self.chip.arithmetic if p.operation == kind and not p.format]
         if own or not self.chip.price("mac", self._full):
             return sorted(own)
         return sorted(p.bits for p in self.accounting.prices.relative_prices if p.operation == kind)
@@ -283,7 +327,8 @@ class Prices(NamedTuple):
         unit, source = self.chip.unit, f"hardware {self.chip.name}: {stated.source}"
         energy = stated.stated.value
         if stated.efficiency is None:
-            return (Factor(f"{unit} of a {stated.bits}-bit {stated.operation}", energy, source),)
+            what = stated.pair or f"{stated.bits}-bit"
+            return (Factor(f"{unit} of a {what} {stated.operation}", energy, source),)
         parts = Factor("operations in it", stated.operations, f"a {stated.operation} is so many")
         efficiency = f"1 / ({1 / energy:.12g} TOPS/W), {source}"
         return parts, Factor(f"{unit} an operation", energy, efficiency)

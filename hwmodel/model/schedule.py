@@ -19,12 +19,12 @@ from hwmodel.graph.layers import INPUT
 from hwmodel.graph.node import Node
 from hwmodel.model.fusion import Fused, fused, stepped_at_once
 from hwmodel.model.ledger import Component
-from hwmodel.model.names import Lying, Names, Part
+from hwmodel.model.names import Names, Part
 from hwmodel.model.steps import Placed, Slot, Step, order, slot_of
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import At, Job, Task, workload
-from hwmodel.work.tensor import Direction, Pass
-from hwmodel.work.work import Work
+from hwmodel.work.tensor import Direction, Pass, Role
+from hwmodel.work.work import Move, Work
 
 __all__ = ["Schedule", "Use", "everything", "schedule"]
 
@@ -50,6 +50,7 @@ class Schedule:
     uses: tuple[tuple[Use, ...], ...]  # of each step
     tasks: tuple[Task, ...]  # `at.step` is the place among the steps
     given: tuple[str, ...]  # tensors that whoever asked takes
+    sums_gradients: bool = False  # over several iterations, so that they live through all of each
 
 
 def everything(job: Job) -> Job:
@@ -97,7 +98,7 @@ def schedule(
     slots = [slot for slot in places if slot in taken] or list(taken)
     numbers = {slot: number for number, slot in enumerate(slots)}
     tasks = (
-        Task(f"{prefix}{one.layer}", one.work, _at(numbers[one.slot], one.lying, prefix))
+        Task(f"{prefix}{one.layer}", one.work, _at(numbers[one.slot], one, prefix, job))
         for one in counts
     )
     return Schedule(
@@ -105,6 +106,7 @@ def schedule(
         tuple(tuple(_prefixed(use, prefix) for use in uses.get(slot, ())) for slot in slots),
         tuple(tasks),
         tuple(f"{prefix}{names.maps[name].name}" for name in _ends(names)),
+        job.trains and job.accounting.extras.accumulate > 1,
     )
 
 
@@ -112,8 +114,12 @@ def _prefixed(use: Use, prefix: str) -> Use:
     return use._replace(name=f"{prefix}{use.name}") if prefix else use
 
 
-def _at(step: int, lying: tuple[tuple[Lying, ...], ...], prefix: str) -> At:
-    return At(step, tuple(tuple(f"{prefix}{one.name}" for one in parts) for parts in lying))
+def _at(step: int, one: Placed, prefix: str, job: Job) -> At:
+    stored = tuple(tuple(f"{prefix}{part.name}" for part in parts) for parts in one.lying)
+    work, times = one.work, job.accounting.extras.accumulate if job.trains else 1
+    tensor = work.tensor if isinstance(work, Move) else getattr(work, "each", None)
+    once = work.pass_ == UPDATE or (tensor is not None and tensor.role == Role.SUMMED)
+    return At(step, stored, 1 if once else times)
 
 
 def _placed(task: Task, names: Names) -> Placed:

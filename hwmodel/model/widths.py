@@ -9,16 +9,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from hwmodel.errors import SpecError, SpecWarning
-from hwmodel.graph.layers import no_such_layer
+from hwmodel.graph.layers import Shape, no_such_layer
 from hwmodel.graph.network import INPUT
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model.measured import Measures
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, bundled, load
+from hwmodel.specs.formats import fraction
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.method import (
     AS_INPUT,
@@ -32,9 +34,21 @@ from hwmodel.specs.method import (
     referred,
 )
 from hwmodel.specs.provenance import Input, input_of
+from hwmodel.work.optimizers import Optimizer
 from hwmodel.work.problem import ProductPass
+from hwmodel.work.tensor import Bits, Word
 
-__all__ = ["Applied", "Edge", "Treatment", "doubts", "edges", "extra_work", "kept_bits"]
+__all__ = [
+    "Applied",
+    "Copy",
+    "Edge",
+    "Treatment",
+    "Wide",
+    "doubts",
+    "edges",
+    "extra_work",
+    "kept_bits",
+]
 __all__ += ["layer_rules", "limits_of", "matches", "method_inputs", "method_specs", "named_widths"]
 __all__ += ["tell_doubts", "tensor_rule", "treatment", "unlearned", "unpriced"]
 
@@ -51,33 +65,84 @@ class Applied(NamedTuple, Generic[Rule]):
     rule: Rule
 
 
+class Wide(NamedTuple):
+    """A width: bits of an element with its share of scales, and of a format what is multiplied."""
+
+    bits: Bits
+    word: Word | None = None
+
+
+class Copy(NamedTuple):
+    """Narrower words of a tensor, which products read."""
+
+    bits: Bits
+    word: Word | None = None
+    passes: tuple[bool, bool] = (True, False)  # whether forward, whether backward_weight reads it
+
+    def copies(self, trains: bool) -> int:
+        """How many there are: blocks of scales run along the reduction, which differs by pass."""
+        forward, back = self.passes[0], self.passes[1] and trains
+        blocks = bool(self.word and self.word.block)
+        return forward + back if blocks else int(forward or back)
+
+
 class Edge(NamedTuple):
     """One tensor of the graph: the output of a layer."""
 
-    bits: int  # of an element going forward [bit]
-    signal_bits: int  # of an element of the signal that comes back [bit]
+    bits: Bits  # of an element going forward [bit]
+    signal_bits: Bits  # of an element of the signal that comes back [bit]
     sum_bits: int  # of the +-1 sum that it is or was taken from [bit]
     floating: bool = False  # whether words narrower than full precision are floating-point
-    copies: tuple[int, ...] = ()  # narrower widths at which products read it [bit]
+    copies: tuple[Copy, ...] = ()  # narrower words that products read
+    word: Word | None = None  # what products multiply of an element in a format
+    signal_word: Word | None = None
 
-    def also_read(self, treatment: Treatment) -> Edge:
-        """Add the copy that products under a treatment read, if it is narrower than the tensor."""
-        copies = {*self.copies, treatment.read(self.bits)} - {self.bits}
-        return self._replace(copies=tuple(sorted(copies)))
+    def also_read(self, treatment: Treatment, place: int) -> Edge:
+        """Add the copies that products under a treatment read, if narrower than the tensor."""
+        known = {(copy.bits, copy.word): copy for copy in self.copies}
+        asked = (treatment.read(self.bits, place), treatment.read_back(self.bits, place))
+        for back, wide in enumerate(asked):
+            if wide.bits < self.bits:
+                forward, also = known.get(wide, Copy(*wide, (False, False))).passes
+                passes = forward or not back, also or bool(back)
+                known[wide] = Copy(*wide, passes)
+        copies = sorted(known.values(), key=lambda copy: (copy.bits, str(copy.word)))
+        return self._replace(copies=tuple(copies))
 
 
 class Treatment(NamedTuple):
     """Widths, arithmetic and update of the products of one layer under a method."""
 
-    weight_bits: int
-    weight_signal_bits: int
+    weight_bits: Bits
+    weight_signal_bits: Bits
     arithmetic: dict[ProductPass, Arithmetic]
     update: Update
-    input_bits: int | None = None  # at most what the products read of an element; None: all of it
+    inputs: tuple[Wide, ...] = ()  # of each input, at most what products read; (): all of it
+    inputs_back: tuple[Wide, ...] = ()  # the same of backward_weight; (): as forward
+    weight_word: Word | None = None
+    weight_back: Wide | None = None  # F as backward_input reads it; None: as forward
+    signal: Wide | None = None  # at most what products read of dO; None: all of it
+    latent: int | None = None  # of a weight that is stepped [bit]; None: full precision
+    optimizer: Optimizer | None = None  # None: the accounting's
+    states: tuple[int, ...] = ()  # widths of what it remembers [bit]; (): its own
 
-    def read(self, bits: int) -> int:
-        """Return the width at which the products read a tensor of `bits` [bit]."""
-        return min(bits, self.input_bits or bits)
+    @property
+    def input_bits(self) -> Bits | None:
+        """At most what the products read of an element of the first input; None: all of it."""
+        return self.inputs[0].bits if self.inputs else None
+
+    def read(self, bits: Bits, place: int = 0) -> Wide:
+        """Return what forward products read of an input of `bits`; `Wide(bits)` is all of it."""
+        return _narrower(self.inputs, bits, place)
+
+    def read_back(self, bits: Bits, place: int = 0) -> Wide:
+        """Return the same of backward_weight."""
+        return _narrower(self.inputs_back or self.inputs, bits, place)
+
+
+def _narrower(widths: tuple[Wide, ...], bits: Bits, place: int) -> Wide:
+    own = widths[place] if widths else Wide(bits)
+    return own if own.bits < bits else Wide(bits)
 
 
 def matches(where: Where, node: Node) -> bool:
@@ -93,6 +158,8 @@ def matches(where: Where, node: Node) -> bool:
         for name in has
         for wanted in [getattr(where, name)]
     ):
+        return False
+    if where.learned is not None and where.learned != (node.layer.learned is True):
         return False
     if where.stated is not None and where.stated != _is_stated(node):
         return False
@@ -139,16 +206,52 @@ def treatment(
     """
     rule = _resolved(method, node)
     assert rule.weights is not None and rule.weight_signal is not None and rule.update
-    vote = _width_of(rule.weight_signal, 1, method, accounting)
+    votes = _width_of(rule.weight_signal, 1, method, accounting)
     if measured is not None and rule.weight_signal == "boolean_vote" and not limits_of(method).vote:
-        vote = measured[node.layer.name].vote_bits or vote
+        votes = measured[node.layer.name].vote_bits or votes
+
+    def wide(word: float | str, shape: tuple[int, int], in_file: int | None = None) -> Wide:
+        return _wide(word, 1, method, accounting, shape, in_file)
+
+    def of_inputs(word: float | str | None) -> tuple[Wide, ...]:
+        shapes = () if word is None else node.input_shapes
+        return tuple(wide(word or 0, _rows(shape)) for shape in shapes)
+
+    along, across = _matrix(node)
+    weights = wide(rule.weights, along, node.weight_bits)
+    back = None if rule.weights_backward is None else wide(rule.weights_backward, across)
+    signal = None if rule.signal is None else wide(rule.signal, _rows(node.output_shape))
+    as_it_is = rule.arithmetic["backward_input"] != "mac" or (signal and signal.word)
+    if back is None and weights.word and weights.word.block and as_it_is:
+        back = wide(rule.weights, across)  # expanded words need no blocks along the outputs
     return Treatment(
-        _width_of(rule.weights, 1, method, accounting, node.weight_bits),
-        vote,
+        weights.bits,
+        votes,
         rule.arithmetic,
         rule.update,
-        None if rule.inputs is None else _width_of(rule.inputs, 1, method, accounting),
+        of_inputs(rule.inputs),
+        of_inputs(rule.inputs_backward),
+        weights.word,
+        back,
+        signal,
+        rule.latent,
+        rule.optimizer or method.optimizer,
+        rule.states or (),
     )
+
+
+def _rows(shape: Shape) -> tuple[int, int]:
+    """Rows and channels of a map of one image; blocks of a format run along channels."""
+    C, H, W = shape
+    return H * W, C
+
+
+def _matrix(node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Rows and lengths of weights along the inputs, and along the outputs of a group."""
+    nest = node.layer.loops(node.input_shapes, 1)["forward"]
+    weights = max(node.layer.weights(node.input_shapes), 1)
+    C, M = nest.extent.C, nest.extent.M
+    return (max(weights // C, 1), C), (max(weights // M, 1), M)
 
 
 def edges(
@@ -170,17 +273,24 @@ def edges(
         name, rule = node.layer.name, tensor_rule(method, node).rule
         ins = [found[source] for source in node.inputs]
         sums = _sum_bits(method, node, ins, accounting, measured)
-        bits = _width_of(rule.bits, sums, method, accounting, node.bits)
+        shape = _rows(node.output_shape)
+        bits, word = _wide(rule.bits, sums, method, accounting, shape, node.bits)
         if rule.bits == AS_INPUT:
-            bits = max((edge.bits for edge in ins), default=full)
-        signal = _width_of(rule.signal, sums, method, accounting)
+            bits, word = max(
+                ((e.bits, e.word) for e in ins), key=itemgetter(0), default=(full, None)
+            )
+        signal, signal_word = _wide(rule.signal, sums, method, accounting, shape)
         is_free = rule.signal == "boolean_signal" and not limits_of(method).signal
         if measured is not None and is_free and ins:
             signal = _measured_signal(node, measured, ins[0]) or signal
-        found[name] = Edge(bits, signal, sums, rule.format == "floating")
+        if node.rate is not None:  # spikes, whatever the method
+            bits, word = 1, None
+        floating = rule.format == "floating"
+        found[name] = Edge(bits, signal, sums, floating, (), word, signal_word)
     for node in nodes:
-        for source in node.inputs if node.macs else ():
-            found[source] = found[source].also_read(treatment(method, node, accounting))
+        for place, source in enumerate(node.inputs if node.macs else ()):
+            read = treatment(method, node, accounting)
+            found[source] = found[source].also_read(read, place)
     return found
 
 
@@ -258,7 +368,7 @@ def _sum_bits(
 def _resolved(method: Method, node: Node) -> LayerRule:
     """Return the rule for a layer, filled in from the rules that it refers to."""
     *taking, (*_, rule) = layer_rules(method, node)
-    names = ("weights", "weight_signal", "inputs", "update")
+    names = set(LayerRule.model_fields) - {"where", "precision", "arithmetic", "source"}
     for *_, taker in reversed(taking):
         own = {name: value for name in names if (value := getattr(taker, name))}
         rule = rule.model_copy(update=own | {"arithmetic": rule.arithmetic | taker.arithmetic})
@@ -275,8 +385,24 @@ def _first(method: Method, rules: tuple[Rule, ...], node: Node, part: str) -> Ap
     )
 
 
+def _wide(
+    word: float | str,
+    sum_bits: int,
+    method: Method,
+    accounting: Accounting,
+    shape: tuple[int, int],
+    in_file: int | None = None,
+) -> Wide:
+    """Return a width's word as bits; of a format, for a tensor of so many rows and channels."""
+    if found := method.format_of(word):
+        return Wide(found.width(*shape), found.word)
+    if isinstance(word, float):
+        return Wide(fraction(word))
+    return Wide(_width_of(word, sum_bits, method, accounting, in_file))
+
+
 def _width_of(
-    word: int | str,
+    word: float | str,
     sum_bits: int,
     method: Method,
     accounting: Accounting,
@@ -287,8 +413,10 @@ def _width_of(
     "stated" is what the network's file says (`in_file`), and a full-precision word where it says
     nothing.
     """
-    if isinstance(word, int) or word == AS_INPUT:
-        return int(word) if isinstance(word, int) else 0
+    if word == AS_INPUT:
+        return 0
+    if not isinstance(word, str):
+        return int(word)
     if word == "stated":
         return in_file or accounting.widths.full_precision_bits
     bits = named_widths(accounting, method)[word]
@@ -344,7 +472,7 @@ def unlearned(method: Method, accounting: Accounting) -> str:
     )
 
 
-def _measured_signal(node: Node, measured: Measures, source: Edge) -> int | None:
+def _measured_signal(node: Node, measured: Measures, source: Edge) -> Bits | None:
     """Return the width of the signal that comes back to a tensor, as traces measured it.
 
     A layer with weights receives the signal; an activation receives what the layers after it

@@ -15,13 +15,14 @@ from hwmodel.graph.attended import unmasked_pairs
 from hwmodel.graph.layers import AttentionContext, AttentionScores
 from hwmodel.graph.node import Node
 from hwmodel.model import widths
-from hwmodel.model.arithmetic import operations
+from hwmodel.model.arithmetic import expanded, operations, scaled_sums
 from hwmodel.model.measured import Measures
-from hwmodel.model.widths import Edge, Treatment
+from hwmodel.model.widths import Edge, Treatment, Wide
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.method import Method
+from hwmodel.work.optimizers import optimizer_step
 from hwmodel.work.problem import LoopNest, ProductPass
-from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
+from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor, plain
 from hwmodel.work.work import (
     Move,
     Multiply,
@@ -30,7 +31,7 @@ from hwmodel.work.work import (
     Work,
     Works,
     boolean_step,
-    optimizer_step,
+    quantised,
     read,
     write,
 )
@@ -57,6 +58,11 @@ class Job(NamedTuple):
         """Whether there is a way back."""
         return self.mode == "training"
 
+    @property
+    def images(self) -> int:
+        """Images for one update: of one iteration, or of those whose gradients are added up."""
+        return self.batch * (self.accounting.extras.accumulate if self.trains else 1)
+
 
 class At(NamedTuple):
     """Where a work stands in the schedule of a run, and the names of what lies in memory."""
@@ -64,6 +70,7 @@ class At(NamedTuple):
     step: int = 0
     # Of tensors at I, F and O of a product, or of what a move moves; each may be in parts.
     stored: tuple[tuple[str, ...], ...] = ((), (), ())
+    times: int = 1  # iterations for one update
 
 
 class Task(NamedTuple):
@@ -90,6 +97,11 @@ def workload(nodes: tuple[Node, ...], edges: Mapping[str, Edge], job: Job) -> tu
     )
 
 
+def _times(steps: int) -> tuple[Factor, ...]:
+    """So many steps of a sequence, one after the other; none for one."""
+    return (Factor("steps", steps, "one after the other"),) if steps > 1 else ()
+
+
 @dataclass(frozen=True)
 class _Run:
     """One layer at its place, in a job."""
@@ -114,6 +126,7 @@ class _Run:
         else:
             yield from self.preactivation_words()
         if self.job.trains:
+            yield from self.summed_gradients()
             yield from self.steps()
 
     @property
@@ -130,10 +143,12 @@ class _Run:
     def nests(self) -> Mapping[ProductPass, LoopNest]:
         """The products of the layer by pass; none if it only moves."""
         layer, shapes = self.node.layer, self.node.input_shapes
+        outer = self.accounting.extras.time_steps == "outer"
+        images = self.job.batch * (1 if outer else self.node.steps)
         skips = self.accounting.counting.masked_scores == "skipped"
         if skips and isinstance(layer, (AttentionContext, AttentionScores)):
-            return layer.unmasked(shapes, self.job.batch)
-        return layer.loops(shapes, self.job.batch)
+            return layer.unmasked(shapes, images)
+        return layer.loops(shapes, images)
 
     @cached_property
     def treatment(self) -> Treatment | None:
@@ -156,17 +171,22 @@ class _Run:
             for i, (source, shape) in enumerate(pairs, 1)
         )
         signals = tuple(
-            replace(one, name="dI", bits=self.edges[source].signal_bits)
+            replace(
+                one,
+                name="dI",
+                bits=self.edges[source].signal_bits,
+                word=self.edges[source].signal_word,
+            )
             for one, (source, _) in zip(ins, pairs, strict=True)
         )
         O = self._tensor("O", node.output_shape, edge)  # noqa: E741
-        dO = replace(O, name="dO", bits=edge.signal_bits)
+        dO = replace(O, name="dO", bits=edge.signal_bits, word=edge.signal_word)
         layer, shapes = node.layer, node.input_shapes
         count = layer.weights(shapes) or layer.other_parameters(shapes)
         F = Tensor("F", (Factor("weights", count),), self.full)
         dF = replace(F, name="dF", floating=edge.floating)
         if self.treatment:
-            F = replace(F, bits=self.treatment.weight_bits)
+            F = replace(F, bits=self.treatment.weight_bits, word=self.treatment.weight_word)
             dF = replace(dF, bits=self.treatment.weight_signal_bits)
         return Tensors(ins, O, signals, dO, F, dF)
 
@@ -174,8 +194,9 @@ class _Run:
         sizes = [Factor(letter, n) for letter, n in zip("CHW", shape, strict=True)]
         if self.pairs is not None and shape == self.node.output_shape:
             sizes[1:] = [Factor("pairs", self.pairs, "that no mask hides")]
-        factors = (Factor("N", self.job.batch), *sizes)
-        return Tensor(name, factors, edge.bits, index=index, floating=edge.floating)
+        factors = (Factor("N", self.job.batch), *_times(self.node.steps), *sizes)
+        floating = edge.floating or bool(edge.word and edge.word.floating)
+        return Tensor(name, factors, edge.bits, index=index, floating=floating, word=edge.word)
 
     @cached_property
     def macs(self) -> tuple[Factor, ...]:
@@ -189,28 +210,68 @@ class _Run:
 
     # -- products --------------------------------------------------------------------------
 
-    def products(self, treatment: Treatment) -> Iterator[Multiply]:
+    def products(self, treatment: Treatment) -> Iterator[Multiply | Operate]:
         """Yield the passes of a product, on the words that the method reads.
 
         A product of two activations has no weights; there F is the second input.
         """
-        t = self.t
-        read = [self._as_read(one, treatment.read(one.bits)) for one in t.ins]
-        back = [replace(one, index=0) for one in t.signals]
-        tensors = {"I": read[0], "dI": back[0], "O": t.O, "dO": t.dO, "F": t.F, "dF": t.dF}
-        if len(read) > 1:
-            tensors["F"] = replace(read[1], name="F", second=True)
-            tensors["dF"] = replace(back[1], name="dF", second=True)
         for pass_, nest in self.nests.items():
             if pass_ != FORWARD and not self.job.trains:
                 continue
             if not self._wanted(pass_):
                 continue
+            tensors = self._around(treatment, pass_)
             I, F, O = (tensors[letter] for letter in nest.tensors)  # noqa: E741
             arithmetic = treatment.arithmetic[pass_]
-            macs = (*self.macs, *self._nonzero(pass_))
+            repeats = self.node.layer.repeats(pass_, self.node.input_shapes)
+            if self.accounting.extras.time_steps == "outer":
+                repeats *= self.node.steps
+            if not repeats:
+                continue
+            spikes = self.node.input_rates[0] if pass_ == FORWARD else None
+            if spikes is not None:
+                arithmetic = self.job.method.spikes
+            macs = (*self._macs_of(nest), *self._nonzero(pass_))
             done = operations(arithmetic, nest, I, F, macs, self.accounting)
-            yield Multiply(Pass(pass_), nest, I, F, O, done, self.macs)
+            wide = expanded(arithmetic, I, F)
+            every = (*self._macs_of(nest), *_times(repeats))
+            rate = 1.0 if spikes is None else spikes
+            yield Multiply(
+                Pass(pass_), nest, I, F, O, done, every, True, repeats, rate, wide, self.full
+            )
+            blocks = scaled_sums(nest, I, F, wide)
+            if blocks:
+                why = "sums of blocks, each times the scales of both operands"
+                yield Operate(Pass(pass_), "mac", O.as_(Role.SCALED), blocks, why=why)
+
+    def _macs_of(self, nest: LoopNest) -> tuple[Factor, ...]:
+        """The multiply-accumulates of one nest; of one over all steps, those of each."""
+        one = self.nests["forward"]
+        steps = nest.extent.C // one.extent.N if nest.tensors[0] == "I" and nest != one else 1
+        return self.macs if steps <= 1 or not self._stepped else (*self.macs, *_times(steps))
+
+    @property
+    def _stepped(self) -> bool:
+        """Whether a nest is done anew in each step of a sequence."""
+        return self.node.layer.repeats("forward", self.node.input_shapes) > 1
+
+    def _around(self, treatment: Treatment, pass_: ProductPass) -> dict[str, Tensor]:
+        """Return the tensors of a pass by letter, as wide as its product reads them."""
+        t, forward = self.t, pass_ == FORWARD
+        how = treatment.read_back if pass_ == WEIGHT else treatment.read
+        read = [self._as_read(one, how(one.bits, i)) for i, one in enumerate(t.ins)]
+        back = [replace(one, index=0) for one in t.signals]
+        tensors = {"I": read[0], "dI": back[0], "O": t.O, "dO": t.dO, "F": t.F, "dF": t.dF}
+        signal = treatment.signal
+        if signal and not forward and signal.bits < t.dO.bits:
+            tensors["dO"] = self._as_read(t.dO, signal)
+        if treatment.weight_back and not forward:
+            bits, word = treatment.weight_back
+            tensors["F"] = replace(t.F, bits=bits, word=word, role=Role.COPY)
+        if len(read) > 1:
+            tensors["F"] = replace(read[1], name="F", second=True)
+            tensors["dF"] = replace(back[1], name="dF", second=True)
+        return tensors
 
     def _nonzero(self, pass_: ProductPass) -> tuple[Factor, ...]:
         """Return the share of a backward pass's operations that an accounting leaves to it."""
@@ -229,27 +290,44 @@ class _Run:
             return True
         return node.wanted(pass_)
 
-    def _as_read(self, tensor: Tensor, bits: int) -> Tensor:
-        """Return the words that a product reads: a copy narrower than its tensor is of integers."""
-        floating = tensor.floating and bits == tensor.bits
-        return replace(tensor, bits=bits, index=0, floating=floating)
+    def _as_read(self, tensor: Tensor, wide: Wide) -> Tensor:
+        """Return the words that a product reads: a copy narrower than its tensor is of integers.
+
+        One in a floating-point format is not, and one of 16 bit of a floating-point tensor.
+        """
+        if wide.bits == tensor.bits:
+            return replace(tensor, index=0)
+        floating = bool(wide.word and wide.word.floating)
+        return replace(tensor, bits=wide.bits, index=0, floating=floating, word=wide.word)
 
     # -- operators -------------------------------------------------------------------------
 
     def operator(self) -> Works:
         """Yield the work of an operator, without what this run leaves out."""
-        if self.nests:
+        if self.nests and self.node.layer.kind != "recurrence":
             return
         layer, kept = self.node.layer, self._kept_bits
         states = layer.work(self.t) if self.job.trains else layer.inference(self.t)
         for work in states:
             if self._counts(work, kept):
                 yield work
+        yield from self.membranes()
         if kept and self.job.trains and self.node.learns:
             sums = self.t.O.as_(Role.KEPT_SUM, kept)
             why = f"as wide as method {self.job.method.name} has it under kept"
             yield from write(FORWARD, sums, why=why)
             yield from read(BACK, sums, why=why)
+
+    def membranes(self) -> Works:
+        """Move membranes from step to step, where all layers run in each."""
+        layer, steps = self.node.layer, self.node.steps
+        if layer.kind != "spiking" or self.accounting.extras.time_steps == "inner":
+            return
+        sizes = zip("CHW", self.node.output_shape, strict=True)
+        shape = (Factor("N", self.job.batch), *(Factor(letter, n) for letter, n in sizes))
+        one = Tensor("O", shape, layer.membrane_bits, Role.MEMBRANE)
+        yield from read(FORWARD, one, times=steps - 1, why="the first step has none")
+        yield from write(FORWARD, one, times=steps)
 
     @property
     def _kept_bits(self) -> int:
@@ -290,13 +368,34 @@ class _Run:
         network's input belong to the loading of data, which no accounting counts.
         """
         narrow = self.edges[self.node.layer.name].copies
-        for i, bits in enumerate(narrow, 1):
-            copy = self.t.O.as_(Role.COPY, bits, index=i if len(narrow) > 1 else 0)
-            yield from write(FORWARD, copy, why=f"a {bits}-bit copy for the products that read it")
-            if bits == 1:
-                yield Operate(FORWARD, "add", copy, operands=(self.t.O,), why="a comparison")
-            else:
-                yield Operate(FORWARD, "mac", copy, why="to scale")
+        narrow = tuple(copy for copy in narrow if copy.copies(self.job.trains))
+        for i, copy in enumerate(narrow, 1):
+            one = self.t.O.as_(Role.COPY, copy.bits, index=i if len(narrow) > 1 else 0)
+            one = replace(one, word=copy.word)
+            yield from self._copied(FORWARD, one, self.t.O, copy.copies(self.job.trains))
+        if self.treatment and self.job.trains:
+            yield from self._copied_signal(self.treatment)
+
+    def _copied(self, pass_: Pass, copy: Tensor, wide: Tensor, times: int = 1) -> Works:
+        """Yield a narrower copy; of blocks along both reductions, two."""
+        bits = plain(copy.bits)
+        why = f"a {bits}-bit copy for the products that read it"
+        yield from write(pass_, copy, times=times, why=why)
+        if copy.word:
+            yield from quantised(pass_, copy, wide, times)
+        elif copy.bits == 1:
+            yield Operate(pass_, "add", copy, operands=(wide,), why="a comparison")
+        else:
+            yield Operate(pass_, "mac", copy, why="to scale")
+
+    def _copied_signal(self, treatment: Treatment) -> Works:
+        """Yield the narrower dO that the products read, in as many directions as they need."""
+        wide, dO = treatment.signal, self.t.dO
+        wanted = [self._wanted("backward_input"), self._wanted("backward_weight")]
+        if wide and wide.bits < dO.bits and any(wanted):
+            copy = replace(dO.as_(Role.COPY, wide.bits), word=wide.word)
+            blocks = bool(wide.word and wide.word.block)
+            yield from self._copied(BACK, copy, dO, sum(wanted) if blocks else 1)
 
     def extra_work(self) -> Works:
         """Yield a method's full-precision work on an output, which the graph does not show."""
@@ -314,6 +413,7 @@ class _Run:
             yield from write(FORWARD, word, times=n.writes, why=what)
             if self.job.trains:
                 yield from read(BACK, signal, times=n.signal_reads, why=what)
+                yield Operate(BACK, "add", word, n.signal_adds, (word,), what)
                 yield Operate(BACK, "mac", word, n.signal_macs, why=what)
                 yield from write(BACK, signal, times=n.signal_writes, why=what)
 
@@ -347,7 +447,7 @@ class _Run:
         forks = sorted(item for item in node.taken.items() if item[0] > 1) if node.learns else []
         for takers, places in forks:
             some = (
-                Factor("N", self.job.batch),
+                Factor("N", self.job.batch * node.steps),
                 Factor("places", places, f"that {takers} layers take"),
             )
             index = takers if len(forks) > 1 else 0
@@ -366,22 +466,45 @@ class _Run:
             yield Operate(WEIGHT, "add", dF, operands=(dF,), why="to the gradient of the owner")
             yield from write(WEIGHT, dF)
 
+    def summed_gradients(self) -> Works:
+        """Add the gradient of every iteration but the first to those before it."""
+        again = self.accounting.extras.accumulate - 1
+        if again and self.treatment and self.node.learned_weights:
+            dF = self.t.dF.as_(Role.SUMMED)
+            yield from read(WEIGHT, dF, times=again, why="what iterations before have given")
+            yield Operate(WEIGHT, "add", dF, again, (dF,), "to the gradients before")
+
     # -- the step --------------------------------------------------------------------------
 
     def steps(self) -> Works:
         """Step every weight, and every other parameter in full precision."""
         node, optimizer = self.node, self.accounting.extras.optimizer
-        if self.treatment and node.learned_weights:
-            if self.treatment.update == "boolean":
+        treatment = self.treatment
+        if treatment and node.learned_weights:
+            if treatment.update == "boolean":
                 yield from self._boolean_step() if self.accounting.extras.boolean_update else ()
             elif optimizer != "none":
-                yield from optimizer_step(optimizer, self.t.F, self.t.dF, self.full)
+                yield from self._optimizer_step(treatment, treatment.optimizer or optimizer)
         if node.learned_parameters and optimizer != "none":
             size = (
                 Factor("parameters", node.learned_parameters, "biases, scales, shifts, tables"),
             )
-            P = Tensor("P", size, self.full)
-            yield from optimizer_step(optimizer, P, replace(P, name="dP"), self.full)
+            P, own = Tensor("P", size, self.full), self.job.method.optimizer or optimizer
+            yield from optimizer_step(own, P, replace(P, name="dP"), self.full)
+
+    def _optimizer_step(self, treatment: Treatment, rule: str) -> Works:
+        """Step the weights of a product, and write what its passes read of them."""
+        F, weights = self.t.F, self.node.learned_weights
+        C = self.nests["forward"].extent.C
+        back = treatment.weight_back
+        latent = treatment.latent or self.full
+        copies: tuple[Tensor, ...] = ()
+        if back and self._wanted("backward_input"):
+            copies = (replace(F.as_(Role.COPY, back.bits), word=back.word),)
+        return optimizer_step(
+            rule, F, self.t.dF, latent, shape=(weights // C, C), rank=self.job.method.rank,
+            states=treatment.states, copies=copies,
+        )  # fmt: skip
 
     def _boolean_step(self) -> Works:
         """Step Boolean weights, with traces' accumulator bits and flip rate, if there are any."""

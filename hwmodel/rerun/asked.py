@@ -136,6 +136,12 @@ TrainOnly = Annotated[
 ]
 
 
+Accumulate = Annotated[
+    int | None,
+    Says("Iterations of the batch for one update of the weights.", usual="the accounting's"),
+]
+
+
 class Options(BaseModel):
     """Base of options that are declared together."""
 
@@ -163,6 +169,7 @@ class ReportAsked(Asked):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    accumulate: Accumulate = None
 
 
 class CompareAsked(Asked):
@@ -199,6 +206,7 @@ class CompareAsked(Asked):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    accumulate: Accumulate = None
     move: Move = ()
 
     @field_validator("sustain")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
+from hwmodel.errors import HwmodelError
 from hwmodel.graph.freezing import frozen
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
@@ -306,7 +307,7 @@ def question(asked: Asked) -> Question:
         ),
         hardware=chips,
         methods=tuple(load(Method, x) for x in _each(said.get("methods") or said["method"])),
-        accountings=rules,
+        accountings=_accumulated(rules, said),
         baseline=load(Method, baseline) if baseline else None,
         batch=batch,
         mode=said["mode"],  # which `evaluate` checks
@@ -316,6 +317,19 @@ def question(asked: Asked) -> Question:
         sustain=said.get("sustain") or SUSTAIN,
         baseline_network=load_network(whole) if (whole := said.get("baseline_network")) else None,
     )
+
+
+def _accumulated(rules: tuple[Accounting, ...], said: dict[str, Any]) -> tuple[Accounting, ...]:
+    """The accountings, with as many iterations for one update as is asked. Raises: HwmodelError."""
+    times = said.get("accumulate")
+    if times is None:
+        return rules
+    if said["mode"] != "training" or said.get("training"):
+        whole = "a whole run counts updates of one iteration each" if said.get("training") else ""
+        raise HwmodelError(f"--accumulate {times}: {whole or 'inference has no update'}")
+    from hwmodel.vary.paths import replaced  # a comparison without it is to start without it
+
+    return tuple(replaced(one, "extras.accumulate", times) for one in rules)
 
 
 def _shapes(stated: tuple[str, ...]) -> dict[str, tuple[int, ...]]:

@@ -150,6 +150,11 @@ class PriceRules(_Group):
     special_function_macs: Number = Field(
         ge=0, le=1000, description="an exponential, division or root [MAC]"
     )
+    narrow_floats: Literal["refused", "expanded"] = Field(
+        default="refused",
+        description="products of floating-point formats that the chip does not price: refused, or "
+        "done in the next wider multiply-add that has a price, to which both words are expanded",
+    )
 
 
 class Extras(_Group):
@@ -171,13 +176,25 @@ class Extras(_Group):
         "of a max-pool its input and an index of 64 bit for each result, too",
     )
     optimizer: Literal["none", "sgd", "momentum", "adam"] = Field(
-        description="update of full-precision and latent weights"
+        description="update of full-precision and latent weights; a method may name its own, which "
+        "holds unless this is none"
     )
     update_order: Literal["after-iteration", "as-gradients-finish", "fused"] = Field(
         default="after-iteration",
         description="when weights are stepped: all at the end; those of a layer as soon as its "
         "gradient is there, which changes what lives at one time; fused: each as its gradient is "
         "made, which then moves nowhere",
+    )
+    time_steps: Literal["inner", "outer"] = Field(
+        default="inner",
+        description="inner: all steps of a layer at once, so that weights are read once and "
+        "membranes move nowhere; outer: all layers in each step",
+    )
+    accumulate: Whole = Field(
+        default=1,
+        ge=1,
+        le=2**20,
+        description="iterations of a batch whose gradients are added up for one update",
     )
     boolean_update: Flag = Field(description="whether Boolean weights pay for their update")
     accumulator_bits: Bits = Field(description="a Boolean weight's accumulator")
@@ -326,6 +343,9 @@ class Accounting(NamedSpec):
         stepped = self.extras.optimizer != "none" and self.extras.boolean_update
         if self.extras.update_order == "fused" and not stepped:
             rule = "fused needs updates that are counted: optimizer and boolean_update"
+            raise Contradiction(rule, "extras", "update_order")
+        if self.extras.update_order == "fused" and self.extras.accumulate > 1:
+            rule = "fused steps each weight as its gradient is made: accumulate has to be 1"
             raise Contradiction(rule, "extras", "update_order")
 
     def _refuse(self, rule: str, *fields: str) -> NoReturn:

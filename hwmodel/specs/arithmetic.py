@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from hwmodel.specs.files import SpecModel, Text, Whole
 from hwmodel.specs.stated import Energy, OperationEfficiency, OperationEnergy
+from hwmodel.work.tensor import format_bits
 
 __all__ = ["Price", "Reference"]
 
@@ -20,6 +21,11 @@ class Price(SpecModel):
     operations: Whole = Field(
         default=1, ge=1, le=1024, description="operations in it, where per operation"
     )
+    format: str | None = Field(
+        default=None,
+        pattern=r"^e[1-9]m[0-9]+( x e[1-9]m[0-9]+)?$",
+        description="of a mac's operands, e4m3 or e4m3 x e5m2; none: the usual one of so many bits",
+    )
     energy: OperationEnergy | None = None
     efficiency: OperationEfficiency | None = None
     source: Text
@@ -28,7 +34,20 @@ class Price(SpecModel):
     def _one_energy(self) -> Price:
         if (self.energy is None) == (self.efficiency is None):
             raise ValueError("give energy (of the whole) or efficiency (of one operation in it)")
+        if self.format and (self.operation != "mac" or self.bits != self._format_bits):
+            raise ValueError(f"format {self.format} is of a mac of {self._format_bits} bits")
         return self
+
+    @property
+    def _format_bits(self) -> int:
+        return max(map(format_bits, (self.format or "").split(" x ")))
+
+    @property
+    def pair(self) -> str:
+        """The formats of both operands; "" for the usual ones."""
+        if not self.format or " x " in self.format:
+            return self.format or ""
+        return f"{self.format} x {self.format}"
 
     @property
     def stated(self) -> Energy:

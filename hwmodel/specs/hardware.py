@@ -187,6 +187,11 @@ class Hardware(Supplied):
     )
     levels: tuple[Level, ...] = Field(min_length=2, max_length=8)
     arithmetic: tuple[Price, ...] = Field(min_length=1)
+    zeros: Literal["none", "operations", "operations-and-level-0"] = Field(
+        default="none",
+        description="what a spike that is not there saves: nothing; its additions; those, and "
+        "reading the weights for them from level 0",
+    )
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
 
     @model_validator(mode="after")
@@ -199,15 +204,19 @@ class Hardware(Supplied):
         self._check_reference()
         if not any(price.operation == "mac" for price in self.arithmetic):
             raise Contradiction("has no price for a 'mac'", "arithmetic")
-        known: set[tuple[str, int]] = set()
+        if self.zeros != "none" and not any(
+            price.operation in ("add", "int-add") for price in self.arithmetic
+        ):
+            raise Contradiction("needs a price of an add or int-add, which spikes take", "zeros")
+        known: set[tuple[str, int, str]] = set()
         for place, price in enumerate(self.arithmetic):
-            if (price.operation, price.bits) in known:
+            if (price.operation, price.bits, price.pair) in known:
                 raise Contradiction(
                     f"prices a {price.bits}-bit {price.operation} a second time",
                     "arithmetic",
                     place,
                 )
-            known.add((price.operation, price.bits))
+            known.add((price.operation, price.bits, price.pair))
         return self
 
     def _check_levels(self) -> None:
@@ -414,6 +423,6 @@ class Hardware(Supplied):
         return {kind: b for b in self.levels[0].buffers for kind in b.kinds}
 
     def price(self, operation: str, bits: int) -> Price | None:
-        """Return the stated price of an operation at a width, if the file has one."""
-        wanted = (operation, bits)
-        return next((p for p in self.arithmetic if (p.operation, p.bits) == wanted), None)
+        """Return the stated price of an operation at a width, of no format, if there is one."""
+        wanted = (operation, bits, "")
+        return next((p for p in self.arithmetic if (p.operation, p.bits, p.pair) == wanted), None)

@@ -8,14 +8,25 @@ accounting (the full-precision word, the Boolean signal) are named, not numbered
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextvars import ContextVar
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    WithJsonSchema,
+    model_validator,
+)
 
-from hwmodel.errors import NameUnknown, SpecError
+from hwmodel.errors import NameUnknown, SpecError, near
 from hwmodel.specs.files import Flag, Label, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
+from hwmodel.specs.formats import Format, formats
 from hwmodel.specs.limits import Limits
+from hwmodel.specs.mistakes import Contradiction
+from hwmodel.work.optimizers import Optimizer
 from hwmodel.work.problem import PASSES, ProductPass
 
 __all__ = ["AS_INPUT", "Arithmetic", "ExtraWork", "LayerRule", "Method", "Teacher", "TensorRule"]
@@ -31,32 +42,44 @@ NAMED_WIDTHS = (
 )  # fmt: skip
 
 
+# Numbers of states of optimizers whose widths a rule may state.
+_STATES = {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2, "lion": 1, "galore": 3}
 AS_INPUT = "input"  # a tensor as wide as the widest that its layer is given
 
 
-def _width(value: Any) -> int | str:
+_own: ContextVar[frozenset[str]] = ContextVar("formats of the method that is read")
+
+
+def _width(value: Any) -> int | float | str:
     return _width_among(value, NAMED_WIDTHS)
 
 
-def _tensor_width(value: Any) -> int | str:
+def _tensor_width(value: Any) -> int | float | str:
     return _width_among(value, (*NAMED_WIDTHS, AS_INPUT))
 
 
-def _width_among(value: Any, names: tuple[str, ...]) -> int | str:
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 64:
-        return value
-    if value in names:
+def _width_among(value: Any, names: tuple[str, ...]) -> int | float | str:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 1 <= value <= 64:
+        return int(value) if value == int(value) else float(value)
+    if isinstance(value, str) and (value in names or value in formats() or value in _own.get(())):
         return str(value)
-    raise ValueError(f"{value!r} is no width; give 1 to 64 bit or one of {', '.join(names)}")
+    close = near(str(value), (*_own.get(()), *formats())) if isinstance(value, str) else None
+    hint = f"; did you mean {close!r}?" if close else ""
+    raise ValueError(
+        f"{value!r} is no width; give 1 to 64 bit or one of {', '.join(names)}, or a format{hint}"
+    )
 
 
 def _width_schema(*names: str) -> WithJsonSchema:
-    return WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": list(names)}]})
+    number = {"type": "integer", "minimum": 1}
+    decimal = {"minimum": 1, "maximum": 64, "not": {"type": ["string", "integer"]}}
+    of_formats = {"type": "string", "description": "a format: a bundled one, or of this method"}
+    return WithJsonSchema({"anyOf": [number, decimal, {"enum": list(names)}, of_formats]})
 
 
-Width = Annotated[int | str, BeforeValidator(_width), _width_schema(*NAMED_WIDTHS)]
+Width = Annotated[int | float | str, BeforeValidator(_width), _width_schema(*NAMED_WIDTHS)]
 TensorWidth = Annotated[
-    int | str, BeforeValidator(_tensor_width), _width_schema(*NAMED_WIDTHS, AS_INPUT)
+    int | float | str, BeforeValidator(_tensor_width), _width_schema(*NAMED_WIDTHS, AS_INPUT)
 ]
 Words = Annotated[tuple[Name, ...], Field(min_length=1)]
 
@@ -72,6 +95,9 @@ class Where(SpecModel):
     feeds_role: Words | None = Field(
         default=None, description="roles of which a layer that takes the output has one"
     )
+    learned: Flag | None = Field(
+        default=None, description="whether the weights are trained; false: they are frozen"
+    )
     stated: Flag | None = Field(
         default=None, description="whether the network states the width of its weights and input"
     )
@@ -86,6 +112,24 @@ class LayerRule(SpecModel):
     weight_signal: Width | None = Field(default=None, description="dF")
     inputs: Width | None = Field(
         default=None, description="of a wider tensor the products read a copy as narrow as this"
+    )
+    weights_backward: Width | None = Field(
+        default=None, description="F as backward_input reads it; none: as forward"
+    )
+    inputs_backward: Width | None = Field(
+        default=None, description="inputs as backward_weight reads them; none: as forward"
+    )
+    signal: Width | None = Field(
+        default=None, description="of a wider dO the products read a copy as narrow as this"
+    )
+    latent: Annotated[Whole, Field(ge=1, le=64)] | None = Field(
+        default=None, description="weights that are stepped [bit]; none: a full-precision word"
+    )
+    optimizer: Optimizer | None = Field(
+        default=None, description="of these weights; none: the method's, else the accounting's"
+    )
+    states: tuple[Annotated[Whole, Field(ge=1, le=64)], ...] | None = Field(
+        default=None, description="widths of what the optimizer remembers [bit]; none: its own"
     )
     arithmetic: dict[ProductPass, Arithmetic] = Field(default={})
     update: Update | None = Field(default=None, description="how the weights are updated")
@@ -137,6 +181,7 @@ class Passes(SpecModel):
     macs: Count = 0
     signal_reads: Count = 0
     signal_writes: Count = 0
+    signal_adds: Count = 0
     signal_macs: Count = 0
 
 
@@ -172,6 +217,19 @@ class Method(NamedSpec):
     )
     marker: Marker | None = Field(default=None, description="in figures of points, as matplotlib's")
     hatch: Hatch | None = Field(default=None, description="of bars, as matplotlib's; none: plain")
+    formats: dict[Name, Format] = Field(
+        default={}, description="of its own, beside the bundled ones; named where widths are"
+    )
+    optimizer: Optimizer | None = Field(
+        default=None, description="where an accounting counts updates; none: the accounting's"
+    )
+    rank: Annotated[Whole, Field(ge=1, le=2**31)] = Field(
+        default=128, description="of galore's projection"
+    )
+    spikes: Literal["add", "mac"] = Field(
+        default="add", description="arithmetic of products that are fed by spikes of 1 bit"
+    )
+    trains: Flag = Field(default=True, description="false: a method for inference alone")
     layers: tuple[LayerRule, ...] = Field(min_length=1)
     tensors: tuple[TensorRule, ...] = Field(min_length=1)
     omits: tuple[Name, ...] = Field(
@@ -188,6 +246,40 @@ class Method(NamedSpec):
     untrained: Text | None = Field(
         default=None, description="what its training does beyond its rules: the trainer does not"
     )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_formats(cls, values: Any, handler: ModelWrapValidatorHandler[Method]) -> Method:
+        """Widths may be formats of the method's own."""
+        own = values.get("formats") if isinstance(values, dict) else None
+        token = _own.set(frozenset(map(str, own)) if isinstance(own, Mapping) else frozenset())
+        try:
+            return handler(values)
+        finally:
+            _own.reset(token)
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Method:
+        for place, rule in enumerate(self.layers):
+            own = self.optimizer if rule.optimizer is None else rule.optimizer
+            if not self.trains and (own or rule.states):
+                raise Contradiction("an optimizer, and trains false: it steps nothing", "trains")
+            if "logic" in rule.arithmetic.values() and any(
+                isinstance(width, float) for width in (rule.weights, rule.inputs)
+            ):
+                raise Contradiction("a logic operation has whole bits", "layers", place)
+            number = _STATES.get(own or "", 0)
+            if rule.states is not None and len(rule.states) != number:
+                raise Contradiction(
+                    f"{len(rule.states)} widths, and {own or 'no optimizer named'} has "
+                    f"{number} states",
+                    "layers", place, "states",
+                )  # fmt: skip
+        return self
+
+    def format_of(self, width: float | str) -> Format | None:
+        """Return the format that a width names; None for a number or a word of the accounting."""
+        return self.formats.get(str(width)) or formats().get(str(width))
 
     def check_references(self) -> None:
         """See that every method named by a rule exists. Raises: NameUnknown, SpecError."""

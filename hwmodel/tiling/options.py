@@ -123,7 +123,7 @@ class Array(NamedTuple):
         """
         if self.operand_bits is None:
             return 1
-        return max(1, self.operand_bits // max(bits.I, bits.F))
+        return max(1, int(self.operand_bits // max(bits.I, bits.F)))
 
 
 class Memories(NamedTuple):
@@ -132,6 +132,7 @@ class Memories(NamedTuple):
     levels: tuple[MemoryLevel, ...]
     array: Array | None = None  # None: level 0 is read as by an unlimited broadcast
     moment_energy: float = 0.0  # static energy of a cycle of the whole chip [chip's unit]
+    zeros: str = "none"  # what operands that are 0 save
 
     def macs(self, bits: Widths) -> int:
         """MACs of the whole chip that operands of these widths can use at a time."""
@@ -195,7 +196,8 @@ def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
         for level in inner
     ]
     top = MemoryLevel(outermost.name, tuple(buffers))
-    return Memories((top, *levels), _array(chip.array, chip.scale), chip.static_energy)
+    array = _array(chip.array, chip.scale)
+    return Memories((top, *levels), array, chip.static_energy, chip.zeros)
 
 
 def _memory(

@@ -57,7 +57,7 @@ def rates(
     )
 
 
-def partial_sum_bits(problem: Problem, unfinished_bits: int) -> int:
+def partial_sum_bits(problem: Problem, unfinished_bits: int) -> int | float:
     """Return the width of an unfinished sum [bit]: at least that of a finished one."""
     return max(unfinished_bits, problem.bits.O)
 

@@ -165,6 +165,7 @@ def footprints(
             buffer.capacity_bits,
         )
         for buffer in memories.levels[level].buffers
+        if not buffer.passed
     ]
 
 

@@ -18,7 +18,7 @@ from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.options import Memories, Memory, MemoryLevel
 from hwmodel.work.problem import OPERANDS, Operand, Problem
 
-__all__ = ["NOWHERE", "Homes", "view", "widened"]
+__all__ = ["NOWHERE", "Homes", "view", "whole_view", "widened"]
 
 DEAR = 1e3  # times its price, at which a sum that comes home unfinished is avoided
 
@@ -47,19 +47,27 @@ NOWHERE = Homes()
 def view(
     chip: Memories, homes: Homes, free: Readable[int, int], *, finished: bool = False
 ) -> Memories:
-    """Return the chip as a product with homes sees it.
+    """Return the chip as a product with homes sees it, without levels outside of all homes.
 
     Args:
         chip: with one memory that holds all operands at each home.
         free: room that is left at levels at which tensors stay [bit].
         finished: ask for sums that come home finished, for others are wider: by a price of theirs.
     """
+    seen = whole_view(chip, homes, free, finished=finished)
+    return seen._replace(levels=seen.levels[homes.outermost :])
+
+
+def whole_view(
+    chip: Memories, homes: Homes, free: Readable[int, int], *, finished: bool = False
+) -> Memories:
+    """Return the same with all levels."""
     dear = DEAR if finished else 1.0
     levels = [
         level._replace(buffers=tuple(_buffers(chip, number, level, homes, free, dear)))
         for number, level in enumerate(chip.levels)
     ]
-    return chip._replace(levels=tuple(levels[homes.outermost :]))
+    return chip._replace(levels=tuple(levels))
 
 
 def _buffers(
@@ -76,6 +84,7 @@ def _buffers(
         holds: tuple[Operand, ...] = tuple(x for x in memory.holds if x in shared)
         if holds:
             room = free.get(number, memory.capacity_bits)
+            room = max(room, 1) if room is not None else None  # a memory has one bit at least
             found.append(memory._replace(holds=holds, capacity_bits=room))
     for x in OPERANDS:
         home = homes.of(x)

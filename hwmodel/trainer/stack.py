@@ -160,7 +160,7 @@ def _weights(found: Treatment, full: int) -> Weights | None:
         return None
     if found.weight_bits == 1:
         return "binary"
-    return "real" if found.weight_bits == found.read(full) == full else None
+    return "real" if found.weight_bits == found.read(full).bits == full else None
 
 
 def _held(node: Node, edge: Edge, full: int) -> bool:

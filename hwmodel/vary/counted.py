@@ -117,7 +117,7 @@ class Counted:
                 costs[i] = found._replace(
                     unproved=costs[i].unproved,
                     peak_bytes=peak,
-                    times=_times(asked, chips[i], job.batch, found.energy),
+                    times=_times(asked, chips[i], job.images, found.energy),
                 )
         return costs
 
@@ -177,7 +177,7 @@ def _shape(chip: Hardware) -> Hashable:
          tuple((b.name, b.holds) for b in level.buffers))
         for level in chip.levels
     ]  # fmt: skip
-    return tuple(levels), chip.array and chip.array.holds
+    return tuple(levels), chip.array and chip.array.holds, chip.zeros
 
 
 def _priced(counts: Counts, accounting: Accounting, chips: Sequence[Hardware]) -> list[Cost]:

@@ -21,7 +21,7 @@ from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
 from hwmodel.views.colours import called
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import Direction, Pass
+from hwmodel.work.tensor import Bits, Direction, Pass, shown, whole_bits
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -152,7 +152,7 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
     whole = f"{sum(bops.values()):,}"
     listed.add_row("all layers", *_row(report, totals, divisor), whole, style="bold")
     if report.batch > 1:
-        each = _row(report, [energy / report.batch for energy in totals], divisor)[:-1]
+        each = _row(report, [energy / report.images for energy in totals], divisor)[:-1]
         listed.add_row("an image", *each, "", "", style="bold")
     yield listed
     yield _pass_table(report, divisor, unit)
@@ -226,11 +226,11 @@ def tensor_table(report: Report) -> Table:
     )
     training = report.mode == "training"
 
-    def add(name: str, kind: str, shape: Shape, images: int, edge: tuple[int, int]) -> None:
+    def add(name: str, kind: str, shape: Shape, images: int, edge: tuple[Bits, Bits]) -> None:
         size = images * prod(shape)
-        there, back = (f"{-(-size * bits // 8):,}" for bits in edge)
-        way_back = (str(edge[1]), back) if training and name != INPUT else ("-", "-")
-        listed.add_row(name, kind, " x ".join(map(str, shape)), str(edge[0]), there, *way_back)
+        there, back = (f"{-(-whole_bits(size, bits) // 8):,}" for bits in edge)
+        way_back = (shown(edge[1]), back) if training and name != INPUT else ("-", "-")
+        listed.add_row(name, kind, " x ".join(map(str, shape)), shown(edge[0]), there, *way_back)
 
     add(INPUT, "network input", report.network.input, report.batch, edges[INPUT][:2])
     for node in nodes:
@@ -366,9 +366,9 @@ def _remembered(report: Report, node: Node) -> tuple[str, str]:
 
 
 def _bits(
-    assumed: int,
-    priced: int,
-    measured: int | None,
+    assumed: Bits,
+    priced: Bits,
+    measured: Bits | None,
     limit: TensorWidth | AccumulatorWidth | None = None,
 ) -> str:
     """A width that a trace moved or could have moved; or one that the method itself states.
@@ -376,12 +376,12 @@ def _bits(
     A width that was measured where the method has words of its own is priced as the method says.
     """
     if limit is not None and limit.bits == priced:
-        return f"{priced} (method)"
+        return f"{shown(priced)} (method)"
     if measured is None and assumed == priced:
         return "-"
     if measured is not None and measured != priced:
-        return f"{measured}, not used"
-    return f"{assumed} -> {priced}"
+        return f"{shown(measured)}, not used"
+    return f"{shown(assumed)} -> {shown(priced)}"
 
 
 def of_runs(report: Report) -> str:

@@ -31,7 +31,7 @@ class _Row(NamedTuple):
     what: str  # read, write or hop
     tensor: str
     elements: int
-    bits: int
+    bits: int | float
     energy: float  # [chip's unit]
 
 

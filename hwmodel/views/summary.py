@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import prod
+from math import ceil, prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.model import widths
-from hwmodel.model.widths import Edge
+from hwmodel.model.widths import Edge, Wide
 from hwmodel.rerun.tables import csv_text
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.method import Method
 from hwmodel.views.screen_tables import table
+from hwmodel.work.tensor import plain, whole_bits
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,9 +36,9 @@ class Line(NamedTuple):
     learned: int  # parameters of both kinds that are trained
     macs: int
     bops: int  # bit operations: MACs times the bits of both operands, as the product reads them
-    weight_bits: int | None  # None: it has no weights
-    input_bits: int  # the widest it is given [bit]
-    activation_bits: int  # of an element of its output [bit]
+    weight_bits: int | float | None  # None: it has no weights
+    input_bits: int | float  # the widest it is given [bit]
+    activation_bits: int | float  # of an element of its output [bit]
     parameter_bytes: int  # weights at their width, other parameters in full precision
     activation_bytes: int
 
@@ -55,25 +56,26 @@ def _line(node: Node, edges: Mapping[str, Edge], method: Method, accounting: Acc
     bits = edges[node.layer.name].bits
     ins = [edges[name].bits for name in node.inputs]
     F = treatment.weight_bits if treatment and node.layer.weights(node.input_shapes) else None
-    read = [treatment.read(one) for one in ins] if treatment else []
-    pair = read if F is None else [F, *read]
-    parameters = (
-        node.weights * (F or 0) + node.other_parameters * accounting.widths.full_precision_bits
-    )
+    read = [treatment.read(one, i) for i, one in enumerate(ins)] if treatment else []
+    words = [*([] if F is None or not treatment else [Wide(F, treatment.weight_word)]), *read]
+    pair = [wide.word.bits if wide.word else ceil(wide.bits) for wide in words]
+    full = accounting.widths.full_precision_bits
+    parameters = whole_bits(node.weights, F or 0) + node.other_parameters * full
     return Line(
         node.layer.name, node.layer.kind, " ".join(node.inputs), *node.output_shape,
         node.weights, node.other_parameters, node.learned_weights + node.learned_parameters,
-        node.macs, node.macs * prod(pair[:2]), F, max(ins, default=bits), bits,
-        -(-parameters // 8), -(-prod(node.output_shape) * bits // 8),
+        node.macs, node.macs * prod(pair[:2]), None if F is None else plain(F),
+        plain(max(ins, default=bits)), plain(bits),
+        -(-parameters // 8), -(-whole_bits(prod(node.output_shape), bits) // 8),
     )  # fmt: skip
 
 
-def macs_by_width(lines: list[Line]) -> dict[tuple[int, int], int]:
+def macs_by_width(lines: list[Line]) -> dict[tuple[float, float], int]:
     """Sum the MACs of one image for each pair of widths (weight, activation) [bit].
 
     A product of two activations counts under the width of the wider one, twice.
     """
-    counts: dict[tuple[int, int], int] = {}
+    counts: dict[tuple[float, float], int] = {}
     for line in lines:
         if line.macs:
             pair = (line.weight_bits or line.input_bits, line.input_bits)
@@ -107,7 +109,8 @@ def summary_tables(network: Network, method: Method, lines: list[Line]) -> Itera
             f"{line.C} x {line.H} x {line.W}",
             f"{line.weights + line.other_parameters:,}", *([f"{line.learned:,}"] if some else []),
             f"{line.macs:,}", f"{line.bops:,}",
-            "-" if line.weight_bits is None else str(line.weight_bits), str(line.activation_bits),
+            "-" if line.weight_bits is None else f"{line.weight_bits:.6g}",
+            f"{line.activation_bits:.6g}",
             f"{line.parameter_bytes:,}", f"{line.activation_bytes:,}",
         )  # fmt: skip
     totals = [
@@ -124,5 +127,7 @@ def summary_tables(network: Network, method: Method, lines: list[Line]) -> Itera
     yield listed
     pairs = table("MACs of one image by width", ["weight bits x activation bits"], ["MACs", "%"])
     for (weight, activation), count in macs_by_width(lines).items():
-        pairs.add_row(f"{weight} x {activation}", f"{count:,}", f"{100 * count / totals[1]:.1f}")
+        pairs.add_row(
+            f"{weight:.6g} x {activation:.6g}", f"{count:,}", f"{100 * count / totals[1]:.1f}"
+        )
     yield pairs

@@ -43,11 +43,11 @@ class Extents(NamedTuple):
 
 
 class Widths(NamedTuple):
-    """Bits of one element of each operand [bit]."""
+    """Bits of one element of each operand [bit]; of formats with scales, as a decimal."""
 
-    I: int  # noqa: E741  (the source's letter)
-    F: int
-    O: int  # noqa: E741
+    I: int | float  # noqa: E741  (the source's letter)
+    F: int | float
+    O: int | float  # noqa: E741
 
 
 class Window(NamedTuple):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import prod
+from fractions import Fraction
+from math import ceil, prod
 from typing import NamedTuple
 
-__all__ = ["KINDS", "Direction", "Factor", "Kinds", "Pass", "Role", "Tensor", "TensorKind"]
-__all__ += ["kind_of", "product", "titled"]
+__all__ = ["KINDS", "Bits", "Direction", "Factor", "Kinds", "Pass", "Role", "Tensor", "TensorKind"]
+__all__ += ["Word", "format_bits", "kind_of", "plain", "product", "shown", "titled"]
+__all__ += ["whole_bits"]
+
+Bits = int | Fraction  # of an element: whole, or with what blocks of elements share
 
 
 class Pass(StrEnum):
@@ -57,6 +61,11 @@ class Role(StrEnum):
     KEPT_SUM = "kept sum"  # the sum before a threshold, stored to weigh the signal
     COPY = "copy"  # the narrower words that products read of a wide tensor
     EXTRA = "extra work"  # what a method does beside the graph
+    EXPANDED = "expanded"  # packed words, made into what the product multiplies
+    CELL = "cell state"  # of a recurrent layer, from step to step
+    MEMBRANE = "membrane"  # of spiking neurons, from step to step
+    SUMMED = "summed"  # a gradient added to those of iterations before
+    SCALED = "scaled"  # sums of blocks, each times the scales of its operands
     FORK = "fork"  # signals of several takers, added up
     BROADCAST = "broadcast"  # a signal summed over the places to which its tensor was spread
     SHARED = "shared"  # a gradient added to that of the layer which owns the weights
@@ -67,12 +76,57 @@ class Role(StrEnum):
     ACCUMULATOR = "accumulator"  # votes so far, of a Boolean weight
 
 
+class Word(NamedTuple):
+    """An element of a format as products multiply it, and how many share a scale."""
+
+    bits: int  # of the element alone, without its share of scales [bit]
+    floating: str = ""  # "e4m3", "e2m1"; "" for an integer
+    block: int = 0  # elements along the reduction that share a scale; 0: none do
+
+
 class Factor(NamedTuple):
     """One factor of a count or of a price: its name, its value, and the source of the value."""
 
     name: str
     value: float  # whole, but for ratios of the source's table, rates and prices
     why: str = ""
+
+
+def format_bits(floating: str) -> int:
+    """Return the bits of a floating-point element: a sign, an exponent, a fraction.
+
+    >>> format_bits("e4m3"), format_bits("e2m1")
+    (8, 4)
+    """
+    exponent, _, rest = floating.removeprefix("e").partition("m")
+    return 1 + int(exponent) + int(rest)
+
+
+def plain(bits: Bits) -> int | float:
+    """Return a width for print: whole numbers whole, fractions as decimals.
+
+    >>> plain(8), plain(Fraction(17, 4))
+    (8, 4.25)
+    """
+    return bits if isinstance(bits, int) else float(bits)
+
+
+def shown(bits: Bits) -> str:
+    """Write a width for a cell of a table of text.
+
+    >>> shown(8), shown(Fraction(17, 4))
+    ('8', '4.25')
+    """
+    return f"{plain(bits):.6g}"
+
+
+def whole_bits(elements: int, bits: Bits) -> int:
+    """Return the bits of so many elements, rounded up once [bit].
+
+    >>> whole_bits(3, Fraction(17, 4))
+    13
+    """
+    return ceil(elements * bits)
 
 
 def titled(tensor: str, role: Role) -> str:
@@ -117,11 +171,12 @@ class Tensor:
 
     name: str  # the source's letter: I, F, O and the loss signals dI, dF, dO
     shape: tuple[Factor, ...]  # [elements]
-    bits: int  # of one element [bit]
+    bits: Bits  # of one element [bit]
     role: Role = Role.OPERAND
     index: int = 0  # which of several that are alike, from 1; 0 where there is one
     floating: bool = False  # whether words narrower than full precision are floating-point
     second: bool = False  # at the place of F or dF, the second of two maps multiplied, or its dI
+    word: Word | None = None  # what products multiply of an element; None: all of its bits
 
     def __str__(self) -> str:
         return f"{self.name}{self.index or ''}"
@@ -145,13 +200,23 @@ class Tensor:
         """The number of elements."""
         return product(self.shape)
 
+    @property
+    def operand_bits(self) -> int:
+        """Bits of an element that a multiplier sees: without scales and gaps [bit]."""
+        return self.word.bits if self.word else ceil(self.bits)
+
     def as_(
-        self, role: Role, bits: int | None = None, name: str | None = None, index: int | None = None
+        self,
+        role: Role,
+        bits: Bits | None = None,
+        name: str | None = None,
+        index: int | None = None,
     ) -> Tensor:
         """Return the same elements in another role, with another width, name or index if given."""
         return replace(
             self,
             role=role,
+            word=self.word if bits in (None, self.bits) else None,
             bits=self.bits if bits is None else bits,
             name=self.name if name is None else name,
             index=self.index if index is None else index,

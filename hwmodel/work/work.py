@@ -17,10 +17,19 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from hwmodel.work.problem import LoopNest, Operand, Problem, Widths
-from hwmodel.work.tensor import Direction, Factor, Kinds, Pass, Role, Tensor, product
+from hwmodel.work.tensor import (
+    Direction,
+    Factor,
+    Kinds,
+    Pass,
+    Role,
+    Tensor,
+    plain,
+    product,
+)
 
-__all__ = ["OPTIMIZERS", "Kind", "Move", "Multiply", "Operate", "Operation", "Tensors", "Work"]
-__all__ += ["Works", "boolean_step", "optimizer_step", "read", "saved", "write"]
+__all__ = ["Kind", "Move", "Multiply", "Operate", "Operation", "Tensors", "Work"]
+__all__ += ["Works", "boolean_step", "quantised", "read", "saved", "write"]
 
 Kind = Literal["mac", "int-mac", "int-mul", "add", "int-add", "logic", "special"]
 FORWARD, UPDATE = Pass.FORWARD, Pass.UPDATE
@@ -66,6 +75,7 @@ class Operation(NamedTuple):
     bits: int  # of the wider operand; of an integer addition, of the sum
     factors: tuple[Factor, ...]
     narrow: int = 0  # of the narrower operand of an integer multiplication
+    format: str = ""  # of both operands of a floating-point one, "e4m3 x e5m2"; "": as wide as bits
 
 
 class Multiply(NamedTuple):
@@ -79,6 +89,10 @@ class Multiply(NamedTuple):
     operations: tuple[Operation, ...]  # the arithmetic of the method
     macs: tuple[Factor, ...]  # multiply-accumulates, without those by zeros put between rows
     leaves: bool = True  # whether finished sums are written; else an operator takes each at once
+    repeats: int = 1  # how often the nest is done, one after the other
+    nonzero: float = 1.0  # share of I that is not 0: spikes
+    expanded: tuple[Operand, ...] = ()  # packed until they leave level 0, a MAC a word
+    full: int = 32  # bits of a MAC that expands
 
     @property
     def operands(self) -> dict[Operand, Tensor]:
@@ -93,12 +107,12 @@ class Multiply(NamedTuple):
     @property
     def bit_operations(self) -> int:
         """MACs times the bits of both operands (BOPs): van Baalen et al., arXiv:2005.07093."""
-        return product(self.macs) * self.I.bits * self.F.bits
+        return product(self.macs) * self.I.operand_bits * self.F.operand_bits
 
     @property
     def problem(self) -> Problem:
         """The problem that is tiled: loops, windows and widths, without layer and pass."""
-        n, widths = self.nest, Widths(self.I.bits, self.F.bits, self.O.bits)
+        n, widths = self.nest, Widths(*(plain(one.bits) for one in (self.I, self.F, self.O)))
         return Problem(n.extent, n.height, n.width, widths, n.groups)
 
 
@@ -148,42 +162,10 @@ def saved(tensor: Tensor) -> Tensor:
     return tensor.as_(Role.SAVED)
 
 
-class Optimizer(NamedTuple):
-    """States and operations of one step of an optimizer, for each weight."""
-
-    states: tuple[str, ...]  # remembered beside the weight
-    macs: int
-    specials: int = 0  # roots and divisions
-    adds: int = 0  # in full precision
-
-
-OPTIMIZERS: dict[str, Optimizer] = {
-    "sgd": Optimizer((), 1),
-    "momentum": Optimizer(("momentum",), 2),
-    "adam": Optimizer(("m", "v"), 6, specials=2, adds=1),
-}
-
-
-def optimizer_step(rule: str, F: Tensor, dF: Tensor, full: int) -> Works:
-    """Step every weight: read and write its states and F, read dF.
-
-    A narrow weight has a full-precision one behind it, and is written anew from that.
-
-    Args:
-        full: bits of a full-precision word.
-    Source: Kingma and Ba, Adam, 2015, algorithm 1: six multiply-adds, the addition of epsilon, a
-        root and a division (docs/model.md section 6).
-    """
-    step = OPTIMIZERS[rule]
-    narrow = F.bits < full
-    moved = [F.as_(Role.LATENT if narrow else Role.OPERAND, full)]
-    moved += [F.as_(Role.MOMENT, full, name=f"{state}({F.name})") for state in step.states]
-    yield from read(UPDATE, dF, *moved)
-    yield Operate(UPDATE, "mac", F, step.macs, why=f"multiply-adds of a step of {rule}")
-    yield Operate(UPDATE, "add", F, step.adds, tuple(moved), f"additions of {rule}")
-    yield Operate(UPDATE, "special", F, step.specials, why=f"roots and divisions of {rule}")
-    yield from write(UPDATE, *moved)
-    yield from write(UPDATE, *([F] if narrow else []), why="the narrow copy, made of the latent")
+def quantised(pass_: Pass, copy: Tensor, wide: Tensor, times: int) -> Iterator[Operate]:
+    """Make words of a format: the largest of those that share a scale, then each by its scale."""
+    yield Operate(pass_, "add", copy, times, (wide,), "a comparison, for the largest of a scale")
+    yield Operate(pass_, "mac", copy, times, why="to scale")
 
 
 def boolean_step(F: Tensor, dF: Tensor, accumulator_bits: Factor, flips: Factor) -> Works:

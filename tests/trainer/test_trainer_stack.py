@@ -86,7 +86,7 @@ def test_what_is_trained_is_what_is_priced(name, by):
             assert (does.weight_bits == 1) == bool(boolean or made.layer.binary)
             assert (boolean or reals)[0] == node.weights
             read = net.values[node.inputs[0]].dtype == bool
-            assert read == (does.read(widths[node.inputs[0]].bits) == 1)
+            assert read == (does.read(widths[node.inputs[0]].bits).bits == 1)
         if node.layer.kind == "activation":
             assert (value.dtype == bool) == (bits == 1)
 

@@ -23,6 +23,7 @@ from hwmodel.graph.layers.elementwise import (
 )
 from hwmodel.graph.layers.experts import Combine, Dispatch
 from hwmodel.graph.layers.products import Conv, ConvTranspose, Linear
+from hwmodel.graph.layers.recurrent import Recurrence, StepLinear
 from hwmodel.graph.layers.reshaping import (
     AveragePool,
     Concat,
@@ -38,6 +39,7 @@ from hwmodel.graph.layers.reshaping import (
     Upsample,
 )
 from hwmodel.graph.layers.scan import Scan
+from hwmodel.graph.layers.spiking import Spiking
 
 __all__ = [
     "INPUT",
@@ -79,14 +81,15 @@ __all__ = [
 
 _Product = Conv | ConvTranspose | Linear | AttentionScores | AttentionContext
 _Norm = BatchNorm | LayerNorm | RMSNorm
-_Elementwise = Activation | Add | Multiply | Scale | Embedding | Rotary
+_Elementwise = Activation | Spiking | Add | Multiply | Scale | Embedding | Rotary
 _Pool = MaxPool | AveragePool | GlobalAveragePool
 _View = PixelShuffle | PixelUnshuffle | Upsample | Concat | Slice | Reshape | Expand
 
+_Stepped = Recurrence | StepLinear
 _Other = Source | Uncounted | Dispatch | Combine | Scan
 
 Layer = Annotated[
-    _Product | _Norm | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")
+    _Product | _Stepped | _Norm | _Elementwise | _Pool | _View | _Other, Field(discriminator="kind")
 ]
 KINDS: dict[type[BaseLayer], str] = {
     kind: get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Layer)[0])

@@ -119,6 +119,10 @@ class BaseLayer(SpecModel):
         """The products of a training iteration, by pass; empty for a layer that only moves."""
         return {}
 
+    def repeats(self, phase: ProductPass, inputs: Sequence[Shape]) -> int:
+        """How often the nest of a pass is done, one after the other."""
+        return 1
+
     def work(self, t: Tensors) -> Works:
         """What a layer that is no product does with the tensors around it, forward and back."""
         return iter(())

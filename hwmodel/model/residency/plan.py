@@ -30,13 +30,13 @@ from hwmodel.work.work import Move, Multiply
 
 __all__ = ["Residency", "residency", "residency_levels"]
 
-SHARE = 6  # a product is searched again with one part in so many of the usual budget
+SHARE = 12  # a product is searched again with one part in so many of the usual budget
 SCALES = (0.1, 0.3, 1.0, 0.0)  # of the rooms that tiles took; 0: single elements
-MANY_STEPS, WIDE_GAP = 300, 0.03  # further starts only below, or above
+MANY_STEPS, MOST_STEPS = 40, 100  # above which only the first start is made, none is exchanged
 ENOUGH = 0.01  # gap down to which starts are made and items exchanged
 GAP = 3e-3  # of what a packing saves
 EXCHANGES = 300  # choices that are looked at
-SEARCHES, TIMES = 60, 3000  # tilings that are searched for them: so many, or so many / steps
+SEARCHES, TIMES = 100, 1500  # tilings that are searched for them: so many, or so many / steps
 NO_END = 2**62  # bits of a memory without end
 
 
@@ -159,10 +159,10 @@ def _best(run: Run, alone: Outcome, least: float | None) -> Outcome:
         found = _packed(run, alone, values, scale)
         if found.energy < best.energy:
             best = found
-        if _gap(best, least) < (WIDE_GAP if len(run.steps) > MANY_STEPS else ENOUGH):
+        if _gap(best, least) < ENOUGH or len(run.steps) > MANY_STEPS:
             break
-    if _gap(best, least) > ENOUGH:
-        best = _exchanged(run, best, values)
+    if _gap(best, least) > ENOUGH and len(run.steps) <= MOST_STEPS:
+        best = _exchanged(run, best, values, least)
     return best
 
 
@@ -238,14 +238,15 @@ def _settled(
         left.discard(next(safe, (helps or living)[0]))
 
 
-def _exchanged(run: Run, best: Outcome, values: Sequence[float]) -> Outcome:
+def _exchanged(run: Run, best: Outcome, values: Sequence[float], least: float | None) -> Outcome:
     """Exchange single items as long as that pays: add one, without what collides; or drop one."""
     looked, before, better = 0, run.searches, True
     most = max(SEARCHES, TIMES // len(run.steps))
     while better:
         better = False
         for i in sorted(range(len(run.items)), key=lambda i: -values[i]):
-            if looked >= EXCHANGES or run.searches - before >= most:
+            spent = looked >= EXCHANGES or run.searches - before >= most
+            if spent or _gap(best, least) <= ENOUGH:
                 return best
             other = best.chosen ^ {i} if i in best.chosen else _with(run, best.chosen, i)
             found = _settled(run, other, values, i if i in other else None)

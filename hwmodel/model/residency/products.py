@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import NamedTuple
 
 from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.model.entries import Stay, paid, width
 from hwmodel.model.workload import Task
+from hwmodel.tiling.accesses import Mapping as Cuts
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.tile import Tiling, footprints, tile
 from hwmodel.tiling.view import NOWHERE, Homes, view, widened
@@ -18,6 +20,7 @@ from hwmodel.work.work import Multiply
 
 __all__ = ["Product", "Tiled"]
 
+KNOWN = 16  # tilings found before that are looked at again
 SIXTEENTHS = 16  # of a capacity: room that is left is rounded down to them, to be searched once
 
 
@@ -41,6 +44,7 @@ class Product:
     capacities: Mapping[int, int]  # of the levels at which tensors may stay [bit]
     searches: int = 0
     _known: dict[object, Tiled | None] = field(default_factory=dict)
+    _tilings: dict[Cuts, Tiling] = field(default_factory=dict)
 
     @property
     def work(self) -> Multiply:
@@ -59,19 +63,30 @@ class Product:
             free: room that is left at each level [bit].
         """
         parts = {k: max(self.capacities[k] // SIXTEENTHS, 1) for k in free}
-        rounded = {k: bits // parts[k] * parts[k] for k, bits in free.items()}
+        rounded = {k: bits // parts[k] * parts[k] or bits for k, bits in free.items()}
         for room in (self.capacities, rounded, free):
             found = self._searched(stay, room, finished=False)
             if found is not None and found.resting and _fits(found._replace(resting={}), free):
                 found = found if _fits(found, free) else self._searched(stay, room, finished=True)
             if found is not None and _fits(found, free):
-                return found
-        return None
+                certificate = found.tiling.certificate
+                return found if certificate and certificate.proved else self._best(stay, free)
+        return self._best(stay, free)
+
+    def _best(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
+        """The best that fits of the tilings found so far, whatever stayed when they were."""
+        key = stay, tuple(free.items()), len(self._tilings)
+        if key not in self._known:
+            some = [*self._tilings.values()][-KNOWN:]
+            priced = (self.priced(tiling, stay) for tiling in some)
+            fitting = (one for one in priced if _fits(one, free))
+            self._known[key] = min(fitting, key=lambda one: one.energy, default=None)
+        return self._known[key]
 
     @property
     def _unfinished(self) -> int:
         """Bits by which an unfinished sum is wider than a finished one."""
-        return max(0, self.options.partial_sum_bits - self.work.O.bits)
+        return max(0, self.options.partial_sum_bits - ceil(self.work.O.bits))
 
     def _searched(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
         key = stay, tuple(free.items()), finished
@@ -88,7 +103,8 @@ class Product:
         except (Infeasible, TooLarge):
             return None
         mapping = widened(self.work.problem, found.mapping, homes)
-        return self.priced(Tiling(mapping, found.certificate), stay)
+        tiling = self._tilings.setdefault(mapping, Tiling(mapping, found.certificate))
+        return self.priced(tiling, stay)
 
     def priced(self, tiling: Tiling, stay: Stay) -> Tiled:
         """Price a tiling of the whole chip beside what stays."""

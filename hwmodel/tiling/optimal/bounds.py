@@ -83,7 +83,7 @@ class Space:
     used: tuple[int, int]  # rows and columns that the MACs read
     height: Axis
     width: Axis
-    sum_bits: int  # of an unfinished sum
+    sum_bits: int | float  # of an unfinished sum
     N: Ints  # smallest tiles of the classes
     C: Ints
     M: Ints

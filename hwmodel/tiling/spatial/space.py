@@ -113,7 +113,7 @@ class Space:
         )
 
     @cached_property
-    def bits(self) -> dict[Operand, int]:
+    def bits(self) -> dict[Operand, int | float]:
         """Width of what lies in a memory: of O, of unfinished sums [bit]."""
         own = self.problem.bits
         sums = partial_sum_bits(self.problem, self.options.partial_sum_bits)

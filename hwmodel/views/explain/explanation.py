@@ -19,10 +19,12 @@ from hwmodel.model.prices import value
 from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.tiling.view import whole_view
 from hwmodel.views.explain.layer import Place, layer_lines
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
+from hwmodel.views.explain.staying import homes_of, staying_lines
 from hwmodel.views.explain.tiled import product_lines
-from hwmodel.work.tensor import Direction, Factor, Pass, titled
+from hwmodel.work.tensor import Direction, Factor, Pass, shown, titled
 from hwmodel.work.work import Multiply
 
 __all__ = ["explanation"]
@@ -115,8 +117,11 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
     """Print prices, then every entry, products pass by pass, then operators; then their sum."""
     yield f"{_HOW}\n"
     yield from _memories(report)
+    yield from staying_lines(report, layer)
     yield from _operations(report, rows)
-    tilings = {task.work.pass_: (task.work, tiling) for task, tiling in report.tilings
+    homes = homes_of(report)
+    tilings = {task.work.pass_: (task.work, tiling, home)
+               for (task, tiling), home in zip(report.tilings, homes, strict=True)
                if task.layer == layer and isinstance(task.work, Multiply)}  # fmt: skip
     for component in Component:
         for pass_ in Pass:
@@ -125,8 +130,8 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
                 continue
             if component == Component.PRODUCT:
                 options = SearchOptions.of(report.accounting, pass_)
-                work, tiling = tilings[pass_]
-                chip = memories(report.hardware, work.kinds)
+                work, tiling, home = tilings[pass_]
+                chip = whole_view(memories(report.hardware, work.kinds), home, {})
                 yield from product_lines(work, tiling, chip, options, report.unit)
                 yield f"### {pass_}: reads, writes and operations\n"
             else:
@@ -195,14 +200,20 @@ def _entries(rows: Sequence[_Row], report: Report) -> Iterator[str]:
     told: set[str] = set()
     for number, entry, price, paid in rows:
         tensor = titled(entry.tensor, entry.role)
+        counted, numbers = computed([entry.factors], entry.elements), [entry.elements]
+        scaled: tuple[Factor, ...] = ()
         if entry.operation:
-            name, bits = f"{entry.key} for {tensor}", []
+            name = f"{entry.key} for {tensor}"
         else:
-            name, bits = f"{tensor} {_DONE[entry.direction]} {entry.memory}", [entry.bits]
-        counted = computed([entry.factors], entry.elements)
-        terms = [Factor("", number) for number in (entry.elements, *bits, price)]
+            name = f"{tensor} {_DONE[entry.direction]} {entry.memory}"
+            if isinstance(entry.bits, int):
+                numbers.append(entry.bits)
+            else:  # with scales of blocks: rounded up once
+                words = f"{entry.elements:,} words of {shown(entry.bits)} bit"
+                scaled, numbers = (Factor("bits", 1, f"{words}, rounded up"),), [entry.count]
+        terms = [Factor("", number) for number in (*numbers, price)]
         worth = computed([terms], paid, energy)
-        why = reasons(entry.factors, told)
+        why = reasons((*entry.factors, *scaled), told)
         yield f"- **row {number}** {name}: {counted}; energy {worth} {report.unit}{why}"
     yield ""
 

@@ -13,6 +13,7 @@ from hwmodel.model.widths import Applied, Edge
 from hwmodel.model.workload import Job
 from hwmodel.specs.method import LayerRule, TensorRule, Where
 from hwmodel.views.explain.lines import table
+from hwmodel.work.tensor import shown
 
 __all__ = ["Place", "layer_lines"]
 
@@ -56,7 +57,7 @@ def layer_lines(at: Place) -> Iterator[str]:
 def _tensor(at: Place, word: str, name: str, shape: Shape, source: Node | None) -> tuple[str, ...]:
     """Make the line of an input or of the output; `source` is the layer that writes it."""
     edge = at.edges[name]
-    cells = (f"{word}, from {name}", str(shape), str(edge.bits), str(edge.signal_bits))
+    cells = (f"{word}, from {name}", str(shape), shown(edge.bits), shown(edge.signal_bits))
     if name == INPUT or source is None:
         return *cells, "the network's input: a full-precision word", ""
     found = widths.tensor_rule(at.job.method, source)
@@ -76,21 +77,26 @@ def _filters(at: Place) -> tuple[str, ...]:
         for found in rules
     )
     first = at.edges[node.inputs[0]].bits
-    if treatment.read(first) != first:
-        by += f"; of I the products read {treatment.read(first)} bit"
+    read = treatment.read(first).bits
+    if read != first:
+        by += f"; of I the products read {shown(read)} bit"
     bits, signal = treatment.weight_bits, treatment.weight_signal_bits
     shape = f"{node.layer.weights(node.input_shapes):,} weights"
     if len(node.inputs) > 1:
         second = at.edges[node.inputs[1]]
-        shape, bits, signal = "the second input", treatment.read(second.bits), second.signal_bits
+        shape, bits, signal = (
+            "the second input",
+            treatment.read(second.bits, 1).bits,
+            second.signal_bits,
+        )
     sources = "; ".join(f"{found.method}: {found.rule.source}" for found in rules)
-    return "F", shape, str(bits), str(signal), by, sources
+    return "F", shape, shown(bits), shown(signal), by, sources
 
 
 def _rule(
     at: Place,
     found: Applied[LayerRule] | Applied[TensorRule],
-    stated: Mapping[str, int | str | None],
+    stated: Mapping[str, float | str | None],
 ) -> str:
     """Name a rule, what it asks for and what it says; of a word, what the accounting says."""
     means = widths.named_widths(at.job.accounting, at.job.method)

@@ -1,0 +1,47 @@
+"""What stays on the chip of what a layer uses: the items by which rows are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hwmodel.model.evaluate import Report, all_tasks
+from hwmodel.tiling.view import NOWHERE, Homes
+
+__all__ = ["homes_of", "staying_lines"]
+
+
+def homes_of(report: Report) -> list[Homes]:
+    """Return where the operands of each product stay, in the order of the report's tilings."""
+    if report.residency is None:
+        return [NOWHERE] * len(report.tilings)
+    return [tiled.stay.homes for tiled in report.residency.tilings.values()]
+
+
+def staying_lines(report: Report, layer: str) -> Iterator[str]:
+    """Name every stay of a tensor that the layer uses, and what it does to each access."""
+    found = report.residency
+    if found is None:
+        return
+    tasks, lines = all_tasks(report.network, report.job), []
+    for item in found.items:
+        where = found.levels[item.level]
+        here: dict[str, None] = {}
+        for access in (*item.begins, *item.saves):
+            task = tasks[access.task]
+            if task.layer == layer:
+                does = "write" if access.writes else "read"
+                costs = f"nothing outside of {where}"
+                if access in item.begins:
+                    costs = "once outside, for the stay begins with it"
+                here[f"{task.work.pass_}, {does}: {costs}"] = None
+        if here:
+            life = "whole" if item.whole else "from one use to the next"
+            lines.append(
+                f"- {item.name}, {item.bits:,} bit, stays in {where}, {life}, steps {item.first} "
+                f"to {item.last}. {'; '.join(here)}."
+            )
+    if lines:
+        yield "## What stays on the chip\n"
+        yield "Rows of what stays outside of its memory are gone (docs/model.md section 11).\n"
+        yield from lines
+        yield ""
