@@ -12,6 +12,10 @@ from hwmodel import HwmodelError, evaluate
 from hwmodel.graph.network import Network
 from hwmodel.specs.files import validate
 from hwmodel.vary.paths import replaced
+from hwmodel.vary.sweep.file import SweepFile
+from hwmodel.vary.sweep.part import columns, run_part
+from hwmodel.vary.sweep.plan import plan
+from tests.specs import GREEDY, written
 from tests.test_number_formats import FULL, of
 
 ROWS = [
@@ -194,3 +198,18 @@ def test_lora_on_a_llama_block_as_autograd_has_it(row):
         phases = ("forward", "backward_input", "backward_weight")
         found = sum(node.macs * node.wanted(phase) for node in nodes for phase in phases)
     assert found == int(row["expected"])
+
+
+def test_a_sweep_s_energy_of_an_image_is_of_all_images_of_an_update(tmp_path):
+    """K iterations of N images are for one update; the sweep divided by N."""
+    swept = plan(
+        SweepFile(
+            version=1, name="s", title="t", network="mlp-784-512-512-10", hardware="ascend",
+            method="fp", batch=2, accounting=str(written(tmp_path, GREEDY)),
+            axes=[{"accounting.extras.accumulate": [1, 4]}],
+        )
+    )  # fmt: skip
+    rows = csv.reader(run_part(swept, swept.points()).splitlines())
+    for row in (dict(zip(columns(swept), cells, strict=True)) for cells in rows):
+        images = 2 * int(row["accounting.extras.accumulate"])
+        assert float(row["energy_per_image"]) == pytest.approx(float(row["energy"]) / images)

@@ -15,8 +15,9 @@ def test_a_sound_installation_is_told_line_by_line(hwmodel):
     assert (code, err) == (0, "")
     lines = {words[0]: " ".join(words[1:]) for words in map(str.split, out.splitlines())}
     assert lines["numpy"].startswith(metadata.version("numpy"))
-    assert lines["hardware"] == f"files 14 in {PACKAGE.parent / 'hardware_specs'}"
-    assert lines["networks"].startswith("52 in ")
+    chips = PACKAGE.parent / "hardware_specs"
+    assert lines["hardware"] == f"files {len(list(chips.glob('*.yaml')))} in {chips}"
+    assert re.match(r"\d+ in ", lines["networks"])
     assert lines["cache"] == "off: tilings found before (HWMODEL_CACHE)"
     assert lines["outputs"].startswith("reports/ in ") and lines["outputs"].endswith(
         " can be written"

@@ -558,7 +558,7 @@ def test_the_layer_of_nothing_is_refused():
 
 def test_the_excerpt_in_the_documents_is_what_is_printed(hwmodel):
     text = (PACKAGE.parent / "docs" / "explain.md").read_text(encoding="utf-8")
-    (command,) = "".join(blocks(text, "sh")).splitlines()
+    command = "".join(blocks(text, "sh")).splitlines()[0]
     (excerpt,) = blocks(text, "markdown")
     _, printed, _ = hwmodel(*shlex.split(command)[1:])
     lines = iter(printed.splitlines())

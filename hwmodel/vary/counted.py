@@ -135,7 +135,7 @@ class Counted:
             return Cost(reason=str(error))
         (found,) = _priced(ledger.by(*GROUPS), accounting, [chip])
         gaps = sum(bool(tiling.certificate and tiling.certificate.gap) for _, tiling in tilings)
-        times = _times(demands(ledger.entries), chip, job.batch, found.energy)
+        times = _times(demands(ledger.entries), chip, job.images, found.energy)
         return found._replace(unproved=gaps, peak_bytes=kept.peak().size, times=times)
 
     def _kept_by(self, key: Hashable, network: Network, job: Job) -> Occupancy:

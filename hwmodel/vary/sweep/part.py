@@ -189,7 +189,8 @@ def run_part(plan: Plan, points: Sequence[int]) -> str:
         job = work_at(memo, outer).job
         tiles = _TILES[job.accounting.counting.search] if job else None
         for (point, digits), chip, got, base in zip(several, chips, ours, whole, strict=True):
-            writer.writerow(_line(plan, point, digits, chip, got, base, tiles))
+            images = job.images if job else None
+            writer.writerow(_line(plan, point, digits, chip, got, base, tiles, images))
     return stream.getvalue()
 
 
@@ -214,6 +215,7 @@ def _line(
     got: Cost,
     base: Cost | None,
     tiles: str | None,
+    images: int | None,
 ) -> list[object]:
     """One line, in the order of `columns`."""
     shown = plan.shown(digits)
@@ -231,7 +233,7 @@ def _line(
         *(shown.get(name) for name in (*NAMES, *plan.paths)),
         got.energy,
         hardware.unit,
-        None if got.energy is None else got.energy / shown["batch"],
+        None if got.energy is None or images is None else got.energy / images,
         *of_base,
         *_energies(got),
         capacity,
