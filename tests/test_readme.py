@@ -60,6 +60,18 @@ def test_counts_are_what_there_is():
     over(said("comes with"), zoo(), bundled(Method), bundled(Hardware))
 
 
+def test_measured_figures_are_counted_as_the_page_counts_them():
+    """Whose counts `tests/test_measured_chips.py` makes of the rows."""
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    (counts,) = re.findall(
+        r"All (\d+) figures .*: (\d+) within 10 %, (\d+) within 25 %, (\d+) within a factor of "
+        r"two, (\d+) off",
+        page,
+    )
+    total, tenth, quarter, twice, off = map(float, counts)
+    assert said("measured chips") == [total, tenth, 10, quarter, 25, twice, off]
+
+
 def over(numbers, *collections):
     """See that there are more than is said."""
     for number, found in zip(numbers, collections, strict=True):

@@ -147,12 +147,10 @@ class Report:
         rest = self.energy - found.energy
         known = "prices fall outwards, so that no bound is known"
         if found.lower_bound is not None:
-            least = found.lower_bound + rest
-            gap = 100 * (1 - least / self.energy)
-            known = f"no choice costs less than {least:.6g} {self.unit} (gap {gap:.2f} %)"
+            gap = 100 * (1 - (found.lower_bound + rest) / self.energy)
+            known = f"no choice costs less than {100 - gap:.2f} % of this (gap {gap:.2f} %)"
         return (
-            f"{many(len(found.items), 'stay')} of tensors on the chip, {self.energy:.6g} "
-            f"{self.unit}; {known}. Activations through the outermost memory: "
+            f"{many(len(found.items), 'stay')} of tensors on the chip; {known}. Activations through the outermost memory: "
             f"{100 * left / self.energy:.1f} % (depth-first could save at most this)"
         )
 
