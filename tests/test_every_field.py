@@ -58,6 +58,7 @@ arithmetic:
   - {operation: mac, bits: 32, efficiency: 1.7 TOPS/W, operations: 2, source: me}
   - {operation: mac, bits: 16, energy: 1.1 pJ, source: me}
   - {operation: mac, bits: 64, energy: 6 pJ, source: me}
+voltage: {priced: 0.9 V, run: 0.7 V, source: me}
 """
 # A Boolean method that distils: its teacher is paid where the accounting says so. One of integers.
 TAUGHT = """\

@@ -23,7 +23,17 @@ from hwmodel.specs.mistakes import alternatives
 from hwmodel.specs.spread import Spread
 from hwmodel.specs.stated import Energy
 
-__all__ = ["Inputs", "Leaf", "Scalar", "changed", "is_known", "leaves", "replaced", "replaced_all"]
+__all__ = [
+    "PLAIN",
+    "Inputs",
+    "Leaf",
+    "Scalar",
+    "changed",
+    "is_known",
+    "leaves",
+    "replaced",
+    "replaced_all",
+]
 
 Spec = TypeVar("Spec", bound=SpecModel)
 Step = str | int  # a field or a key; the place in a list
@@ -33,7 +43,7 @@ ROOTS = ("network", "hardware", "method", "accounting", "batch")
 _BOTH = ("access_energy", "efficiency", "energy")  # how a file states reading and writing as one
 _EACH = ("read_energy", "write_energy")
 _PRICE: dict[type, str] = {Price: "energy", RelativePrice: "macs"}  # what a path to an entry means
-_PLAIN = {
+PLAIN = {  # the units in which numbers of these fields are
     "clock": "Hz",
     "static_power": "W",
     "priced": "V",
@@ -174,8 +184,8 @@ def _put(fields: dict[str, Any], name: str, value: Any, model: SpecModel) -> Non
             fields.pop(other, None)
     if isinstance(model, Price) and name in ("energy", "efficiency"):
         fields.pop("efficiency" if name == "energy" else "energy", None)
-    if name in _PLAIN and isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = f"{value!r} {_PLAIN[name]}"
+    if name in PLAIN and isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = f"{value!r} {PLAIN[name]}"
     fields[name] = _size(value) if name == "capacity" else value
 
 
@@ -284,8 +294,8 @@ def _model_leaves(model: SpecModel, path: str, unit: str) -> Iterator[Leaf]:
             below = f"{path}.{name}" if path else name
             if isinstance(inner, Energy):
                 yield Leaf(below, inner.value, f"{unit} a cycle", True, False, ())
-            elif name in _PLAIN:
-                yield Leaf(below, inner[0], _PLAIN[name], True, False, ())
+            elif name in PLAIN:
+                yield Leaf(below, inner[0], PLAIN[name], True, False, ())
             else:
                 yield from _leaves(inner, below, unit)
                 yield from _field_leaves(type(model), name, inner, below)

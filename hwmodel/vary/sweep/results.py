@@ -13,6 +13,7 @@ from hwmodel.specs.csv_files import ALIKE, CONTROL, Check, Row, begun, read_tabl
 from hwmodel.specs.inputs import note_input
 from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.quantity import refuse_mixed, refuse_unit
+from hwmodel.vary.paths import PLAIN
 from hwmodel.vary.sweep import part
 from hwmodel.vary.sweep.conditions import conditions, holds
 from hwmodel.vary.sweep.plan import NAMES
@@ -196,11 +197,15 @@ def unit_of(column: str, unit: str) -> str:
 
     >>> unit_of("hardware.levels.L1.read_energy", "pJ"), unit_of("hardware.arithmetic.mac.32", "pJ")
     ('pJ/bit', 'pJ')
+    >>> unit_of("hardware.voltage.run", "pJ"), unit_of("hardware.clock", "pJ")
+    ('V', 'Hz')
     """
     path, _, last = column.rpartition(".")
     of_mac = path.startswith("hardware.arithmetic.") and last != "operations"
     if column in ENERGIES or of_mac:
         return unit
+    if column.startswith("hardware.") and last in PLAIN:
+        return PLAIN[last]
     if path.startswith("hardware.") and last.endswith("_energy"):
         return f"{unit}/bit"
     if last in ("capacity", "capacity_bits") or last.endswith("_bits"):
