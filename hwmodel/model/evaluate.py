@@ -150,7 +150,8 @@ class Report:
             gap = 100 * (1 - (found.lower_bound + rest) / self.energy)
             known = f"no choice costs less than {100 - gap:.2f} % of this (gap {gap:.2f} %)"
         return (
-            f"{many(len(found.items), 'stay')} of tensors on the chip; {known}. Activations through the outermost memory: "
+            f"{many(len(found.items), 'stay')} of tensors on the chip; {known}. Activations "
+            f"through the outermost memory: "
             f"{100 * left / self.energy:.1f} % (depth-first could save at most this)"
         )
 

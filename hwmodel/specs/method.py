@@ -8,7 +8,8 @@ accounting (the full-precision word, the Boolean signal) are named, not numbered
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -30,7 +31,7 @@ from hwmodel.work.optimizers import Optimizer
 from hwmodel.work.problem import PASSES, ProductPass
 
 __all__ = ["AS_INPUT", "Arithmetic", "ExtraWork", "LayerRule", "Method", "Teacher", "TensorRule"]
-__all__ += ["Update", "Where", "referred"]
+__all__ += ["Update", "Where", "own_formats", "referred"]
 
 Arithmetic = Literal["mac", "int-mac", "add", "int-add", "shift-add", "logic", "accumulate"]
 Update = Literal["optimizer", "boolean"]
@@ -48,6 +49,16 @@ AS_INPUT = "input"  # a tensor as wide as the widest that its layer is given
 
 
 _own: ContextVar[frozenset[str]] = ContextVar("formats of the method that is read")
+
+
+@contextmanager
+def own_formats(names: Any) -> Iterator[None]:
+    """Let widths of what is checked meanwhile be these formats, too: a method's own."""
+    token = _own.set(frozenset(map(str, names)) if isinstance(names, Mapping) else frozenset())
+    try:
+        yield
+    finally:
+        _own.reset(token)
 
 
 def _width(value: Any) -> int | float | str:
@@ -251,12 +262,8 @@ class Method(NamedSpec):
     @classmethod
     def _with_formats(cls, values: Any, handler: ModelWrapValidatorHandler[Method]) -> Method:
         """Widths may be formats of the method's own."""
-        own = values.get("formats") if isinstance(values, dict) else None
-        token = _own.set(frozenset(map(str, own)) if isinstance(own, Mapping) else frozenset())
-        try:
+        with own_formats(values.get("formats") if isinstance(values, dict) else None):
             return handler(values)
-        finally:
-            _own.reset(token)
 
     @model_validator(mode="after")
     def _coherent(self) -> Method:

@@ -18,7 +18,7 @@ from hwmodel.graph.zoo import family_arguments
 from hwmodel.specs.accounting import Accounting, RelativePrice
 from hwmodel.specs.files import NamedSpec, SpecModel, validate
 from hwmodel.specs.hardware import Buffer, Hardware, Price, SplitLevel
-from hwmodel.specs.method import Method
+from hwmodel.specs.method import Method, own_formats
 from hwmodel.specs.mistakes import alternatives
 from hwmodel.specs.spread import Spread
 from hwmodel.specs.stated import Energy
@@ -131,7 +131,8 @@ def replaced_all(spec: Spec, changes: Mapping[str, Any]) -> Spec:
         for step in way:
             inner = inner.setdefault(step, {})
         inner[last] = _New(value)
-    rebuilt: Spec = _rebuilt(spec, tree, where)
+    with own_formats(getattr(spec, "formats", None)):
+        rebuilt: Spec = _rebuilt(spec, tree, where)
     return rebuilt
 
 
