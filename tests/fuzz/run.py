@@ -54,9 +54,14 @@ def main() -> int:
 def _compile() -> None:
     """Fill numba's cache, where it is installed: no case's time is that of the compiler."""
     from hwmodel.model.evaluate import evaluate
+    from tests.fuzz.targets import TINY
 
-    for chip in ("ascend", "eyeriss-isca"):
-        evaluate("deep-mlp", chip, "fp", accounting="full")
+    with tempfile.TemporaryDirectory() as folder:
+        tiny = Path(folder, "tiny.yaml")
+        tiny.write_text(TINY, encoding="utf-8")
+        for network, method in (("deep-mlp", "fp"), (tiny, "bold")):
+            for chip in ("ascend", "eyeriss-isca"):
+                evaluate(network, chip, method, accounting="full")
 
 
 def _asked() -> argparse.Namespace:
