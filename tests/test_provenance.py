@@ -244,7 +244,7 @@ def told(kind):
         texts["pass_"] = values["pass_"] = "update"
     if "optimal_tiles" in texts:
         texts["optimal_tiles"] = values["optimal_tiles"] = "no"
-    for name in {"input_shape", "freeze", "train_only"} & texts.keys():  # given one by one
+    for name in {"input_shape", "freeze", "train_only", "move"} & texts.keys():  # given one by one
         texts[name] = values[name] = ("x=1,3,8,8", "y=1,2")
     return texts, values
 
@@ -295,7 +295,7 @@ def test_commands_of_tables_that_stand_somewhere_are_read(text, said):
         ("hwmodel train x", "command 'hwmodel train x': is none of hwmodel report, hwmodel compare, hwmodel reproduce"),
         ("hwmodel report x --csv /etc/y",
          "command 'hwmodel report x --csv /etc/y': hwmodel report has no option --csv here; "
-         "known: --accounting, --batch, --freeze, --hardware, --input-shape, --method, --mode, --trace, --train-only, --training"),
+         "known: --accounting, --accumulate, --batch, --freeze, --hardware, --input-shape, --method, --mode, --trace, --train-only, --training"),
         ("hwmodel report x --hardwar y",
          "command 'hwmodel report x --hardwar y': hwmodel report has no option --hardwar here; "
          "did you mean '--hardware'?"),
