@@ -174,6 +174,7 @@ def test_choices_that_are_refused_alone_move_with_the_fewest_others():
     fields = (
         "search + counting", "stationary + search + counting", "weight_gradient + search + counting",
         "rows + counting", "padding + counting", "transfers + counting",
+        "residency + search + counting",
     )  # fmt: skip
     assert together == {
         *(
@@ -222,6 +223,7 @@ THREE_LEVELS = chip((None, 8.0, 9.0), (3000, 2.0, 2.5), (800, 0.5, 0.25))
 TWO_LEVELS = chip((None, 8.0, 9.0), (3000, 2.0, 2.5))
 
 
+@pytest.mark.filterwarnings("ignore:hardware made has no memory in which tensors could stay")
 @pytest.mark.parametrize(
     ("preset", "hardware"), [("paper", THREE_LEVELS), ("full", TWO_LEVELS)], ids=["paper", "full"]
 )

@@ -77,7 +77,7 @@ def of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
     stated = {
         "hops (interconnect)": any(level.hop_energy for level in chip.levels),
         "cycles of arrays (control)": bool(chip.array and chip.array.cycle_energy),
-        "static energy": bool(chip.static_energy),
+        "static energy": bool(chip.array and chip.static_energy),  # cycles are an array's
     }
     paid = [what for what, is_stated in stated.items() if is_stated]
     if paid:

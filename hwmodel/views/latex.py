@@ -110,7 +110,7 @@ def _heads(paper: Paper, indices: Sequence[int]) -> list[str]:
 
 
 def _body(paper: Paper, indices: Sequence[int]) -> list[str]:
-    """The rows of numbers; ours and the best in heavy type."""
+    """The rows of numbers; our name and the best in heavy type."""
     body = []
     for place, (words, numbers) in enumerate(printed(paper)):
         named = [_text(word) for word in words]

@@ -103,7 +103,8 @@ def comparison_tables(
             if parts:
                 cells.append(_scaled(line.peak_bytes, 2**20))
             if parts and timed:
-                cells += [_scaled(t, 1e-3) for t in (line.time_overlapped_s, line.time_serial_s)]
+                times = line.time_overlapped_s, line.time_serial_s
+                cells += [_number(t and 1e3 * t, ".4g") for t in times]
             if run is not None:
                 _, _, energy, kwh = whole_run(line, run)
                 cells += [_scaled(energy, whole), _number(kwh, ".4g")]
