@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from math import ceil
+from pathlib import Path
 from typing import NamedTuple
 
 __all__ = ["DataError", "HwmodelError", "Infeasible", "Lack", "NameUnknown", "NoRoom", "ShapeError"]
@@ -101,6 +102,11 @@ class NameUnknown(HwmodelError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = sorted(known)
         hint = "one is expected here" if "," in name else nearest(name, known)
+        try:
+            if Path(f"{name}.yaml").is_file():
+                hint = f"give the file that is here, {name}.yaml"
+        except (OSError, ValueError):  # no name of a file, as one with a null in it
+            pass
         super().__init__(f"no {kind} is called {name!r}: {hint}")
         self.kind, self.name, self.known = kind, name, known
 

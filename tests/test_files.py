@@ -123,6 +123,16 @@ def test_an_unknown_name_comes_with_the_nearest_or_all(kind, name, sentence):
     assert str(caught.value) == sentence
 
 
+def test_an_unknown_name_of_a_file_that_is_here_is_told_as_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("version: 1\n")
+    with pytest.raises(NameUnknown, match=r"give the file that is here, mine\.yaml"):
+        load(Hardware, "mine")
+    for name in ("a" * 300, "a\0b"):
+        with pytest.raises(NameUnknown, match=r"did you mean|known"):
+            load(Hardware, name)
+
+
 def test_a_spec_a_path_and_a_name_are_accepted_alike(tmp_path):
     by_name = load(Hardware, "ascend")
     path = bundled(Hardware)["ascend"]
