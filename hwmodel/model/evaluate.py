@@ -393,7 +393,7 @@ def entered(
                 tiling = tiled(task, here, options, chip.name)
             tilings.append((task, tiling))
             found = list(multiplied(layer, work, tiling.mapping, here, options, at, stay))
-            if work.pass_ == Pass.BACKWARD_WEIGHT and not work.leaves:
+            if work.kinds[2] == TensorKind.GRADIENTS and not work.leaves:
                 _see_whole(found, {memory.name for memory in here.levels[-1].buffers})
         elif isinstance(work, Move):
             found = list(moved(layer, work, places(work.kinds), at, stay))
