@@ -31,6 +31,7 @@ from hwmodel.tiling.tile import tile
 from hwmodel.tiling.view import Homes, view
 from hwmodel.vary.paths import replaced_all
 from hwmodel.work.work import Move, Multiply
+from tests.specs import chip, written
 
 THOROUGH = pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="15 s")
 DATA = Path(__file__).parent / "data"
@@ -310,3 +311,32 @@ def test_without_scipy_one_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     with pytest.raises(HwmodelError, match=r"needs the package scipy: pip install 'hwmodel\[res"):
         evaluate("conv-mnist", "ascend", "bold", accounting=HELD, mode="inference")
+
+
+GROUPED = """\
+version: 1
+name: grouped
+title: Heads that share keys, turned
+input: [1, 64, 1]
+layers:
+  - {name: words, kind: embedding, vocabulary: 1000, features: 256}
+  - {name: q, kind: linear, features: 256, over: channels}
+  - {name: k, kind: linear, features: 64, over: channels, inputs: [words]}
+  - {name: v, kind: linear, features: 64, over: channels, inputs: [words]}
+  - {name: qr, kind: rotary, heads: 8, inputs: [q]}
+  - {name: kr, kind: rotary, heads: 2, inputs: [k]}
+  - {name: scores, kind: attention-scores, heads: 8, kv_heads: 2, causal: true, inputs: [qr, kr]}
+  - {name: softmax, kind: activation, function: softmax}
+  - {name: context, kind: attention-context, heads: 8, kv_heads: 2, causal: true, inputs: [softmax, v]}
+"""
+
+
+def test_signals_that_an_operator_takes_at_once_are_no_gradients_used_as_they_are_made(tmp_path):
+    """The signal of keys, which rotary takes as it is made, may leave unfinished: no weight waits.
+
+    It was refused as if the weights' step were fused, which `chip` has not asked for.
+    """
+    hardware = chip((None, 8.0, 8.0), (64 * 8192, 0.5, 0.5), (4 * 8192, 0.05, 0.05))
+    report = evaluate(written(tmp_path, GROUPED), hardware, "fp", accounting="chip")
+    unfinished = report.table.query("role == 'unfinished sum' and layer == 'scores'")
+    assert len(unfinished) and report.energy > 0
