@@ -130,6 +130,12 @@ class _Walk:
                 "bit to them; trained are full precision, and weights of 1 bit that are signs of "
                 "latent ones or flip"
             )
+        signal = found.signal.bits if found.signal and weights != "boolean" else self.full
+        if found.input_bits not in (None, 1, self.full) or signal != self.full:
+            raise ValueError(
+                f"reads inputs of {found.input_bits or self.full} bit and signals of {signal} bit; "
+                "trained are full precision and truth values"
+            )
         self.weights[name] = weights
         truth = self.values[source] == "truth"
         if (weights == "boolean" or found.input_bits == 1) and not truth:

@@ -23,6 +23,7 @@ TRAINED = ("as-stated", "binaryconnect", "binarynet", "bold", "bold-1-1-16", "bo
 REFUSED = {
     "bi-realnet": "method bi-realnet is not trained here: the derivatives of its signs are estimated in a way of its own",
     "bibert": "method bibert is not trained here: it learns from a teacher",
+    "dorefa": "reads inputs of 2 bit and signals of 6 bit; trained are full precision",
     "fp16": "layer conv1 has weights of 16 bit and signals of 16 bit to them; trained are full precision, and weights of 1 bit that are signs of latent ones or flip",
     "int8": "layer conv1 has weights of 8 bit and signals of 32 bit to them",
     "ir-net": "layer conv1 needs what no layer of the network does: shift by the weights' power of two",
