@@ -19,7 +19,7 @@ def main() -> NoReturn:
 
         run()
     except KeyboardInterrupt:
-        os.write(2, b"hwmodel: interrupted\n")
+        os.write(2, b"hwmodel: interrupted: no file is half written\n")
         os._exit(INTERRUPTED)
     except SystemExit as end:
         if end.code != INTERRUPTED:
