@@ -1,5 +1,6 @@
 """Readings of the source: residuals from an audit, sums by hand, sentences from their numbers."""
 
+import os
 import re
 from math import sqrt
 from pathlib import Path
@@ -263,13 +264,14 @@ def test_residuals_in_the_model_s_page_are_those_computed(few):
 
 
 def test_rows_of_the_page_are_what_is_computed(tmp_path):
-    """Some of each kind of tiles; all of them under HWMODEL_TESTS=thorough, in test_docs."""
+    """One; of each kind of tiles, and in test_docs all, under HWMODEL_TESTS=thorough."""
     every = list(all_readings())
-    drawn = [Random(5).choice([x for x in every if x.tiles == t]) for t in TILES]
+    kinds = TILES if os.environ.get("HWMODEL_TESTS") == "thorough" else TILES[:1]
+    drawn = [Random(5).choice([x for x in every if x.tiles == t]) for t in kinds]
     with open(tmp_path / "told", "w", encoding="utf-8") as file:
         screen = Console(file=file, width=250)
         screen.print(next(iter(readings_tables(readings(drawn)))))
     page = {" ".join(line.split()) for line in PAGE.read_text(encoding="utf-8").splitlines()}
     told = (tmp_path / "told").read_text(encoding="utf-8").splitlines()
     rows = [" ".join(line.split()) for line in told if line.strip()[:1].isdigit()]
-    assert len(rows) == len(drawn) == len(TILES) and set(rows) <= page
+    assert len(rows) == len(drawn) == len(kinds) and set(rows) <= page

@@ -299,7 +299,8 @@ def test_the_same_seed_draws_the_same_and_another_another():
 
 def test_each_chip_has_its_own_samples():
     other = chip((None, 3.0, 0.0), (10**6, 0.0, 0.0)).model_copy(update={"name": "other"})
-    methods, options = [load(Method, "fp"), BITS], {"samples": 3, "mode": "inference"}
+    methods = [load(Method, "fp"), BITS]
+    options = {"samples": 3, "mode": "inference", "accounting": FREE_LOGIC}
     both = sensitivity(LAYER, [TOY, other], methods, **options)
     for number, hardware in enumerate((TOY, other)):
         alone = sensitivity(LAYER, [hardware], methods, **options)
