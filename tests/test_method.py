@@ -175,6 +175,7 @@ def test_references_of_bundled_methods_come_to_an_end(name):
         ("[first, last]", "[frist]",
          ":6: layers.1.where.position.1 'frist': must be 'first', 'middle' or 'last'"),
         ("[first, last]", "first", ":6: layers.1.where.position 'first': must be a list"),
+        ("[first, last]", "[]", ":6: layers.1.where.position a list of 0: must have at least 1"),
         ("position", "positon",
          ":6: layers.1.where.positon is not a field; did you mean 'position'?"),
         ("what: scaling, ", "", ":17: extra_work.1.what is missing"),

@@ -212,8 +212,11 @@ MIDDLE = validate(
 def test_a_price_that_nobody_states_is_refused_by_both_names_or_is_that_of_the_next_wider():
     with pytest.raises(SpecError) as refused:
         evaluate(MIDDLE, "tpuv4i", "mxfp4", accounting=FULL)
-    assert "states no price of a e2m1 x e2m1 mac" in str(refused.value)
-    assert "narrow_floats expanded" in str(refused.value)
+    assert "states no price of a e2m1 x e2m1 mac; state one" in str(refused.value)
+    assert "accounting field prices.narrow_floats expanded" in str(refused.value)
+    mixed = method("e4m3", rest="    inputs: mxfp6")
+    with pytest.raises(SpecError, match="of a e2m3 x e4m3 mac, nor of e4m3 x e4m3; state one"):
+        evaluate(ONE, "tpuv4i", mixed, accounting=FULL, mode="inference")
     wider = replaced_all(FULL, {"prices.narrow_floats": "expanded"})
     found = evaluate(MIDDLE, "tpuv4i", "mxfp4", accounting=wider)
     (key,) = {e.key for e in of(found, layer="b", component="product", direction="operate")}
@@ -250,12 +253,24 @@ def test_blocks_run_along_the_reduction_so_that_two_passes_take_two_copies():
         ("{bits: 4, states: 3, source: me}", "give bits, or states and how they are packed"),
         ("{bits: 4, float: m3, source: me}", "must match"),
         ("{bits: 4, block: 0, source: me}", "must be at least 1"),
+        (
+            "{bits: 1.5, float: e2m3, source: me}",
+            "bits 1.5 do not hold float e2m3, which has 6: 1 + 2",
+        ),
+        ("{bits: 7, float: e4m3, source: me}", "bits 7 do not hold float e4m3, which has 8: 1 + 4"),
     ],
 )
 def test_formats_that_cannot_be_are_refused(stated, said):
     with pytest.raises(SpecError) as refused:
         method("f", own=f"formats: {{f: {stated}}}")
     assert said in str(refused.value)
+
+
+def test_bits_in_memory_may_be_more_than_those_of_the_float():
+    assert Format(bits=8, float="e2m3", source="me").total(1, 3) == 24
+    for one in (found for found in formats().values() if found.float):
+        exponent, fraction = one.float[1:].split("m")
+        assert one.bits == 1 + int(exponent) + int(fraction)
 
 
 def test_methods_for_inference_refuse_training_and_states_are_the_optimizers():

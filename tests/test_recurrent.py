@@ -112,10 +112,13 @@ def test_two_directions_biases_and_the_last_step():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"directions": 3}, "directions 3: must be 1 or 2"),
+        ({"directions": 3}, "directions 3: must be at most 2"),
         ({"returns": "last"}, "returns last: say how many steps there are"),
         ({"projection": 16}, "a projection is of an lstm, to fewer features"),
-        ({"biases": 3}, "biases 3: must be 0, 1 or 2"),
+        ({"biases": 3}, "biases 3: must be at most 2"),
+        ({"directions": True}, "directions True: must be a whole number"),
+        ({"biases": True}, "biases True: must be a whole number"),
+        ({"biases": 1.0}, "biases 1.0: must be a whole number"),
     ],
 )
 def test_what_cannot_be_is_refused(more, said):

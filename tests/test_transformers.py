@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+from fractions import Fraction
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -293,6 +294,19 @@ def test_experts_that_a_batch_is_expected_to_meet(row):
         assert nests["forward"].times[1].value == pytest.approx(float(row["expected"]), rel=1e-12)
 
 
+@pytest.mark.parametrize(("E", "k", "T"), [(8, 2, 7), (64, 6, 100), (1000, 1, 3), (8, 8, 5)])
+def test_experts_that_are_alike_are_met_as_the_sum_over_them_says(E, k, T):
+    exact = E - E * (1 - Fraction(k, E)) ** T
+    (nests, *_) = of_experts(experts(E, k, T))
+    assert nests["forward"].times[1].value == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_experts_without_number_are_no_list():
+    """Two tokens meet two of 2^31 experts, but for one in 2^31 of a chance to meet the same."""
+    (nests, *_) = of_experts(experts(2**31, 1, 2))
+    assert nests["forward"].times[1].value == pytest.approx(2 - 2**-31, rel=1e-12)
+
+
 TRAFFIC = [row for row in GENERATED if row["item"] == "moe traffic"]
 
 
@@ -363,6 +377,7 @@ def test_one_expert_that_all_tokens_go_to_is_a_linear_layer():
         ({"probabilities": [0.5, 0.4]}, "probabilities sum to 0.9, not to active 1"),
         ({"probabilities": [1.5, 0.5]}, "probabilities"),
         ({"probabilities": [0.5, 0.25, 0.25]}, "3 probabilities of 2 experts"),
+        ({"probabilities": []}, "probabilities"),
         ({"distinct": 3}, "distinct 3 is not from 1 active to 2 experts"),
     ],
 )  # fmt: skip

@@ -27,10 +27,10 @@ class Recurrent(BaseLayer):
 
     kind: Cell
     features: Positive
-    directions: Literal[1, 2] = 1
+    directions: Whole = Field(default=1, ge=1, le=2)
     projection: Whole = Field(default=0, ge=0, description="of an LSTM's output; 0: none")
-    biases: Literal[0, 1, 2] = Field(
-        default=2, description="for each gate: of PyTorch and ONNX 2, of a Keras LSTM 1"
+    biases: Whole = Field(
+        default=2, ge=0, le=2, description="for each gate: of PyTorch and ONNX 2, of a Keras LSTM 1"
     )
     returns: Literal["sequence", "last"] = "sequence"
     steps: Positive | None = Field(

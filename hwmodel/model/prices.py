@@ -181,11 +181,12 @@ class Prices(NamedTuple):
                 return (Factor("of a pair", 1, f"{key.format} priced as {asked}"), *found)
         if self.accounting.prices.narrow_floats == "expanded":
             return self._expanded(key)
+        others = " or ".join(one for one in twice if one != key.format)
         raise SpecError(
-            f"hardware {self.chip.name}: states no price of a {key.format} {key.name}, nor of "
-            f"{' or '.join(twice)}; state one under arithmetic (format: {pair[0]}), or let words "
-            "be multiplied at the next width that is priced: accounting field narrow_floats "
-            "expanded"
+            f"hardware {self.chip.name}: states no price of a {key.format} {key.name}"
+            f"{others and f', nor of {others}'}; state one under arithmetic (format: {pair[0]}), "
+            "or let words be multiplied at the next width that is priced: accounting field "
+            "prices.narrow_floats expanded"
         )
 
     def _expanded(self, key: Key) -> Price:

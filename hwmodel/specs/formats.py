@@ -23,7 +23,7 @@ from hwmodel.specs.files import (
     folder,
     validate,
 )
-from hwmodel.work.tensor import Bits, Word
+from hwmodel.work.tensor import Bits, Word, format_bits
 
 __all__ = ["Format", "Second", "formats", "fraction"]
 
@@ -70,6 +70,12 @@ class Format(SpecModel):
             1, 10**9
         ):
             raise ValueError(f"{self.states} states need {log2(self.states):.4g} bit")
+        if self.float and self.bits is not None and self.bits < format_bits(self.float):
+            exponent, _, rest = self.float[1:].partition("m")
+            raise ValueError(
+                f"bits {self.bits:g} do not hold float {self.float}, which has "
+                f"{format_bits(self.float)}: 1 + {exponent} + {rest} (sign, exponent, fraction)"
+            )
         if self.block is None and (self.scale_bits or self.zero_bits or self.second):
             raise ValueError("scale_bits, zero_bits and second are of blocks: give block")
         return self

@@ -99,7 +99,9 @@ class Where(SpecModel):
     """The layers for which a rule holds; a property left out does not matter, a list means any."""
 
     kind: Words | None = None
-    position: tuple[Literal["first", "middle", "last"], ...] | None = None
+    position: tuple[Literal["first", "middle", "last"], ...] | None = Field(
+        default=None, min_length=1
+    )
     role: Words | None = None
     function: Words | None = None
     feeds: Words | None = Field(default=None, description="kinds of layers that take the output")

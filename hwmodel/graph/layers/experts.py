@@ -8,7 +8,7 @@ weights it reads, is a matter of chance: expected, or stated.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, isclose
+from math import ceil, expm1, isclose, log1p
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -39,7 +39,7 @@ class Dispatch(BaseLayer):
         "probabilities, all, or so many",
     )
     probabilities: tuple[Probability, ...] | None = Field(
-        default=None, max_length=MOST_EXPERTS,
+        default=None, min_length=1, max_length=MOST_EXPERTS,
         description="of each expert, to be one of the active ones of a token; left out, alike",
     )  # fmt: skip
     capacity: Number | None = Field(
@@ -119,14 +119,21 @@ class Combine(BaseLayer):
 def distinct(sent: Dispatch, experts: int, tokens: int) -> float:
     """Return the experts that a pass of so many tokens meets.
 
-    Expected: the sum over experts of 1 - (1 - p)^T; p = k / E where they are alike.
+    Expected: the sum over experts of 1 - (1 - p)^T; E (1 - (1 - k / E)^T) where they are alike.
+
+    >>> sent = Dispatch(name="sent", kind="dispatch", inputs=("x", "router"), active=2)
+    >>> distinct(sent, 8, 2), distinct(sent, 2, 3)
+    (3.5, 2.0)
     """
     if isinstance(sent.distinct, int):
         return sent.distinct
     if sent.distinct == "all" or sent.capacity is not None:
         return experts
-    each = sent.probabilities or (sent.active / experts,) * experts
-    return sum(1 - (1 - p) ** tokens for p in each)
+    if sent.probabilities:
+        return sum(1 - (1 - p) ** tokens for p in sent.probabilities)
+    if sent.active == experts:
+        return float(experts)  # the logarithm of 1 - k / E is none
+    return -experts * expm1(tokens * log1p(-sent.active / experts))
 
 
 def routed(sent: Dispatch, experts: int, M: int, C: int, rows: int) -> dict[ProductPass, LoopNest]:
