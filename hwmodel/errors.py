@@ -201,7 +201,10 @@ class TooLarge(HwmodelError):
     Attributes:
         what: of which there are too many.
         where: layer, pass and chip, filled in by whoever knows them.
+        advice: what to make smaller, said otherwise by whoever takes neither batch nor image.
     """
+
+    advice = "make the batch or the image smaller"
 
     def __init__(self, what: str, number: int, most: int) -> None:
         self.what, self.number, self.most, self.where = what, number, most, ""
@@ -209,7 +212,4 @@ class TooLarge(HwmodelError):
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return (
-            f"{place}{self.number:,} {self.what}, more than {self.most:,}; "
-            "make the batch or the image smaller"
-        )
+        return f"{place}{self.number:,} {self.what}, more than {self.most:,}; {self.advice}"

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 import hwmodel as package
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, TooLarge
 from hwmodel.graph.generation import generating
 from hwmodel.graph.network import family_member
 from hwmodel.graph.yaml import network_yaml
@@ -22,7 +22,7 @@ from hwmodel.model.generate import COLUMNS, elements_of, generate
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import load
+from hwmodel.specs.files import folder, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.vary.paths import replaced
@@ -288,6 +288,45 @@ def test_a_batch_that_is_none(hwmodel):
     assert (code, err) == (
         2, "hwmodel: --batch 'x': a whole number above 0, or several with commas\n"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--csv", "x.svg", "--plot", "x.svg"), "--plot x.svg: is where --csv goes, too"),
+        (("--csv", "x.svg", "--plot", "a/../x.svg"), "x.svg: is where --csv goes, too"),
+        (("--csv", "small.yaml"), "small.yaml: is read by the same command"),
+        (("--csv", "chip.yaml"), "chip.yaml: is read by the same command"),
+        (("--csv", "method.yaml"), "method.yaml: is read by the same command"),
+        (("--csv", "rules.yaml"), "rules.yaml: is read by the same command"),
+    ],
+)
+def test_an_output_that_is_refused_before_it_is_computed(
+    refused, tmp_path, monkeypatch, words, said
+):
+    (tmp_path / "small.yaml").write_text(network_yaml(small()), encoding="utf-8")
+    specs = {"chip": (Hardware, CHIP), "method": (Method, METHOD), "rules": (Accounting, CHEAP)}
+    for name, (kind, one) in specs.items():
+        text = (folder(kind.FOLDER) / f"{one}.yaml").read_bytes()
+        (tmp_path / f"{name}.yaml").write_bytes(text)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr("hwmodel.model.generate.generate", None)  # whoever computes, falls
+    given = ("--hardware", "chip.yaml", "--method", "method.yaml", "--accounting", "rules.yaml")
+    lengths = ("--prefill", 8, "--decode", 2)
+    assert said in refused("generate", "small.yaml", *given, *lengths, *words)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(("prefill", "decode"), [(0, 1), (1, -1)])
+def test_a_length_that_is_refused_is_called_by_its_option(refused, prefill, decode):
+    on = ("--hardware", CHIP, "--method", METHOD, "--prefill", prefill, "--decode", decode)
+    said = "--prefill 0: must be a whole" if prefill == 0 else "--decode -1: must be a whole"
+    assert refused("generate", "gpt2", *on).startswith(said)
+
+
+def test_of_too_many_tokens_fewer_are_advised():
+    with pytest.raises(TooLarge, match=r"more than 2,147,483,648; take fewer tokens, or fewer"):
+        generate(small(), CHIP, METHOD, prefill=2**31, decode=1, accounting=CHEAP)
 
 
 PAGE = (ROOT / "docs" / "generate.md").read_text(encoding="utf-8")

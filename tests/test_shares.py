@@ -5,6 +5,11 @@ import re
 import pytest
 
 from hwmodel import evaluate
+from hwmodel.rerun.moved import moved
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.vary.paths import leaves
 
 NET = "mlp-784-512-512-10"
 ON = ("--hardware", "ascend", "--accounting", "paper")
@@ -83,6 +88,40 @@ def test_a_price_is_moved_for_the_method_and_its_baseline_and_the_table_verified
     assert "2 rows equal" in hwmodel("verify", "m.csv")[1]
 
 
+def test_a_table_whose_values_are_numbers_and_choices_is_verified(hwmodel):
+    moves = ("accounting.extras.accumulate=2", "accounting.extras.stored_activations=false")
+    words = [word for move in moves for word in ("--move", move)]
+    where = ("--hardware", "ascend", "--accounting", "full", "--optimal-tiles", "no")
+    asked = ("compare", NET, "--methods", "fp", *where, *words, "--csv", "v.csv")
+    code, _, err = hwmodel(*asked)
+    assert code == 0, err
+    assert "1 rows equal" in hwmodel("verify", "v.csv")[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "stated"),
+    [
+        ("accounting.extras.accumulate", "2", 2),
+        ("accounting.widths.boolean_signal_bits", "8", 8),
+        ("accounting.prices.logic_price_macs", "null", None),
+        ("accounting.prices.logic_price_macs", "0.25", 0.25),
+        ("accounting.extras.stored_activations", "false", False),
+        ("accounting.counting.rows", "touched", "touched"),
+        ("hardware.levels.L3.access_energy", "4", 4.0),
+        ("hardware.levels.L3.access_energy", "4e-1", 0.4),
+    ],
+)
+def test_numbers_and_choices_are_read_as_yaml_reads_them(path, text, stated):
+    (chip,), (rules,) = moved(
+        [f"{path}={text}"], [load(Hardware, "ascend")], [load(Accounting, "full")]
+    )
+    root, _, rest = path.partition(".")
+    found = {leaf.path: leaf.value for leaf in leaves(chip if root == "hardware" else rules)}.get(
+        rest
+    )
+    assert (found, type(found)) == (stated, type(stated))
+
+
 @pytest.mark.parametrize(
     ("move", "said"),
     [
@@ -94,6 +133,12 @@ def test_a_price_is_moved_for_the_method_and_its_baseline_and_the_table_verified
         ("hardware.levels.L3.access_energy", "a field of a chip or an accounting and its value"),
         ("accounting.counting.rows=x2", "paper has no number there to multiply"),
         ("accounting.counting.rows=all", "rows"),
+        ("accounting.extras.accumulate=2.5", "must be a whole number"),
+        ("accounting.extras.accumulate='2'", "must be a whole number"),
+        ("hardware.clock=5", "is no frequency; use one of Hz"),
+        ("hardware.levels.L2.capacity=65536", "is no size; use one of bit, B, KiB"),
+        ("hardware.levels.L3.access_energy=.inf", "access_energy"),
+        ("hardware.levels.L3.access_energy=*a", "access_energy"),
     ],
 )
 def test_what_is_no_move_is_one_line(refused, move, said):

@@ -48,9 +48,16 @@ class GenerateAsked(Options):
 
 def generate(options: GenerateAsked) -> None:
     """Energy a generated token: prefill and decoding, by weights, cache, maps and scores."""
+    from hwmodel.cli.outputs import see_apart
     from hwmodel.importers.load import load_network
     from hwmodel.importers.onnx import input_shapes
+    from hwmodel.model.generate import LONGEST
     from hwmodel.model.generate import generate as generated
+    from hwmodel.specs.accounting import Accounting as Choices
+    from hwmodel.specs.arguments import whole
+    from hwmodel.specs.files import load
+    from hwmodel.specs.hardware import Hardware
+    from hwmodel.specs.method import Method as Rules
     from hwmodel.views.generation import generation_csv, generation_figure, generation_tables
     from hwmodel.views.plot import see_figure, write_figure
 
@@ -58,11 +65,17 @@ def generate(options: GenerateAsked) -> None:
     if asked.plot is not None:
         see_figure(asked.plot)
     batches = [_sequences(word) for word in asked.batch]
+    prefill = whole("--prefill", asked.prefill, 1, LONGEST)
+    decode = whole("--decode", asked.decode, 0, LONGEST)
     network = load_network(asked.network, input_shapes(asked.input_shape))
+    chip, method = load(Hardware, asked.hardware), load(Rules, asked.method)
+    choices = load(Choices, asked.accounting)
+    table = Path(asked.csv) if asked.csv not in ("", "-") else None
+    see_apart({"--csv": table, "--plot": asked.plot})  # what is read is known by now
     found = [
         generated(
-            network, asked.hardware, asked.method, prefill=asked.prefill, decode=asked.decode,
-            batch=batch, cache_bits=asked.cache_bits or None, accounting=asked.accounting,
+            network, chip, method, prefill=prefill, decode=decode,
+            batch=batch, cache_bits=asked.cache_bits or None, accounting=choices,
         )
         for batch in batches
     ]  # fmt: skip

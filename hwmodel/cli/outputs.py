@@ -1,4 +1,4 @@
-"""Where a training leaves what it made: seen to before any time is spent on it."""
+"""Where commands leave what they made: seen to before any time is spent on it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError
+from hwmodel.specs.inputs import refuse_input
 
-__all__ = ["see_folder", "see_outputs"]
+__all__ = ["see_apart", "see_folder", "see_outputs"]
 
 HEAD = 4096  # bytes of a file in which its kind is told
 
@@ -78,10 +79,28 @@ def see_outputs(places: Mapping[str, Path | None]) -> None:
             elif endings and name.suffix.lower() not in endings:
                 raise HwmodelError(f"{option} {name}: end its name in {endings[0]}")
         _see_place(option, path)
-        for one in (real, *([checkpoint_path(real)] if option == "--trace" else [])):
-            if one in taken:
-                raise HwmodelError(f"{option} {path}: is where {taken[one]} goes, too")
-            taken[one] = option
+        _take(taken, option, path, real)
+        if option == "--trace":
+            _take(taken, option, path, checkpoint_path(real))
+
+
+def see_apart(places: Mapping[str, Path | None]) -> None:
+    """See that no two options name one file, and none a file that was read before.
+
+    Raises: HwmodelError.
+    """
+    taken: dict[Path, str] = {}
+    for option, path in places.items():
+        if path is not None:
+            refuse_input(path)
+            _take(taken, option, path, path.resolve())
+
+
+def _take(taken: dict[Path, str], option: str, path: Path, real: Path) -> None:
+    """Note where an option's file goes. Raises: HwmodelError where another's does."""
+    if real in taken:
+        raise HwmodelError(f"{option} {path}: is where {taken[real]} goes, too")
+    taken[real] = option
 
 
 def _see_place(option: str, path: Path) -> None:

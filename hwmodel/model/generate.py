@@ -23,6 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
+from hwmodel.errors import TooLarge
 from hwmodel.graph.generation import generating, see_generates
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
@@ -42,7 +43,7 @@ from hwmodel.work.work import Multiply
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Elements", "Generation", "Phase", "elements_of", "generate"]
+__all__ = ["COLUMNS", "LONGEST", "Elements", "Generation", "Phase", "elements_of", "generate"]
 
 LONGEST = 2**31  # tokens
 COLUMNS = (
@@ -180,12 +181,16 @@ def generate(
     see_generates(found, P + D)
     width = None if cache_bits is None else CacheWidth.of(cache_bits)
     run = _Run(found, chip, job, width)
-    phases = [run.prompted(P)]
     steps: dict[int, dict[str, float]] = {}
     error = None
-    if D:
-        decoding, steps, error = run.decoded(P, D)
-        phases.append(decoding)
+    try:
+        phases = [run.prompted(P)]
+        if D:
+            decoding, steps, error = run.decoded(P, D)
+            phases.append(decoding)
+    except TooLarge as large:
+        large.advice = "take fewer tokens, or fewer sequences"
+        raise
     return Generation(
         found, chip, rules, choices, job.batch, P, D, width, tuple(phases), steps, error
     )  # fmt: skip

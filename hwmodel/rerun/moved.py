@@ -8,6 +8,7 @@ from typing import Any
 
 from hwmodel.errors import HwmodelError, SpecError
 from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import scalar
 from hwmodel.specs.hardware import Hardware
 
 __all__ = ["Chosen", "moved"]
@@ -41,16 +42,17 @@ def moved(moves: Sequence[str], chips: Sequence[Hardware], rules: Sequence[Accou
 
 def _each(move: str, specs: Sequence[Any], path: str, value: str) -> list[Any]:
     """Move the field of every spec that has it. Raises: SpecError."""
-    from hwmodel.vary.paths import is_known, leaves, replaced
+    from hwmodel.vary.paths import PLAIN, is_known, leaves, replaced
 
     if not any(is_known(spec, path) for spec in specs):
         replaced(specs[0], path, value)  # says what is nearest
+    has_unit = path.rpartition(".")[2] in (*PLAIN, "capacity")  # a file's number alone is refused
     new = []
     for spec in specs:
         if not is_known(spec, path):
             new.append(spec)
             continue
-        by: Any = value
+        by: Any = value if has_unit else scalar(value)
         if match := _TIMES.fullmatch(value):
             now = next((leaf.value for leaf in leaves(spec) if leaf.path == path), None)
             if isinstance(now, bool) or not isinstance(now, (int, float)):

@@ -36,7 +36,8 @@ from hwmodel.specs.inputs import read_text, refuse_input
 from hwmodel.specs.mistakes import sentence, show
 
 __all__ = ["Flag", "Label", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled"]
-__all__ += ["bundled_yaml", "folder", "load", "read_yaml", "validate", "whole_file", "write"]
+__all__ += ["bundled_yaml", "folder", "load", "read_yaml", "scalar", "validate", "whole_file"]
+__all__ += ["write"]
 
 
 def _printable(text: str) -> str:
@@ -206,6 +207,22 @@ def read_yaml(path: Path) -> Any:
 def bundled_yaml(path: Path) -> Any:
     """Read a bundled document, which is part of the program and no input of a command."""
     return _parsed(path.read_text(encoding="utf-8"), path)
+
+
+def scalar(text: str) -> bool | int | float | str | None:
+    """Read one value as a file states it: a number, true, false or null; all else is text.
+
+    >>> [scalar(text) for text in ("2", "1e-3", "true", "null", "4 pJ/bit", "x0.5")]
+    [2, 0.001, True, None, '4 pJ/bit', 'x0.5']
+    """
+    try:
+        found = _parsed(text, Path("value"))
+    except SpecError:
+        return text
+    for kind in (bool, int, float):  # the reader's own numbers remember how they were written
+        if isinstance(found, kind):
+            return kind(found)
+    return None if found is None and text.lower() in ("null", "~") else text
 
 
 def _parsed(text: str, path: Path) -> Any:
