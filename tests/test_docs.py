@@ -95,7 +95,7 @@ def test_every_command_of_the_readme_is_run():
 
 # Their one command takes over a minute; test_readings.py and test_measured_chips.py make some of
 # their rows in every run.
-LONG = {ROOT / "docs" / "readings.md", ROOT / "docs" / "measured.md"}
+LONG = {ROOT / "docs" / f"{name}.md" for name in ("readings", "measured", "validation")}
 THOROUGH = os.environ.get("HWMODEL_TESTS") == "thorough"
 
 

@@ -1,5 +1,6 @@
 """Fused operators: words of DRAM by hand, operator by operator, and what holds for all networks."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,8 @@ ZOO = [
     ("deeplabv3-resnet18", "bold"), ("edsr-small-x2", "fp"), ("bert-base", "bold-bert"),
     ("bnext-18", "bnext"), ("mobilenet-v1", "fp16"), ("pokebnn-1.0x", "pokebnn"),
 ]  # fmt: skip
+if os.environ.get("HWMODEL_TESTS") != "thorough":  # the largest take seconds
+    ZOO = [pair for pair in ZOO if pair[0] not in ("densenet121", "pokebnn-1.0x")]
 
 
 @pytest.mark.parametrize(("name", "method"), ZOO)

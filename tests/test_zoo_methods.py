@@ -1,5 +1,6 @@
 """The bundled methods: all run everywhere, and say of each tensor what their papers say."""
 
+import os
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ TODAY = tuple(m for m in METHODS if (spec := load(Method, m)).optimizer or not s
 # The source's accounting knows no memories side by side and no arrays; tests/test_chips.py has them.
 # Boards of one recipe are alike, and GAP9 has no room for a training of VGG-small.
 ALIKE = {"a100-sxm-board", "a40-board", "v100-pcie-board", "gap9"}
+if os.environ.get("HWMODEL_TESTS") != "thorough":
+    ALIKE |= {"h100-board", "horowitz45", "tpuv4i"}
 CHIPS = tuple(
     name
     for name in bundled(Hardware)

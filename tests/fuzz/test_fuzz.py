@@ -28,7 +28,7 @@ def test_a_spoiled_input_ends_in_an_answer_or_in_one_line(name, tmp_path_factory
 
     number = examples(6 if target.few else 100 if target.slow else 300)
 
-    @settings(max_examples=number // 3 + 2, deadline=None,
+    @settings(max_examples=number // 5 + 1, deadline=None,
               suppress_health_check=list(HealthCheck), database=None)  # fmt: skip
     @given(st.integers(0, 2**32 - 1))
     def check(seed):
