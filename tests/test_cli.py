@@ -499,7 +499,10 @@ main()
 MINE = ("--hardware", "chip.yaml", "--accounting", "counted.yaml")
 
 
-@pytest.mark.parametrize("network", ["net.yaml", "net.onnx", "vgg-small"])
+LONG = pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="30 s in all")
+
+
+@pytest.mark.parametrize("network", ["net.yaml", "net.onnx", pytest.param("vgg-small", marks=LONG)])
 @pytest.mark.parametrize(
     "asked",
     [

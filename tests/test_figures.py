@@ -628,6 +628,7 @@ def test_tables_that_do_not_fit_are_one_message(hwmodel, tmp_path, arguments, se
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.skipif(not THOROUGH, reason="10 s")
 def test_a_published_table_of_many_networks_is_one_figure(hwmodel, tmp_path):
     words = ("--accounting", "paper", "--optimal-tiles", "no", "--csv", "p.csv")
     hwmodel("reproduce", "imagenet_resnet18", *words)
