@@ -41,7 +41,7 @@ COMMANDS = [
     ["verify", "t.csv"],
     ["verify", "s.zip"],
     ["bundle", "t.csv", "-o", "made.zip"],
-    ["train", "--epochs", "1", "--trace", "made.json"],
+    ["train", "--epochs", "1", "--trace", "made.json", "--overwrite"],
     ["hardware", "list"],
     ["method", "show", "bold"],
     ["accounting", "check", "tiny.yaml"],
