@@ -36,4 +36,5 @@ def checkpointed(network: Network, patterns: Sequence[str] = ()) -> Network:
         else layer
         for layer in network.layers
     )
-    return network.model_copy(update={"name": f"{network.name}-checkpointed", "layers": layers})
+    name = {"name": f"{network.name}-checkpointed", "label": None}  # a label is of the whole
+    return network.model_copy(update={**name, "layers": layers})
