@@ -44,10 +44,11 @@ class MemoryAsked(Options):
 
 def memory(options: MemoryAsked) -> None:
     """The most that an iteration keeps at one time: by class, the step, the largest tensors."""
+    from hwmodel.errors import many
     from hwmodel.graph.freezing import frozen
     from hwmodel.importers.load import load_network
     from hwmodel.importers.onnx import input_shapes
-    from hwmodel.model.evaluate import check_run, occupied, run_name
+    from hwmodel.model.evaluate import check_run, occupied
     from hwmodel.model.workload import Job
     from hwmodel.specs.accounting import Accounting
     from hwmodel.specs.files import load
@@ -61,4 +62,8 @@ def memory(options: MemoryAsked) -> None:
     network = frozen(network, asked.freeze, asked.train_only)
     job = Job(load(Rules, asked.method), load(Accounting, asked.accounting), images, mode)
     chip = load(Hardware, asked.hardware) if asked.hardware else None
-    show(memory_tables(occupied(network, job), run_name(network, job).rstrip(","), chip))
+    run = (
+        f"{network.label or network.name} under {job.method.label or job.method.name}, {mode} of "
+        f"{many(images, 'image')}"
+    )
+    show(memory_tables(occupied(network, job), run, chip))

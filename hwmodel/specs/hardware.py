@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.coding import RunLength
-from hwmodel.specs.files import Flag, Text, Whole
+from hwmodel.specs.files import Flag, Label, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
@@ -180,6 +180,7 @@ class Hardware(Supplied):
     KIND: ClassVar[str] = "hardware"
     FOLDER: ClassVar[str] = "hardware_specs"
 
+    label: Label | None = None
     energy_unit: Literal["pJ", "MAC"]
     reference: Reference | None = Field(
         default=None,

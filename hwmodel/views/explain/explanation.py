@@ -20,6 +20,7 @@ from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.tiling.view import whole_view
+from hwmodel.views.colours import called
 from hwmodel.views.explain.layer import Place, layer_lines
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
 from hwmodel.views.explain.staying import homes_of, staying_lines
@@ -71,8 +72,9 @@ def explanation(report: Report, layer: str, pass_: str | None = None) -> str:
             f"{layer} has no work in pass {pass_}, only in {', '.join(known) or 'none'}"
         )
     title = (
-        f"# {layer} of {report.network.name} on {report.hardware.name} under "
-        f"{report.method.name}, accounting {report.accounting.name}: one "
+        f"# {layer} of {called(report.network.name, 'network')} on "
+        f"{called(report.hardware.name, 'hardware')} under "
+        f"{called(report.method.name)}, accounting {report.accounting.name}: one "
         f"{what(report.mode, report.batch)}"
     )
     lines = [title, "", *(layer_lines(place) if place else ())]
