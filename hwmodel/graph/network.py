@@ -266,8 +266,16 @@ class _Walk:
             layer = self._as_owner(layer, layer.shares, given)
         elif layer.learned is not True and layer.kind not in MAY_BE_CONSTANT:
             self._see_parameters(layer, given)
-        if not gone:
+        if gone:
+            self._stand_in(found[0], layer)
+        else:
             self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
+
+    def _stand_in(self, name: str, omitted: Layer) -> None:
+        """Make what stands for an omitted layer a checkpoint, if that was one."""
+        if omitted.checkpoint and name in self.placed:
+            layer = self.placed[name].layer.model_copy(update={"checkpoint": True})
+            self.placed[name] = self.placed[name]._replace(layer=layer)
 
     def _routed(self, layer: Layer, inputs: tuple[str, ...]) -> Layer:
         """The layer, one of experts told by which dispatch its tokens came. Raises: ShapeError."""

@@ -338,6 +338,12 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
             f"{network.name}: layer {behind} has a past in a cache, which training has not; use "
             "--mode inference"
         )
+    kept = next((node.layer.name for node in nodes if node.layer.checkpoint), None)
+    if not job.trains and kept:
+        raise HwmodelError(
+            f"{network.name}: layer {kept} is a checkpoint, for the way back, which inference has "
+            "not; use --mode training, or no checkpoint"
+        )
     frozen = any(node.layer.frozen and (node.weights or node.other_parameters) for node in nodes)
     if job.trains and frozen and not any(node.learns for node in nodes):
         raise HwmodelError(f"{network.name}: nothing in it learns; use --mode inference")

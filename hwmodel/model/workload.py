@@ -38,7 +38,7 @@ from hwmodel.work.work import (
 
 __all__ = ["MODES", "At", "Job", "Mode", "Task", "workload"]
 
-FORWARD, BACK, WEIGHT, UPDATE = Pass
+FORWARD, BACK, WEIGHT, UPDATE, _ = Pass
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 Mode = Literal["training", "inference"]
 MODES: tuple[Mode, ...] = get_args(Mode)

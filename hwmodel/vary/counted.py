@@ -32,7 +32,7 @@ from hwmodel.work.work import Multiply
 
 __all__ = ["GROUPS", "Cost", "Counted"]
 
-GROUPS = ("pass", "component", "direction")  # by which a cost is kept apart
+GROUPS = ("way", "component", "direction")  # by which a cost is kept apart
 MOST = 64  # counts that are remembered
 
 

@@ -22,6 +22,15 @@ class Pass(StrEnum):
     BACKWARD_INPUT = "backward_input"
     BACKWARD_WEIGHT = "backward_weight"
     UPDATE = "update"
+    RECOMPUTE = "recompute"  # forward once more, between checkpoints
+
+    @property
+    def way(self) -> Pass:
+        """The pass of tables with a column for each of four: a second forward is a forward one."""
+        return Pass.FORWARD if self == Pass.RECOMPUTE else self
+
+
+WAYS = tuple(dict.fromkeys(one.way for one in Pass))
 
 
 class Direction(StrEnum):

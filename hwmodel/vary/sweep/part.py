@@ -28,7 +28,7 @@ from hwmodel.vary.counted import Cost, Counted
 from hwmodel.vary.paths import Inputs, changed, replaced_all
 from hwmodel.vary.sweep.plan import NAMES, Digits, Plan
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import Direction, Kinds, Pass
+from hwmodel.work.tensor import WAYS, Direction, Kinds
 from hwmodel.work.work import Multiply
 
 __all__ = ["ENERGIES", "Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "searches"]
@@ -36,7 +36,7 @@ __all__ += ["work_at"]
 
 # The columns of energies, each the sum of the groups of `counted.GROUPS` that agree with it.
 ENERGIES: dict[str, tuple[tuple[int, str], ...]] = {
-    **{pass_.value: ((0, pass_),) for pass_ in Pass},
+    **{pass_.value: ((0, pass_),) for pass_ in WAYS},
     **{f"{pass_}_{part}": ((0, pass_), (1, part)) for pass_ in PASSES for part in Component},
     "compute": ((2, Direction.OPERATE),),
 }
