@@ -186,6 +186,7 @@ class Tensor:
     floating: bool = False  # whether words narrower than full precision are floating-point
     second: bool = False  # at the place of F or dF, the second of two maps multiplied, or its dI
     word: Word | None = None  # what products multiply of an element; None: all of its bits
+    nonzero: float = 1.0  # share of the elements that are not 0, of a map; 1 where nobody knows
 
     def __str__(self) -> str:
         return f"{self.name}{self.index or ''}"
