@@ -57,7 +57,7 @@ class _Layers:
         """Yield the layers; `inputs` is left out where it is the layer before."""
         last = INPUT
         first = [layer.name for layer in self.graph.layers]
-        for name in [one for name in first for one in (*self.before.get(name, ()), name)]:
+        for name in [view for one in first for view in (*self.before.get(one, ()), one)]:
             if name not in self.layers:
                 continue
             layer, taken = self.layers[name], self.inputs[name]
