@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from hwmodel.cli.screen import show
 from hwmodel.rerun.asked import (
     Batch,
+    Checkpoint,
     Freeze,
     InputShape,
     Method,
@@ -40,11 +41,13 @@ class MemoryAsked(Options):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    checkpoint: Checkpoint = ()
 
 
 def memory(options: MemoryAsked) -> None:
     """The most that an iteration keeps at one time: by class, the step, the largest tensors."""
     from hwmodel.errors import many
+    from hwmodel.graph.checkpointing import checkpointed
     from hwmodel.graph.freezing import frozen
     from hwmodel.importers.load import load_network
     from hwmodel.importers.onnx import input_shapes
@@ -60,6 +63,7 @@ def memory(options: MemoryAsked) -> None:
     images = check_run(1 if asked.batch is None else asked.batch, mode)
     network = load_network(asked.network, input_shapes(asked.input_shape))
     network = frozen(network, asked.freeze, asked.train_only)
+    network = checkpointed(network, asked.checkpoint)
     job = Job(load(Rules, asked.method), load(Accounting, asked.accounting), images, mode)
     chip = load(Hardware, asked.hardware) if asked.hardware else None
     run = (

@@ -21,7 +21,7 @@ from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
 from hwmodel.views.colours import called
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import Bits, Direction, Pass, shown, whole_bits
+from hwmodel.work.tensor import WAYS, Bits, Direction, Pass, shown, whole_bits
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,7 +33,7 @@ __all__ += ["report_tables", "table", "tensor_table"]
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
 # and elementwise work do, and so do the last two.
 _PARTS = {
-    **{pass_.replace("_", " "): (pass_,) for pass_ in Pass},
+    **{pass_.replace("_", " "): (pass_,) for pass_ in WAYS},
     "products": tuple(f"{pass_}_{Component.PRODUCT}" for pass_ in PASSES),
     "elementwise": (*(f"{pass_}_{Component.ELEMENTWISE}" for pass_ in PASSES), Pass.UPDATE),
     "compute": ("compute",),

@@ -35,6 +35,7 @@ _OPERATORS = {
     Pass.BACKWARD_INPUT: "Operators, on the way back",
     Pass.BACKWARD_WEIGHT: "Gradients that no product sums up",
     Pass.UPDATE: "Weight update",
+    Pass.RECOMPUTE: "Operators, forward once more",
 }
 _HOW = (
     "The energy of a row is elements times bits times the energy of a bit, or operations times "
@@ -60,7 +61,7 @@ def explanation(report: Report, layer: str, pass_: str | None = None) -> str:
 
     Args:
         layer: of the network, or of a distilling method's teacher as the report names it.
-        pass_: forward, backward_input, backward_weight or update; None is all of them.
+        pass_: forward, backward_input, backward_weight, update or recompute; None is all of them.
 
     Raises: HwmodelError where the report has no such layer, or the layer no such pass.
     """
