@@ -8,21 +8,14 @@ from math import prod
 from typing import Any
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Scale
+from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Rotary
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
-from hwmodel.importers.graph import (
-    Constant,
-    Dims,
-    Graph,
-    Operand,
-    Value,
-    as_value,
-    learned_of,
-    plain,
-)
+from hwmodel.importers.graph import Constant, Operand, Value, as_value, plain
+from hwmodel.importers.torch_ran import Ran, Result
+from hwmodel.importers.torch_recurrent import RECURRENT
 
-__all__ = ["CHANNELS_FIRST", "FILLED", "LAYERS", "Ran", "convert"]
+__all__ = ["CHANNELS_FIRST", "FILLED", "LAYERS", "TABLES", "convert"]
 
 CHANNELS_FIRST = frozenset(
     {
@@ -30,77 +23,6 @@ CHANNELS_FIRST = frozenset(
         "instance_norm", "max_pool1d", "adaptive_avg_pool1d",
     }
 )  # fmt: skip
-
-
-class Ran:
-    """One operator that ran, with its arguments found."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        name: str,
-        operator: str,
-        node: Any,
-        found: dict[Any, Any],
-        dims: list[Dims | None],
-        several: bool,
-        *,
-        trained: bool = True,
-    ) -> None:
-        """With what it takes, its results' dimensions, and whether gradients are recorded."""
-        self.trained = trained
-        self.in_place = operator.endswith("_") and not operator.startswith("_")
-        self.graph, self.name, self.node, self.several = graph, name, node, several
-        self.operator = operator.rstrip("_") if self.in_place else operator
-        self.found, self.dims = found, dims
-        schema = getattr(node.target, "_schema", None)
-        self.fields = [argument.name for argument in schema.arguments] if schema else []
-
-    def argument(self, name: str, default: Any = None) -> Any:
-        """An argument by name; tensors are values or constants."""
-        at = self.fields.index(name) if name in self.fields else len(self.node.args)
-        given = self.node.args[at] if at < len(self.node.args) else self.node.kwargs.get(name)
-        if given is None:
-            return default
-        if isinstance(given, (tuple, list)):
-            return [self._found(one) for one in given]
-        return self._found(given)
-
-    def _found(self, given: Any) -> Any:
-        """What stands for an argument; constants are not trained where no gradient is recorded."""
-        found = self.found.get(given, given) if hasattr(given, "users") else given
-        if isinstance(found, Constant) and not self.trained:
-            return found._replace(frozen=True)
-        return found
-
-    def learned(self, *arguments: str) -> dict[str, Any]:
-        """The field `learned` of a layer with these parameters, where it is not as usual."""
-        given = [self.argument(name) for name in arguments]
-        return learned_of([one for one in given if isinstance(one, Constant)])
-
-    @property
-    def value(self) -> Value:
-        """The first argument; a constant becomes a tensor of its own."""
-        first = self.argument(self.fields[0]) if self.fields else None
-        if isinstance(first, Value):
-            return first
-        constant = first if isinstance(first, Constant) else Constant(())
-        return as_value(self.graph, self.name, constant)
-
-    def numbers(self, name: str, axes: int, default: int) -> tuple[int, ...]:
-        """An argument with one number for each axis, or one for all."""
-        given = self.argument(name)
-        if given is None or given == []:
-            return (default,) * axes
-        listed = tuple(given) if isinstance(given, (tuple, list)) else (given,)
-        return listed if len(listed) == axes else (listed[0],) * axes
-
-    def known(self) -> Dims:
-        """Dimensions of the result. Raises: ShapeError where they depend on data."""
-        return Value(self.dims[0], self.name, (1, 1, 1)).known
-
-
-Result = Value | Constant | Sequence[Operand]
 
 
 def convert(ran: Ran) -> list[Operand]:
@@ -114,22 +36,18 @@ def convert(ran: Ran) -> list[Operand]:
     return [found] if isinstance(found, (Value, Constant)) else list(found)
 
 
-_RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
-
-
 def _uncounted(ran: Ran, operands: Sequence[Operand | None]) -> list[Operand]:
     """A layer for each result that is taken; parameters and products are those of the first.
 
     Every matrix of a recurrent layer is multiplied once a step.
     """
     macs = None
-    if ran.operator in _RECURRENT:
+    if ran.operator in RECURRENT:
         matrices = [o for o in operands if isinstance(o, Constant) and len(o.dims) == 2]
         macs = prod(ran.value.known[:-1]) * sum(prod(o.dims) for o in matrices)
-    taken = {user.args[1] for user in ran.node.users if user.users} if ran.several else {0}
     made: list[Operand] = []
     for index, dims in enumerate(ran.dims):
-        if index and index not in taken:
+        if index and index not in ran.taken:
             made.append(Constant(()))
             continue
         known = 0 if index else macs
@@ -212,9 +130,17 @@ def _attention(ran: Ran) -> Value | None:
 
 def _embedding(ran: Ran) -> Value | None:
     table, numbers = ran.argument("weight"), ran.argument("indices")
-    if not (isinstance(table, Constant) and isinstance(numbers, Value)):
+    if not (isinstance(table, Constant) and isinstance(numbers, (Value, Constant))):
         return None
     return products.embedding(ran.graph, ran.name, numbers, table, ran.dims[0])
+
+
+def _index(ran: Ran) -> Value | None:
+    """Convert rows of a table by number (of a table of relative positions, say)."""
+    table, numbers = ran.argument("self"), ran.argument("indices")
+    if not isinstance(table, Constant) or len(numbers) != 1 or len(table.dims) < 2:
+        return None
+    return products.embedding(ran.graph, ran.name, numbers[0], table, ran.dims[0])
 
 
 # Norms and activations
@@ -226,20 +152,13 @@ def _batch_norm(ran: Ran) -> Value:
     return _frozen(ran, made)
 
 
-def _layer_norm(ran: Ran) -> Value:
+def _last_norm(norm: Callable[..., Value], ran: Ran) -> Value:
+    """Convert a layer or RMS norm of the last axes, taken for one."""
     x, affine = ran.value, ran.argument("weight") is not None
     axes = len(ran.argument("normalized_shape"))
     whole = Value((*x.known[:-axes], prod(x.known[-axes:])), ran.graph.seen(x), x.shape)
-    made = _frozen(ran, ops.layer_norm(ran.graph, ran.name, whole, None, affine=affine))
+    made = _frozen(ran, norm(ran.graph, ran.name, whole, None, affine=affine))
     return Value(ran.dims[0], made.layer, made.shape)
-
-
-def _rms_norm(ran: Ran) -> Value:
-    made = ops.layer_norm(ran.graph, ran.name, ran.value, ran.dims[0], affine=False)
-    if ran.argument("weight") is None:
-        return made
-    factor = ran.graph.put(Scale, f"{ran.name}.factor", [made.layer], ran.dims[0])
-    return _frozen(ran, factor, "frozen")
 
 
 def _group_norm(ran: Ran) -> Value:
@@ -249,12 +168,12 @@ def _group_norm(ran: Ran) -> Value:
     return _frozen(ran, made)
 
 
-def _frozen(ran: Ran, made: Value, learned: bool | str = False) -> Value:
+def _frozen(ran: Ran, made: Value) -> Value:
     """The same layer, frozen if its weight and its bias are."""
     given = [ran.argument(name) for name in ("weight", "bias")]
     own = [one for one in given if isinstance(one, Constant) and one.learned]
     if own and all(one.frozen for one in own):
-        ran.graph.change(made.layer, learned=learned)
+        ran.graph.change(made.layer, learned=False)
     return made
 
 
@@ -272,12 +191,27 @@ def _elementary(word: str, ran: Ran) -> Value:
 
 
 def _binary(word: str, ran: Ran) -> Value | None:
+    if word == "Mul" and ran.is_complex:
+        return _turned(ran)
     a, b = (_operand(ran.argument(name)) for name in ran.fields[:2])
     if a is None or b is None or ran.argument("rounding_mode") is not None:
         return None
     if "rsub" in ran.operator:
         a, b = b, a
     return ops.binary(ran.graph, ran.name, word, a, b, ran.dims[0])
+
+
+def _turned(ran: Ran) -> Value | None:
+    """Convert a product of complex numbers, pairs of features, with a table: a rotary embedding."""
+    x, table = ran.argument("self"), ran.argument("other")
+    if not isinstance(x, Value) or not isinstance(table, Constant):
+        return None
+    size = 2 * prod(table.dims)
+    places, d = size // (2 * x.known[-1]), 2 * x.known[-1]
+    heads = 2 * prod(x.known) // size
+    source = ran.graph.seen(x, (heads * d, places, 1))
+    made = ran.graph.put(Rotary, ran.name, [source], None, heads=heads)
+    return Value(ran.dims[0], made.layer, made.shape)
 
 
 def _operand(given: Any) -> Operand | None:
@@ -349,6 +283,16 @@ def _same(ran: Ran) -> Value:
 
 def _expand(ran: Ran) -> Value | None:
     return ops.expanded(ran.graph, ran.name, ran.value, ran.dims[0])
+
+
+def _repeat(ran: Ran) -> Value | None:
+    """Convert a repetition of each place along an axis, which as a view reads it so often."""
+    return _expand(ran) if isinstance(ran.argument("repeats"), int) else None
+
+
+def _pad(ran: Ran) -> Value | None:
+    """Convert a pad that adds nothing; any other has no model."""
+    return _same(ran) if ran.known() == ran.value.known else None
 
 
 def _cat(ran: Ran) -> Value:
@@ -437,17 +381,23 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "expand": _expand,
     "expand_as": _expand,
     "group_norm": _group_norm,
+    "index": _index,
     "instance_norm": _group_norm,
-    "layer_norm": _layer_norm,
+    "layer_norm": partial(_last_norm, ops.layer_norm),
     "linear": _linear,
     "matmul": _matmul,
     "mean": _mean,
     "mm": _matmul,
     "narrow": _slice,
+    "pad": _pad,
+    "constant_pad_nd": _pad,
+    "repeat_interleave": _repeat,
+    "view_as_complex": _same,
+    "view_as_real": _same,
     "pixel_shuffle": partial(_shuffle, PixelShuffle, "upscale_factor"),
     "pixel_unshuffle": partial(_shuffle, PixelUnshuffle, "downscale_factor"),
     "prelu": _prelu,
-    "rms_norm": _rms_norm,
+    "rms_norm": partial(_last_norm, ops.rms_norm),
     "scaled_dot_product_attention": _attention,
     "select": _slice,
     "slice": _slice,
@@ -466,6 +416,7 @@ _TABLE |= dict.fromkeys(_CONVS, _conv) | dict.fromkeys(_POOLS, _pool)
 _TABLE |= dict.fromkeys(_ADAPTIVE, _adaptive) | dict.fromkeys(_SAME, _same)
 _TABLE |= {name: partial(_function, word) for name, word in _FUNCTIONS.items()}
 _TABLE |= {name: partial(_elementary, word) for name, word in _ELEMENTARY.items()}
+_TABLE |= RECURRENT
 _TABLE |= {name: partial(_binary, word) for name, word in _BINARY.items()}
 
 # Tensors that take no more than the shape and the kind of another.
@@ -477,3 +428,4 @@ FILLED = frozenset(
 )  # fmt: skip
 # What stays a layer where its input is constant, for its weights are learned.
 LAYERS = frozenset({*_CONVS, "batch_norm", "group_norm", "layer_norm", "linear", "rms_norm"})
+TABLES = frozenset({"embedding", "index"})  # the same of a table that they read by constants
