@@ -22,7 +22,7 @@ from hwmodel.work.work import Kernel, Move, Multiply, Operate, Side, Work, read,
 
 __all__ = ["fused_attention"]
 
-FORWARD, BACK, WEIGHT, _ = Pass
+FORWARD, BACK, WEIGHT, *_ = Pass
 READ = Direction.READ
 
 

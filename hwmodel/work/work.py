@@ -28,8 +28,19 @@ from hwmodel.work.tensor import (
     product,
 )
 
-__all__ = ["Kernel", "Kind", "Mask", "Move", "Multiply", "Operate", "Operation", "Tensors", "Work"]
-__all__ += ["Side", "Works", "boolean_step", "quantised", "read", "saved", "write"]
+__all__ = [
+    "Kernel",
+    "Kind",
+    "Mask",
+    "Move",
+    "Multiply",
+    "Operate",
+    "Operation",
+    "Side",
+    "Tensors",
+    "Work",
+]
+__all__ += ["Works", "boolean_step", "quantised", "read", "saved", "write"]
 
 Kind = Literal["mac", "int-mac", "int-mul", "add", "int-add", "logic", "special"]
 FORWARD, UPDATE = Pass.FORWARD, Pass.UPDATE
