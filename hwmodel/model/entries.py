@@ -20,8 +20,8 @@ from hwmodel.work.problem import OPERANDS, Operand
 from hwmodel.work.tensor import Bits, Direction, Factor, Role, Tensor, TensorKind, product
 from hwmodel.work.work import Kernel, Move, Multiply, Operate
 
-__all__ = ["AWAY", "UNFINISHED", "Stay", "code_of", "moved", "multiplied", "operated", "paid"]
-__all__ += ["search_options", "width"]
+__all__ = ["AWAY", "UNFINISHED", "Stay", "brought", "code_of", "left_at_home", "moved"]
+__all__ += ["multiplied", "operated", "paid", "search_options", "width"]
 
 UNFINISHED = (Role.UNFINISHED, Role.DRAINED, Role.RETURNED)
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
@@ -225,13 +225,15 @@ def paid(
             settled = one.operand == "O" and one.role == Role.OPERAND
             if not (settled and not work.leaves):
                 home = stay.homes.of(one.operand)
-                yield from ((level, left) for left in _at_home(one, level, home))
+                yield from ((level, left) for left in left_at_home(one, level, home))
         for operand in stay.once:
-            yield from ((level, one) for one in _once(work, operand, level, stay, options))
+            at_home = stay.homes.of(operand)
+            assert at_home is not None
+            yield from ((level, one) for one in brought(work, operand, level, at_home, options))
 
 
-def _at_home(one: Asked, level: int, home: int | None) -> Iterator[Asked]:
-    """What is left of what a level is asked for, where an operand stays at home.
+def left_at_home(one: Asked, level: int, home: int | None) -> Iterator[Asked]:
+    """Yield what is left of what a level is asked for, where an operand stays at home.
 
     Nothing outside; at home nothing that comes from outside or goes there. Each sum that is added
     to another there finds that resting: S - 1 of S.
@@ -247,13 +249,11 @@ def _at_home(one: Asked, level: int, home: int | None) -> Iterator[Asked]:
                 yield one._replace(direction=READ)
 
 
-def _once(
-    work: Multiply, operand: Operand, level: int, stay: Stay, options: SearchOptions
+def brought(
+    work: Multiply, operand: Operand, level: int, home: int, options: SearchOptions
 ) -> Iterator[Asked]:
-    """What a level is asked for by an operand on its way home, or by finished sums from there."""
-    home, sums = stay.homes.of(operand), operand == "O"
-    assert home is not None
-    shape = work.operands[operand].shape
+    """Yield what a level is asked for by an operand on its way home, or by sums from there."""
+    sums, shape = operand == "O", work.operands[operand].shape
     if level < home:
         yield Asked(operand, WRITE if sums else READ, Role.OPERAND, shape)
     if 0 < level <= home and options.transfers == "both":

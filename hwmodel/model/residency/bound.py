@@ -18,22 +18,18 @@ Source: docs/model.md section 11.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
 
-from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.model.residency.items import Access
 from hwmodel.model.residency.packing import Row, pack
 from hwmodel.model.residency.products import Product
 from hwmodel.model.residency.run import Run
 from hwmodel.tiling.options import Memories
-from hwmodel.tiling.pricing import rates
-from hwmodel.tiling.tile import tile, touched_elements
-from hwmodel.tiling.view import Homes, view
-from hwmodel.work.problem import OPERANDS, Operand, Widths
-from hwmodel.work.tensor import plain
+from hwmodel.tiling.tile import touched_elements
+from hwmodel.tiling.view import Homes
+from hwmodel.work.problem import OPERANDS, Operand
 
-__all__ = ["is_bounded", "least_rooms", "lower_bound", "pick_rows"]
+__all__ = ["is_bounded", "lower_bound", "pick_rows"]
 
 GAP = 1e-4  # of what is saved
 
@@ -56,10 +52,8 @@ def lower_bound(run: Run) -> float:
     total = 0.0
     for number, product in run.products.items():
         homes = Homes(*(deepest.get((number, place)) for place in range(3)))
-        least = _least(product, homes)
-        if least is None:
-            return 0.0
-        total += least
+        product.bounded(homes, run.capacities)
+        total += product.floor(homes, run.capacities)
     for number, move in run.moves.items():
         total += move.energy([deepest.get((number, part)) for part in range(move.parts)])
     passes = {access: _passes(run, access) for item in run.items for access in item.saves}
@@ -67,7 +61,7 @@ def lower_bound(run: Run) -> float:
     for access, costs in (begun | passes).items():
         total += sum(costs[: deepest[access.task, access.place]])
     values = [sum(sum(passes[access][: i.level]) for access in i.saves) for i in run.items]
-    rows = [*pick_rows(run), *least_rooms(run)]
+    rows = [*pick_rows(run), *_least_rooms(run)]
     return total - pack(values, rows, GAP, loose=True).most
 
 
@@ -90,50 +84,15 @@ def _deepest(run: Run) -> dict[tuple[int, int], int]:
     return found
 
 
-def _least(product: Product, homes: Homes) -> float | None:
-    work, options = product.work, product.options
-    problem = work.problem
-    if work.kernel:  # of the blocks that all its products share, its own part with all the room
-        moved = {x: work.operands[x].bits if x in work.kernel.moved else 0 for x in OPERANDS}
-        problem = replace(problem, bits=Widths(*map(plain, (moved["I"], moved["F"], 0))))
-    seen = view(product.chip, homes, product.capacities)
-    try:
-        found = tile(problem, seen, options)
-    except (Infeasible, TooLarge):
-        return None
-    if found.certificate is None:
-        return None
-    least = found.certificate.lower_bound
-    if not work.leaves:  # finished sums, alike in every tiling
-        for level in range(len(seen.levels)):
-            paid = rates(problem, seen, level, options.partial_sum_bits, options.transfers)
-            least -= problem.O_elements * paid.O_writes
-    return max(least, 0.0)
-
-
 def _passes(run: Run, access: Access) -> list[float]:
     """What one pass of an access costs at each level below which it may stay."""
     last = max(run.capacities)
     if access.task in run.moves:
         return list(run.moves[access.task].levels[:last])
-    product = run.products[access.task]
-    problem, chip, operand = product.work.problem, product.chip, access.operand
-    elements = {
-        "I": touched_elements(problem), "F": problem.F_elements, "O": problem.O_elements,
-    }[operand]  # fmt: skip
-    bits = elements * getattr(problem.bits, operand)
-    return [bits * _pass(chip, level, operand, product.options.transfers) for level in range(last)]
+    return run.products[access.task].passes(access.operand)
 
 
-def _pass(chip: Memories, level: int, operand: Operand, transfers: str) -> float:
-    upper, lower = chip.holder(level, operand), chip.holder(level + 1, operand)
-    up, down = upper.read_energy_per_bit, lower.write_energy_per_bit
-    if operand == "O":
-        up, down = upper.write_energy_per_bit, lower.read_energy_per_bit
-    return up + (down if transfers == "both" else 0.0)
-
-
-def least_rooms(run: Run) -> Iterator[Row]:
+def _least_rooms(run: Run) -> Iterator[Row]:
     """What lives at each level and step, and an element of I and of F that stay elsewhere."""
     resident = _resident(run)
     for level, capacity in run.capacities.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from math import ceil
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from highspy import HighsLp
 
-__all__ = ["Packed", "Row", "pack"]
+__all__ = ["Packed", "Row", "Solved", "pack", "rounded", "solved"]
 
 OPTIONS: dict[str, bool | int | float | str] = {
     "output_flag": False,
@@ -31,10 +31,11 @@ PARTS = {True: 2**24, False: 2**20}  # of a capacity: a unit of room
 
 
 class Row(NamedTuple):
-    """The sum of coefficients of chosen items must not be above the most."""
+    """The sum of coefficients of chosen items must not be above the most, nor below the least."""
 
     of: Mapping[int, int]  # by number of the item
     most: int
+    least: int | None = None
 
 
 class Packed(NamedTuple):
@@ -42,6 +43,14 @@ class Packed(NamedTuple):
 
     chosen: list[int]
     most: float
+
+
+class Solved(NamedTuple):
+    """The variables that are 1, what they cost, and what no choice costs less than."""
+
+    chosen: list[int]
+    cost: float
+    bound: float
 
 
 def pack(values: Sequence[float], rows: Sequence[Row], gap: float, *, loose: bool) -> Packed:
@@ -55,38 +64,47 @@ def pack(values: Sequence[float], rows: Sequence[Row], gap: float, *, loose: boo
     """
     if not values or not any(values):
         return Packed([], 0.0)
-    rounded = [_rounded(row, loose) for row in rows]
-    tight = [row for row in rounded if sum(bits for bits in row.of.values() if bits > 0) > row.most]
+    units = [rounded(row, loose=loose) for row in rows]
+    tight = [row for row in units if sum(bits for bits in row.of.values() if bits > 0) > row.most]
     scale = VALUES / sum(values)
     whole = [(ceil if loose else int)(value * scale) for value in values]
-    chosen, most = _solved(whole, tight, gap)
-    return Packed(chosen, min(most, sum(whole)) / scale)
+    best = solved([-value for value in whole], tight, gap)
+    return Packed(best.chosen, min(-best.bound, sum(whole)) / scale)
 
 
-def _solved(values: Sequence[int], rows: Sequence[Row], gap: float) -> tuple[list[int], float]:
-    """The variables that are 1, and the bound of the sum of their values."""
+def solved(
+    costs: Sequence[float], rows: Sequence[Row], gap: float, parts: Collection[int] = ()
+) -> Solved:
+    """Choose variables of least cost.
+
+    Args:
+        gap: relative, at which a choice is good enough.
+        parts: variables that may be anything between 0 and 1.
+    """
     with _quiet():  # it prints its name
         import highspy as hp
 
         solver = hp.Highs()
         for option, value in {**OPTIONS, "mip_rel_gap": gap}.items():
             solver.setOptionValue(option, value)
-        solver.passModel(_program(values, rows))
+        solver.passModel(_program(costs, rows, frozenset(parts)))
         solver.run()
     found, about = solver.getSolution(), solver.getInfo()
     chosen = [i for i, x in enumerate(found.col_value) if x > 0.5] if found.value_valid else []
-    return chosen, -about.mip_dual_bound
+    return Solved(chosen, about.objective_function_value, about.mip_dual_bound)
 
 
-def _program(values: Sequence[int], rows: Sequence[Row]) -> HighsLp:
+def _program(costs: Sequence[float], rows: Sequence[Row], parts: Collection[int]) -> HighsLp:
     import highspy as hp
 
-    program, many = hp.HighsLp(), len(values)
+    program, many = hp.HighsLp(), len(costs)
     program.num_col_, program.num_row_ = many, len(rows)
-    program.col_cost_ = [-float(value) for value in values]
+    program.col_cost_ = [float(cost) for cost in costs]
     program.col_lower_, program.col_upper_ = [0.0] * many, [1.0] * many
-    program.integrality_ = [hp.HighsVarType.kInteger] * many
-    program.row_lower_ = [-hp.kHighsInf] * len(rows)
+    kinds = hp.HighsVarType.kInteger, hp.HighsVarType.kContinuous
+    program.integrality_ = [kinds[i in parts] for i in range(many)]
+    no_end = -hp.kHighsInf
+    program.row_lower_ = [no_end if row.least is None else float(row.least) for row in rows]
     program.row_upper_ = [float(row.most) for row in rows]
     matrix = program.a_matrix_
     matrix.format_ = hp.MatrixFormat.kRowwise
@@ -118,8 +136,8 @@ def _quiet() -> Iterator[None]:
         os.close(nowhere)
 
 
-def _rounded(row: Row, loose: bool) -> Row:
-    """A row in units of its most."""
+def rounded(row: Row, *, loose: bool) -> Row:
+    """Return a row in units of its most, with a little more room, or a little less."""
     unit = max(1, abs(row.most) // PARTS[loose])
     if loose:
         return Row({i: bits // unit for i, bits in row.of.items()}, -(-row.most // unit))

@@ -1,26 +1,26 @@
-"""Chooses the tensors that stay on the chip: packing, search again, exchanges, and a lower bound.
+"""Chooses the tensors that stay on the chip, in rounds, and bounds what any choice costs.
 
-1.  Tilings as without residents give every access its energy by level, every product its room.
-2.  Packing: the items that save most, with room for all (`packing`).
-3.  Every product is searched again in its view (`products`).
-4.  2 and 3 from parts of the rooms that the tiles took, for they take all that they can get.
-5.  Where the lower bound leaves a gap, single items are exchanged as long as that pays.
+1.  Tilings as without residents, and with parts of the room that there is, are known.
+2.  Tilings and items are chosen together (`joint`).
+3.  Every product is searched again in its view, beside what was chosen (`products`).
+4.  2 and 3 with the tilings that came to it, as long as that pays.
+5.  Where the lower bound leaves a gap, single items are exchanged.
 
 The energy never rises: to keep nothing is a choice, too. Source: docs/model.md section 11.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hwmodel.model.entries import Stay, search_options
 from hwmodel.model.memory import Occupancy
-from hwmodel.model.residency.bound import is_bounded, least_rooms, lower_bound, pick_rows
-from hwmodel.model.residency.items import Access, Item, items, tracked
-from hwmodel.model.residency.packing import Row, pack
+from hwmodel.model.residency.bound import is_bounded, lower_bound
+from hwmodel.model.residency.items import Item, items, tracked
+from hwmodel.model.residency.joint import together
 from hwmodel.model.residency.products import Product, Tiled
-from hwmodel.model.residency.run import Outcome, Run, Streamed
+from hwmodel.model.residency.run import Outcome, Run, Streamed, Stuck
 from hwmodel.model.workload import Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
@@ -31,12 +31,12 @@ from hwmodel.work.work import Move, Multiply
 __all__ = ["Residency", "residency", "residency_levels"]
 
 SHARE = 12  # a product is searched again with one part in so many of the usual budget
-SCALES = (0.1, 0.3, 1.0, 0.0)  # of the rooms that tiles took; 0: single elements
-MANY_STEPS, MOST_STEPS = 40, 100  # above which only the first start is made, none is exchanged
-ENOUGH = 0.01  # gap down to which starts are made and items exchanged
-GAP = 3e-3  # of what a packing saves
-EXCHANGES = 300  # choices that are looked at
-SEARCHES, TIMES = 100, 1500  # tilings that are searched for them: so many, or so many / steps
+ENOUGH, MUCH = 5e-3, 1e-2  # gaps down to which tilings are searched for less room, or guessed
+MOST_LESS, LESS = 10, 2  # parts of what tiles take, of which they may need one
+ROOMS = ((2, 1), (4, 1), (8, 2), (32, 8))  # parts of the capacities, from the outermost level
+ROUNDS, WORTH = 6, 1e-4  # as long as one saves that part of the energy
+MANY_STEPS = 20  # above which no single items are exchanged
+EXCHANGES, SEARCHES = 300, 40  # choices that are looked at for that, tilings that are searched
 NO_END = 2**62  # bits of a memory without end
 
 
@@ -105,11 +105,11 @@ def residency(
     capacities = residency_levels(chip)
     if not capacities:
         return None
-    run = _run(tasks, kept, given, chip, accounting, capacities)
-    alone = run.outcome(())
-    assert isinstance(alone, Outcome)
     # The bound has plain words; where a memory codes them it would be above what is paid.
     bounded = is_bounded(memories(chip)) and not memories(chip).codings
+    run = _run(tasks, kept, given, chip, accounting, capacities, bounded)
+    alone = run.outcome(())
+    assert isinstance(alone, Outcome)
     least = lower_bound(run) if bounded else None
     best = _best(run, alone, least)
     return Residency(
@@ -135,6 +135,7 @@ def _run(
     chip: Hardware,
     accounting: Accounting,
     capacities: dict[int, int],
+    bounded: bool,
 ) -> Run:
     seen: dict[object, Memories] = {}
     products, moves = {}, {}
@@ -144,7 +145,7 @@ def _run(
             seen[work.kinds] = memories(chip, work.kinds)
         if isinstance(work, Multiply):
             options = replace(search_options(accounting, work), share=SHARE)
-            products[number] = Product(task, seen[work.kinds], options, capacities)
+            products[number] = Product(task, seen[work.kinds], options, capacities, bounded)
         elif isinstance(work, Move) and work.times:
             moves[number] = Streamed.of(task, seen[work.kinds])
     found = items(tracked(tasks, kept.tensors, given), capacities, len(kept.steps) - 1)
@@ -152,18 +153,43 @@ def _run(
 
 
 def _best(run: Run, alone: Outcome, least: float | None) -> Outcome:
-    """The best of all starts, better still by exchanges where the gap is not small."""
-    outside = _outside(run, alone)
-    values = [max(0.0, run.value(item, outside)) for item in run.items]
-    best = alone
-    for scale in SCALES:
-        found = _packed(run, alone, values, scale)
+    """The best of all rounds; where that leaves a gap, with tilings for less room, too."""
+    best = _rounds(run, alone, alone, MOST_LESS)
+    if any(product.chip.spatial for product in run.products.values()):
+        return best  # a search takes seconds there
+    if _gap(best, least) > ENOUGH:
+        for product in run.products.values():
+            for parts in ROOMS:
+                some = zip(run.capacities.items(), parts, strict=False)
+                product.explored(dict(run.capacities) | {k: x // part for (k, x), part in some})
+        best = _rounds(run, alone, best)
+    if _gap(best, least) > MUCH:
+        best = _rounds(run, alone, best, LESS)
+    if _gap(best, least) > MUCH and len(run.steps) <= MANY_STEPS:
+        best = _exchanged(run, best, run.values(alone.tilings), least)
+    return best
+
+
+def _rounds(run: Run, alone: Outcome, best: Outcome, parts: int = 1) -> Outcome:
+    """Choose from what is known and search beside it, as long as that pays.
+
+    Args:
+        parts: of the room of known tilings, of which they are first taken to need only one, for
+            they take all that they can get.
+    """
+    if parts > 1:
+        guessed = run.outcome(together(run, alone.energy, parts).chosen)
+        if isinstance(guessed, Outcome) and guessed.energy < best.energy:
+            best = guessed
+    for _ in range(ROUNDS):
+        known = together(run, alone.energy)
+        found = run.outcome(known.chosen)
+        if isinstance(found, Stuck):
+            break
         if found.energy < best.energy:
             best = found
-        if _gap(best, least) < ENOUGH or len(run.steps) > MANY_STEPS:
+        if found.energy > known.energy * (1 - WORTH):  # no search came to better tilings
             break
-    if _gap(best, least) > ENOUGH and len(run.steps) <= MOST_STEPS:
-        best = _exchanged(run, best, values, least)
     return best
 
 
@@ -171,96 +197,39 @@ def _gap(one: Outcome, least: float | None) -> float:
     return 1.0 if least is None else 1 - least / one.energy if one.energy else 0.0
 
 
-def _outside(run: Run, alone: Outcome) -> dict[tuple[Access, int], float]:
-    """What each access costs outside each level under tilings without residents."""
-    found: dict[tuple[Access, int], float] = {}
-    for item in run.items:
-        for access in item.saves:
-            at = access, item.level
-            if at in found:
-                continue
-            if access.task in run.moves:
-                found[at] = run.moves[access.task].outside(item.level)
-            else:
-                tiling = alone.tilings[access.task].tiling
-                product = run.products[access.task]
-                found[at] = product.outside(tiling, access.operand, item.level)
-    return found
-
-
-def _packed(run: Run, alone: Outcome, values: Sequence[float], scale: float) -> Outcome:
-    """Pack items beside a part of the rooms that tiles took, and search again."""
-    least = scale == 0.0
-    rooms = least_rooms(run) if least else _rooms(run, alone, scale)
-    chosen = pack(values, [*pick_rows(run), *rooms], GAP, loose=least).chosen
-    return _settled(run, chosen, values) or alone
-
-
-def _rooms(run: Run, alone: Outcome, scale: float) -> Iterator[Row]:
-    """What lives at each level and step, beside the tiles; alike steps once."""
-    taken: dict[tuple[int, int], int] = {}
-    for number, tiled in alone.tilings.items():
-        step = run.tasks[number].at.step
-        for level, bits in tiled.rooms.items():
-            at = step, level
-            taken[at] = max(taken.get(at, 0), int(bits * scale))
-    for level, capacity in run.capacities.items():
-        alike: dict[tuple[int, ...], int] = {}
-        for step, living in run.alive(level).items():
-            room = capacity - taken.get((step, level), 0)
-            some = tuple(living)
-            alike[some] = min(alike.get(some, room), room)
-        for some, room in alike.items():
-            yield Row({i: run.items[i].bits for i in some}, max(room, 0))
-
-
-def _settled(
-    run: Run, chosen: Collection[int], values: Sequence[float], new: int | None = None
-) -> Outcome | None:
-    """What chosen items cost; where tiles find no room, without an item that saves little there.
-
-    It is the least of those without which there is room, there and where it was used; if there is
-    none, the least of those without which there is room there; else the least of all.
-
-    Args:
-        new: an item that is kept in any case.
-    """
-    left = set(chosen)
-    while True:
-        found = run.outcome(left)
-        if isinstance(found, Outcome):
-            return found
-        living = [i for k in run.capacities for i in run.living(k, found.step, left) if i != new]
-        living.sort(key=lambda i: (values[i], i))
-        if not living:
-            return None
-        helps = [i for i in living if run.has_room(found.step, left - {i})]
-        safe = (i for i in helps if all(run.has_room(s, left - {i}) for s in run.used_at(i)))
-        left.discard(next(safe, (helps or living)[0]))
-
-
 def _exchanged(run: Run, best: Outcome, values: Sequence[float], least: float | None) -> Outcome:
     """Exchange single items as long as that pays: add one, without what collides; or drop one."""
     looked, before, better = 0, run.searches, True
-    most = max(SEARCHES, TIMES // len(run.steps))
     while better:
         better = False
         for i in sorted(range(len(run.items)), key=lambda i: -values[i]):
-            spent = looked >= EXCHANGES or run.searches - before >= most
-            if spent or _gap(best, least) <= ENOUGH:
+            spent = looked >= EXCHANGES or run.searches - before >= SEARCHES
+            if spent or _gap(best, least) <= MUCH:
                 return best
-            other = best.chosen ^ {i} if i in best.chosen else _with(run, best.chosen, i)
-            found = _settled(run, other, values, i if i in other else None)
+            found = _with_room(run, best.chosen ^ {i}, values, i)
             looked += 1
             if found is not None and found.energy < best.energy * (1 - 1e-12):
                 best, better = found, True
     return best
 
 
-def _with(run: Run, chosen: frozenset[int], new: int) -> frozenset[int]:
-    """Items with a new one, without those that save the same accesses or move its tensor."""
-    others = {i for i in chosen if _collide(run.items[i], run.items[new])}
-    return frozenset((chosen - others) | {new})
+def _with_room(
+    run: Run, chosen: frozenset[int], values: Sequence[float], new: int
+) -> Outcome | None:
+    """What chosen items cost, without those that collide with a new one or leave it no room.
+
+    Of what lives where there is no room, that goes first which saves least.
+    """
+    item = run.items[new]
+    left = {i for i in chosen if i == new or not _collide(run.items[i], item)}
+    while isinstance(found := run.outcome(left), Stuck):
+        living = [
+            i for i in left if i != new and run.items[i].first <= found.step <= run.items[i].last
+        ]
+        if not living:
+            return None
+        left.discard(min(living, key=lambda i: (values[i], i)))
+    return found
 
 
 def _collide(one: Item, other: Item) -> bool:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from math import ceil
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from math import ceil, fsum
 from typing import NamedTuple
 
 from hwmodel.errors import Infeasible, TooLarge
-from hwmodel.model.entries import Stay, code_of, paid, width
+from hwmodel.model.entries import AWAY, Stay, brought, code_of, left_at_home, paid, width
 from hwmodel.model.workload import Task
+from hwmodel.tiling.accesses import Asked
 from hwmodel.tiling.accesses import Mapping as Cuts
 from hwmodel.tiling.options import Memories, SearchOptions
-from hwmodel.tiling.tile import Tiling, footprints, tile
-from hwmodel.tiling.view import NOWHERE, Homes, view, widened
-from hwmodel.work.problem import OPERANDS, Operand
-from hwmodel.work.tensor import Direction, Role, product
+from hwmodel.tiling.pricing import rates
+from hwmodel.tiling.spatial.asked import time
+from hwmodel.tiling.tile import Tiling, footprints, tile, touched_elements
+from hwmodel.tiling.view import Homes, view, widened
+from hwmodel.work.problem import OPERANDS, Operand, Problem, Widths
+from hwmodel.work.tensor import Direction, Role, plain, product
 from hwmodel.work.work import Multiply
 
-__all__ = ["Product", "Tiled"]
+__all__ = ["Costs", "Product", "Tiled"]
 
-KNOWN = 16  # tilings found before that are looked at again
 SIXTEENTHS = 16  # of a capacity: room that is left is rounded down to them, to be searched once
+CLOSE = 5e-4  # of a bound: a tiling that is known is taken, none is searched
 
 
 class Tiled(NamedTuple):
@@ -34,6 +38,40 @@ class Tiled(NamedTuple):
     resting: dict[int, int]  # and what unfinished sums take more there than finished ones [bit]
 
 
+class Costs(NamedTuple):
+    """A tiling wherever operands stay: each operand adds its own, whatever the others do."""
+
+    tiling: Tiling
+    cycles: float  # energy of an array's cycles [chip's unit]
+    energy: dict[tuple[Operand, int | None], float]  # by operand and home [chip's unit]
+    parts: dict[int, dict[Operand, int]]  # by level: bits of each operand's tile [bit]
+    resting: dict[int, int]  # by home of O: more bits of its unfinished sums there [bit]
+
+    def at(self, homes: Homes) -> float:
+        """Energy with homes [chip's unit]."""
+        return self.cycles + sum(self.energy[x, homes.of(x)] for x in OPERANDS)
+
+    def rooms(self, homes: Homes) -> dict[int, int]:
+        """Return the room that tiles of what does not stay take [bit]."""
+        return {
+            level: sum(bits for x, bits in parts.items() if not _is_home(homes.of(x), level))
+            for level, parts in self.parts.items()
+        }
+
+    def more(self, homes: Homes) -> dict[int, int]:
+        """Return what unfinished sums take more than finished ones at the home of O [bit]."""
+        bits = self.resting.get(homes.O, 0) if homes.O is not None else 0
+        return {homes.O: bits} if homes.O is not None and bits else {}
+
+
+class Floor(NamedTuple):
+    """A bound: what a product costs at least, with such homes or nearer the outermost memory."""
+
+    homes: Homes
+    free: Mapping[int, int]  # room at each level, or less [bit]
+    energy: float  # [chip's unit]
+
+
 @dataclass(eq=False)
 class Product:
     """A product of a run, and the chip as its tensors lie in it."""
@@ -42,9 +80,13 @@ class Product:
     chip: Memories
     options: SearchOptions
     capacities: Mapping[int, int]  # of the levels at which tensors may stay [bit]
+    is_bounded: bool = False  # no price falls outwards: bounds hold for other homes, too
     searches: int = 0
     _known: dict[object, Tiled | None] = field(default_factory=dict)
-    _tilings: dict[Cuts, Tiling] = field(default_factory=dict)
+    _chosen: dict[object, Tiled | None] = field(default_factory=dict)
+    _costs: dict[Cuts, Costs] = field(default_factory=dict)
+    _floors: list[Floor] = field(default_factory=list)
+    _passes: dict[Operand, list[float]] = field(default_factory=dict)
 
     @property
     def work(self) -> Multiply:
@@ -52,12 +94,18 @@ class Product:
         assert isinstance(self.task.work, Multiply)
         return self.task.work
 
+    @property
+    def tilings(self) -> list[Costs]:
+        """The tilings found so far, in the order in which they were."""
+        return [*self._costs.values()]
+
     def tiled(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
         """Return a tiling that fits beside what stays; None where none is found.
 
-        First as if all room were free; if what is found does not fit, with the room that is left,
-        rounded down, then exactly. Where unfinished sums alone have no room at home, once more for
-        sums that come there finished.
+        One that is known, if a bound says that no other is much better. Else first as if all room
+        were free; if what is found does not fit, with the room that is left, rounded down, then
+        exactly. Where unfinished sums alone have no room at home, once more for sums that come
+        there finished. Of all tilings that fit the best.
 
         Args:
             free: room that is left at each level [bit].
@@ -65,23 +113,35 @@ class Product:
         parts = {k: max(self.capacities[k] // SIXTEENTHS, 1) for k in free}
         rounded = {k: bits // parts[k] * parts[k] or bits for k, bits in free.items()}
         for room in (self.capacities, rounded, free):
+            known = self._best(stay, free)
+            if known is not None and self._is_close(known, room):
+                return known
             found = self._searched(stay, room, finished=False)
             if found is not None and found.resting and _fits(found._replace(resting={}), free):
                 found = found if _fits(found, free) else self._searched(stay, room, finished=True)
             if found is not None and _fits(found, free):
-                certificate = found.tiling.certificate
-                return found if certificate and certificate.proved else self._best(stay, free)
+                break
         return self._best(stay, free)
+
+    def explored(self, free: Mapping[int, int]) -> None:
+        """Search a tiling with some room, if none is known that is about the best there."""
+        known = self._best(AWAY, free)
+        if known is None or not self._is_close(known, free):
+            self._searched(AWAY, free, finished=False)
+
+    def _is_close(self, known: Tiled, room: Mapping[int, int]) -> bool:
+        least = self.floor(known.stay.homes, room)
+        once = sum(self.pass_to(x, known.stay.homes.of(x) or 0) for x in known.stay.once)
+        return self.is_bounded and known.energy - once <= least * (1 + CLOSE)
 
     def _best(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
         """The best that fits of the tilings found so far, whatever stayed when they were."""
-        key = stay, tuple(free.items()), len(self._tilings)
-        if key not in self._known:
-            some = [*self._tilings.values()][-KNOWN:]
-            priced = (self.priced(tiling, stay) for tiling in some)
+        key = stay, tuple(free.items()), len(self._costs)
+        if key not in self._chosen:
+            priced = (self.priced(costs, stay) for costs in self._costs.values())
             fitting = (one for one in priced if _fits(one, free))
-            self._known[key] = min(fitting, key=lambda one: one.energy, default=None)
-        return self._known[key]
+            self._chosen[key] = min(fitting, key=lambda one: one.energy, default=None)
+        return self._chosen[key]
 
     @property
     def _unfinished(self) -> int:
@@ -102,80 +162,180 @@ class Product:
             found = tile(self.work.problem, seen, self.options)
         except (Infeasible, TooLarge):
             return None
+        if not finished and not self.work.kernel:
+            self._found(found, homes, free, self._taken(self.work.problem, seen))
         mapping = widened(self.work.problem, found.mapping, homes)
-        tiling = self._tilings.setdefault(mapping, Tiling(mapping, found.certificate))
-        return self.priced(tiling, stay)
+        return self.priced(self.costs(Tiling(mapping, found.certificate)), stay)
 
-    def priced(self, tiling: Tiling, stay: Stay) -> Tiled:
+    def _found(self, found: Tiling, homes: Homes, free: Mapping[int, int], taken: float) -> None:
+        if found.certificate is not None:
+            share = min((self._times(x) for x in OPERANDS), default=1.0)
+            least = share * max(found.certificate.lower_bound - taken, 0.0)
+            self._floors.append(Floor(homes, dict(free), least))
+
+    def _taken(self, problem: Problem, seen: Memories) -> float:
+        """What finished sums cost in a view that an operator takes as they are made: nothing."""
+        if self.work.leaves:
+            return 0.0
+        options = self.options
+        return fsum(
+            problem.O_elements
+            * rates(problem, seen, level, options.partial_sum_bits, options.transfers).O_writes
+            for level in range(len(seen.levels))
+        )
+
+    def priced(self, costs: Costs, stay: Stay) -> Tiled:
         """Price a tiling of the whole chip beside what stays."""
-        resting, energy = self._resting(tiling, stay.homes), self.energy(tiling, stay)
-        return Tiled(tiling, stay, energy, self.rooms(tiling, stay.homes), resting)
+        energy = costs.at(stay.homes)
+        energy += sum(self.pass_to(x, stay.homes.of(x) or 0) for x in stay.once)
+        return Tiled(costs.tiling, stay, energy, costs.rooms(stay.homes), costs.more(stay.homes))
 
-    def energy(self, tiling: Tiling, stay: Stay) -> float:
-        """Energy of memories and hops [chip's unit]."""
-        chip, total = self.chip, 0.0
-        asked = paid(self.work, tiling.mapping, chip, self.options, stay)
-        for level, (operand, direction, role, factors) in asked:
-            each = width(self.work, operand, role, self.options)
-            if chip.codings and direction != Direction.HOP:
-                name = chip.holder(level, operand).name
-                code = code_of(self.work.operands[operand], role, chip, name)
-                each = code.bits if code else each
-            total += product(factors) * each * self._price(level, operand, direction)
-        return total
+    def costs(self, tiling: Tiling) -> Costs:
+        """Return what a tiling of the whole chip costs, wherever operands stay."""
+        if tiling.mapping not in self._costs:
+            asked = list(paid(self.work, tiling.mapping, self.chip, self.options))
+            self._costs[tiling.mapping] = Costs(
+                tiling,
+                self._cycles(tiling.mapping),
+                {
+                    (x, home): fsum(
+                        self._energy(level, left)
+                        for level, one in asked
+                        if one.operand == x
+                        for left in left_at_home(one, level, home)
+                    )
+                    for x in OPERANDS
+                    for home in (None, *self.capacities)
+                },
+                {level: self._parts(tiling.mapping, level) for level in self.capacities},
+                {level: self._resting(tiling.mapping, asked, level) for level in self.capacities},
+            )
+        return self._costs[tiling.mapping]
 
-    def _price(self, level: int, operand: Operand, direction: Direction) -> float:
-        if direction == Direction.HOP:
-            return self.chip.levels[level].hop_energy_per_bit
-        memory = self.chip.holder(level, operand)
-        read = direction == Direction.READ
-        return memory.read_energy_per_bit if read else memory.write_energy_per_bit
+    def _energy(self, level: int, one: Asked) -> float:
+        words, each = product(one.factors), width(self.work, one.operand, one.role, self.options)
+        if one.direction == Direction.HOP:
+            return words * each * self.chip.levels[level].hop_energy_per_bit
+        memory = self.chip.holder(level, one.operand)
+        if self.chip.codings:
+            tensor = self.work.operands[one.operand]
+            code = code_of(tensor, one.role, self.chip, memory.name)
+            each = code.bits if code else each
+        read = one.direction == Direction.READ
+        return words * each * (memory.read_energy_per_bit if read else memory.write_energy_per_bit)
 
-    def rooms(self, tiling: Tiling, homes: Homes) -> dict[int, int]:
-        """Return the room that tiles of what does not stay take [bit]."""
-        mapping = tiling.mapping
-        found = {}
-        for level in self.capacities:
-            here, held = mapping.tiles[level - 1], mapping.held[level - 1]
-            problem, wide = self.work.problem, self.options
-            (room,) = footprints(problem, here, self.chip, level, wide, held)
-            kept = [x for x in OPERANDS if x != "O" or _counts_sums(self.chip, level, held)]
-            bits = 0
-            for operand, part in zip(kept, room.parts, strict=True):
-                home = homes.of(operand)
-                if home is None or home < level:
-                    bits += product(part)
-            found[level] = bits
-        return found
+    def _cycles(self, mapping: Cuts) -> float:
+        taken = time(self.work.problem, mapping, self.chip, self.options.rule)
+        if taken is None or self.chip.array is None:
+            return 0.0
+        times = product(self.work.nest.times[1:2] if self.work.nest.times else ())
+        each = product(taken.cycles) * self.chip.array.cycle_energy
+        return times * (each + product(taken.moments) * self.chip.moment_energy)
 
-    def _resting(self, tiling: Tiling, homes: Homes) -> dict[int, int]:
-        """Return what unfinished sums take more than finished ones at the home of O [bit].
+    def _parts(self, mapping: Cuts, level: int) -> dict[Operand, int]:
+        """Bits of each operand's tile at a level [bit]."""
+        here, held = mapping.tiles[level - 1], mapping.held[level - 1]
+        problem = self.work.problem
+        (room,) = footprints(problem, here, self.chip, level, self.options, held)
+        kept = [x for x in OPERANDS if x != "O" or _counts_sums(self.chip, level, held)]
+        return {x: product(part) for x, part in zip(kept, room.parts, strict=True)}
+
+    def _resting(self, mapping: Cuts, asked: list[tuple[int, Asked]], home: int) -> int:
+        """Bits that unfinished sums take more than finished ones at a home of O [bit].
 
         Nothing where sums arrive finished there. Else those of one tile, if each leaves the level
         but once; else all.
         """
-        home = homes.O
-        if home is None or not self._unfinished:
-            return {}
-        asked = paid(self.work, tiling.mapping, self.chip, self.options)
+        if not self._unfinished:
+            return 0
         arrive = {
             level: product(one.factors)
             for level, one in asked
             if (one.operand, one.role, one.direction) == ("O", Role.UNFINISHED, Direction.WRITE)
         }
         if not arrive.get(home):
-            return {}
+            return 0
         if any(arrive.get(level) for level in range(home)):
-            return {home: self.work.problem.O_elements * self._unfinished}
-        n = tiling.mapping.tiles[home - 1]
-        return {home: n.N * n.M * n.HO * n.WO * self._unfinished}
+            return self.work.problem.O_elements * self._unfinished
+        n = mapping.tiles[home - 1]
+        return n.N * n.M * n.HO * n.WO * self._unfinished
 
-    # -- what an access costs outside of a level ----------------------------------------------
+    # -- bounds -------------------------------------------------------------------------------
 
-    def outside(self, tiling: Tiling, operand: Operand, home: int) -> float:
-        """Energy that a home of one operand would save under a tiling [chip's unit]."""
-        homes = NOWHERE._replace(**{operand: home})
-        return self.energy(tiling, Stay()) - self.energy(tiling, Stay(homes))
+    def bounded(self, homes: Homes, free: Mapping[int, int]) -> None:
+        """Search a bound with homes and room.
+
+        Of the blocks that all products of a kernel share, its own part.
+        """
+        work = self.work
+        if not work.kernel:
+            self._searched(Stay(homes), free, finished=False)
+            return
+        moved = {x: work.operands[x].bits if x in work.kernel.moved else 0 for x in OPERANDS}
+        bits = Widths(*map(plain, (moved["I"], moved["F"], 0)))
+        problem, seen = replace(work.problem, bits=bits), view(self.chip, homes, free)
+        with suppress(Infeasible, TooLarge):
+            found = tile(problem, seen, self.options)
+            self._found(found, homes, free, self._taken(problem, seen))
+
+    def floor(self, homes: Homes, free: Mapping[int, int]) -> float:
+        """Return what no tiling costs less than, of all that is known [chip's unit].
+
+        A bound in a view with more room holds; and where operands stay further out, or nowhere,
+        each pays one pass more at least from there to the home that it had in the view. That needs
+        prices that do not fall outwards.
+        """
+        return max(
+            (
+                one.energy + self._passes_between(homes, one.homes)
+                for one in self._floors
+                if all(bits <= one.free[k] for k, bits in free.items())
+                and all((x or 0) <= (y or 0) for x, y in zip(homes, one.homes, strict=True))
+                and (self.is_bounded or homes == one.homes)
+            ),
+            default=0.0,
+        )
+
+    def _times(self, operand: Operand) -> float:
+        """How often what moves at an operand moves, where a nest stands for several; or in part."""
+        times = self.work.nest.times
+        return float(product(times[OPERANDS.index(operand) :][:1])) if times else 1.0
+
+    def _passes_between(self, outer: Homes, inner: Homes) -> float:
+        pairs = zip(OPERANDS, outer, inner, strict=True)
+        return sum(sum(self.passes(x)[outer_ or 0 : inner_ or 0]) for x, outer_, inner_ in pairs)
+
+    def passes(self, operand: Operand) -> list[float]:
+        """Return what one pass costs at each level below which an operand may stay, at least."""
+        if operand not in self._passes:
+            problem, both = self.work.problem, self.options.transfers == "both"
+            elements = {
+                "I": touched_elements(problem), "F": problem.F_elements, "O": problem.O_elements,
+            }[operand]  # fmt: skip
+            bits = elements * getattr(problem.bits, operand) * self._times(operand)
+            found = []
+            for level in range(max(self.capacities)):
+                upper = self.chip.holder(level, operand)
+                lower = self.chip.holder(level + 1, operand)
+                up, down = upper.read_energy_per_bit, lower.write_energy_per_bit
+                if operand == "O":
+                    up, down = upper.write_energy_per_bit, lower.read_energy_per_bit
+                found.append(bits * (up + (down if both else 0.0)))
+            self._passes[operand] = found
+        return self._passes[operand]
+
+    def pass_to(self, operand: Operand, home: int) -> float:
+        """Return what it costs to bring an operand home once, or sums from there."""
+        return sum(
+            self._energy(level, one)
+            for level in range(home + 1)
+            for one in brought(self.work, operand, level, home, self.options)
+        )
+
+
+def _is_home(home: int | None, level: int) -> bool:
+    """Whether an operand stays at a level or further in than it, so that no tile lies there."""
+    return home is not None and home >= level
 
 
 def _counts_sums(chip: Memories, level: int, held: Operand) -> bool:

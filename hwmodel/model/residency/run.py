@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hwmodel.model.entries import AWAY, Stay, code_of
 from hwmodel.model.residency.items import Access, Item
@@ -109,18 +109,6 @@ class Run:
             tilings |= found[1]
         return Outcome(picked, energy, tilings, stays)
 
-    def has_room(self, step: int, chosen: Iterable[int]) -> bool:
-        """Whether tiles find room in a step beside a choice of items."""
-        some = [self.items[i] for i in sorted(chosen)]
-        used = self._used(some)
-        free = {k: bits - used[k].get(step, 0) for k, bits in self.capacities.items()}
-        return self._step(step, self.steps[step], self.stays(some), free) is not None
-
-    def used_at(self, i: int) -> list[int]:
-        """The steps at which an item is used."""
-        item = self.items[i]
-        return sorted({access.step for access in (*item.begins, *item.saves)} & set(self.steps))
-
     @property
     def searches(self) -> int:
         """Tilings that have been searched."""
@@ -189,9 +177,28 @@ class Run:
                 found[access.task] = Stay(parts=tuple(parts))
         return found
 
-    def value(self, item: Item, outside: Mapping[tuple[Access, int], float]) -> float:
-        """What an item saves: what its accesses cost outside its level [chip's unit]."""
-        return sum(outside[access, item.level] for access in item.saves)
+    def values(self, tilings: Mapping[int, Tiled]) -> list[float]:
+        """What each item saves with given tilings: what its accesses cost outside its level."""
+        found = []
+        for item in self.items:
+            saved = 0.0
+            for access in item.saves:
+                if access.task in self.moves:
+                    saved += self.moves[access.task].outside(item.level)
+                else:
+                    energy = self.products[access.task].costs(tilings[access.task].tiling).energy
+                    saved += energy[access.operand, None] - energy[access.operand, item.level]
+            found.append(saved)
+        return found
+
+    def by_place(self, part: Literal["saves", "begins"]) -> dict[tuple[Access, int], list[int]]:
+        """The items that save accesses of products, or begin with them, by access and level."""
+        found: dict[tuple[Access, int], list[int]] = {}
+        for i, item in enumerate(self.items):
+            for access in item.saves if part == "saves" else item.begins:
+                if access.task in self.products:
+                    found.setdefault((access, item.level), []).append(i)
+        return found
 
     @cached_property
     def neighbours(self) -> list[tuple[int, int]]:
@@ -225,14 +232,6 @@ class Run:
                 for step in range(item.first, item.last + 1):
                     found.setdefault(step, []).append(i)
         return found
-
-    def living(self, level: int, step: int, among: Collection[int]) -> list[int]:
-        """The items of some that live at a level in a step."""
-        return [
-            i
-            for i in among
-            if self.items[i].level == level and self.items[i].first <= step <= self.items[i].last
-        ]
 
 
 def _ordered(operands: Iterable[Operand]) -> tuple[Operand, ...]:
