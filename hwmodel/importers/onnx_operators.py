@@ -60,13 +60,16 @@ def _batch_norm(call: Call) -> Value:
 
 
 def _layer_norm(call: Call) -> Value | None:
-    """Convert a layer norm; without a shift, its factor is a layer of its own."""
+    """Convert a layer or RMS norm; without a shift, a layer norm's factor is a layer of its own."""
     x = call.value
     axis = call.number("axis", -1) % len(x.known)
-    affine = call.has(1) and call.has(2) and call.operator != "RMSNormalization"
+    affine = call.has(1) and call.has(2)
     if axis != len(x.known) - 1:
         whole = prod(x.known[axis:])
         x = Value((*x.known[:axis], whole), call.graph.seen(x), x.shape)
+    if call.operator != "LayerNormalization":
+        made = ops.rms_norm(call.graph, call.name, x, None, affine=call.has(1))
+        return Value(call.dims[0], made.layer, made.shape)
     made = ops.layer_norm(call.graph, call.name, x, None, affine=affine)
     if call.has(1) and not affine:
         made = call.graph.put(Scale, f"{call.name}.factor", [made.layer], None)

@@ -15,6 +15,7 @@ from hwmodel.graph.layers import (
     ConvTranspose,
     Embedding,
     Linear,
+    Source,
 )
 from hwmodel.importers.graph import (
     Constant,
@@ -236,8 +237,14 @@ def attention(
     return graph.put(AttentionContext, f"{name}.context", names, dims, **fields)
 
 
-def embedding(graph: Graph, name: str, x: Value, table: Constant, dims: Dims | None) -> Value:
-    """Add a lookup of rows of a table by number."""
+def embedding(graph: Graph, name: str, x: Operand, table: Constant, dims: Dims | None) -> Value:
+    """Add a lookup of rows of a table by number; numbers that are constants, as positions are, too.
+
+    So a table of which only some rows are read is stored and trained whole.
+    """
+    if isinstance(x, Constant):
+        rows = prod(x.dims)
+        x = graph.put(Source, f"{name}.numbers", [], (rows,), shape=(1, rows, 1))
     source = graph.seen(x, (1, prod(x.known), 1))
     shares = graph.owner(table)
     fields = {"vocabulary": table.dims[0], "features": prod(table.dims[1:]), "shares": shares}

@@ -121,8 +121,10 @@ class Prices(NamedTuple):
             energy = array.cycle_energy.value if array and array.cycle_energy else 0.0
             source = array.source if array and array.source else ""
             return (Factor(unit, energy, f"hardware {chip.name}, array.cycle_energy: {source}"),)
-        if chip.static_power and chip.clock:
-            watts = Factor("W", chip.static_power.watts, f"hardware {chip.name}, static_power")
+        if chip.static_watts and chip.clock:
+            stated = ["static_power"] * bool(chip.static_power) + ["leakage"] * bool(chip.leakage)
+            why = f"hardware {chip.name}, {' and '.join(stated)}"
+            watts = Factor("W", chip.static_watts, why)
             period = Factor("ps", 1e12 / chip.clock.hertz, "1 / clock; W ps = pJ")
             return watts, period
         return (Factor(unit, chip.static_energy, f"hardware {chip.name}, static_energy_per_cycle"),)

@@ -19,7 +19,7 @@ from hwmodel.specs.files import Flag, Label, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
-from hwmodel.specs.scaled import ScaledEnergy, at_capacity
+from hwmodel.specs.scaled import Leakage, ScaledEnergy, at_capacity
 from hwmodel.specs.spread import Spread, check_spread
 from hwmodel.specs.stated import (
     MOST_BITS,
@@ -74,6 +74,11 @@ class Buffer(Rated, Spread):
     energy: ScaledEnergy | None = Field(
         default=None, description="in the place of the others: by the capacity, through points"
     )
+    leakage: Leakage | None = Field(
+        default=None,
+        description="power of one such memory at rest, by its capacity; beside static_power, which "
+        "is then of all the rest",
+    )
     stays: Flag | None = Field(
         default=None,
         description="false: no tensor stays here from step to step, whatever the accounting",
@@ -106,6 +111,11 @@ class Buffer(Rated, Spread):
                 raise Contradiction(str(error), "energy") from None
             if self.energy.node is not None and "cacti" not in self.source.lower():
                 raise Contradiction("a node has prices of CACTI's: name cacti as source", "source")
+        if self.leakage is not None:
+            try:
+                self.leakage.see(self.capacity)
+            except ValueError as error:
+                raise Contradiction(str(error), "leakage") from None
         return self
 
     @property
@@ -204,7 +214,7 @@ class Hardware(Supplied):
     def _coherent(self) -> Hardware:
         self._check_levels()
         check_spread(self.levels, self.array)
-        self.check_time()
+        self.check_time(next((at for b, at in self._placed() if b.leakage), None))
         self.check_voltage()
         self._check_units()
         self._check_reference()
@@ -416,6 +426,17 @@ class Hardware(Supplied):
         if on_chip is None:
             on_chip = memory not in self.levels[0].buffers
         return self.scale if on_chip else 1.0
+
+    @cached_property
+    def leakage(self) -> float:
+        """Power of all memories at rest, of which the file states it [W]."""
+        watts, several = 0.0, 1
+        for level in self.levels:
+            several *= level.instances
+            for one in level.buffers:
+                if one.leakage and one.capacity is not None:
+                    watts += several * one.leakage.watts(one.capacity)
+        return watts
 
     @property
     def is_bounded(self) -> bool:

@@ -20,8 +20,7 @@ from hwmodel.specs.files import (
     SpecModel,
     Text,
     Whole,
-    bundled_yaml,
-    validate,
+    bundled_spec,
 )
 
 __all__ = ["UNITS", "MeasuredTable", "Measurement", "Quantity", "Run", "measured_network"]
@@ -102,7 +101,7 @@ class _Measured(NamedSpec):
 @cache
 def _measured() -> _Measured:
     path = Path(__file__).parent / "measured.yaml"
-    return validate(_Measured, bundled_yaml(path), path)
+    return bundled_spec(_Measured, path)
 
 
 def measured_tables() -> dict[str, MeasuredTable]:

@@ -119,7 +119,7 @@ Pair = tuple[float, float | None]
 def _energy(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
     """Energy of an image, static power times the overlapped time with it [J]."""
     dynamic = report.energy * PJ
-    if report.hardware.static_power:
+    if report.hardware.static_watts:
         time = report.time
         energy, slow = time.energy(time.overlapped), time.energy(time.serial)
         assert energy is not None and slow is not None

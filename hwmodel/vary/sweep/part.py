@@ -25,7 +25,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.published import accuracy_percent
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.vary.counted import Cost, Counted
-from hwmodel.vary.paths import Inputs, changed, replaced_all
+from hwmodel.vary.paths import replaced_all
 from hwmodel.vary.sweep.plan import NAMES, Digits, Plan
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import WAYS, Direction, Kinds
@@ -111,13 +111,8 @@ class Memo(NamedTuple):
 def work_at(memo: Memo, outer: Digits, as_baseline: bool = False) -> Workload:
     """The work of all points that begin with some digits, or what their baseline has to do."""
     plan = memo.plan
-    roots = [root for root in NAMES if root != "hardware"]
-    fields = {s.path: s.value for root in roots if root != "mode"
-              for s in plan.settings(root, outer)}  # fmt: skip
-    chosen = {root: plan.specs[root][plan.which(root, outer)] for root in roots}
-    mode = chosen.pop("mode")
     try:
-        inputs = changed(Inputs(hardware=plan.specs["hardware"][0], **chosen), fields)
+        inputs, mode = plan.work(outer)
         method = plan.baseline if as_baseline and plan.baseline else inputs.method
         job = Job(method, inputs.accounting, inputs.batch, mode)
         return Workload(job, inputs.network, all_tasks(inputs.network, job))
