@@ -52,11 +52,15 @@ class SearchOptions:
     share: int = 1  # of the usual budget, one part in so many
 
     @classmethod
-    def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:
-        """Return the options of one pass: in backward_weight either operand may stay."""
-        held: Stationary = accounting.counting.stationary
+    def of(cls, accounting: Accounting, pass_: Pass, *, fused: bool = False) -> SearchOptions:
+        """Return the options of one pass: in backward_weight either operand may stay.
+
+        Args:
+            fused: filters are held, as products need it that run through the same blocks.
+        """
+        held: Stationary = "filter" if fused else accounting.counting.stationary
         free = accounting.counting.weight_gradient == "best-of-two-roles"
-        if held == "filter" and free and pass_ == Pass.BACKWARD_WEIGHT:
+        if held == "filter" and free and pass_ == Pass.BACKWARD_WEIGHT and not fused:
             held = "either"
         return cls(
             search=accounting.counting.search,
