@@ -128,7 +128,7 @@ def split(*holds):
          ":8: levels.SRAM.capcity is not a field; did you mean 'capacity'?"),
         ("name: SRAM,", "name: SRAM, wdith: 3,",
          ":8: levels.SRAM.wdith is not a field; known: access_energy, bandwidth, capacity, coding, "
-         "efficiency, energy, fanout, holds, hop_energy, leakage, level, multicast, name, read_bandwidth, read_energy, "
+         "efficiency, energy, fanout, holds, hop_energy, leakage, level, multicast, name, on_chip, read_bandwidth, read_energy, "
          "reduction, source, stays, write_bandwidth, write_energy"),
         ("capacity: 64 KiB, ", "", ":8: levels.SRAM.capacity is missing"),
         ("energy: 5 pJ/B, source: me", "energy: 5 pJ/B", ":8: levels.SRAM.source is missing"),

@@ -79,6 +79,11 @@ class Buffer(Rated, Spread):
         default=None,
         description="false: no tensor stays here from step to step, whatever the accounting",
     )
+    on_chip: Flag | None = Field(
+        default=None,
+        description="whether the chip's voltage moves its prices; none: of all but the outermost "
+        "memories",
+    )
     coding: RunLength | None = Field(
         default=None,
         description="of maps that cross it, in words as wide as it states: zeros are told by their "
@@ -421,8 +426,11 @@ class Hardware(Supplied):
         return next(b for level in self.levels for b in level.buffers if b.name == name)
 
     def scale_of(self, memory: Buffer) -> float:
-        """The factor of the voltage on a memory's prices: 1 for the outermost ones."""
-        return 1.0 if memory in self.levels[0].buffers else self.scale
+        """The factor of the voltage on a memory's prices: 1 for one that is on another chip."""
+        on_chip = memory.on_chip
+        if on_chip is None:
+            on_chip = memory not in self.levels[0].buffers
+        return self.scale if on_chip else 1.0
 
     @cached_property
     def leakage(self) -> float:
