@@ -71,6 +71,7 @@ class Constant(NamedTuple):
     elements: Elements | Callable[[], Elements] = None  # where they are few, or what reads them
     bits: int | None = None  # that a quantizer states [bit]
     frozen: bool = False  # whether it is a parameter that is not trained
+    float_bits: int = 32  # of an element as it is stored, where it is floating [bit]
 
     @property
     def stored(self) -> bool:

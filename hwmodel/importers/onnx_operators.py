@@ -11,6 +11,7 @@ from hwmodel.importers import products
 from hwmodel.importers.graph import Constant, Operand, Value, plain
 from hwmodel.importers.onnx_call import Call, Result, dims_of, window
 from hwmodel.importers.onnx_contents import STANDARD
+from hwmodel.importers.onnx_language import LANGUAGE
 from hwmodel.importers.onnx_products import PRODUCTS
 from hwmodel.importers.onnx_quantizers import QUANTIZERS
 from hwmodel.importers.onnx_recurrent import RECURRENT
@@ -311,3 +312,4 @@ _TABLE |= {operator: _function(word) for operator, word in _FUNCTIONS.items()}
 _TABLE |= dict.fromkeys(_SAME, _same)
 _TABLE |= PRODUCTS
 _TABLE |= RECURRENT
+_TABLE |= LANGUAGE

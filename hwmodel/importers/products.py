@@ -15,6 +15,7 @@ from hwmodel.graph.layers import (
     ConvTranspose,
     Embedding,
     Linear,
+    Scale,
     Source,
 )
 from hwmodel.importers.graph import (
@@ -210,6 +211,8 @@ def attention(
     kv_heads: int | None = None,
     causal: bool = False,
     past: int = 0,
+    window: int | None = None,
+    softcap: bool = False,
 ) -> Value:
     """Add scores, softmax and context; masks that are tensors and the constant factor are left out.
 
@@ -219,6 +222,9 @@ def attention(
     Args:
         causal: whether query i of as many queries as new keys sees these up to i.
         past: keys and values of earlier tokens beside.
+        window: keys that a query of a causal one sees at most, its own among them.
+        softcap: whether scores are bounded by a tanh, between two factors of which one folds into
+            the scores' own.
     """
     query, key, value = qkv
     D = prod(query.known) // query.known[-2]
@@ -227,11 +233,14 @@ def attention(
     if kv_heads not in (None, heads):
         fields["kv_heads"] = kv_heads
     if causal and L == S:
-        fields["causal"] = True
+        fields |= {"causal": True} | ({"window": window} if window else {})
     if past:
         fields |= {"cache": True, "past": past}
     names = [graph.seen(query, (D, L, 1)), graph.seen(key, (prod(key.known) // S, S, 1))]
     scores = graph.put(AttentionScores, f"{name}.scores", names, None, **fields)
+    if softcap:
+        scores = graph.put(Activation, f"{name}.softcap", [scores.layer], None, function="tanh")
+        scores = graph.put(Scale, f"{name}.cap", [scores.layer], None, learned=False)
     weights = graph.put(Activation, f"{name}.softmax", [scores.layer], None, function="softmax")
     names = [weights.layer, graph.seen(value, (prod(value.known) // S, S, 1))]
     return graph.put(AttentionContext, f"{name}.context", names, dims, **fields)
