@@ -10,7 +10,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.specs.plausible import RANGES
+from hwmodel.specs.plausible import ranges
 from tests.specs import CHIP, written
 
 KIB = 8 * 1024
@@ -312,7 +312,7 @@ def test_ranges_of_prices_are_those_of_the_bundled_chips():
                 kind = f"{price.bits}-bit {price.operation}"
                 found.setdefault(kind, []).append(price.energy_per_operation)
     assert {kind: (min(few), max(few)) for kind, few in found.items()} == {
-        kind: pytest.approx((one.least, one.most), rel=1e-4) for kind, one in RANGES.items()
+        kind: pytest.approx((one.least, one.most), rel=1e-4) for kind, one in ranges().items()
     }
 
 

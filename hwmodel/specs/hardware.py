@@ -402,7 +402,7 @@ class Hardware(Supplied):
         return [one for one in dict.fromkeys(found) if one]
 
     def _place_of(self, memory: Buffer) -> str:
-        """What a memory is compared with, of `plausible.RANGES`: a flash with nothing."""
+        """What a memory is compared with, of `plausible.ranges`: a flash with nothing."""
         if memory not in self.levels[0].buffers:
             return "memory on the chip"
         return "unlimited outermost memory" if memory.capacity_bits is None else ""

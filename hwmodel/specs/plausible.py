@@ -5,9 +5,12 @@ A unit that is mistaken is so by a thousand, mostly: pJ for fJ, a word for a bit
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from pathlib import Path
 
-__all__ = ["NEAR", "RANGES", "Range", "doubt"]
+from hwmodel.specs.files import Number, SpecModel, Text, bundled_spec
+
+__all__ = ["NEAR", "Range", "doubt", "ranges"]
 
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
 # with room on both sides [pJ].
@@ -15,31 +18,23 @@ PLAUSIBLE_PJ = 1e-4, 1e5
 NEAR = {"bit": 5.0, "operation": 10.0}  # how far beyond the bundled ones a price may lie
 
 
-class Range(NamedTuple):
+class Range(SpecModel):
     """The least and the most that bundled chips pay [pJ per bit or operation], and which do."""
 
-    least: float
-    of_least: str
-    most: float
-    of_most: str
+    least: Number
+    of_least: Text
+    most: Number
+    of_most: Text
 
 
-# Of all bundled chips in pJ but the microcontroller, whose price is a whole instruction's;
-# tests/test_hardware.py goes through their files.
-RANGES: dict[str, Range] = {
-    "unlimited outermost memory": Range(3.92, "tpuv4i's HBM", 21.1, "v100-board's HBM2"),
-    "memory on the chip": Range(0.023148, "ascend's L0-C", 15.48, "v100-board's L2"),
-    "8-bit int-add": Range(0.007, "tpuv4i", 0.03, "horowitz45-array"),
-    "16-bit int-add": Range(0.05, "horowitz45", 0.05, "horowitz45-array"),
-    "32-bit int-add": Range(0.03, "tpuv4i", 0.1, "horowitz45-array"),
-    "8-bit int-mac": Range(0.077, "tpuv4i", 2.0, "gap9"),
-    "32-bit int-mac": Range(3.2, "horowitz45", 3.2, "horowitz45-array"),
-    "16-bit add": Range(0.11, "tpuv4i", 0.4, "horowitz45-array"),
-    "32-bit add": Range(0.38, "tpuv4i", 30.9, "v100-pcie-board"),
-    "16-bit mac": Range(0.32, "tpuv4i", 2.19, "v100-pcie-board"),
-    "32-bit mac": Range(1.176471, "ascend", 34.6, "v100-pcie-board"),
-    "1-bit logic": Range(0.0043478, "binareye", 0.0043478, "binareye"),
-}
+class _Ranges(SpecModel):
+    ranges: dict[str, Range]
+
+
+@cache
+def ranges() -> dict[str, Range]:
+    """What the bundled chips pay, by the kind of memory or operation: plausible.yaml."""
+    return bundled_spec(_Ranges, Path(__file__).with_suffix(".yaml")).ranges
 
 
 def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
@@ -47,7 +42,7 @@ def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
 
     Args:
         name: of the memory or operation.
-        kind: a key of `RANGES`; another one is compared with nothing but `PLAUSIBLE_PJ`.
+        kind: a key of `ranges`; another one is compared with nothing but `PLAUSIBLE_PJ`.
         per: "bit" or "operation".
         bare: whether it was stated without a unit.
     """
@@ -58,10 +53,12 @@ def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
     if not least <= pj <= most:
         between = f"outside {least:g} to {most:g}"
         return f"{name}: {pj:g} pJ per {per} is {between}; is the unit right?{hint}"
-    known = RANGES.get(kind)
+    known = ranges().get(kind)
     if known is None or known.least / NEAR[per] <= pj <= known.most * NEAR[per]:
         return ""
-    near, whose = known[:2] if pj < known.least else known[2:]
+    near, whose = known.least, known.of_least
+    if pj > known.most:
+        near, whose = known.most, known.of_most
     return (
         f"{name}: {pj:g} pJ per {per} is far from what bundled chips pay, the nearest {near:.4g} "
         f"({whose}); is the unit right?{hint}"
