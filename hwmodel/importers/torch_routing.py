@@ -18,7 +18,7 @@ _CHOSEN = frozenset({"nonzero", "nonzero_numpy", "where"})
 _SEEN = frozenset(
     {
         "eq", "one_hot", "permute", "transpose", "select", "squeeze", "unsqueeze", "view",
-        "reshape", "getitem", "unbind", "slice", "to", "_to_copy", "gt", "ne", "t", "flatten", "bool",
+        "reshape", "getitem", "unbind", "slice", "to", "_to_copy", "gt", "ne", "t", "flatten",
     }
 )  # fmt: skip
 LONGEST = 12  # operators between the choice and the mask
