@@ -423,8 +423,9 @@ def looped():
 def test_a_branch_or_a_body_takes_tensors_from_around_it(tmp_path, inner):
     """Though all its own inputs are constants, what comes after depends on the network's input."""
     nodes = [node("Conv", "x w", "h"), inner, node("Conv", "f w")]
+    nodes.insert(0, node("Cast", "maybe", "yes", to=TensorProto.BOOL))
     constants = {"w": (4, 4, 1, 1), "zeros": (1, 4, 5, 5)}
-    constants |= {"yes": ((), TensorProto.BOOL, [True]), "twice": ((), TensorProto.INT64, [2])}
+    constants |= {"maybe": ((1,), FLOAT, [1]), "twice": ((), TensorProto.INT64, [2])}
     shape = [
         helper.make_tensor_value_info("f", FLOAT, [1, 4, 5, 5])
     ]  # of a loop's, none is inferred
@@ -432,6 +433,43 @@ def test_a_branch_or_a_body_takes_tensors_from_around_it(tmp_path, inner):
     assert [layer.layer.kind for layer in found] == ["conv", "uncounted", "conv"]
     assert [layer.macs for layer in found] == [400, 0, 400]  # 4 x 4 x 5 x 5
     assert found[1].layer.operator == inner.op_type
+
+
+SQUEEZED = [
+    node("Shape", "h", "s"), node("Gather", "s last", "n"), node("Equal", "n one", "yes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "function"), [(1, "relu"), (5, "tanh")])
+def test_a_branch_that_a_shape_decides_is_chosen(tmp_path, columns, function):
+    """As of a squeeze; a branch within the branch, and one that hands on what is around it."""
+    inner = node("If", "yes", "b", then_branch=branch(node("Relu", "h", "c"), results=["c"]),
+                 else_branch=branch(node("Tanh", "h", "c"), results=["c"]))  # fmt: skip
+    nodes = [
+        node("Conv", "x w", "h"), *SQUEEZED,
+        node("If", "always", "f", then_branch=branch(inner),
+             else_branch=branch(node("Neg", "h", "b"))),
+        node("If", "always", "g", then_branch=branch(results=["f"]),
+             else_branch=branch(node("Neg", "h", "b"))),
+        node("Conv", "g w"),
+    ]  # fmt: skip
+    constants = {"w": (4, 4, 1, 1), "one": ((), INT64, [1]), "last": ((), INT64, [3])}
+    constants |= {"always": ((), TensorProto.BOOL, [True])}
+    found = imported(tmp_path, nodes, {"x": [1, 4, 5, columns]}, constants)
+    assert [n.layer.kind for n in found] == ["conv", "activation", "conv"]
+    assert found[1].layer.function == function
+
+
+def test_two_branches_may_have_the_same_names_within(tmp_path):
+    """Both are taken, and both make b."""
+    one = {
+        "then_branch": branch(node("Relu", "x", "b")),
+        "else_branch": branch(node("Neg", "x", "b")),
+    }
+    nodes = [node("If", "yes", "f", **one), node("If", "no", "g", **one), node("Add", "f g")]
+    constants = {"yes": ((), TensorProto.BOOL, [True]), "no": ((), TensorProto.BOOL, [False])}
+    found = imported(tmp_path, nodes, {"x": [1, 4]}, constants)
+    assert [n.layer.kind for n in found] == ["activation", "scale", "add"]
 
 
 # Widths
@@ -476,6 +514,48 @@ def test_qonnx_quantizers_set_widths(tmp_path):
 
 
 # Files that are wrong, open or large
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "bits"),
+    [
+        ("FloatQuant", (4, 3, 7, 448), 8),  # exponent, mantissa, bias, largest: e4m3
+        ("FloatQuant", (2, 1, 1, 6), 4),  # e2m1
+        ("Quant", (0, 4), 4),
+        ("Trunc", (0, 8, 1, 5), 5),  # zero, width before, scale and width after
+        ("Trunc", (0, 8, 5), 5),  # of the first version
+    ],
+)
+@pytest.mark.parametrize("domain", ["qonnx.custom_op.general", "onnx.brevitas"])
+def test_quantizers_as_brevitas_exports_them(tmp_path, operator, operands, bits, domain):
+    """Each of the weights and of the input; operands behind the scale, all of them numbers."""
+    numbers = [f"n{i}" for i in range(len(operands))]
+    quantized = [
+        helper.make_node(operator, [name, "scale", *numbers], [f"{name}.q"], domain=domain)
+        for name in ("h", "w")
+    ]
+    nodes = [node("Relu", "x", "h"), *quantized, node("MatMul", "h.q w.q")]
+    stored = {"w": (6, 4), "scale": ((), FLOAT, [0.5])}
+    stored |= {name: ((), FLOAT, [n]) for name, n in zip(numbers, operands, strict=True)}
+    found = imported(tmp_path, nodes, {"x": [1, 6]}, stored, domains=(domain,))
+    assert [n.layer.kind for n in found] == ["activation", "linear"]
+    assert (found[0].layer.bits, found[1].layer.weight_bits) == (bits, bits)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"),
+    [(TensorProto.FLOAT8E4M3FN, 8), (TensorProto.FLOAT8E5M2, 8), (TensorProto.FLOAT4E2M1, 4)],
+)
+def test_floating_types_of_eight_and_four_bits(tmp_path, kind, bits):
+    """The type of the zero point, or the one that is stated, is the width."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=kind),
+        node("DequantizeLinear", "q s", "d"), node("DequantizeLinear", "w s", "v"),
+        node("MatMul", "d v"),
+    ]  # fmt: skip
+    stored = {"s": ((), FLOAT, [0.5]), "w": ((6, 4), kind, None)}
+    found = imported(tmp_path, nodes, {"x": [1, 6]}, stored, opset=23)
+    assert (found[-1].layer.weight_bits, found[-1].input_bits) == (bits, (bits,))
 
 
 def test_open_dimensions_are_the_user_s(tmp_path):

@@ -11,6 +11,7 @@ from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Rotary
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
+from hwmodel.importers.einsum import einsum
 from hwmodel.importers.graph import Constant, Operand, Value, as_value, plain
 from hwmodel.importers.torch_ran import Ran, Result
 from hwmodel.importers.torch_recurrent import RECURRENT
@@ -107,6 +108,11 @@ def _matmul(ran: Ran) -> Value:
     return products.matmul(ran.graph, ran.name, a, b, ran.dims[0])
 
 
+def _einsum(ran: Ran) -> Value | None:
+    operands = ran.argument("tensors")
+    return einsum(ran.graph, ran.name, ran.argument("equation"), operands, ran.dims[0])
+
+
 def _addmm(ran: Ran) -> Value:
     made = products.matmul(
         ran.graph, ran.name, ran.argument("mat1"), ran.argument("mat2"), ran.dims[0]
@@ -138,7 +144,9 @@ def _embedding(ran: Ran) -> Value | None:
 def _index(ran: Ran) -> Value | None:
     """Convert rows of a table by number (of a table of relative positions, say)."""
     table, numbers = ran.argument("self"), ran.argument("indices")
-    if not isinstance(table, Constant) or len(numbers) != 1 or len(table.dims) < 2:
+    if not isinstance(table, Constant) or not table.learned or len(table.dims) < 2:
+        return None
+    if len(numbers) != 1 or (isinstance(numbers[0], Value) and numbers[0].dims is None):
         return None
     return products.embedding(ran.graph, ran.name, numbers[0], table, ran.dims[0])
 
@@ -376,6 +384,7 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "chunk": _parts,
     "clamp": _clamp,
     "clamp_min": _clamp,
+    "einsum": _einsum,
     "embedding": _embedding,
     "broadcast_to": _expand,
     "expand": _expand,
