@@ -335,3 +335,33 @@ def test_parts_of_no_length_are_left_out():
 
     found = nodes(Passing(), torch.zeros(1, 5, 8))
     assert [n.layer.kind for n in found] == ["activation"]
+
+
+# Einsum, as modules write attention and heads with it
+
+
+def test_C12_einsum_is_the_product_that_it_is():
+    class Equations(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Parameter(torch.zeros(3, 32, 4, 8))
+            self.out = nn.Parameter(torch.zeros(4, 8, 32))
+
+        def forward(self, x):
+            q, k, v = (torch.einsum("bid,dhe->bihe", x, part) for part in self.qkv)
+            p = torch.softmax(torch.einsum("bihe,bjhe->bhij", q, k), -1)
+            y = torch.einsum("bhij,bjhe->bihe", p, v)
+            return torch.einsum("bihe,hed->bid", y, self.out)
+
+    module, x = Equations(), torch.zeros(1, 10, 32)
+    with FlopCounterMode(display=False) as counter:
+        module(x)
+    by_hand = 4 * 10 * 32 * 32 + 2 * 10 * 10 * 32
+    for batch in (1, 2):
+        found = nodes(module, torch.zeros(batch, 10, 32))
+        assert macs_of(found) == counter.get_total_flops() // 2 == by_hand
+        assert parameters_of(found) == own(module)
+        kinds = [n.layer.kind for n in found if n.layer.kind != "reshape"]
+        assert kinds == ["linear"] * 3 + [
+            "attention-scores", "activation", "attention-context", "linear",
+        ]  # fmt: skip

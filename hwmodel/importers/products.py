@@ -31,7 +31,7 @@ from hwmodel.importers.graph import (
     tokens,
 )
 
-__all__ = ["attention", "conv", "embedding", "linear", "matmul"]
+__all__ = ["attention", "conv", "embedding", "linear", "matmul", "scores_of"]
 
 _USUAL = {word: field.default for word, field in Conv.model_fields.items()}
 
@@ -187,6 +187,12 @@ def _matrix(dims: Dims, column: int) -> Dims:
     if len(dims) > 1:
         return dims
     return (dims[0], 1) if column else (1, dims[0])
+
+
+def scores_of(graph: Graph, value: Value) -> bool:
+    """Whether a tensor is made of attention scores, element by element."""
+    graph.settle(value)
+    return _from_scores(graph, value.layer)
 
 
 def _from_scores(graph: Graph, layer: str) -> bool:

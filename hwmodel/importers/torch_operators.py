@@ -11,6 +11,7 @@ from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Rotary
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
+from hwmodel.importers.einsum import einsum
 from hwmodel.importers.graph import Constant, Operand, Value, as_value, plain
 from hwmodel.importers.torch_ran import Ran, Result
 from hwmodel.importers.torch_recurrent import RECURRENT
@@ -105,6 +106,11 @@ def _linear(ran: Ran) -> Value:
 def _matmul(ran: Ran) -> Value:
     a, b = (ran.argument(name) for name in ran.fields[:2])
     return products.matmul(ran.graph, ran.name, a, b, ran.dims[0])
+
+
+def _einsum(ran: Ran) -> Value | None:
+    operands = ran.argument("tensors")
+    return einsum(ran.graph, ran.name, ran.argument("equation"), operands, ran.dims[0])
 
 
 def _addmm(ran: Ran) -> Value:
@@ -376,6 +382,7 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "chunk": _parts,
     "clamp": _clamp,
     "clamp_min": _clamp,
+    "einsum": _einsum,
     "embedding": _embedding,
     "broadcast_to": _expand,
     "expand": _expand,

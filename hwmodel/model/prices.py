@@ -16,7 +16,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.hardware import Price as StatedPrice
 from hwmodel.work.tensor import Direction, Factor, format_bits
 
-__all__ = ["Key", "Price", "Prices", "value"]
+__all__ = ["Key", "Price", "Prices", "paid_twice", "value"]
 
 ARRAY_CYCLE, CHIP_CYCLE = "array-cycle", "chip-cycle"  # operations that are time
 LOGIC_OF_INT32_ADD = 63  # 2n - 1 operations for an addition of n bit (docs/model.md section 5)
@@ -48,6 +48,18 @@ class Key(NamedTuple):
 def value(price: Price) -> float:
     """Multiply a price's factors [chip's unit per bit, or per operation]."""
     return float(prod(factor.value for factor in price))
+
+
+def paid_twice(chip: Hardware, accounting: Accounting) -> str:
+    """Say that a chip's prices hold both sides of a transfer, where both are paid; else ""."""
+    if not (chip.path_prices and accounting.counting.transfers == "both"):
+        return ""
+    return (
+        f"{chip.label or chip.name}: its prices were measured of whole paths, both sides of a "
+        f"transfer, and under accounting {accounting.name} (transfers: both) the lower memory pays "
+        "once more: too much is counted; with --move accounting.counting.transfers=upper, or an "
+        "accounting that states it, it is not"
+    )
 
 
 class Prices(NamedTuple):
