@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from hwmodel.cli.options import Drawn
 from hwmodel.cli.screen import handed, say, show
 from hwmodel.errors import printable
 from hwmodel.rerun.asked import GenerateAsked, Says
@@ -21,13 +22,14 @@ class GenerateOptions(GenerateAsked):
     ] = None
 
 
-def generate(options: GenerateOptions) -> None:
+def generate(options: GenerateOptions, drawn: Drawn) -> None:
     """Energy a generated token: prefill and decoding, by weights, cache, maps and scores."""
     from hwmodel.cli.outputs import see_apart
     from hwmodel.rerun.generations import generations
     from hwmodel.views.generation import generation_figure, generation_tables
     from hwmodel.views.plot import see_figure, write_figure
 
+    style = drawn.as_style()
     if options.plot is not None:
         see_figure(options.plot)
     own = options.model_dump(include={*GenerateAsked.model_fields})
@@ -40,5 +42,8 @@ def generate(options: GenerateOptions) -> None:
     if options.csv:
         handed(asked.table(found).csv(asked.provenance()), options.csv)
     if options.plot is not None:
-        write_figure(lambda _: generation_figure(found), options.plot)
+        write_figure(
+            lambda own: generation_figure(found, own), options.plot, style=style,
+            methods=[asked.method.name],
+        )  # fmt: skip
         say(printable(f"wrote {options.plot}"))
