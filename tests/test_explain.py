@@ -525,7 +525,7 @@ def test_a_wrong_name_is_one_message(hwmodel, tmp_path):
     for words, message in (
         (("--layer", "conv22"), "vgg-small has no layer 'conv22': did you mean 'conv2'?"),
         (("--layer", "xyz"), "vgg-small has no layer 'xyz': `hwmodel network show vgg-small` lists its 28 layers"),
-        (("--layer", "conv2", "--pass", "back"), "--pass 'back': known: backward-input, backward-weight, forward, update"),
+        (("--layer", "conv2", "--pass", "back"), "--pass 'back': known: backward-input, backward-weight, forward, recompute, update"),
         (("--layer", "conv2", "--pass", "update"), "conv2 has no work in pass update, only in forward, backward_input, backward_weight"),
         (("--layer", "conv2", "--output", "x.yaml"), "--output x.yaml: an explanation is written to a .md file"),
     ):  # fmt: skip

@@ -135,7 +135,7 @@ def split(*holds):
          ":6: levels: are numbered [2, 3, 0], outermost first: level 1 is missing"),
         (PRICE, "", ":1: arithmetic is missing"),
         ("levels:\n", "levels: []\nzzz:\n",
-         ":7: zzz is not a field; known: arithmetic, array, clock, energy_unit, levels, macs_per_cycle, name, notes, operations_per_cycle, "
+         ":7: zzz is not a field; known: arithmetic, array, clock, energy_unit, label, levels, macs_per_cycle, name, notes, operations_per_cycle, "
          "reference, sources, static_energy_per_cycle, static_power, title, version, voltage, zeros; line 6: levels a list of 0: must have at least 2"),
         (SRAM, "  - 5\n" + SRAM, ":8: levels.2 5: must be 'field: value' lines"),
         ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",

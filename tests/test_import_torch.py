@@ -605,15 +605,6 @@ def test_C14_a_spiking_network_with_its_steps_first(batch):
     assert "uncounted" not in {n.layer.kind for n in found}
 
 
-@pytest.mark.parametrize("shape", [(1, 32, 128), (3, 32, 128), (32, 1, 128), (32, 3, 128)])
-def test_B13_recurrent_layers_are_listed_with_their_parameters_and_products(shape):
-    """GRU: 3 x 128 x (128 + 128) a step, and two biases; sequences after the batch, or first."""
-    module = nn.GRU(128, 128, batch_first=shape[1] == 32)
-    found, last = nodes(module, torch.zeros(shape))
-    assert (found.layer.known_macs, last.layer.known_macs) == (3_145_728, 0)
-    assert found.other_parameters == sum(p.numel() for p in module.parameters())
-
-
 @pytest.mark.parametrize("kv_heads", [2, 1])
 def test_attention_of_fewer_heads_of_keys(kv_heads):
     """4 heads, 5 queries and keys, 8 features a head: 2 x 4 x 5 x 5 x 8 multiply-accumulates."""

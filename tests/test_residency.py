@@ -1,6 +1,7 @@
 """Tensors that stay on the chip: truncated chips, every set of residents, replay, refusals."""
 
 import os
+import subprocess
 import sys
 from itertools import combinations
 from math import fsum
@@ -15,6 +16,7 @@ from hwmodel.importers.load import load_network
 from hwmodel.model.entries import Stay
 from hwmodel.model.evaluate import all_tasks, occupied, prepared
 from hwmodel.model.residency.items import items, tracked
+from hwmodel.model.residency.packing import Row, pack
 from hwmodel.model.residency.plan import residency_levels
 from hwmodel.model.residency.products import Product
 from hwmodel.model.residency.run import Outcome, Run, Streamed
@@ -307,10 +309,21 @@ def test_the_file_is_refused_at_its_line(tmp_path):
         load(Accounting, file)
 
 
-def test_without_scipy_one_message_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(HwmodelError, match=r"needs the package scipy: pip install 'hwmodel\[res"):
-        evaluate("conv-mnist", "ascend", "bold", accounting=HELD, mode="inference")
+def test_a_packing_by_hand():
+    """Of 3, 2 and 2 in a room of 4: the two smaller ones; all three where there is no end."""
+    values = [30.0, 20.0, 20.0]
+    assert pack(values, [Row({0: 3, 1: 2, 2: 2}, 4)], 0.0, loose=False).chosen == [1, 2]
+    everything = pack(values, [], 0.0, loose=True)
+    assert everything.chosen == [0, 1, 2]
+    assert everything.most == pytest.approx(70)
+
+
+def test_what_the_solver_prints_stays_out_of_the_output():
+    """HiGHS prints its name past Python, even where all its output is switched off."""
+    code = "from hwmodel.model.residency.packing import pack; print(pack([1.0], [], 0, loose=True))"
+    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert asked.stdout.startswith("Packed(chosen=[0]")
+    assert "HiGHS" not in asked.stdout + asked.stderr
 
 
 GROUPED = """\

@@ -172,5 +172,7 @@ def test_what_cannot_be_is_refused():
         network(2, neuron(rate=1.5))
     with pytest.raises(SpecError, match="steps 0: must be at least 1"):
         network(0, neuron())
-    with pytest.raises(SpecError, match="needs a price of an add or int-add"):
-        replaced_all(load(Hardware, "ascend"), {"zeros": "operations"})
+    chip = replaced_all(load(Hardware, "ascend"), {"zeros": "operations"})  # of maps, it may be
+    net = network(2, neuron(rate=0.5), conv("a"))
+    with pytest.raises(SpecError, match="needs a price of an add or int-add, which the spikes"):
+        evaluate(net, chip, "fp", **RUN)

@@ -10,8 +10,10 @@ import pytest
 
 from hwmodel.errors import HwmodelError, Infeasible, SpecError
 from hwmodel.graph.network import family_member
+from hwmodel.importers.load import load_network
 from hwmodel.model.compare import Comparison, compare
-from hwmodel.model.evaluate import evaluate
+from hwmodel.model.evaluate import evaluate, occupied
+from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
@@ -221,6 +223,34 @@ def test_constraints_keep_what_plain_python_keeps(sample):
     assert 0 < len(kept) < len(free.points()) / 4
 
 
+def test_points_are_left_out_by_what_lives_at_one_time():
+    """conv-mnist's peaks under full, and what a chip's memory has: sizes with sizes, in any unit."""
+    fields = {"network": "conv-mnist", "accounting": "full", "method": ("fp", "bold"),
+              "hardware": "ascend", "batch": [1, 5], "axes": ({L1: ("1 MiB", "4 MiB")},)}  # fmt: skip
+    full, network = load(Accounting, "full"), load_network("conv-mnist")
+    peaks = {
+        (name, batch): occupied(network, Job(load(Method, name), full, batch, "training"))
+        .peak().size
+        for name in ("fp", "bold") for batch in (1, 5)
+    }  # fmt: skip
+    for constraint, keeps in (
+        ("peak <= 1 MiB", lambda peak, _: peak <= 2**20),
+        ("peak <= 1048576", lambda peak, _: peak <= 2**20),
+        ("peak_bytes > 8388608 bit", lambda peak, _: peak > 2**20),
+        (f"peak < {L1}", lambda peak, capacity: 8 * peak < capacity),
+    ):
+        swept = planned(constraints=(constraint,), **fields)
+        shown = [swept.shown(swept.digits(point)) for point in swept.points()]
+        found = [(row["method"], row["batch"], row[L1]) for row in shown]
+        assert found == [
+            (*run, size)
+            for run, peak in peaks.items()
+            for size in (8 * 2**20, 32 * 2**20)
+            if keeps(peak, size)
+        ]
+        assert 0 < len(found) < 8
+
+
 def test_constraints_of_a_million_points_take_no_minute():
     values = {"times": tuple(range(1, 101))}
     started = time.monotonic()
@@ -366,8 +396,10 @@ def test_comparisons_are_read_and_nothing_else_is():
         "method",
         "energy",
         "accounting.extras.teacher",
+        "peak_bytes",
     )
     values = {
+        "peak_bytes": 2**18,
         "batch": 16,
         L1: 8 * 2**20,
         "method": "bold",
@@ -383,6 +415,8 @@ def test_comparisons_are_read_and_nothing_else_is():
     assert kept(f"{L1} == 1 MiB and {L1} > energy and energy >= 2.5e0")
     assert kept("accounting.extras.teacher == true and method != 'fp'")
     assert not kept("method == 'fp'")
+    assert kept("peak <= 256 KiB and peak == 262144 and peak >= 2097152 bit")
+    assert not kept("peak < 256 KiB") and not kept("peak > 262144")
     assert kept("")
     assert not holds(conditions("energy < 3", known), {"energy": None}, absent=False)
     assert holds(conditions("energy < 3", known), {}, absent=True)
@@ -391,6 +425,8 @@ def test_comparisons_are_read_and_nothing_else_is():
         ("bach == 1", "did you mean 'batch'"),
         ("batch == hardware.levels.L1.capactiy", "is no name here; did you mean"),
         ("batch < 3 MB", "'MB' means 1000 to some"),
+        ("energy < 3 KiB", "energy is no size, so that '3 KiB' is none of it"),
+        ("peak < 3 pJ", "'pJ'"),
         ("1 < batch < 3", "'1' is no name here"),
         ("batch < 3 < 4", "is no value"),
         ("method < bold", "words are equal or not"),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from fractions import Fraction
 from functools import cache
 from math import prod
@@ -57,6 +58,7 @@ NAMES = {
     "llama-3.1-8b": "llama-3.1-8b",
     "convnext-t": "convnext-t",
     "mixtral-8x7b": "mixtral-8x7b",
+    "lstm-ptb-medium": "lstm-ptb-medium",
 }
 MODELS = [row for row in rows("models.csv") if row["model"] in NAMES]
 
@@ -73,6 +75,8 @@ def test_a_model_has_the_products_and_parameters_that_a_framework_counts(row):
 def _kinds(layer):
     """What rows by type call a layer: the end of its name, or several of these."""
     last = layer.name.rpartition(".")[2]
+    if re.match(r"layers\.\d+(\.input)?$", layer.name):
+        return "lstm"
     words = {"patches": "patch"} | dict.fromkeys(
         ("class-token", "positions"), "class token, positions"
     )

@@ -8,6 +8,9 @@ import matplotlib
 import pytest
 
 from hwmodel.errors import HwmodelError
+from hwmodel.specs.files import load
+from hwmodel.specs.method import Method
+from hwmodel.views.colours import called, looks_of, ours_of
 from hwmodel.views.figures.canvas import STYLES, rounded, settings, settle, styled, title_of
 from hwmodel.views.figures.grouping import layer_groups
 from hwmodel.views.figures.records import Page
@@ -271,7 +274,7 @@ def test_a_legend_says_what_a_tensor_is():
         "I": "I: ifmap", "F": "F: filter", "O": "O: ofmap", "I2": "I2: ifmap",
         "dI": "dI: loss signal of I", "dO": "dO: loss signal of O", "dF": "dF: gradient of F",
         "m(F)": "m(F): moment of F", "momentum(F)": "momentum(F): moment of F",
-        "index": "index", "4 other": "4 other", "backward_input": "backward_input",
+        "index": "index", "4 other": "4 other", "backward_input": "backward input",
     }  # fmt: skip
     assert {name: part_words(name) for name in words} == words
     style = STYLES["paper"]
@@ -298,26 +301,45 @@ def test_a_label_stands_for_the_name_in_figures_and_tables_and_not_in_the_csv(hw
     (tmp_path / "mine.yaml").write_text(LABELLED)
     net = NETWORK.replace("title:", 'label: "Small Net"\ntitle:', 1)
     written(tmp_path, net, name="net.yaml")
-    words = ("--hardware", "ascend", "--accounting", "paper", "--optimal-tiles", "no")
+    chip = CHIP.replace("title:", 'label: "Chip_7 (22 nm)"\ntitle:', 1)
+    written(tmp_path, chip, name="chip.yaml")
+    words = ("--hardware", "chip.yaml", "--accounting", "paper", "--optimal-tiles", "no")
     code, out, err = hwmodel(
         "compare", "net.yaml", "--methods", "fp,mine.yaml", *words, "--csv", "c.csv"
     )
     assert code == 0, err
-    assert "Ours & Co. 100%" in out and "Small Net on ascend" in out
+    assert "Ours & Co. 100%" in out and "Small Net on Chip_7 (22 nm)" in out
     rows = (tmp_path / "c.csv").read_text()
-    assert ",mine," in rows and "Co." not in rows
+    assert ",mine," in rows and "Co." not in rows and "22 nm" not in rows
     assert hwmodel("plot", "c.csv", "-o", "c.svg")[0] == 0
     svg = (tmp_path / "c.svg").read_text()
     assert ">Ours &amp; Co. 100%</text>" in svg and "Small Net, training" in svg
+    assert ">Chip_7 (22 nm)</text>" in svg
     hwmodel("report", "net.yaml", "--method", "mine.yaml", *words[:4], "--csv", "r.csv")
     hwmodel("plot", "r.csv", "-o", "r.svg")
-    assert "Ours &amp; Co. 100% on ascend" in (tmp_path / "r.svg").read_text()
+    assert "Ours &amp; Co. 100% on Chip_7 (22 nm)" in (tmp_path / "r.svg").read_text()
     (code, tex, _), (_, md, _) = (
         hwmodel("compare", "net.yaml", "--methods", "fp,mine.yaml", *words, "--format", form)
         for form in ("latex", "markdown")
     )
-    assert r"Ours \& Co. 100\%" in tex and "Small Net on ascend" in tex
+    assert r"Ours \& Co. 100\%" in tex and r"Small Net on Chip\_7 (22 nm)" in tex
     assert "Ours & Co. 100%" in md
+
+
+def test_what_is_ours_is_known_by_name_label_and_file(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(LABELLED)
+    mine = load(Method, path)
+    other = mine.model_copy(update={"name": "other"})
+    with looks_of([mine]):
+        for word in ("mine", "Ours & Co. 100%", str(path)):
+            assert ours_of([word], ["fp", "mine"]) == ("mine",)
+        with pytest.raises(HwmodelError, match=r"did you mean 'Ours & Co\. 100%'"):
+            ours_of(["Ours & Co."], ["fp", "mine"])
+    with looks_of([mine, other]):  # of one label: told apart by their names
+        assert called("mine") == "Ours & Co. 100% (mine)" != called("other")
+        with pytest.raises(HwmodelError, match="is the label of mine and other; give a name"):
+            ours_of(["Ours & Co. 100%"], ["fp", "mine", "other"])
 
 
 def test_a_label_is_one_short_line(hwmodel, tmp_path):

@@ -289,12 +289,12 @@ def command(text):
          "t.csv: command 'hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x': "
          "hwmodel compare has no option --csv here; known: --accounting, --accumulate, --accuracy, --baseline, "
          "--baseline-network, "
-         "--batch, --freeze, --hardware, --input-shape, --methods, --mode, --move, --optimal-tiles, --sustain, --trace, --train-only, --training"),
+         "--batch, --checkpoint, --freeze, --hardware, --input-shape, --methods, --mode, --move, --optimal-tiles, --sustain, --trace, --train-only, --training"),
         (command("hwmodel compare net.yaml --hardware $(touch pwned) --methods fp"),
          "t.csv: command 'hwmodel compare net.yaml --hardware $(touch pwned) --methods fp': "
          "hwmodel compare has no option pwned) here; known: --accounting, --accumulate, --accuracy, --baseline, "
          "--baseline-network, "
-         "--batch, --freeze, --hardware, --input-shape, --methods, --mode, --move, --optimal-tiles, --sustain, --trace, --train-only, --training"),
+         "--batch, --checkpoint, --freeze, --hardware, --input-shape, --methods, --mode, --move, --optimal-tiles, --sustain, --trace, --train-only, --training"),
         (command("hwmodel compare net.yaml --hardware v100 --methods fp, --accounting paper"),
          "--methods 'fp,': names separated by commas, none of them empty"),
         (command("hwmodel report net.yaml --hardware v100"),

@@ -12,8 +12,6 @@ from hwmodel.errors import HwmodelError
 
 __all__ = ["best"]
 
-SHORT = {"time": "time_overlapped_s", "edp": "edp_js", "peak": "peak_bytes"}
-
 
 def best(
     table: Annotated[Path, typer.Argument(help="A table that sweep wrote.")],
@@ -21,7 +19,7 @@ def best(
         str, typer.Option(help="Column whose least values are wanted; also time, edp, peak.")
     ] = "energy",
     where: Annotated[
-        str, typer.Option(help="Conditions, as in 'batch <= 16 and method == bold'.")
+        str, typer.Option(help="Conditions, as in 'batch <= 16 and peak <= 256 KiB'.")
     ] = "",
     top: Annotated[int, typer.Option(help="How many rows.")] = 10,
     csv: Annotated[
@@ -30,6 +28,7 @@ def best(
 ) -> None:
     """The points of a sweep with the least energy, or the least of another column."""
     from hwmodel.rerun.tables import csv_text
+    from hwmodel.vary.sweep.conditions import SHORT
     from hwmodel.vary.sweep.results import kept, lowest, numbers, read_results, varied
     from hwmodel.views.sweep_tables import best_table, greedy_points
 

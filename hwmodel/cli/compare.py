@@ -111,7 +111,7 @@ def _unmoved(asked: Question) -> str:
         return ""
     before = question(asked.asked.model_copy(update={"move": ()}))
     percents = [
-        f"{line.method} on {line.hardware} {line.percent_of_baseline:.2f} %"
+        f"{_named(line)} {line.percent_of_baseline:.2f} %"
         for line in before.lines(optimal_tiles=False)
         if line.percent_of_baseline is not None
     ]
@@ -122,6 +122,7 @@ def _tables(
     lines: list[Comparison], ends: list[Reached], asked: Question
 ) -> Iterator[RenderableType]:
     """What is printed of a comparison, made only where it is."""
+    from hwmodel.views.colours import called
     from hwmodel.views.screen_tables import comparison_tables, of_runs, reached_tables
 
     yield from comparison_tables(lines, asked.training, parts=console().width >= 150)
@@ -130,7 +131,7 @@ def _tables(
     said = {
         line.method: of_runs(line.report) for line in lines if line.report and line.report.traces
     }
-    yield from (f"{method}: {text}\n" for method, text in said.items())
+    yield from (f"{called(method)}: {text}\n" for method, text in said.items())
 
 
 def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> str:
@@ -140,13 +141,19 @@ def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> s
 
     run = asked.training
     remarks = [
-        f"{line.method} on {line.hardware}, accounting {line.accounting}. "
-        f"{run_sentence(line.report, run)}"
+        f"{_named(line)}, accounting {line.accounting}. {run_sentence(line.report, run)}"
         for line in lines
         if run and line.report
     ]
     baseline = asked.baseline.name if asked.baseline else ""
     return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=remarks)
+
+
+def _named(line: Comparison) -> str:
+    """What a line is of: a method on a chip, by their labels."""
+    from hwmodel.views.colours import called
+
+    return f"{called(line.method)} on {called(line.hardware, 'hardware')}"
 
 
 def refuse_if_none(lines: list[Comparison]) -> None:
@@ -159,9 +166,9 @@ def partly(lines: list[Comparison]) -> None:
     """Exit with 1 where some lines could not be computed: what is there, is right."""
     for line in lines:
         if line.reason and line.energy is not None:
-            say(f"hwmodel: {line.method} on {line.hardware}, {line.accounting}: {line.reason}")
+            say(f"hwmodel: {_named(line)}, {line.accounting}: {line.reason}")
     failed = [line for line in lines if line.energy is None]
     for line in failed:
-        say(f"hwmodel: {line.method} on {line.hardware}, {line.accounting}: {line.reason}")
+        say(f"hwmodel: {_named(line)}, {line.accounting}: {line.reason}")
     if failed:
         raise typer.Exit(1)

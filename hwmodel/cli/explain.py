@@ -41,11 +41,11 @@ def explain(
 
     asked = question(options)
     report, pass_ = asked.report(), options.pass_.replace("-", "_") or None
-    if share:
-        with looks_of(asked.specs()):
+    with looks_of(asked.specs()):
+        if share:
             text = shares(report, _baseline(asked, report), options.layer, pass_)
-    else:
-        text = explanation(report, options.layer, pass_)
+        else:
+            text = explanation(report, options.layer, pass_)
     text += f"\nMade by {asked.provenance()}\n"
     if output is not None:
         handed(text, output)

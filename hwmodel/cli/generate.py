@@ -84,7 +84,7 @@ def generate(options: GenerateAsked) -> None:
     if asked.csv:
         handed(generation_csv(found), asked.csv)
     if asked.plot is not None:
-        write_figure(lambda: generation_figure(found), asked.plot)
+        write_figure(lambda _: generation_figure(found), asked.plot)
         say(printable(f"wrote {asked.plot}"))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from hwmodel.cli.screen import show
 from hwmodel.rerun.asked import (
     Batch,
+    Checkpoint,
     Freeze,
     InputShape,
     Method,
@@ -40,14 +41,17 @@ class MemoryAsked(Options):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    checkpoint: Checkpoint = ()
 
 
 def memory(options: MemoryAsked) -> None:
     """The most that an iteration keeps at one time: by class, the step, the largest tensors."""
+    from hwmodel.errors import many
+    from hwmodel.graph.checkpointing import checkpointed
     from hwmodel.graph.freezing import frozen
     from hwmodel.importers.load import load_network
     from hwmodel.importers.onnx import input_shapes
-    from hwmodel.model.evaluate import check_run, occupied, run_name
+    from hwmodel.model.evaluate import check_run, occupied
     from hwmodel.model.workload import Job
     from hwmodel.specs.accounting import Accounting
     from hwmodel.specs.files import load
@@ -59,6 +63,11 @@ def memory(options: MemoryAsked) -> None:
     images = check_run(1 if asked.batch is None else asked.batch, mode)
     network = load_network(asked.network, input_shapes(asked.input_shape))
     network = frozen(network, asked.freeze, asked.train_only)
+    network = checkpointed(network, asked.checkpoint)
     job = Job(load(Rules, asked.method), load(Accounting, asked.accounting), images, mode)
     chip = load(Hardware, asked.hardware) if asked.hardware else None
-    show(memory_tables(occupied(network, job), run_name(network, job).rstrip(","), chip))
+    run = (
+        f"{network.label or network.name} under {job.method.label or job.method.name}, {mode} of "
+        f"{many(images, 'image')}"
+    )
+    show(memory_tables(occupied(network, job), run, chip))

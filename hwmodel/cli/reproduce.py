@@ -113,7 +113,7 @@ def _measured(options: ReproduceAsked, to: Tables, readings: bool, figure: int |
     if folder is not None:
         paths = [folder / f"{stem}.{ending}" for ending in ("png", "svg")]
         wide, stamp = STYLES[WIDE], provenance.cells
-        write_figure(lambda: measured_figure(lines, wide), *paths, stamp=stamp, style=wide)
+        write_figure(lambda own: measured_figure(lines, own), *paths, stamp=stamp, style=wide)
         say(printable(f"wrote {' and '.join(map(str, paths))}"))
 
 
@@ -187,7 +187,9 @@ def _figure(number: int, options: ReproduceAsked, to: Tables) -> None:
     refuse_if_none(lines)
     stamp = asked.provenance().cells
     wide = STYLES[WIDE]
-    write_figure(lambda: reproduced_figure(published, lines, wide), *paths, stamp=stamp, style=wide)
+    write_figure(
+        lambda own: reproduced_figure(published, lines, own), *paths, stamp=stamp, style=wide
+    )
     say(printable(f"wrote {' and '.join(map(str, paths))}"))
     partly(lines)
 

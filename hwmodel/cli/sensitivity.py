@@ -27,22 +27,26 @@ def sensitivity(
     """Every constant of the chips and every choice of the accounting moved, one at a time."""
     from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.question import question
+    from hwmodel.views.colours import looks_of
 
     where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
     found = asked.study(jobs if jobs is not None else os.cpu_count() or 1, progress)
-    _deliver(found, asked, where)
+    with looks_of(asked.specs()):
+        _deliver(found, asked, where)
 
 
 def _with_optimal_tiles(asked: Question) -> str:
     """The percentages that optimal tiles would give, a line for each chip."""
+    from hwmodel.views.colours import called
+
     lines: dict[str, list[str]] = {}
     for line in asked.lines():
         percents = line.percent_of_baseline, line.percent_of_baseline_optimal_tiles
         greedy, optimal = ("-" if p is None else f"{p:.2f} %" for p in percents)
-        words = f"{line.method} {optimal} instead of {greedy}"
-        lines.setdefault(line.hardware, []).append(words)
+        words = f"{called(line.method)} {optimal} instead of {greedy}"
+        lines.setdefault(called(line.hardware, "hardware"), []).append(words)
     return "\n".join(f"  {chip}: {', '.join(found)}" for chip, found in lines.items())
 
 
@@ -51,7 +55,6 @@ def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
     from hwmodel.model.optimal_tiles import greedy_note
     from hwmodel.rerun.tables import NATURE, effects_table, spreads_table
     from hwmodel.specs.files import write
-    from hwmodel.views.colours import looks_of
     from hwmodel.views.sensitivity_tables import sensitivity_tables
     from hwmodel.views.tornado import draw_tornado
 
@@ -74,8 +77,7 @@ def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
         mine = [effect for effect in found.effects if effect.hardware == chip]
         for ending in ("png", "svg"):
             figure = folder / f"{stem}_{chip}_tornado.{ending}"
-            with looks_of(asked.methods):
-                draw_tornado(mine, figure, provenance.cells[:3])
+            draw_tornado(mine, figure, provenance.cells[:3])
     more = ", _samples.csv" if found.sampled else ""
     wrote = (
         f"wrote {folder / stem}.csv{more}, and a tornado of each chip as .png and .svg beside it"

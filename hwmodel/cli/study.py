@@ -77,7 +77,7 @@ def study(settings: Sequence[Settings], asked: Asked) -> None:
             write(asked.csv, outcomes_csv(found, provenance))
     if asked.figure:
         stamp = list(map(str, provenance.cells))
-        write_figure(lambda: study_figure(found), asked.figure, stamp=stamp)
+        write_figure(lambda own: study_figure(found, own), asked.figure, stamp=stamp)
     if written := [printable(str(path)) for path in (asked.csv, asked.figure) if path]:
         say(f"wrote {' and '.join(written)}")
 

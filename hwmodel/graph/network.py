@@ -8,12 +8,14 @@ construct, and it is gone once the file is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
+from operator import mul
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import Discriminator, Field, Tag, field_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from hwmodel.errors import HwmodelError, ShapeError, SpecError, near
 from hwmodel.graph.attended import scores_by_layer
@@ -28,11 +30,13 @@ from hwmodel.specs.files import (
     Label,
     Name,
     NamedSpec,
+    Number,
     SpecModel,
     Whole,
     validate,
     write,
 )
+from hwmodel.specs.mistakes import Contradiction
 
 __all__ = [
     "BEFORE",
@@ -47,6 +51,13 @@ __all__ = [
 
 MAX_LAYERS = 10_000
 Positive = Annotated[Whole, Field(ge=1, le=MAX_EXTENT)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Zeros = Share | dict[Name, Share]
+ZEROS = (
+    "share of the elements of a map that are 0, by the name of the layer that gives it, input for "
+    "the network's own; or one number, of every ReLU's. What a chip saves of it, its file says: "
+    "zeros, coding"
+)
 
 
 class _Placed(NamedTuple):
@@ -61,6 +72,12 @@ class _Placed(NamedTuple):
 # Kinds behind which the tensor is the same to its reader, but for its shape.
 _SEEN_THROUGH = frozenset(
     {"expand", "max-pool", "pixel-shuffle", "pixel-unshuffle", "reshape", "slice"}
+)
+
+
+# Kinds whose output has the elements of their inputs, in the mean; a pool's are the largest.
+_SAME_ELEMENTS = frozenset(
+    {"concat", "expand", "pixel-shuffle", "pixel-unshuffle", "reshape", "slice"}
 )
 
 
@@ -79,6 +96,7 @@ class Network(NamedSpec):
     steps: Annotated[Whole, Field(ge=1, le=2**20)] = Field(
         default=1, description="in each of which every layer runs: time of a spiking network"
     )
+    zeros: Zeros = Field(default={}, description=ZEROS)
     layers: tuple[Layer, ...] = Field(min_length=1, max_length=MAX_LAYERS)
 
     @field_validator("layers", mode="after")
@@ -90,6 +108,11 @@ class Network(NamedSpec):
             layer.model_copy(update={"inputs": None}) if layer.inputs == (before,) else layer
             for layer, before in zip(layers, befores, strict=False)
         )
+
+    @model_validator(mode="after")
+    def _see_zeros(self) -> Network:
+        _see_zeros(self.zeros, {layer.name: layer.kind for layer in self.layers})
+        return self
 
     def save(self, path: str | Path) -> None:
         """Write it as a network file, which every command takes. Nothing is replaced.
@@ -138,6 +161,7 @@ class Network(NamedSpec):
         stated: dict[str, int | None] = {INPUT: None}
         rates: dict[str, float | None] = {INPUT: None}
         weight_bits: dict[str, int | None] = {}
+        zeros = {INPUT: self._zeros(INPUT)}
         nodes = []
         for p in placed:
             name = p.layer.name
@@ -150,13 +174,29 @@ class Network(NamedSpec):
             consumers = tuple(takers.get(name, ()))
             most = max(before, default=1)
             bits = tuple(stated[i] for i in p.inputs)
+            given = tuple(zeros[i] for i in p.inputs)
+            zeros[name] = self._zeros(name, p, given)
             node = Node(
                 *p, position, feeds[name], consumers, most, terms[name], signal_to, bits,
-                weight_bits[name], tuple(rates[i] for i in p.inputs), self.steps,
+                weight_bits[name], tuple(rates[i] for i in p.inputs), self.steps, given,
+                zeros[name],
             )  # fmt: skip
             learned[name], stated[name], rates[name] = node.learns, node.bits, node.rate
             nodes.append(node)
         return tuple(nodes)
+
+    def _zeros(self, name: str, p: _Placed | None = None, given: Sequence[float] = ()) -> float:
+        """Share of a map that is 0: as stated, or that of the maps whose elements it has."""
+        if not isinstance(self.zeros, dict):
+            if p and p.layer.kind == "activation" and p.layer.function in ("method", "relu"):
+                return self.zeros
+        elif name in self.zeros:
+            return self.zeros[name]
+        if p is None or p.layer.kind not in _SAME_ELEMENTS:
+            return 0.0
+        sizes = [prod(shape) for shape in p.input_shapes]
+        alike = len(set(given)) == 1  # exactly as they are
+        return given[0] if alike else sum(map(mul, given, sizes)) / sum(sizes)
 
     def _placed(self, omitted: frozenset[str]) -> list[_Placed]:
         """Layers with their inputs' names and shapes resolved."""
@@ -170,6 +210,21 @@ class Network(NamedSpec):
                 raise
             before = layer.name
         return list(walk.placed.values())
+
+
+def _see_zeros(zeros: float | Mapping[str, float], kinds: Mapping[str, str]) -> None:
+    """See that shares of zeros are of maps that there are. Raises: Contradiction.
+
+    Args:
+        kinds: of the layers, by their names.
+    """
+    for name in zeros if isinstance(zeros, Mapping) else ():
+        if name not in (INPUT, *kinds):
+            close = near(name, (INPUT, *kinds))
+            hint = f"; did you mean {close!r}?" if close else ""
+            raise Contradiction(f"no layer is called {name!r}{hint}", "zeros", name)
+        if kinds.get(name) == "spiking":
+            raise Contradiction(f"{name} spikes: its rate says how much of it is 0", "zeros", name)
 
 
 @dataclass
@@ -211,8 +266,16 @@ class _Walk:
             layer = self._as_owner(layer, layer.shares, given)
         elif layer.learned is not True and layer.kind not in MAY_BE_CONSTANT:
             self._see_parameters(layer, given)
-        if not gone:
+        if gone:
+            self._stand_in(found[0], layer)
+        else:
             self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
+
+    def _stand_in(self, name: str, omitted: Layer) -> None:
+        """Make what stands for an omitted layer a checkpoint, if that was one."""
+        if omitted.checkpoint and name in self.placed:
+            layer = self.placed[name].layer.model_copy(update={"checkpoint": True})
+            self.placed[name] = self.placed[name]._replace(layer=layer)
 
     def _routed(self, layer: Layer, inputs: tuple[str, ...]) -> Layer:
         """The layer, one of experts told by which dispatch its tokens came. Raises: ShapeError."""
@@ -317,13 +380,28 @@ class NetworkFile(NamedSpec):
     steps: Annotated[Whole, Field(ge=1, le=2**20)] = Field(
         default=1, description="in each of which every layer runs: time of a spiking network"
     )
+    zeros: Zeros = Field(default={}, description=ZEROS)
     layers: tuple[Entry, ...] = Field(min_length=1, max_length=MAX_LAYERS)
+
+    @model_validator(mode="after")
+    def _see_zeros(self) -> NetworkFile:
+        if self.zeros and self._length <= MAX_LAYERS:
+            _see_zeros(self.zeros, {layer.name: layer.kind for layer in self._written_out()})
+        return self
 
     def network(self) -> Network:
         """Write every repeated list out. Raises: SpecError where the network gets too long."""
-        lengths = [e.repeat * len(e.layers) if isinstance(e, Repeat) else 1 for e in self.layers]
-        if sum(lengths) > MAX_LAYERS:
-            raise SpecError(f"{self.name}: {sum(lengths):,} layers; at most {MAX_LAYERS:,}")
+        if self._length > MAX_LAYERS:
+            raise SpecError(f"{self.name}: {self._length:,} layers; at most {MAX_LAYERS:,}")
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return Network(**fields | {"layers": tuple(self._written_out())})
+
+    @property
+    def _length(self) -> int:
+        """Layers, every repeated list written out."""
+        return sum(e.repeat * len(e.layers) if isinstance(e, Repeat) else 1 for e in self.layers)
+
+    def _written_out(self) -> list[Layer]:
         layers: list[Layer] = []
         for entry in self.layers:
             before = layers[-1].name if layers else INPUT
@@ -331,8 +409,7 @@ class NetworkFile(NamedSpec):
                 layers += entry.rounds(before)
             else:
                 layers += entry.layers(before) if isinstance(entry, Recurrent) else [entry]
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return Network(**fields | {"layers": tuple(layers)})
+        return layers
 
     def way_to(self, place: int) -> tuple[str | int, ...]:
         """Return the way in the file to the layer at `place`, counted with lists written out."""

@@ -41,6 +41,8 @@ class Node(NamedTuple):
     weight_bits: int | None  # what it states of the weights, its own or those that it shares [bit]
     input_rates: tuple[float | None, ...] = ()  # of each input's spikes; None: it has none
     steps: int = 1  # of the network, in each of which every layer runs
+    input_zeros: tuple[float, ...] = ()  # share of each input that is 0, as the network states it
+    zeros: float = 0.0  # the same of the output
 
     @property
     def weights(self) -> int:

@@ -48,7 +48,15 @@ class Recurrent(BaseLayer):
         return self
 
     def layers(self, before: str) -> Iterator[Layer]:
-        """Yield the layers that it stands for; `before` is the one before it."""
+        """Yield the layers that it stands for; `before` is the one before it.
+
+        A checkpoint is what it gives.
+        """
+        for layer in self._layers(before):
+            kept = self.checkpoint and layer.name == self.name
+            yield layer.model_copy(update={"checkpoint": True}) if kept else layer
+
+    def _layers(self, before: str) -> Iterator[Layer]:
         source = (self.inputs or (before,))[0]
         ends = []
         last = self.returns == "last"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from hwmodel.graph.layers import INPUT, Layer
@@ -36,6 +36,8 @@ class _Written(Protocol):
     @property
     def steps(self) -> int: ...
     @property
+    def zeros(self) -> float | Mapping[str, float]: ...
+    @property
     def layers(self) -> tuple[Layer, ...]: ...
 
 
@@ -49,6 +51,7 @@ def network_yaml(network: _Written) -> str:
         f"sources: {_flow(network.sources)}",
         f"input: {_flow(list(network.input))} # C, H, W of one image",
         *([f"steps: {network.steps}"] if network.steps > 1 else []),
+        *([f"zeros: {_flow(network.zeros)}"] if network.zeros else []),
         "layers:",
     ]
     at, layers = 0, network.layers

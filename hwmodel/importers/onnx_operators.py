@@ -13,6 +13,7 @@ from hwmodel.importers.onnx_call import Call, Result, dims_of, window
 from hwmodel.importers.onnx_contents import STANDARD
 from hwmodel.importers.onnx_products import PRODUCTS
 from hwmodel.importers.onnx_quantizers import QUANTIZERS
+from hwmodel.importers.onnx_recurrent import RECURRENT
 
 __all__ = ["convert"]
 
@@ -306,3 +307,4 @@ _TABLE |= dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax"), _reduce)
 _TABLE |= {operator: _function(word) for operator, word in _FUNCTIONS.items()}
 _TABLE |= dict.fromkeys(_SAME, _same)
 _TABLE |= PRODUCTS
+_TABLE |= RECURRENT

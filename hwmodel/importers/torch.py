@@ -27,7 +27,8 @@ from hwmodel.importers.torch_batch import (
     operator_name,
     shape_of,
 )
-from hwmodel.importers.torch_operators import CHANNELS_FIRST, FILLED, LAYERS, Ran, convert
+from hwmodel.importers.torch_operators import CHANNELS_FIRST, FILLED, LAYERS, convert
+from hwmodel.importers.torch_ran import Ran
 from hwmodel.specs.arguments import expect
 
 __all__ = ["from_torch"]

@@ -11,18 +11,11 @@ from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Scale
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
-from hwmodel.importers.graph import (
-    Constant,
-    Dims,
-    Graph,
-    Operand,
-    Value,
-    as_value,
-    learned_of,
-    plain,
-)
+from hwmodel.importers.graph import Constant, Operand, Value, as_value, plain
+from hwmodel.importers.torch_ran import Ran, Result
+from hwmodel.importers.torch_recurrent import RECURRENT
 
-__all__ = ["CHANNELS_FIRST", "FILLED", "LAYERS", "Ran", "convert"]
+__all__ = ["CHANNELS_FIRST", "FILLED", "LAYERS", "convert"]
 
 CHANNELS_FIRST = frozenset(
     {
@@ -30,77 +23,6 @@ CHANNELS_FIRST = frozenset(
         "instance_norm", "max_pool1d", "adaptive_avg_pool1d",
     }
 )  # fmt: skip
-
-
-class Ran:
-    """One operator that ran, with its arguments found."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        name: str,
-        operator: str,
-        node: Any,
-        found: dict[Any, Any],
-        dims: list[Dims | None],
-        several: bool,
-        *,
-        trained: bool = True,
-    ) -> None:
-        """With what it takes, its results' dimensions, and whether gradients are recorded."""
-        self.trained = trained
-        self.in_place = operator.endswith("_") and not operator.startswith("_")
-        self.graph, self.name, self.node, self.several = graph, name, node, several
-        self.operator = operator.rstrip("_") if self.in_place else operator
-        self.found, self.dims = found, dims
-        schema = getattr(node.target, "_schema", None)
-        self.fields = [argument.name for argument in schema.arguments] if schema else []
-
-    def argument(self, name: str, default: Any = None) -> Any:
-        """An argument by name; tensors are values or constants."""
-        at = self.fields.index(name) if name in self.fields else len(self.node.args)
-        given = self.node.args[at] if at < len(self.node.args) else self.node.kwargs.get(name)
-        if given is None:
-            return default
-        if isinstance(given, (tuple, list)):
-            return [self._found(one) for one in given]
-        return self._found(given)
-
-    def _found(self, given: Any) -> Any:
-        """What stands for an argument; constants are not trained where no gradient is recorded."""
-        found = self.found.get(given, given) if hasattr(given, "users") else given
-        if isinstance(found, Constant) and not self.trained:
-            return found._replace(frozen=True)
-        return found
-
-    def learned(self, *arguments: str) -> dict[str, Any]:
-        """The field `learned` of a layer with these parameters, where it is not as usual."""
-        given = [self.argument(name) for name in arguments]
-        return learned_of([one for one in given if isinstance(one, Constant)])
-
-    @property
-    def value(self) -> Value:
-        """The first argument; a constant becomes a tensor of its own."""
-        first = self.argument(self.fields[0]) if self.fields else None
-        if isinstance(first, Value):
-            return first
-        constant = first if isinstance(first, Constant) else Constant(())
-        return as_value(self.graph, self.name, constant)
-
-    def numbers(self, name: str, axes: int, default: int) -> tuple[int, ...]:
-        """An argument with one number for each axis, or one for all."""
-        given = self.argument(name)
-        if given is None or given == []:
-            return (default,) * axes
-        listed = tuple(given) if isinstance(given, (tuple, list)) else (given,)
-        return listed if len(listed) == axes else (listed[0],) * axes
-
-    def known(self) -> Dims:
-        """Dimensions of the result. Raises: ShapeError where they depend on data."""
-        return Value(self.dims[0], self.name, (1, 1, 1)).known
-
-
-Result = Value | Constant | Sequence[Operand]
 
 
 def convert(ran: Ran) -> list[Operand]:
@@ -114,22 +36,18 @@ def convert(ran: Ran) -> list[Operand]:
     return [found] if isinstance(found, (Value, Constant)) else list(found)
 
 
-_RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
-
-
 def _uncounted(ran: Ran, operands: Sequence[Operand | None]) -> list[Operand]:
     """A layer for each result that is taken; parameters and products are those of the first.
 
     Every matrix of a recurrent layer is multiplied once a step.
     """
     macs = None
-    if ran.operator in _RECURRENT:
+    if ran.operator in RECURRENT:
         matrices = [o for o in operands if isinstance(o, Constant) and len(o.dims) == 2]
         macs = prod(ran.value.known[:-1]) * sum(prod(o.dims) for o in matrices)
-    taken = {user.args[1] for user in ran.node.users if user.users} if ran.several else {0}
     made: list[Operand] = []
     for index, dims in enumerate(ran.dims):
-        if index and index not in taken:
+        if index and index not in ran.taken:
             made.append(Constant(()))
             continue
         known = 0 if index else macs
@@ -466,6 +384,7 @@ _TABLE |= dict.fromkeys(_CONVS, _conv) | dict.fromkeys(_POOLS, _pool)
 _TABLE |= dict.fromkeys(_ADAPTIVE, _adaptive) | dict.fromkeys(_SAME, _same)
 _TABLE |= {name: partial(_function, word) for name, word in _FUNCTIONS.items()}
 _TABLE |= {name: partial(_elementary, word) for name, word in _ELEMENTARY.items()}
+_TABLE |= RECURRENT
 _TABLE |= {name: partial(_binary, word) for name, word in _BINARY.items()}
 
 # Tensors that take no more than the shape and the kind of another.

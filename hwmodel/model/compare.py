@@ -29,7 +29,7 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.published import PublishedTable, energy_percent, published_table
 from hwmodel.specs.trace import Trace, named
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import Direction, Pass
+from hwmodel.work.tensor import WAYS, Direction
 
 __all__ = ["Comparison", "compare", "distinct", "line_of", "published_percent", "reproduce"]
 __all__ += ["reproduced_run", "set_beside", "sized", "told_apart"]
@@ -52,7 +52,7 @@ class Comparison(NamedTuple):
     energy: float | None
     unit: str
     percent_of_baseline: float | None = None  # None where the baseline costs nothing
-    forward: float | None = None
+    forward: float | None = None  # with checkpoints both times
     backward_input: float | None = None
     backward_weight: float | None = None
     update: float | None = None  # all of it elementwise
@@ -393,8 +393,8 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
     """
     percent = 100 * (report.energy / whole) if whole else None  # of itself exactly 100
 
-    of = report.energies("pass", "component")
-    passes = report.energies("pass")
+    of = report.energies("way", "component")
+    passes = report.energies("way")
     directions = report.energies("direction")
     moved = [directions.get((word,), 0.0) for word in Direction if word != Direction.OPERATE]
     times, untold = _times(report)
@@ -408,7 +408,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         energy=report.energy,
         unit=report.unit,
         percent_of_baseline=percent,
-        **{pass_: passes.get((pass_,), 0.0) for pass_ in Pass},
+        **{pass_: passes.get((pass_,), 0.0) for pass_ in WAYS},
         **{f"{pass_}_{part}": of.get((pass_, part), 0.0) for pass_ in PASSES for part in Component},
         compute=directions.get((Direction.OPERATE,), 0.0),
         memory=fsum(moved),

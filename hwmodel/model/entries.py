@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
 
@@ -15,14 +16,15 @@ from hwmodel.tiling.spatial import asked as spatial
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.view import NOWHERE, Homes
 from hwmodel.work.problem import OPERANDS, Operand
-from hwmodel.work.tensor import Bits, Direction, Factor, Role
+from hwmodel.work.tensor import Bits, Direction, Factor, Role, Tensor, TensorKind
 from hwmodel.work.work import Move, Multiply, Operate
 
-__all__ = ["AWAY", "UNFINISHED", "Stay", "moved", "multiplied", "operated", "paid"]
+__all__ = ["AWAY", "UNFINISHED", "Stay", "code_of", "moved", "multiplied", "operated", "paid"]
 
 UNFINISHED = (Role.UNFINISHED, Role.DRAINED, Role.RETURNED)
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 SOMEWHERE = At()
+_OF_MAPS = (Role.OPERAND, Role.SAVED, Role.COPY)
 
 
 class Stay(NamedTuple):
@@ -64,9 +66,12 @@ def moved(
         each = work.times // len(names) if names else 0
         times = work.times if len(here) == len(names) else each * len(here)
         key = Key(work.direction, chip.holder(level, operand).name)
+        code = code_of(tensor, tensor.role, chip, key.name)
         yield entry(
-            layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role, key, tensor.bits,
-            (Factor("times", times, work.why), *tensor.shape), at.step, " + ".join(here),
+            layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role, key,
+            code.bits if code else tensor.bits,
+            (Factor("times", times, work.why), *tensor.shape, *(code.told if code else ())),
+            at.step, " + ".join(here),
         )  # fmt: skip
 
 
@@ -124,6 +129,9 @@ def multiplied(
         hop = direction == Direction.HOP
         name = chip.levels[level].name if hop else chip.holder(level, operand).name
         key, bits = Key(direction, name), width(work, operand, role, options)
+        code = None if hop else code_of(tensor, role, chip, name)
+        if code:
+            bits, factors = code.bits, (*factors, *code.told)
         yield entry(
             layer, work.pass_, Component.PRODUCT, str(tensor), role, key, bits, factors,
             at.step, stored[operand],
@@ -159,11 +167,40 @@ def _gated(
 ) -> tuple[tuple[Factor, ...], dict[Operand, tuple[Factor, ...]]]:
     """What inputs that are 0 leave of operations, and of reads of weights at their last level."""
     reads: dict[Operand, tuple[Factor, ...]] = {"I": (), "F": (), "O": ()}
-    if work.nonzero == 1 or chip.zeros == "none":
+    left = work.I.nonzero
+    if left == 1 or chip.zeros == "none":
         return (), reads
-    why = f"of the inputs, which spike; on a chip with zeros: {chip.zeros}"
-    rate = (Factor("rate", work.nonzero, why),)
-    return rate, reads | ({"F": rate} if chip.zeros == "operations-and-level-0" else {})
+    why = f"share of {work.I.title} that is not 0; on a chip with zeros: {chip.zeros}"
+    share = (Factor("not 0", left, why),)
+    return share, reads | ({"F": share} if chip.zeros == "operations-and-level-0" else {})
+
+
+class Code(NamedTuple):
+    """Words as a memory codes them."""
+
+    bits: Bits  # of an element in the mean
+    told: tuple[Factor, ...]  # how that came about; it multiplies nothing
+
+
+def code_of(tensor: Tensor, role: Role, chip: Memories, memory: str) -> Code | None:
+    """Return the code in which a memory takes a tensor; None where it takes plain words.
+
+    Coded are maps in words of the code's own width of which a share of zeros is known; sums and
+    what a method adds are not. The mean is a fraction, and the bits of all elements are rounded up.
+    """
+    code = next((code for name, code in chip.codings if name == memory), None)
+    if code is None or tensor.kind != TensorKind.MAPS or role not in _OF_MAPS:
+        return None
+    if tensor.bits != code.word_bits or tensor.nonzero == 1:
+        return None
+    bits = Fraction(code.bits(1 - tensor.nonzero)).limit_denominator(10**9)
+    if bits >= tensor.bits:
+        return None
+    why = (
+        f"words of {tensor.bits} bit of which {1 - tensor.nonzero:.6g} are 0, as {memory} codes "
+        f"them: {code.source}"
+    )
+    return Code(bits, (Factor("code", 1, why),))
 
 
 def width(work: Multiply, operand: Operand, role: Role, options: SearchOptions) -> Bits:

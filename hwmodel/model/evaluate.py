@@ -11,7 +11,7 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from hwmodel.errors import HwmodelError, Infeasible, SpecWarning, TooLarge, many
+from hwmodel.errors import HwmodelError, Infeasible, SpecError, SpecWarning, TooLarge, many
 from hwmodel.graph.attended import past
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
@@ -22,7 +22,14 @@ from hwmodel.model.entries import AWAY, UNFINISHED, moved, multiplied, operated
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
-from hwmodel.model.not_counted import not_counted, of_chip, see_counted, tell_lanes, tell_unmodelled
+from hwmodel.model.not_counted import (
+    not_counted,
+    of_chip,
+    of_zeros,
+    see_counted,
+    tell_lanes,
+    tell_unmodelled,
+)
 from hwmodel.model.notebook import html_table
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.residency.plan import Residency, residency
@@ -309,6 +316,7 @@ def evaluate(
     products = (task.work for task in tasks if isinstance(task.work, Multiply))
     tell_lanes(chip, (work.problem.bits for work in products))
     missing = (*not_counted(network, choices, mode), *of_chip(chip, choices))
+    missing += tuple(of_zeros(network, edges.values(), chip))
     missing += tuple(widths.unpriced(method, choices)) if job.trains else ()
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
@@ -330,6 +338,12 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
             f"{network.name}: layer {behind} has a past in a cache, which training has not; use "
             "--mode inference"
         )
+    kept = next((node.layer.name for node in nodes if node.layer.checkpoint), None)
+    if not job.trains and kept:
+        raise HwmodelError(
+            f"{network.name}: layer {kept} is a checkpoint, for the way back, which inference has "
+            "not; use --mode training, or no checkpoint"
+        )
     frozen = any(node.layer.frozen and (node.weights or node.other_parameters) for node in nodes)
     if job.trains and frozen and not any(node.learns for node in nodes):
         raise HwmodelError(f"{network.name}: nothing in it learns; use --mode inference")
@@ -338,8 +352,15 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
 
 def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
     """Refuse an operation that has no price, before anything is searched. Raises: SpecError."""
+    chip = prices.chip
+    adds = any(price.operation in ("add", "int-add") for price in chip.arithmetic)
     for layer, work, _ in tasks:
         if isinstance(work, Multiply):
+            if work.I.bits == 1 and work.I.nonzero < 1 and chip.zeros != "none" and not adds:
+                raise SpecError(
+                    f"hardware {chip.name}: zeros {chip.zeros} needs a price of an add or int-add, "
+                    f"which the spikes take that {layer} is fed"
+                )
             for kind, bits, _, narrow, format_ in work.operations:
                 prices.of(Key(Direction.OPERATE, kind, bits, narrow, format_))
             if work.expanded:

@@ -31,7 +31,8 @@ from hwmodel.work.work import Move, Multiply
 
 __all__ = ["Fused", "fused", "stepped_at_once"]
 
-FORWARD, BACK, WEIGHT, UPDATE = Pass
+FORWARD, BACK, WEIGHT, UPDATE, RECOMPUTE = Pass
+ONWARD = (FORWARD, RECOMPUTE)
 READ = Direction.READ
 DROPPABLE = (Part.ACTIVATIONS, Part.SIGNALS)
 # Applied to results one by one as they leave.
@@ -80,7 +81,9 @@ def fused(
         taken: names of tensors that somebody reads beside these works.
     """
     order = {slot: number for number, slot in enumerate(places)}
-    made, found = _Made(nodes, order), dict(enumerate(works))
+    # What is done again takes as it is made what is made again, nothing of the first time.
+    first, second = _Made(nodes, order), _Made(nodes, order)
+    found = dict(enumerate(works))
     groups: dict[Slot, Slot] = {}
     begun: list[tuple[Slot, Lying]] = []
     slots: dict[Slot, list[int]] = {}
@@ -88,6 +91,7 @@ def fused(
         slots.setdefault(one.slot, []).append(i)
     for slot in sorted(slots, key=order.__getitem__):
         here = [works[i] for i in slots[slot]]
+        made = second if slot.step.pass_ == RECOMPUTE else first
         less = _less(here, made)
         group = _group(slot, less, made)
         begun += _begun(group, less, made)
@@ -163,7 +167,7 @@ def _begun(
     """Yield what several makers write parts of, at those before the last."""
     first = less[0][1]
     joins = made.nodes[first.layer].layer.kind == "concat"
-    if joins and first.work.pass_ == FORWARD:
+    if joins and first.work.pass_ in ONWARD:
         for slot in {made.at[tensor.name] for tensor, _ in less if tensor} - {group}:
             yield from ((slot, tensor) for _, one in less for tensor in one.written)
 
@@ -173,7 +177,7 @@ def _main_input(here: Sequence[Placed], made: _Made) -> int:
 
     -1 for none: an input that is not made in the run is never the main one.
     """
-    inputs = [one for one in here if _reads(one, "I", FORWARD)]
+    inputs = [one for one in here if _reads(one, "I", *ONWARD)]
     when = {_place(one): made.when(one.lying[0]) for one in inputs}
     last = max(when, key=lambda place: (when[place], place), default=-1)
     return last if when.get(last, -1) >= 0 else -1
@@ -185,10 +189,10 @@ def _place(one: Placed) -> int:
     return max(one.work.tensor.index, 1) - 1
 
 
-def _reads(one: Placed, letter: str, pass_: Pass) -> bool:
+def _reads(one: Placed, letter: str, *passes: Pass) -> bool:
     """Whether a work reads an input, or the signal to the output, of its own layer."""
     work = one.work
-    if not isinstance(work, Move) or (work.pass_, work.direction) != (pass_, READ):
+    if not isinstance(work, Move) or work.pass_ not in passes or work.direction != READ:
         return False
     return work.tensor.name == letter and work.tensor.role == Role.OPERAND
 
@@ -203,7 +207,7 @@ def _is_less(one: Placed, work: Move, made: _Made, main: int) -> bool:
         return work.direction == READ and again and work.times > 1
     if not _one_by_one(node):
         return False
-    if _reads(one, "I", FORWARD):
+    if _reads(one, "I", *ONWARD):
         of_several = node.layer.kind in ("add", "multiply")
         return _place(one) == main if of_several else is_made
     return _reads(one, "dO", BACK) and is_made  # of a norm that learns, once of two times

@@ -72,6 +72,11 @@ class Entry:
         return replace(self, factors=factors, elements=self.elements * product(times))
 
     @property
+    def way(self) -> Pass:
+        """The pass, but that a second forward is a forward one."""
+        return self.pass_.way
+
+    @property
     def direction(self) -> Direction:
         """The direction: read, write or operate."""
         return self.key.direction
@@ -150,7 +155,7 @@ class Ledger:
         The one sum of the house: every table, figure and comparison is one of these.
 
         Args:
-            columns: of `NAME`, or any other attribute of an entry: `step`, `stored`.
+            columns: of `NAME`, or any other attribute of an entry: `step`, `stored`, `way`.
         """
         label = _label(columns)
         groups: dict[tuple[str, ...], dict[Key, int]] = {} if columns else {(): {}}

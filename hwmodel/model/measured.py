@@ -22,6 +22,7 @@ class LayerMeasures(NamedTuple):
     signal_holds: int | None = None  # of signals received and sent, at 1 % error [bit]
     vote_holds: int | None = None
     accumulator_holds: int | None = None
+    map_zeros: float | None = None  # mean share of the map that it reads that is 0
 
 
 Measures = Mapping[str, LayerMeasures]  # by the name of the layer in the network at hand

@@ -13,6 +13,7 @@ from math import prod
 from hwmodel.errors import HwmodelError, ShapeError, SpecWarning, many
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
+from hwmodel.model.widths import Edge
 from hwmodel.model.workload import Mode
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
@@ -24,6 +25,7 @@ __all__ = [
     "not_counted",
     "of_accounting",
     "of_chip",
+    "of_zeros",
     "refuse_unknown",
     "see_counted",
     "tell_lanes",
@@ -82,6 +84,29 @@ def of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
     paid = [what for what, is_stated in stated.items() if is_stated]
     if paid:
         yield f"but counted, for the chip states it: {', '.join(paid)}"
+
+
+def of_zeros(network: Network, edges: Iterable[Edge], chip: Hardware) -> Iterator[str]:
+    """Say what is not saved of zeros in maps: for want of a share, of a chip that saves, of both.
+
+    Args:
+        edges: every tensor of the run.
+    """
+    codes = {
+        f"{b.name} ({b.coding.word_bits} bit)" for x in chip.levels for b in x.buffers if b.coding
+    }
+    saves = [f"codes them in {name}" for name in sorted(codes)]
+    saves += ["gates products by them"] * (chip.zeros != "none")
+    known = [edge for edge in edges if edge.nonzero < 1]
+    if saves and not (network.zeros or known):
+        yield f"zeros of maps: the chip {' and '.join(saves)}, and nobody states a share of them"
+    elif network.zeros and not saves:
+        yield "zeros of maps: shares are stated, and the chip neither codes nor gates"
+    elif codes and known:
+        yield (
+            "a choice of tiles that knows of coded maps: tiles are the best of plain words; words "
+            "of other widths than a code's are plain"
+        )
 
 
 def tell_lanes(chip: Hardware, widths: Iterable[Widths]) -> None:

@@ -2,7 +2,8 @@
 
 A **step** is one product, or all other work of one layer in one pass. Steps go forward layer by
 layer; then back from the last layer to the first: the sum of several signals, the operator's own
-way back, the product backward_weight, the product backward_input; then come the updates.
+way back, the product backward_weight, the product backward_input; then come the updates. Before
+layers up to a checkpoint go back they go forward once more (`model/recompute.py`).
 
 Tasks, which are counted, and uses, by which tensors live, know the same steps and names. Uses are
 of everything that a run needs, tasks of what its accounting counts.
@@ -12,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.layers import INPUT
 from hwmodel.graph.node import Node
 from hwmodel.model.fusion import Fused, fused, stepped_at_once
 from hwmodel.model.ledger import Component
-from hwmodel.model.names import Names, Part
+from hwmodel.model.names import Names
+from hwmodel.model.recompute import NOTHING, Use, again
 from hwmodel.model.steps import Placed, Slot, Step, order, slot_of
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import At, Job, Task, workload
@@ -28,18 +29,9 @@ from hwmodel.work.work import Move, Work
 
 __all__ = ["Schedule", "Use", "everything", "schedule"]
 
-FORWARD, BACK, WEIGHT, UPDATE = Pass
+FORWARD, BACK, WEIGHT, UPDATE, _ = Pass
 READ, WRITE = Direction.READ, Direction.WRITE
 ELEMENTWISE = Component.ELEMENTWISE
-
-
-class Use(NamedTuple):
-    """A tensor is read or written at a step."""
-
-    name: str
-    part: Part
-    bits: int  # of all elements that it has [bit]
-    direction: Direction
 
 
 @dataclass(frozen=True)
@@ -81,11 +73,14 @@ def schedule(
     for task in needed:
         works[task.layer].append(task.work)
     names = Names(nodes, edges, whole, works)
-    beside, places = list(_beside(nodes, names)), list(order(nodes, job))
-    needs = _fused([_placed(task, names) for task in needed], names, places, beside)
+    beside, placed = list(_beside(nodes, names)), [_placed(task, names) for task in needed]
+    twice = again(nodes, names, placed, beside) if job.trains else NOTHING
+    beside, places = twice.uses(beside), list(order(nodes, job, twice.segments))
+    needs = _fused(twice.works(placed), names, places, beside)
     counted, counts = workload(nodes, edges, job), needs.works
     if counted != needed:
-        counts = _fused([_placed(task, names) for task in counted], names, places, beside).works
+        placed = [_placed(task, names) for task in counted]
+        counts = _fused(twice.works(placed), names, places, beside).works
     uses: dict[Slot, list[Use]] = {}
     for one in needs.works:
         uses.setdefault(one.slot, []).extend(_uses(one))

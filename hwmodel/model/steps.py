@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hwmodel.graph.node import Node
@@ -14,7 +14,7 @@ from hwmodel.work.work import Move, Multiply, Operate, Work
 
 __all__ = ["Placed", "Slot", "Step", "order", "slot_of"]
 
-FORWARD, BACK, WEIGHT, UPDATE = Pass
+FORWARD, BACK, WEIGHT, UPDATE, RECOMPUTE = Pass
 PRODUCT, ELEMENTWISE = Component
 
 
@@ -69,16 +69,19 @@ def slot_of(layer: str, work: Work) -> Slot:
     return Slot(Step(layer, work.pass_, ELEMENTWISE), tensor.role == Role.FORK)
 
 
-def order(nodes: Sequence[Node], job: Job) -> Iterator[Slot]:
-    """Yield every place that a step may have, in order."""
-    for node in nodes:
-        for component in Component:
-            yield Slot(Step(node.layer.name, FORWARD, component))
+def order(nodes: Sequence[Node], job: Job, again: Mapping[str, Sequence[Node]]) -> Iterator[Slot]:
+    """Yield every place that a step may have, in order.
+
+    Args:
+        again: layers that go forward once more, by the last of them, before whose way back they do.
+    """
+    yield from _forward(nodes, FORWARD)
     if not job.trains:
         return
     at_once = job.accounting.extras.update_order != "after-iteration"
     for node in reversed(nodes):
         name = node.layer.name
+        yield from _forward(again.get(name, ()), RECOMPUTE)
         yield Slot(Step(name, BACK, ELEMENTWISE), forks=True)
         yield Slot(Step(name, BACK, ELEMENTWISE))
         yield Slot(Step(name, WEIGHT, PRODUCT))
@@ -88,3 +91,9 @@ def order(nodes: Sequence[Node], job: Job) -> Iterator[Slot]:
             yield Slot(Step(name, UPDATE, ELEMENTWISE))
     for node in () if at_once else nodes:
         yield Slot(Step(node.layer.name, UPDATE, ELEMENTWISE))
+
+
+def _forward(nodes: Sequence[Node], pass_: Pass) -> Iterator[Slot]:
+    for node in nodes:
+        for component in Component:
+            yield Slot(Step(node.layer.name, pass_, component))

@@ -7,13 +7,13 @@ that are a matter of accounting (the full-precision word, the Boolean signal) ar
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from hwmodel.errors import SpecError, SpecWarning
-from hwmodel.graph.layers import Shape, no_such_layer
+from hwmodel.graph.layers import Layer, Shape, no_such_layer
 from hwmodel.graph.network import INPUT
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
@@ -96,6 +96,7 @@ class Edge(NamedTuple):
     copies: tuple[Copy, ...] = ()  # narrower words that products read
     word: Word | None = None  # what products multiply of an element in a format
     signal_word: Word | None = None
+    nonzero: float = 1.0  # share of the elements going forward that are not 0, as far as known
 
     def also_read(self, treatment: Treatment, place: int) -> Edge:
         """Add the copies that products under a treatment read, if narrower than the tensor."""
@@ -268,7 +269,7 @@ def edges(
     Raises: SpecError.
     """
     full = accounting.widths.full_precision_bits
-    found = {INPUT: Edge(full, full, full)}
+    found = {INPUT: Edge(full, full, full, nonzero=_nonzero_input(nodes, measured))}
     for node in nodes:
         name, rule = node.layer.name, tensor_rule(method, node).rule
         ins = [found[source] for source in node.inputs]
@@ -286,12 +287,42 @@ def edges(
         if node.rate is not None:  # spikes, whatever the method
             bits, word = 1, None
         floating = rule.format == "floating"
-        found[name] = Edge(bits, signal, sums, floating, (), word, signal_word)
+        nonzero = _nonzero(node, bits, measured)
+        found[name] = Edge(bits, signal, sums, floating, (), word, signal_word, nonzero)
     for node in nodes:
         for place, source in enumerate(node.inputs if node.macs else ()):
             read = treatment(method, node, accounting)
             found[source] = found[source].also_read(read, place)
     return found
+
+
+def _nonzero(node: Node, bits: Bits, measured: Measures | None) -> float:
+    """Share of a layer's output that is not 0: of spikes, or as traces or the network say.
+
+    Other words of 1 bit are signs, and a sign is never 0.
+    """
+    if node.rate is not None:
+        return node.rate
+    return 1.0 if bits == 1 else _beside_zeros(node.consumers, node.zeros, measured)
+
+
+def _nonzero_input(nodes: tuple[Node, ...], measured: Measures | None) -> float:
+    """The same of the network's input."""
+    takers = [
+        (node.layer, zeros)
+        for node in nodes
+        for name, zeros in zip(node.inputs, node.input_zeros, strict=True)
+        if name == INPUT
+    ]
+    stated = takers[0][1] if takers else 0.0
+    return _beside_zeros([layer for layer, _ in takers], stated, measured)
+
+
+def _beside_zeros(takers: Sequence[Layer], stated: float, measured: Measures | None) -> float:
+    """What is left beside zeros: as traces measured them at a layer that reads them, or stated."""
+    of = [(measured or {}).get(layer.name) for layer in takers]
+    found = [one.map_zeros for one in of if one and one.map_zeros is not None]
+    return 1 - (found[0] if found else stated)
 
 
 def kept_bits(method: Method, node: Node, edges: Mapping[str, Edge], accounting: Accounting) -> int:

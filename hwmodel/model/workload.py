@@ -38,7 +38,7 @@ from hwmodel.work.work import (
 
 __all__ = ["MODES", "At", "Job", "Mode", "Task", "workload"]
 
-FORWARD, BACK, WEIGHT, UPDATE = Pass
+FORWARD, BACK, WEIGHT, UPDATE, _ = Pass
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 Mode = Literal["training", "inference"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -176,11 +176,12 @@ class _Run:
                 name="dI",
                 bits=self.edges[source].signal_bits,
                 word=self.edges[source].signal_word,
+                nonzero=1.0,
             )
             for one, (source, _) in zip(ins, pairs, strict=True)
         )
         O = self._tensor("O", node.output_shape, edge)  # noqa: E741
-        dO = replace(O, name="dO", bits=edge.signal_bits, word=edge.signal_word)
+        dO = replace(O, name="dO", bits=edge.signal_bits, word=edge.signal_word, nonzero=1.0)
         layer, shapes = node.layer, node.input_shapes
         count = layer.weights(shapes) or layer.other_parameters(shapes)
         F = Tensor("F", (Factor("weights", count),), self.full)
@@ -196,7 +197,10 @@ class _Run:
             sizes[1:] = [Factor("pairs", self.pairs, "that no mask hides")]
         factors = (Factor("N", self.job.batch), *_times(self.node.steps), *sizes)
         floating = edge.floating or bool(edge.word and edge.word.floating)
-        return Tensor(name, factors, edge.bits, index=index, floating=floating, word=edge.word)
+        shape_and_width = name, factors, edge.bits
+        return Tensor(
+            *shape_and_width, index=index, floating=floating, word=edge.word, nonzero=edge.nonzero
+        )
 
     @cached_property
     def macs(self) -> tuple[Factor, ...]:
@@ -235,10 +239,7 @@ class _Run:
             done = operations(arithmetic, nest, I, F, macs, self.accounting)
             wide = expanded(arithmetic, I, F)
             every = (*self._macs_of(nest), *_times(repeats))
-            rate = 1.0 if spikes is None else spikes
-            yield Multiply(
-                Pass(pass_), nest, I, F, O, done, every, True, repeats, rate, wide, self.full
-            )
+            yield Multiply(Pass(pass_), nest, I, F, O, done, every, True, repeats, wide, self.full)
             blocks = scaled_sums(nest, I, F, wide)
             if blocks:
                 why = "sums of blocks, each times the scales of both operands"
@@ -298,7 +299,10 @@ class _Run:
         if wide.bits == tensor.bits:
             return replace(tensor, index=0)
         floating = bool(wide.word and wide.word.floating)
-        return replace(tensor, bits=wide.bits, index=0, floating=floating, word=wide.word)
+        nonzero = 1.0 if wide.bits == 1 else tensor.nonzero  # signs
+        return replace(
+            tensor, bits=wide.bits, index=0, floating=floating, word=wide.word, nonzero=nonzero
+        )
 
     # -- operators -------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ __all__ += ["Options", "ReadingsAsked", "ReportAsked", "ReproduceAsked", "Says",
 __all__ += ["SweepAsked", "checked"]
 __all__ += ["command_line", "flag", "read_command", "repeated", "said_of", "split_names"]
 
-PASSES = ("forward", "backward-input", "backward-weight", "update")
+PASSES = ("forward", "backward-input", "backward-weight", "update", "recompute")
 
 
 class Says(NamedTuple):
@@ -136,6 +136,16 @@ TrainOnly = Annotated[
 ]
 
 
+Checkpoint = Annotated[
+    Names,
+    Says(
+        "Keep what layers with such names give, patterns separated by commas; between them layers "
+        "go forward once more on the way back.",
+        repeats=True,
+    ),
+]
+
+
 Accumulate = Annotated[
     int | None,
     Says("Iterations of the batch for one update of the weights.", usual="the accounting's"),
@@ -169,6 +179,7 @@ class ReportAsked(Asked):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    checkpoint: Checkpoint = ()
     accumulate: Accumulate = None
 
 
@@ -206,6 +217,7 @@ class CompareAsked(Asked):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    checkpoint: Checkpoint = ()
     accumulate: Accumulate = None
     move: Move = ()
 
@@ -240,6 +252,7 @@ class ExplainAsked(Asked):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    checkpoint: Checkpoint = ()
 
     @field_validator("pass_")
     @classmethod
@@ -286,6 +299,7 @@ class SensitivityAsked(Asked):
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
+    checkpoint: Checkpoint = ()
     samples: Annotated[
         int, Says("Points at which constants are drawn all at once; 0 for none.")
     ] = 100

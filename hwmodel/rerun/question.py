@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 from hwmodel.errors import HwmodelError
+from hwmodel.graph.checkpointing import checkpointed
 from hwmodel.graph.freezing import frozen
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
@@ -300,11 +301,7 @@ def question(asked: Asked) -> Question:
         chips, rules = moved(moves, chips, rules)
     return Question(
         asked=asked.model_copy(update={"batch": batch}),
-        network=frozen(
-            load_network(said["network"], _shapes(said["input_shape"])),
-            said["freeze"],
-            said["train_only"],
-        ),
+        network=_network(said),
         hardware=chips,
         methods=tuple(load(Method, x) for x in _each(said.get("methods") or said["method"])),
         accountings=_accumulated(rules, said),
@@ -317,6 +314,13 @@ def question(asked: Asked) -> Question:
         sustain=said.get("sustain") or SUSTAIN,
         baseline_network=load_network(whole) if (whole := said.get("baseline_network")) else None,
     )
+
+
+def _network(said: dict[str, Any]) -> Network:
+    """The network, with what is frozen and what is a checkpoint. Raises: HwmodelError."""
+    network = load_network(said["network"], _shapes(said["input_shape"]))
+    network = frozen(network, said["freeze"], said["train_only"])
+    return checkpointed(network, said["checkpoint"])
 
 
 def _accumulated(rules: tuple[Accounting, ...], said: dict[str, Any]) -> tuple[Accounting, ...]:

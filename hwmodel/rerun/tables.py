@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -109,8 +109,12 @@ def whole_run(
     return run.name, iterations, energy, kwh
 
 
-def greedy_notes(lines: Sequence[Comparison]) -> list[str]:
-    """Say of which lines tiles are greedy, what was exchanged beside them, and what is unproved."""
+def greedy_notes(lines: Sequence[Comparison], called: Callable[[str], str] = str) -> list[str]:
+    """Say of which lines tiles are greedy, what was exchanged beside them, and what is unproved.
+
+    Args:
+        called: what a method is called; by default its name.
+    """
     found: dict[str, None] = {}
     for line in lines:
         if (
@@ -122,7 +126,7 @@ def greedy_notes(lines: Sequence[Comparison]) -> list[str]:
     for line in lines:
         said = line.optimal and (line.optimal.unproved or line.optimal.reason)
         if said:
-            found[f"{line.method}, optimal tiles: {said}"] = None
+            found[f"{called(line.method)}, optimal tiles: {said}"] = None
     return list(found)
 
 

@@ -15,7 +15,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.coding import RunLength
-from hwmodel.specs.files import Flag, Text, Whole
+from hwmodel.specs.files import Flag, Label, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
@@ -80,8 +80,8 @@ class Buffer(Rated, Spread):
     )
     coding: RunLength | None = Field(
         default=None,
-        description="of maps that cross it: zeros are told by their number; `reproduce --measured` "
-        "takes it with published shares of zeros, other commands move every word",
+        description="of maps that cross it, in words as wide as it states: zeros are told by their "
+        "number; of shares of zeros that the network states or a trace measured",
     )
     source: Text
 
@@ -180,6 +180,7 @@ class Hardware(Supplied):
     KIND: ClassVar[str] = "hardware"
     FOLDER: ClassVar[str] = "hardware_specs"
 
+    label: Label | None = None
     energy_unit: Literal["pJ", "MAC"]
     reference: Reference | None = Field(
         default=None,
@@ -189,8 +190,8 @@ class Hardware(Supplied):
     arithmetic: tuple[Price, ...] = Field(min_length=1)
     zeros: Literal["none", "operations", "operations-and-level-0"] = Field(
         default="none",
-        description="what a spike that is not there saves: nothing; its additions; those, and "
-        "reading the weights for them from level 0",
+        description="what an input of a product saves that is 0, a spike that is not there among "
+        "them: nothing; its operations; those, and reading the weights for them from level 0",
     )
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
 
@@ -204,10 +205,6 @@ class Hardware(Supplied):
         self._check_reference()
         if not any(price.operation == "mac" for price in self.arithmetic):
             raise Contradiction("has no price for a 'mac'", "arithmetic")
-        if self.zeros != "none" and not any(
-            price.operation in ("add", "int-add") for price in self.arithmetic
-        ):
-            raise Contradiction("needs a price of an add or int-add, which spikes take", "zeros")
         known: set[tuple[str, int, str]] = set()
         for place, price in enumerate(self.arithmetic):
             if (price.operation, price.bits, price.pair) in known:

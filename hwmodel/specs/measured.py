@@ -69,9 +69,6 @@ class Measurement(SpecModel):
     published: dict[Quantity, Number] = Field(min_length=1)
     rate: Number | None = Field(default=None, description="at which a bandwidth is needed [1/s]")
     active_pes: Whole | None = Field(default=None, description="MACs at work, as published")
-    zeros: tuple[Number, Number] | None = Field(
-        default=None, description="shares of zeros in what a layer reads and in what it writes"
-    )
     memory: Text | None = None
     direction: Literal["access", "hop"] | None = None
     why: Text | None = Field(default=None, description="known of its residual")

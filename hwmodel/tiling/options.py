@@ -7,6 +7,7 @@ from math import prod
 from typing import Literal, NamedTuple
 
 from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.coding import RunLength
 from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.specs.spread import AXES, ArraySpec, Spread
 from hwmodel.tiling.rows import RowRule
@@ -132,7 +133,8 @@ class Memories(NamedTuple):
     levels: tuple[MemoryLevel, ...]
     array: Array | None = None  # None: level 0 is read as by an unlimited broadcast
     moment_energy: float = 0.0  # static energy of a cycle of the whole chip [chip's unit]
-    zeros: str = "none"  # what operands that are 0 save
+    zeros: str = "none"  # what inputs that are 0 save
+    codings: tuple[tuple[str, RunLength], ...] = ()  # of memories by name: how maps cross them
 
     def macs(self, bits: Widths) -> int:
         """MACs of the whole chip that operands of these widths can use at a time."""
@@ -197,7 +199,9 @@ def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
     ]
     top = MemoryLevel(outermost.name, tuple(buffers))
     array = _array(chip.array, chip.scale)
-    return Memories((top, *levels), array, chip.static_energy, chip.zeros)
+    every = (buffer for level in chip.levels for buffer in level.buffers)
+    codings = tuple((one.name, one.coding) for one in every if one.coding)
+    return Memories((top, *levels), array, chip.static_energy, chip.zeros, codings)
 
 
 def _memory(

@@ -69,7 +69,9 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
     n = problem.extent
     if isqrt(n.N) * isqrt(n.M) * isqrt(n.C) > MANY_CLASSES:  # a loop has 2 sqrt(length) of them
         chosen = replace(chosen, limit=chosen.limit // 10)
-    key = problem, memories, (options if memories.spatial else chosen)
+    # What zeros save is known after tiles, and moves none.
+    dense = memories._replace(zeros="none", codings=())
+    key = problem, dense, (options if memories.spatial else chosen)
     found = look_up(key)
     if found is None:
         if memories.spatial:

@@ -23,7 +23,8 @@ from hwmodel.specs.files import load, validate
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.measured import UNITS, MeasuredTable, Measurement, Run, measured_network
 from hwmodel.vary.paths import replaced_all
-from hwmodel.work.tensor import Direction
+from hwmodel.work.tensor import Direction, product
+from hwmodel.work.work import Multiply
 
 __all__ = ["Against", "against", "network_of", "verdict"]
 
@@ -145,23 +146,16 @@ def _products(report: Report, one: Measurement) -> list[Entry]:
     ]
 
 
-def _coded(entries: Sequence[Entry], report: Report, zeros: tuple[float, float]) -> float:
-    """Bytes through the outermost memory, maps as it codes them [B]."""
-    memory = report.hardware.levels[0].buffers[0]
-    bits = 0.0
-    for entry in entries:
-        if entry.memory == memory.name:
-            share = zeros[1] if entry.direction == Direction.WRITE else zeros[0]
-            coded = memory.coding is not None and entry.tensor != "F"
-            each = memory.coding.bits(share) if coded and memory.coding else entry.bits
-            bits += entry.elements * each
-    return bits / 8
+def _outermost(entries: Sequence[Entry], report: Report) -> float:
+    """Bytes through the outermost memory, as it codes them [B]."""
+    memory = report.hardware.levels[0].buffers[0].name
+    return sum(entry.count for entry in entries if entry.memory == memory) / 8
 
 
 def _by_layer(table: MeasuredTable, one: Measurement, of: Callable[[Measurement], float]) -> float:
     """A figure of a row's layer, or the sum over all rows of one layer."""
     if one.row.startswith(ALL):
-        return fsum(of(row) for row in table.rows if row.zeros is not None)
+        return fsum(of(row) for row in table.rows if row.active_pes)
     return of(one)
 
 
@@ -169,8 +163,7 @@ def _dram(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
     """Bytes through the outermost memory, coded [MB]."""
 
     def of(row: Measurement) -> float:
-        assert row.zeros is not None
-        return _coded(_products(report, row), report, row.zeros) / 1e6
+        return _outermost(_products(report, row), report) / 1e6
 
     return _by_layer(table, one, of), None
 
@@ -193,12 +186,15 @@ def _time(report: Report, one: Measurement, table: MeasuredTable) -> Pair:
     rates = chip.levels[0].buffers[0].rates
     assert chip.clock is not None and rates is not None
     hertz, bandwidth = chip.clock.hertz, rates[0]
+    # A multiply-accumulate by zero, which is gated, takes its cycle.
+    works = ((task.layer, task.work) for task, _ in report.tilings)
+    made = {layer: product(work.macs) for layer, work in works if isinstance(work, Multiply)}
 
     def both(row: Measurement) -> tuple[float, float]:
-        assert row.zeros is not None and row.active_pes is not None
+        assert row.active_pes is not None
         mine = _products(report, row)
-        macs = sum(entry.elements for entry in mine if entry.operation in ("mac", "int-mac"))
-        moved = _coded(mine, report, row.zeros) / bandwidth
+        macs = made[row.row]
+        moved = _outermost(mine, report) / bandwidth
         return 1e3 * macs / (row.active_pes * hertz), 1e3 * moved
 
     return (

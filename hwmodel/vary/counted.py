@@ -32,7 +32,7 @@ from hwmodel.work.work import Multiply
 
 __all__ = ["GROUPS", "Cost", "Counted"]
 
-GROUPS = ("pass", "component", "direction")  # by which a cost is kept apart
+GROUPS = ("way", "component", "direction")  # by which a cost is kept apart
 MOST = 64  # counts that are remembered
 
 
@@ -174,7 +174,7 @@ def _shape(chip: Hardware) -> Hashable:
     """All of a chip, beside mappings, that counts depend on."""
     levels = [
         (level.name, level.instances, level.multicast is not False, level.reduction is not False,
-         tuple((b.name, b.holds) for b in level.buffers))
+         tuple((b.name, b.holds, b.coding) for b in level.buffers))
         for level in chip.levels
     ]  # fmt: skip
     return tuple(levels), chip.array and chip.array.holds, chip.zeros

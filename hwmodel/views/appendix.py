@@ -122,7 +122,8 @@ def _results(records: Sequence[Mapping[str, str]]) -> Iterator[Sequence[str]]:
         numbers = [record["percent_of_baseline"]]
         numbers += [record["source_percent"], record["residual_percent"]] if known else []
         shown = [f"{float(number):.2f}" if number else "-" for number in numbers]
-        yield record["hardware"], record["accounting"], called(record["method"]), energy, *shown
+        chip, method = called(record["hardware"], "hardware"), called(record["method"])
+        yield chip, record["accounting"], method, energy, *shown
 
 
 def _choices(spec: SpecModel, path: str = "") -> Iterator[str]:

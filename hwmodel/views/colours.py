@@ -7,7 +7,7 @@ that it stays the same in other company. Nothing here needs matplotlib.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import cycle
@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, get_args
 from warnings import catch_warnings
 from zlib import crc32
 
-from hwmodel.errors import HwmodelError, SpecWarning
-from hwmodel.graph.network import Network
+from hwmodel.errors import HwmodelError, SpecWarning, nearest
 from hwmodel.importers.load import load_network
 from hwmodel.rerun.asked import (
     CompareAsked,
@@ -27,10 +26,11 @@ from hwmodel.rerun.asked import (
     read_command,
 )
 from hwmodel.specs.files import NamedSpec, bundled, is_path, load
+from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Hatch, Marker, Method
 
 __all__ = ["Look", "called", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of"]
-__all__ += ["part_looks", "shade_on", "specs_named"]
+__all__ += ["ours_of", "part_looks", "shade_on", "specs_named"]
 
 # For methods whose file states no colour: of middle lightness, apart from those of the main ones.
 _SPARE_COLOURS = ("#4c72b0", "#8a6bbd", "#a0522d", "#d1772e", "#5b8c3e", "#6b7a8f", "#c2528b")
@@ -94,7 +94,7 @@ _labels: dict[tuple[str, str], str] = {}  # (kind, name) -> what stands for it, 
 
 @contextmanager
 def looks_of(specs: Iterable[NamedSpec]) -> Iterator[None]:
-    """Let methods look, and methods and networks be called, as they say, meanwhile.
+    """Let methods look, and methods, networks and chips be called, as they say, meanwhile.
 
     What was set before stays as it is.
     """
@@ -103,21 +103,54 @@ def looks_of(specs: Iterable[NamedSpec]) -> Iterator[None]:
     if not _stated and not _labels:
         found = list(specs)
         _stated = {one.name: _look(one) for one in found if isinstance(one, Method)}
-        labelled = [one for one in found if isinstance(one, (Method, Network)) and one.label]
-        _labels = {(one.KIND, one.name): one.label or "" for one in labelled}
+        names = {(one.KIND, one.name): getattr(one, "label", None) or one.name for one in found}
+        _labels = {
+            (kind, name): label if _alone(kind, label, names) else f"{label} ({name})"
+            for (kind, name), label in names.items()
+            if label != name
+        }
     try:
         yield
     finally:
         _stated, _labels = before
 
 
+def _alone(kind: str, label: str, names: Mapping[tuple[str, str], str]) -> bool:
+    """Say whether no two of a kind are called so."""
+    return sum(one == label for (its, _), one in names.items() if its == kind) == 1
+
+
 def called(name: str, kind: str = "method") -> str:
-    """Return the label of a method or network for a reader: what its file says, or its name."""
+    """Return the label of a method, network or chip: what its file says, or else its name.
+
+    Args:
+        kind: "method", "network" or "hardware".
+    """
     return _labels.get((kind, name), name)
 
 
+def ours_of(given: Iterable[str], methods: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of methods of a table that are given by name, label or file.
+
+    Raises: HwmodelError where one is none of them, or more than one.
+    """
+    found = []
+    for word in given:
+        name = load(Method, word).name if is_path(word) else word
+        same = [m for m in methods if name in (called(m), called(m).removesuffix(f" ({m})"))]
+        meant = [name] if name in methods else same
+        if len(meant) > 1:
+            raise HwmodelError(f"--ours {word}: is the label of {' and '.join(meant)}; give a name")
+        if not meant:
+            known = dict.fromkeys([*methods, *map(called, methods)])
+            hint = nearest(word, known)
+            raise HwmodelError(f"--ours {word}: is no method of the table; {hint}")
+        found += meant
+    return tuple(found)
+
+
 def specs_named(commands: str) -> Iterator[NamedSpec]:
-    """Load the methods and networks whose files some commands name, joined by semicolons.
+    """Load the methods, networks and chips whose files some commands name, joined by semicolons.
 
     A file that is gone, or is none any more, is passed over.
     """
@@ -130,13 +163,21 @@ def specs_named(commands: str) -> Iterator[NamedSpec]:
             if isinstance(asked, SweepAsked):
                 asked = load(SweepFile, asked.file)
             names = asked.methods if hasattr(asked, "methods") else asked.method
-            for name in filter(is_path, [names] if isinstance(names, str) else names):
+            for name in _files(names):
                 with suppress(HwmodelError):
                     yield load(Method, Path(name))
+            for name in _files(getattr(asked, "hardware", ())):
+                with suppress(HwmodelError):
+                    yield load(Hardware, Path(name))
             nets: Any = getattr(asked, "networks", None) or getattr(asked, "network", ())
-            for name in filter(is_path, [nets] if isinstance(nets, str) else nets):
+            for name in _files(nets):
                 with suppress(HwmodelError):
                     yield load_network(str(name))
+
+
+def _files(names: str | Sequence[str] | None) -> Iterator[str]:
+    """Yield those of one or several names that are paths."""
+    yield from filter(is_path, [names] if isinstance(names, str) else names or ())
 
 
 def look(method: str) -> Look:

@@ -25,7 +25,6 @@ EXTRAS = {
     "excel": "tables as workbooks",
     "onnx": "networks from ONNX files",
     "parquet": "tables as Parquet",
-    "residency": "tensors that stay on the chip",
     "torch": "networks from PyTorch modules",
 }
 

@@ -35,6 +35,12 @@ def generation_csv(found: Sequence[Generation]) -> str:
     return text.getvalue()
 
 
+def _run(one: Generation) -> str:
+    """What a table or figure is of, by its labels."""
+    specs = one.network, one.hardware, one.method
+    return "{} on {}, {}".format(*(spec.label or spec.name for spec in specs))
+
+
 def generation_tables(found: Sequence[Generation]) -> Iterator[RenderableType | str]:
     """Yield energy a token of each phase and batch by part, a step by length, and what it is of."""
     first = found[0]
@@ -42,7 +48,7 @@ def generation_tables(found: Sequence[Generation]) -> Iterator[RenderableType | 
     divisor, unit = scale(min(energies), first.unit)
     wide = f", cache of {first.cache_bits} bit" if first.cache_bits else ""
     title = (
-        f"{first.network.name} on {first.hardware.name}, {first.method.name}, "
+        f"{_run(first)}, "
         f"{first.accounting.name}: {first.prefill:,} tokens at once, then {first.decode:,} steps"
         f"{wide}; {unit} a token"
     )
@@ -113,8 +119,5 @@ def generation_figure(found: Sequence[Generation]) -> Figure:
         bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
     right.set(xlabel="sequences side by side", ylabel=f"energy a token [{unit}]")
     right.legend()
-    figure.suptitle(
-        f"{first.network.name} on {first.hardware.name}, {first.method.name}: "
-        f"{first.prefill:,} tokens, then {first.decode:,}"
-    )
+    figure.suptitle(f"{_run(first)}: {first.prefill:,} tokens, then {first.decode:,}")
     return figure

@@ -43,7 +43,9 @@ def memory_tables(
 
 def _places(kept: Occupancy, chip: Hardware) -> RenderableType:
     listed = table(
-        f"outermost memories of {chip.name}", ["memory", "holds", "at"], ["peak [B]", "has [B]", ""]
+        f"outermost memories of {chip.label or chip.name}",
+        ["memory", "holds", "at"],
+        ["peak [B]", "has [B]", ""],
     )
     for memory in chip.levels[0].buffers:
         most = kept.peak(memory.kinds)

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import fsum
 from typing import NamedTuple
 
-from hwmodel.errors import HwmodelError, nearest
 from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.rerun.tables import NATURE, greedy_notes, layer_sums, scale, what, whole_run
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
-from hwmodel.views.colours import called
+from hwmodel.views.colours import called, ours_of
 
 __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
 
@@ -72,14 +71,12 @@ def comparison_paper(
 
     Args:
         baseline: what is 100 %, in words.
-        ours: methods that are marked as such.
+        ours: methods that are marked as such, by name or label.
 
     Raises: HwmodelError where one of ours is none of the lines'.
     """
     methods = list(dict.fromkeys(line.method for line in lines))
-    for name in ours:
-        if name not in methods:
-            raise HwmodelError(f"--ours {name}: is none of the methods; {nearest(name, methods)}")
+    ours = ours_of(ours, methods)
     networks = list(dict.fromkeys(line.network for line in lines))
     several, batches = len(networks) > 1, len({line.batch for line in lines}) > 1
     words = (*["network"] * several, "method", *["batch"] * batches)
@@ -90,7 +87,8 @@ def comparison_paper(
     accountings = list(dict.fromkeys(accounting for _, accounting in places))
     for hardware, accounting in places:
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
-        group = hardware if len(accountings) == 1 else f"{hardware}, {accounting}"
+        chip = called(hardware, "hardware")
+        group = chip if len(accountings) == 1 else f"{chip}, {accounting}"
         found = [*map(_row, here)]
         for heading, decimals, numbers in _quantities(here, run):
             columns.append(Column(Heading(group), heading, decimals))
@@ -98,7 +96,7 @@ def comparison_paper(
             for row, key in zip(cells, keys, strict=True):
                 row.append(values.get(key))
     first = lines[0]
-    chips = _listed(dict.fromkeys(line.hardware for line in lines))
+    chips = _listed(called(name, "hardware") for name in dict.fromkeys(x.hardware for x in lines))
     of = "the networks listed" if several else called(networks[0], "network")
     iteration = what(first.mode, first.batch)
     if batches:
@@ -108,7 +106,7 @@ def comparison_paper(
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
     caption += f". {_comparable(len(places), len(accountings), several or batches)}"
-    caption += "".join(f". {note.removesuffix('.')}" for note in greedy_notes(lines))
+    caption += "".join(f". {note.removesuffix('.')}" for note in greedy_notes(lines, called))
     if mixed := not_to_compare(line.unit for line in lines):
         caption += f"; {mixed}"
     texts = [
@@ -205,8 +203,8 @@ def report_paper(report: Report, provenance: Provenance, remark: str = "") -> Pa
     names = (report.network.name, report.hardware.name, report.method.name)
     caption = (
         f"Energy of one {what(report.mode, report.batch)} of {called(names[0], 'network')} under "
-        f"{called(names[2])} on "
-        f"{names[1]} by layer and pass, under accounting {report.accounting.name}"
+        f"{called(names[2])} on {called(names[1], 'hardware')} by layer and pass, under "
+        f"accounting {report.accounting.name}"
     )
     caption += f". {remark.removesuffix('.')}" if remark else ""
     return Paper(

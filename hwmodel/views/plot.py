@@ -12,7 +12,7 @@ from hwmodel.graph.network import zoo
 from hwmodel.specs.files import bundled, whole_file
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.provenance import COLUMNS as PROVENANCE
-from hwmodel.views.colours import looks_of, specs_named
+from hwmodel.views.colours import looks_of, ours_of, specs_named
 from hwmodel.views.figures.bars import (
     layers_figure,
     levels_figure,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records"]
-__all__ += ["see_figure", "see_ours", "write_figure"]
+__all__ += ["see_figure", "write_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -90,7 +90,6 @@ def draw(
             f"a plot of {kind} needs a CSV of `hwmodel {' or '.join(PLOTS[kind])}`; "
             f"of `{table}` there are {fitting}"
         )
-    see_ours(style, unique(records, "method"))
     if layers_by and kind != "layers":
         raise HwmodelError(f"--group {layers_by}: is of a figure of layers, not of {kind}")
     if layers_by and layers_by not in GROUPINGS:
@@ -98,38 +97,38 @@ def draw(
     page = Page(records, style, network, hardware, layers_by)
     stated = all(column in records[0] for column in PROVENANCE)
     stamp = ["; ".join(unique(records, column)) for column in PROVENANCE] if stated else []
-    return write_figure(lambda: PLOTS[kind][table](page), *paths, stamp=stamp, style=style)
-
-
-def see_ours(style: Style, methods: Sequence[str]) -> None:
-    """See that what is ours is in the figure. Raises: HwmodelError."""
-    for name in style.ours:
-        if name not in methods:
-            raise HwmodelError(
-                f"--ours {name}: is no method of the table; {nearest(name, methods)}"
-            )
+    methods = unique(records, "method")
+    made = PLOTS[kind][table]
+    return write_figure(
+        lambda own: made(page._replace(style=own)), *paths, stamp=stamp, style=style,
+        methods=methods,
+    )  # fmt: skip
 
 
 def write_figure(
-    made: Callable[[], Figure],
+    made: Callable[[Style], Figure],
     *paths: Path,
     stamp: Sequence[str] = (),
     style: Style = STYLES[DRAFT],
+    methods: Sequence[str] = (),
 ) -> str:
     """Make a figure in a style and write it; the endings say in which formats.
 
     Returns: the caption, which a style without titles does not draw.
 
     Args:
+        made: the figure in a style, in which methods that are ours stand by name.
         stamp: version, inputs and command that made what it shows, or nothing.
+        methods: that the figure shows; those that are ours are among them.
 
-    Raises: HwmodelError for an unknown format, and what `made` raises.
+    Raises: HwmodelError for an unknown format, for what is ours and not shown, and what `made`
+        raises.
     """
     endings = [_ending(path) for path in paths]
     command = stamp[-1] if stamp else ""
     with settings(style), warnings.catch_warnings(), looks_of(specs_named(command)):
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
-        figure = made()
+        figure = made(style._replace(ours=ours_of(style.ours, methods)))
         settle(figure)
         if stamp and style.stamped:
             foot(figure, *stamp)
@@ -174,13 +173,13 @@ def draw_training(trace: Path, path: Path, kind: str = "", style: Style = STYLES
     upright = style.columns < 3
     height = (0.8 if upright else 1) * style.height
     found = read_trace(trace)
-    see_ours(style, [found.run.method])
     return write_figure(
-        lambda: kinds[kind or "training"](
-            found, style.width, height, upright=upright, titled=style.titled
+        lambda own: kinds[kind or "training"](
+            found, own.width, height, upright=upright, titled=own.titled
         ),
         path,
         style=style,
+        methods=[found.run.method],
     )
 
 

@@ -21,7 +21,7 @@ from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
 from hwmodel.views.colours import called
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import Bits, Direction, Pass, shown, whole_bits
+from hwmodel.work.tensor import WAYS, Bits, Direction, Pass, shown, whole_bits
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,7 +33,7 @@ __all__ += ["report_tables", "table", "tensor_table"]
 # Headings -> fields of `Comparison` that are added up: the four passes sum to the energy, products
 # and elementwise work do, and so do the last two.
 _PARTS = {
-    **{pass_.replace("_", " "): (pass_,) for pass_ in Pass},
+    **{pass_.replace("_", " "): (pass_,) for pass_ in WAYS},
     "products": tuple(f"{pass_}_{Component.PRODUCT}" for pass_ in PASSES),
     "elementwise": (*(f"{pass_}_{Component.ELEMENTWISE}" for pass_ in PASSES), Pass.UPDATE),
     "compute": ("compute",),
@@ -69,7 +69,7 @@ def comparison_tables(
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
-        note, beside = greedy_notes(here), has_optimal(here)
+        note, beside = greedy_notes(here, called), has_optimal(here)
         columns = [f"energy, {unit}", *([f"an image, {unit}"] if first.batch > 1 else [])]
         columns += [f"% of {first.baseline or 'baseline'}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
@@ -85,7 +85,8 @@ def comparison_tables(
         networks = list(dict.fromkeys(line.network for line in here))
         several = len(networks) > 1
         listed = table(
-            f"{' and '.join(called(name, 'network') for name in networks)} on {hardware}: "
+            f"{' and '.join(called(name, 'network') for name in networks)} on "
+            f"{called(hardware, 'hardware')}: "
             f"energy of one {what(first.mode, first.batch)}, accounting {accounting}"
             + (", tiles greedy" if any(line.optimal for line in here) else ""),
             ["network", "method"] if several else ["method"],
@@ -140,8 +141,8 @@ def report_tables(report: Report) -> Iterator[RenderableType]:
     """Energy by layer and pass beside bit operations, then by pass and component, by memory."""
     divisor, unit = scale(report.energy, report.unit)
     head = (
-        f"{called(report.network.name, 'network')} on {report.hardware.name} under "
-        f"{called(report.method.name)}: one "
+        f"{called(report.network.name, 'network')} on "
+        f"{called(report.hardware.name, 'hardware')} under {called(report.method.name)}: one "
         f"{what(report.mode, report.batch)}, accounting {report.accounting.name}, {unit}"
     )
     passes, sums = layer_sums(report)
@@ -270,7 +271,7 @@ def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iter
             ]
             listed.add_row(
                 called(line.method),
-                line.hardware,
+                called(line.hardware, "hardware"),
                 line.accounting,
                 str(end.runs),
                 _number(end.trace_accuracy_percent)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hwmodel.rerun.tables import what
 from hwmodel.vary.paths import Scalar
 from hwmodel.vary.sensitivity import Effect, Reversal, Sampled, Sensitivity
+from hwmodel.views.colours import called
 from hwmodel.views.screen_tables import table
 
 if TYPE_CHECKING:
@@ -88,10 +89,11 @@ def _largest_table(here: Rows) -> Listed:
     first = here[0]
     methods = [m for m in _methods(here) if largest([e for e in here if e.method == m])]
     listed = table(
-        f"{first.network} on {first.hardware}, accounting {first.accounting}, one "
-        f"{what(first.mode, first.batch)}: change of the percentage of the baseline, in points",
+        f"{called(first.network, 'network')} on {called(first.hardware, 'hardware')}, "
+        f"accounting {first.accounting}, one {what(first.mode, first.batch)}: change of the "
+        "percentage of the baseline, in points",
         ["field", "from", "to"],
-        methods,
+        [called(method) for method in methods],
     )
     moves = moves_of(here)
     for field, _ in largest(here)[:LISTED]:
@@ -122,7 +124,7 @@ def _most_moved(here: Rows) -> Iterator[str]:
             to = shown(best.value_to, field, best.unit)
             parts.append(f"{short(field)} ({to}: {best.change_points:+.2f} points)")
         if parts:
-            yield f"{method} is moved most by {', '.join(parts)}."
+            yield f"{called(method)} is moved most by {', '.join(parts)}."
 
 
 def _ranking(here: Rows, reversals: Sequence[Reversal]) -> Iterator[str]:
@@ -133,8 +135,9 @@ def _ranking(here: Rows, reversals: Sequence[Reversal]) -> Iterator[str]:
         if e.rank_before is not None and e.percent_before is not None
     }
     order = sorted(first, key=lambda method: first[method][0])
-    ranked = ", ".join(f"{method} {first[method][1]:.2f} %" for method in order)
-    yield f"Ranking on {here[0].hardware}, the cheapest first: {ranked}."
+    ranked = ", ".join(f"{called(method)} {first[method][1]:.2f} %" for method in order)
+    chip = called(here[0].hardware, "hardware")
+    yield f"Ranking on {chip}, the cheapest first: {ranked}."
     tried = sum(any(r.percent_after is not None for r in rows) for rows in moves_of(here).values())
     for one in reversals:
         old = shown(one.value_from, one.field, one.unit)
@@ -152,7 +155,7 @@ def _places(one: Reversal) -> str:
     """Say which method gets cheaper than which."""
     beaten: dict[str, list[str]] = {}
     for before, after in one.pairs:
-        beaten.setdefault(before, []).append(after)
+        beaten.setdefault(called(before), []).append(called(after))
     return "; ".join(f"{name} costs more than {', '.join(x)}" for name, x in beaten.items())
 
 
@@ -172,7 +175,7 @@ def _without_effect(here: Rows) -> Iterator[str]:
     refused: dict[str, list[str]] = {}
     for (field, value), rows in moves.items():
         for reason in dict.fromkeys(row.reason for row in rows if row.reason):
-            those = [row.method for row in rows if row.reason == reason]
+            those = [called(row.method) for row in rows if row.reason == reason]
             of = "" if len(those) == len(rows) else f" ({', '.join(those)})"
             to = f" to {shown(value, field, rows[0].unit)}" if value != "" else ""
             refused.setdefault(reason, []).append(f"{field}{to}{of}")
@@ -193,14 +196,14 @@ def _partly(rows: Rows) -> bool:
 def _spread_table(one: Sampled) -> Listed:
     """Tabulate the percentiles of every method."""
     listed = table(
-        f"{one.samples:,} samples on {one.hardware}: percent of the baseline",
+        f"{one.samples:,} samples on {called(one.hardware, 'hardware')}: percent of the baseline",
         ["method"],
         ["5th percentile", "median", "95th percentile", "samples"],
     )
     for spread in one.spreads:
         cuts = (spread.percentile_5, spread.percentile_50, spread.percentile_95)
         cells = ("-" if cut is None else f"{cut:.2f}" for cut in cuts)
-        listed.add_row(spread.method, *cells, f"{spread.samples:,}")
+        listed.add_row(called(spread.method), *cells, f"{spread.samples:,}")
     return listed
 
 

@@ -30,7 +30,7 @@ from hwmodel.views.figures.canvas import (
     rounded,
     width_of,
 )
-from hwmodel.views.plot import see_ours, write_figure
+from hwmodel.views.plot import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -89,9 +89,9 @@ def draw_sweep(
     stamp = [str(rows[0].get(name) or "") for name in PROVENANCE]
     if style.ours and (whole.by != "method" or kind == "heatmap"):
         raise HwmodelError(f"--ours {style.ours[0]}: is for lines of methods, --by method")
-    see_ours(style, list(dict.fromkeys(str(row.get("method", "")) for row in rows)))
-    made = partial(drawn, rows, results.columns, whole, style)
-    return write_figure(made, path, stamp=stamp, style=style)
+    methods = list(dict.fromkeys(str(row.get("method", "")) for row in rows))
+    made = partial(drawn, rows, results.columns, whole)
+    return write_figure(made, path, stamp=stamp, style=style, methods=methods)
 
 
 def pareto_figure(

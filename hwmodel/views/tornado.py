@@ -27,7 +27,7 @@ from hwmodel.views.figures.canvas import (
     width_of,
 )
 from hwmodel.views.figures.records import LARGEST
-from hwmodel.views.plot import see_ours, write_figure
+from hwmodel.views.plot import write_figure
 from hwmodel.views.sensitivity_tables import largest, short, shown
 
 if TYPE_CHECKING:
@@ -56,8 +56,10 @@ def draw_tornado(
 
     Returns: its caption. Raises: HwmodelError for an unknown format.
     """
-    see_ours(style, list(dict.fromkeys(effect.method for effect in effects)))
-    return write_figure(lambda: tornado_figure(effects, style), path, stamp=stamp, style=style)
+    methods = list(dict.fromkeys(effect.method for effect in effects))
+    return write_figure(
+        lambda own: tornado_figure(effects, own), path, stamp=stamp, style=style, methods=methods
+    )
 
 
 def is_effects(path: Path) -> bool:
@@ -142,7 +144,7 @@ def tornado_figure(effects: Sequence[Effect], style: Style = STYLES[DRAFT]) -> F
         empty.set_visible(False)
     first = effects[0]
     said = (
-        f"{called(first.network, 'network')} on {first.hardware}, "
+        f"{called(first.network, 'network')} on {called(first.hardware, 'hardware')}, "
         f"{what(first.mode, first.batch)}, accounting {first.accounting} ({NATURE}); from the "
         "percentage as it is to that with one field moved, whose value stands at the bar's end"
     )

@@ -22,6 +22,15 @@ class Pass(StrEnum):
     BACKWARD_INPUT = "backward_input"
     BACKWARD_WEIGHT = "backward_weight"
     UPDATE = "update"
+    RECOMPUTE = "recompute"  # forward once more, between checkpoints
+
+    @property
+    def way(self) -> Pass:
+        """The pass of tables with a column for each of four: a second forward is a forward one."""
+        return Pass.FORWARD if self == Pass.RECOMPUTE else self
+
+
+WAYS = tuple(dict.fromkeys(one.way for one in Pass))
 
 
 class Direction(StrEnum):
@@ -177,6 +186,7 @@ class Tensor:
     floating: bool = False  # whether words narrower than full precision are floating-point
     second: bool = False  # at the place of F or dF, the second of two maps multiplied, or its dI
     word: Word | None = None  # what products multiply of an element; None: all of its bits
+    nonzero: float = 1.0  # share of the elements that are not 0, of a map; 1 where nobody knows
 
     def __str__(self) -> str:
         return f"{self.name}{self.index or ''}"

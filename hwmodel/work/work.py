@@ -90,7 +90,6 @@ class Multiply(NamedTuple):
     macs: tuple[Factor, ...]  # multiply-accumulates, without those by zeros put between rows
     leaves: bool = True  # whether finished sums are written; else an operator takes each at once
     repeats: int = 1  # how often the nest is done, one after the other
-    nonzero: float = 1.0  # share of I that is not 0: spikes
     expanded: tuple[Operand, ...] = ()  # packed until they leave level 0, a MAC a word
     full: int = 32  # bits of a MAC that expands
 

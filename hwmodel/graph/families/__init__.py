@@ -23,6 +23,7 @@ from hwmodel.graph.families import (  # noqa: F401
     fcn32s,
     gpt2,
     llama,
+    lstm_lm,
     mamba,
     meliusnet,
     mixtral,

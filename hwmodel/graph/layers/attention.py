@@ -21,7 +21,7 @@ from hwmodel.work.work import Tensors, Works, read, write
 
 __all__ = ["AttentionContext", "AttentionScores", "Rotary"]
 
-FORWARD, BACK, _, _ = Pass
+FORWARD, BACK, *_ = Pass
 
 
 class Attention(BaseLayer):

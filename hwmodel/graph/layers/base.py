@@ -90,6 +90,12 @@ class BaseLayer(SpecModel):
         "biases: its weights are frozen, its biases are trained",
     )
 
+    checkpoint: Flag = Field(
+        default=False,
+        description="in training: what it gives is kept, and layers since the checkpoint before it "
+        "go forward once more on the way back",
+    )
+
     @property
     def frozen(self) -> bool:
         """Whether no gradient of its weights and other parameters is wanted."""

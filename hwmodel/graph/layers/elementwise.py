@@ -16,7 +16,7 @@ from hwmodel.work.work import Kind, Operate, Tensors, Works, read, saved, write
 __all__ = ["Activation", "Add", "BatchNorm", "Embedding", "LayerNorm", "Multiply"]
 __all__ += ["RMSNorm", "Scale"]
 
-FORWARD, BACK, WEIGHT, _ = Pass
+FORWARD, BACK, WEIGHT, *_ = Pass
 
 
 class BatchNorm(BaseLayer):

@@ -22,7 +22,7 @@ from hwmodel.work.work import Operate, Tensors, Works, read, saved, write
 
 __all__ = ["Combine", "Dispatch", "distinct", "routed"]
 
-FORWARD, BACK, _, _ = Pass
+FORWARD, BACK, *_ = Pass
 MOST_EXPERTS = 4096
 Probability = Annotated[Number, Field(ge=0, le=1)]
 

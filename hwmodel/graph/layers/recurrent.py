@@ -6,6 +6,7 @@ linear layer over T places, and one of these for what goes from step to step.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -87,9 +88,9 @@ class _Stepped(BaseLayer):
             raise ShapeError(f"layer {self.name}: its input {shape} is no sequence (C, T, 1)")
         return shape
 
+    @abstractmethod
     def _sizes(self, inputs: Sequence[Shape]) -> tuple[int, int]:
         """M and C of the product of a step. Raises: ShapeError."""
-        raise NotImplementedError
 
 
 class Recurrence(_Stepped):

@@ -20,7 +20,7 @@ __all__ += ["PixelUnshuffle", "Reshape", "Slice", "Source", "Uncounted", "Upsamp
 
 MAX_ELEMENTS = MAX_EXTENT**3
 
-FORWARD, BACK, WEIGHT, _ = Pass
+FORWARD, BACK, WEIGHT, *_ = Pass
 
 
 class _Pool(Sliding):

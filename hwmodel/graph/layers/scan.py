@@ -14,7 +14,7 @@ from hwmodel.work.work import Tensors, Works, read, saved, write
 
 __all__ = ["Scan"]
 
-FORWARD, BACK, WEIGHT, _ = Pass
+FORWARD, BACK, WEIGHT, *_ = Pass
 
 
 class Scan(BaseLayer):

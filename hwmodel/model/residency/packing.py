@@ -1,7 +1,7 @@
 """A 0/1 program: which items together save most, with room at every step and level for all.
 
-Solved by HiGHS, which SciPy brings, on one thread and to a number of nodes, not of seconds, so that
-reruns are equal. Values and bits are whole numbers.
+Solved by HiGHS, on one thread and to a number of nodes, not of seconds, so that reruns are equal.
+Values and bits are whole numbers.
 """
 
 from __future__ import annotations
@@ -10,14 +10,22 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from math import ceil
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from hwmodel.errors import HwmodelError
+if TYPE_CHECKING:
+    from highspy import HighsLp
 
 __all__ = ["Packed", "Row", "pack"]
 
-NODES = 500  # of branch and bound
+OPTIONS: dict[str, bool | int | float | str] = {
+    "output_flag": False,
+    "threads": 1,
+    "parallel": "off",
+    "random_seed": 0,
+    "mip_max_nodes": 500,  # of branch and bound
+}
 VALUES = 2**40  # the sum of all values is about that
 PARTS = {True: 2**24, False: 2**20}  # of a capacity: a unit of room
 
@@ -44,45 +52,53 @@ def pack(values: Sequence[float], rows: Sequence[Row], gap: float, *, loose: boo
         gap: relative, at which a choice is good enough.
         loose: round so that the answer is one of a program with a little more room, whose most is
             a bound; else with a little less, whose choice has room.
-
-    Raises: HwmodelError without SciPy.
     """
     if not values or not any(values):
         return Packed([], 0.0)
-    try:
-        import numpy as np
-        from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import csr_array
-    except ImportError:
-        raise HwmodelError(
-            "residency: tensors needs the package scipy: pip install 'hwmodel[residency]'"
-        ) from None
     rounded = [_rounded(row, loose) for row in rows]
     tight = [row for row in rounded if sum(bits for bits in row.of.values() if bits > 0) > row.most]
     scale = VALUES / sum(values)
-    whole = np.array([float((ceil if loose else int)(value * scale)) for value in values])
-    constraints = []
-    if tight:
-        at = [(r, i) for r, row in enumerate(tight) for i in row.of]
-        data = [float(bits) for row in tight for bits in row.of.values()]
-        matrix = csr_array((data, tuple(zip(*at, strict=True))), shape=(len(tight), len(values)))
-        constraints = [LinearConstraint(matrix, -np.inf, [float(row.most) for row in tight])]
-    options = {"mip_rel_gap": gap, "node_limit": NODES, "disp": False}
-    ones = np.ones(len(values))
-    with _quiet():
-        found = milp(
-            -whole, integrality=ones, bounds=Bounds(0, 1), constraints=constraints, options=options
-        )
-    most = float(whole.sum())
-    if found.mip_dual_bound is not None:
-        most = min(most, -found.mip_dual_bound)
-    chosen = [] if found.x is None else [i for i, x in enumerate(found.x) if x > 0.5]
-    return Packed(chosen, most / scale)
+    whole = [(ceil if loose else int)(value * scale) for value in values]
+    chosen, most = _solved(whole, tight, gap)
+    return Packed(chosen, min(most, sum(whole)) / scale)
+
+
+def _solved(values: Sequence[int], rows: Sequence[Row], gap: float) -> tuple[list[int], float]:
+    """The variables that are 1, and the bound of the sum of their values."""
+    with _quiet():  # it prints its name
+        import highspy as hp
+
+        solver = hp.Highs()
+        for option, value in {**OPTIONS, "mip_rel_gap": gap}.items():
+            solver.setOptionValue(option, value)
+        solver.passModel(_program(values, rows))
+        solver.run()
+    found, about = solver.getSolution(), solver.getInfo()
+    chosen = [i for i, x in enumerate(found.col_value) if x > 0.5] if found.value_valid else []
+    return chosen, -about.mip_dual_bound
+
+
+def _program(values: Sequence[int], rows: Sequence[Row]) -> HighsLp:
+    import highspy as hp
+
+    program, many = hp.HighsLp(), len(values)
+    program.num_col_, program.num_row_ = many, len(rows)
+    program.col_cost_ = [-float(value) for value in values]
+    program.col_lower_, program.col_upper_ = [0.0] * many, [1.0] * many
+    program.integrality_ = [hp.HighsVarType.kInteger] * many
+    program.row_lower_ = [-hp.kHighsInf] * len(rows)
+    program.row_upper_ = [float(row.most) for row in rows]
+    matrix = program.a_matrix_
+    matrix.format_ = hp.MatrixFormat.kRowwise
+    matrix.start_ = [0, *accumulate(len(row.of) for row in rows)]
+    matrix.index_ = [i for row in rows for i in row.of]
+    matrix.value_ = [float(bits) for row in rows for bits in row.of.values()]
+    return program
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what HiGHS writes on its own, in SciPy 1.17 to standard output, from the user's output.
+    """Keep what HiGHS writes on its own to standard output from the user's output.
 
     It writes past Python, to the file descriptor.
     """

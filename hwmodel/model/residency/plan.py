@@ -108,7 +108,8 @@ def residency(
     run = _run(tasks, kept, given, chip, accounting, capacities)
     alone = run.outcome(())
     assert isinstance(alone, Outcome)
-    bounded = is_bounded(memories(chip))
+    # The bound has plain words; where a memory codes them it would be above what is paid.
+    bounded = is_bounded(memories(chip)) and not memories(chip).codings
     least = lower_bound(run) if bounded else None
     best = _best(run, alone, least)
     return Residency(

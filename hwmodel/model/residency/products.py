@@ -8,7 +8,7 @@ from math import ceil
 from typing import NamedTuple
 
 from hwmodel.errors import Infeasible, TooLarge
-from hwmodel.model.entries import Stay, paid, width
+from hwmodel.model.entries import Stay, code_of, paid, width
 from hwmodel.model.workload import Task
 from hwmodel.tiling.accesses import Mapping as Cuts
 from hwmodel.tiling.options import Memories, SearchOptions
@@ -116,8 +116,12 @@ class Product:
         chip, total = self.chip, 0.0
         asked = paid(self.work, tiling.mapping, chip, self.options, stay)
         for level, (operand, direction, role, factors) in asked:
-            bits = product(factors) * width(self.work, operand, role, self.options)
-            total += bits * self._price(level, operand, direction)
+            each = width(self.work, operand, role, self.options)
+            if chip.codings and direction != Direction.HOP:
+                name = chip.holder(level, operand).name
+                code = code_of(self.work.operands[operand], role, chip, name)
+                each = code.bits if code else each
+            total += product(factors) * each * self._price(level, operand, direction)
         return total
 
     def _price(self, level: int, operand: Operand, direction: Direction) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from hwmodel.model.entries import AWAY, Stay
+from hwmodel.model.entries import AWAY, Stay, code_of
 from hwmodel.model.residency.items import Access, Item
 from hwmodel.model.residency.products import Product, Tiled
 from hwmodel.model.workload import Task
@@ -34,7 +34,7 @@ class Streamed:
         assert isinstance(move, Move)
         operand: Operand = "I" if move.direction == Direction.READ else "O"
         parts = len(task.at.stored[0])
-        bits = product(move.tensor.shape) * move.tensor.bits * move.times / max(parts, 1)
+        words = product(move.tensor.shape) * move.times / max(parts, 1)
         levels = []
         for number, level in enumerate(chip.levels):
             there = level.holds(operand) and (move.through or not number)
@@ -43,7 +43,9 @@ class Streamed:
             price = 0.0
             if memory is not None:
                 price = memory.read_energy_per_bit if reads else memory.write_energy_per_bit
-            levels.append(bits * price)
+                code = code_of(move.tensor, move.tensor.role, chip, memory.name)
+                price *= code.bits if code else move.tensor.bits
+            levels.append(words * price)
         return cls(move, parts, tuple(levels))
 
     def energy(self, homes: Sequence[int | None]) -> float:

@@ -1,7 +1,8 @@
 """Comparisons joined by `and`: constraints of a sweep, conditions of `best` and `plot`.
 
 Nothing is evaluated but this: a name, a relation, a name or a value. A value is a number, a size
-with its unit ("256 KiB", taken in bit), true or false, or a word.
+with its unit ("256 KiB"), true or false, or a word. Sizes are compared in bit; a number beside a
+column of bytes is one of bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from typing import Any, NamedTuple
 from hwmodel.errors import HwmodelError, nearest
 from hwmodel.specs.quantity import QuantityError, bits
 
-__all__ = ["Condition", "conditions", "holds"]
+__all__ = ["SHORT", "Condition", "conditions", "holds", "is_size"]
+
+# Short for columns.
+SHORT = {"time": "time_overlapped_s", "edp": "edp_js", "peak": "peak_bytes"}
 
 _RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
@@ -59,11 +63,30 @@ def _condition(text: str, known: Collection[str]) -> Condition:
             f"relations are {relations}"
         )
     left, relation, right = (part.strip() for part in match.groups())
+    left, right = (SHORT[x] if SHORT.get(x) in known else x for x in (left, right))
     if left not in known:
         raise HwmodelError(f"{text!r}: {left!r} is no name here; {nearest(left, known)}")
     if right in known:
         return Condition(left, relation, right, None, text)
-    return Condition(left, relation, None, _value(right, text, known), text)
+    value = _value(right, text, known)
+    if _SIZE.fullmatch(right):
+        if not is_size(left):
+            raise HwmodelError(f"{text!r}: {left} is no size, so that {right!r} is none of it")
+    elif isinstance(value, (int, float)):
+        value = _in_bits(left, value)
+    return Condition(left, relation, None, value, text)
+
+
+def is_size(name: str) -> bool:
+    """Tell whether a column or path holds a size, in bit or bytes."""
+    last = name.rpartition(".")[2]
+    return last in ("capacity", "capacity_bits") or last.endswith(("_bits", "_bytes"))
+
+
+def _in_bits(name: str, value: Any) -> Any:
+    """A value as it is compared: one of bytes in bit."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return 8 * value if number and name.endswith("_bytes") else value
 
 
 def _value(word: str, text: str, known: Collection[str]) -> Any:
@@ -98,8 +121,10 @@ def holds(wanted: Sequence[Condition], values: Mapping[str, Any], *, absent: boo
 
 
 def _holds(condition: Condition, values: Mapping[str, Any], absent: bool) -> bool:
-    left = values.get(condition.name)
-    right = condition.value if condition.other is None else values.get(condition.other)
+    left = _in_bits(condition.name, values.get(condition.name))
+    right = condition.value
+    if condition.other is not None:
+        right = _in_bits(condition.other, values.get(condition.other))
     if left is None or right is None:
         return absent
     words = isinstance(left, str), isinstance(right, str)

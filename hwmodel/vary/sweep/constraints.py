@@ -7,7 +7,8 @@ has few different values, and few pairs of them to be compared.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,27 +19,34 @@ from hwmodel.specs.files import NamedSpec
 from hwmodel.vary.sweep.axes import SPECS, Axis, Specs, fields_of
 from hwmodel.vary.sweep.conditions import Condition, holds
 
-__all__ = ["kept"]
+__all__ = ["Column", "kept"]
 
 CHUNK = 2**20  # points that are looked at together: some ten megabytes
 
 Whole = NDArray[np.int64]
 
 
-class _Column(NamedTuple):
-    """A name's values: the axes on which they depend, and the values that each spec states."""
+class Column(NamedTuple):
+    """A name's values: the axes on which they depend, and its value at some digits of these."""
 
-    name: str
     deciding: tuple[int, ...]  # numbers of axes
-    stated: tuple[Any, ...]  # by the number of the spec, or the plain values
+    value: Callable[[tuple[int, ...]], Any]
 
 
 def kept(
-    axes: Sequence[Axis], specs: Specs, drawn: Sequence[int], wanted: Sequence[Condition]
+    axes: Sequence[Axis],
+    specs: Specs,
+    drawn: Sequence[int],
+    wanted: Sequence[Condition],
+    computed: Mapping[str, Column],
 ) -> Sequence[int]:
-    """Return the points that keep every comparison; a value that a spec lacks breaks none."""
+    """Return the points that keep every comparison; a value that a spec lacks breaks none.
+
+    Args:
+        computed: what no spec states, by name.
+    """
     names = dict.fromkeys(name for c in wanted for name in (c.name, c.other) if name)
-    columns = {name: _column(name, axes, specs) for name in names}
+    columns = {name: computed.get(name) or _column(name, axes, specs) for name in names}
     found = array("q")
     for start in range(0, len(drawn), CHUNK):
         points = np.array(drawn[start : start + CHUNK], np.int64)
@@ -48,7 +56,7 @@ def kept(
     return found
 
 
-def _column(name: str, axes: Sequence[Axis], specs: Specs) -> _Column:
+def _column(name: str, axes: Sequence[Axis], specs: Specs) -> Column:
     root = name.partition(".")[0]
     deciding = [
         number
@@ -60,11 +68,11 @@ def _column(name: str, axes: Sequence[Axis], specs: Specs) -> _Column:
         stated = [s.name if isinstance(s, NamedSpec) else s for s in specs[root]]
     else:
         stated = [fields_of(root, spec).get(name) for spec in specs[root]]
-    return _Column(name, tuple(deciding), tuple(stated))
+    return Column(tuple(deciding), partial(_value, name, tuple(deciding), stated, axes))
 
 
 def _holding(
-    condition: Condition, columns: dict[str, _Column], axes: Sequence[Axis], points: Whole
+    condition: Condition, columns: dict[str, Column], axes: Sequence[Axis], points: Whole
 ) -> NDArray[np.bool_]:
     """Say for each point whether a comparison holds. Raises: HwmodelError, as `holds`."""
     names = [name for name in (condition.name, condition.other) if name]
@@ -80,7 +88,7 @@ def _holding(
     return np.array(answers, bool)[inverse]
 
 
-def _values(column: _Column, axes: Sequence[Axis], points: Whole) -> tuple[list[Any], Whole]:
+def _values(column: Column, axes: Sequence[Axis], points: Whole) -> tuple[list[Any], Whole]:
     """Return the different values of a name, and the index of each point's value among them."""
     keys = np.zeros_like(points)
     for number in column.deciding:
@@ -89,18 +97,28 @@ def _values(column: _Column, axes: Sequence[Axis], points: Whole) -> tuple[list[
     different, places = np.unique(keys, return_inverse=True)
     lengths = [axes[number].length for number in column.deciding]
     digits = zip(*(d.tolist() for d in np.unravel_index(different, lengths)), strict=True)
-    return [_value(column, axes, of) for of in digits], places
+    return [column.value(of) for of in digits], places
 
 
-def _value(column: _Column, axes: Sequence[Axis], digits: tuple[int, ...]) -> Any:
-    """Return the value of a name for some digits of the axes on which it depends."""
-    root = column.name.partition(".")[0]
-    chosen = dict(zip(column.deciding, digits, strict=True))
+def _value(
+    name: str,
+    deciding: tuple[int, ...],
+    stated: Sequence[Any],
+    axes: Sequence[Axis],
+    digits: tuple[int, ...],
+) -> Any:
+    """Return the value of a name for some digits of the axes on which it depends.
+
+    Args:
+        stated: by the number of the spec, or the plain values.
+    """
+    root = name.partition(".")[0]
+    chosen = dict(zip(deciding, digits, strict=True))
     which = next(digit for number, digit in chosen.items() if axes[number].name == root)
-    value = column.stated[which]
+    value = stated[which]
     key = root, which if root in SPECS else 0
     for number, digit in chosen.items():
         options = axes[number].settings.get(key)
         for setting in options[digit] if options else ():
-            value = setting.shown if setting.path == column.name else value
+            value = setting.shown if setting.path == name else value
     return value

@@ -25,10 +25,10 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.published import accuracy_percent
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.vary.counted import Cost, Counted
-from hwmodel.vary.paths import Inputs, changed, replaced_all
+from hwmodel.vary.paths import replaced_all
 from hwmodel.vary.sweep.plan import NAMES, Digits, Plan
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import Direction, Kinds, Pass
+from hwmodel.work.tensor import WAYS, Direction, Kinds
 from hwmodel.work.work import Multiply
 
 __all__ = ["ENERGIES", "Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "searches"]
@@ -36,7 +36,7 @@ __all__ += ["work_at"]
 
 # The columns of energies, each the sum of the groups of `counted.GROUPS` that agree with it.
 ENERGIES: dict[str, tuple[tuple[int, str], ...]] = {
-    **{pass_.value: ((0, pass_),) for pass_ in Pass},
+    **{pass_.value: ((0, pass_),) for pass_ in WAYS},
     **{f"{pass_}_{part}": ((0, pass_), (1, part)) for pass_ in PASSES for part in Component},
     "compute": ((2, Direction.OPERATE),),
 }
@@ -111,13 +111,8 @@ class Memo(NamedTuple):
 def work_at(memo: Memo, outer: Digits, as_baseline: bool = False) -> Workload:
     """The work of all points that begin with some digits, or what their baseline has to do."""
     plan = memo.plan
-    roots = [root for root in NAMES if root != "hardware"]
-    fields = {s.path: s.value for root in roots if root != "mode"
-              for s in plan.settings(root, outer)}  # fmt: skip
-    chosen = {root: plan.specs[root][plan.which(root, outer)] for root in roots}
-    mode = chosen.pop("mode")
     try:
-        inputs = changed(Inputs(hardware=plan.specs["hardware"][0], **chosen), fields)
+        inputs, mode = plan.work(outer)
         method = plan.baseline if as_baseline and plan.baseline else inputs.method
         job = Job(method, inputs.accounting, inputs.batch, mode)
         return Workload(job, inputs.network, all_tasks(inputs.network, job))

@@ -22,7 +22,9 @@ from hwmodel import __version__
 from hwmodel.errors import HwmodelError, SpecError
 from hwmodel.importers.load import load_network
 from hwmodel.model.compare import told_apart
+from hwmodel.model.evaluate import occupied
 from hwmodel.model.widths import method_inputs
+from hwmodel.model.workload import Job, Mode
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect
 from hwmodel.specs.files import NamedSpec, load, read_yaml
@@ -30,9 +32,10 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.mistakes import line_of
 from hwmodel.specs.provenance import Input, input_of
+from hwmodel.vary.paths import Inputs, changed
 from hwmodel.vary.sweep.axes import SPECS, Axis, Setting, Specs, axis_of, fields_of, with_derived
 from hwmodel.vary.sweep.conditions import Condition, conditions
-from hwmodel.vary.sweep.constraints import kept
+from hwmodel.vary.sweep.constraints import Column, kept
 from hwmodel.vary.sweep.file import SweepFile
 
 __all__ = ["NAMES", "Digits", "Plan", "plan", "read_plan"]
@@ -139,17 +142,39 @@ class Plan:
         if sample:
             drawn = sorted(Random(sample.seed).sample(drawn, number))
         wanted = self.conditions()
-        left = kept(self.axes, self.specs, drawn, wanted) if wanted else drawn
+        computed = {"peak_bytes": Column(tuple(range(self.inner)), self._peak)}
+        left = kept(self.axes, self.specs, drawn, wanted, computed) if wanted else drawn
         if not left:
             raise HwmodelError(f"sweep {self.file.name}: no point keeps all constraints")
         return left
+
+    def work(self, outer: Digits) -> tuple[Inputs, Mode]:
+        """Return what a point's work is of, without fields of its chip.
+
+        Raises: HwmodelError for fields that no file could hold together.
+        """
+        roots = [root for root in NAMES if root != "hardware"]
+        fields = {s.path: s.value for root in roots if root != "mode"
+                  for s in self.settings(root, outer)}  # fmt: skip
+        chosen = {root: self.specs[root][self.which(root, outer)] for root in roots}
+        mode: Mode = chosen.pop("mode")
+        return changed(Inputs(hardware=self.specs["hardware"][0], **chosen), fields), mode
+
+    def _peak(self, outer: Digits) -> int | None:
+        """The most bytes that live at one time; None where there is no work."""
+        try:
+            inputs, mode = self.work(outer)
+            job = Job(inputs.method, inputs.accounting, inputs.batch, mode)
+            return occupied(inputs.network, job).peak().size
+        except HwmodelError:
+            return None
 
     def conditions(self) -> list[Condition]:
         """Parse the constraints. Raises: HwmodelError for an unknown name, or no comparison."""
         if not self.file.constraints:
             return []
         stated = (fields_of(root, spec) for root in SPECS for spec in self.specs[root])
-        known = {*NAMES, *self.paths, *(path for found in stated for path in found)}
+        known = {"peak_bytes", *NAMES, *self.paths, *(path for found in stated for path in found)}
         found: list[Condition] = []
         for number, text in enumerate(self.file.constraints):
             with _at("constraints", number):

@@ -15,7 +15,7 @@ from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.quantity import refuse_mixed, refuse_unit
 from hwmodel.vary.paths import PLAIN
 from hwmodel.vary.sweep import part
-from hwmodel.vary.sweep.conditions import conditions, holds
+from hwmodel.vary.sweep.conditions import conditions, holds, is_size
 from hwmodel.vary.sweep.plan import NAMES
 
 __all__ = ["Results", "Row", "front", "is_results", "kept", "lowest", "numbers", "read_parquet"]
@@ -208,7 +208,7 @@ def unit_of(column: str, unit: str) -> str:
         return PLAIN[last]
     if path.startswith("hardware.") and last.endswith("_energy"):
         return f"{unit}/bit"
-    if last in ("capacity", "capacity_bits") or last.endswith("_bits"):
+    if is_size(column) and not last.endswith("_bytes"):
         return "bit"
     return "%" if "percent" in last else ""
 

@@ -20,6 +20,7 @@ from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.tiling.view import whole_view
+from hwmodel.views.colours import called
 from hwmodel.views.explain.layer import Place, layer_lines
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
 from hwmodel.views.explain.staying import homes_of, staying_lines
@@ -34,6 +35,7 @@ _OPERATORS = {
     Pass.BACKWARD_INPUT: "Operators, on the way back",
     Pass.BACKWARD_WEIGHT: "Gradients that no product sums up",
     Pass.UPDATE: "Weight update",
+    Pass.RECOMPUTE: "Operators, forward once more",
 }
 _HOW = (
     "The energy of a row is elements times bits times the energy of a bit, or operations times "
@@ -59,7 +61,7 @@ def explanation(report: Report, layer: str, pass_: str | None = None) -> str:
 
     Args:
         layer: of the network, or of a distilling method's teacher as the report names it.
-        pass_: forward, backward_input, backward_weight or update; None is all of them.
+        pass_: forward, backward_input, backward_weight, update or recompute; None is all of them.
 
     Raises: HwmodelError where the report has no such layer, or the layer no such pass.
     """
@@ -71,8 +73,9 @@ def explanation(report: Report, layer: str, pass_: str | None = None) -> str:
             f"{layer} has no work in pass {pass_}, only in {', '.join(known) or 'none'}"
         )
     title = (
-        f"# {layer} of {report.network.name} on {report.hardware.name} under "
-        f"{report.method.name}, accounting {report.accounting.name}: one "
+        f"# {layer} of {called(report.network.name, 'network')} on "
+        f"{called(report.hardware.name, 'hardware')} under "
+        f"{called(report.method.name)}, accounting {report.accounting.name}: one "
         f"{what(report.mode, report.batch)}"
     )
     lines = [title, "", *(layer_lines(place) if place else ())]

@@ -38,8 +38,8 @@ def shares(report: Report, baseline: Report, layer: str, pass_: str | None = Non
     base = called(baseline.method.name)
     head = [
         f"# Shares of {layer} in {called(report.network.name, 'network')} on "
-        f"{report.hardware.name} under {called(report.method.name)}, accounting "
-        f"{report.accounting.name}: one {what(report.mode, report.batch)}",
+        f"{called(report.hardware.name, 'hardware')} under {called(report.method.name)}, "
+        f"accounting {report.accounting.name}: one {what(report.mode, report.batch)}",
         "",
         f"Energies in {report.unit}, {NATURE}. The whole run: {energy(report.energy)} "
         f"{report.unit}, of {base} {energy(baseline.energy)} {report.unit}"

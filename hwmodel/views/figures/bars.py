@@ -29,7 +29,7 @@ from hwmodel.views.figures.canvas import (
 )
 from hwmodel.views.figures.grouping import GROUPINGS, layer_groups
 from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums
-from hwmodel.views.figures.words import part_words
+from hwmodel.views.figures.words import part_words, pass_words
 from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _optimal_mark(axes: Axes, y: int, record: Record, page: Page) -> bool:
 
 
 def _lines(names: Sequence[str], style: Style) -> list[str]:
-    return [broken(name.replace("_", " "), 0.35 * style.width, style.small) for name in names]
+    return [broken(pass_words(name), 0.35 * style.width, style.small) for name in names]
 
 
 def _height(names: Sequence[str], style: Style) -> float:
@@ -336,7 +336,7 @@ def _standing(page: Page, stacks: list[Stack]) -> Figure:
         heading(one, style, stack.title, method=stack.method)
         one.grid(axis="y")
     caption(figure, style, headline(page.records))
-    legend(figure, style, drawn)
+    legend(figure, style, {pass_words(part): look for part, look in drawn.items()})
     return figure
 
 

@@ -394,8 +394,7 @@ def legend(
     """
     if shown is None:
         shown = {n: (_mark if marks else _swatch)(look, style) for n, look in looks.items()}
-    labels = {n: called(n) if marks else n for n in shown}  # a label stands as it is written
-    named = [n.replace("_", " ") if labels[n] == n else labels[n] for n in shown]
+    named = [called(n) if marks else n for n in shown]
     wide = 1.15 if style.ours else 1.0  # heavy type is wider
     names = [broken(n, 0.38 * style.width / wide, style.small) for n in named]
     entry = wide * max(width_of(name, style.small) for name in names) + 3.6 * style.small / 72

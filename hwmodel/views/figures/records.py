@@ -84,9 +84,8 @@ class Page(NamedTuple):
         """Write the heading of a panel, with the values that set it apart from the others."""
         first = group[0]
         of_report = table_of(self.records) == "report"
-        chip = (
-            f"{called(first['method'])} on {first['hardware']}" if of_report else first["hardware"]
-        )
+        chip = called(first["hardware"], "hardware")
+        chip = f"{called(first['method'])} on {chip}" if of_report else chip
         several = len(unique(self.records, "accounting")) > 1
         return f"{chip}, {first['accounting']}" if several else chip
 

@@ -20,7 +20,7 @@ from hwmodel.model.ledger import Component
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.provenance import SHORT, input_of
-from hwmodel.views.colours import looks
+from hwmodel.views.colours import called, looks
 from hwmodel.views.figures.canvas import GREY, Style, caption, heading, legend, panels, plain_ticks
 from hwmodel.views.figures.points import Point, name_points, scatter
 from hwmodel.views.figures.records import Page, Record, headline, unique
@@ -76,8 +76,8 @@ def roofline_figure(page: Page) -> Figure:
         scatter(one, points, style)
         lines.append(_lines(one, points, top, style))
         several = len(unique(page.records, "accounting")) > 1
-        name = [group[0]["hardware"], *([group[0]["accounting"]] if several else [])]
-        heading(one, style, ", ".join(name))
+        name = called(group[0]["hardware"], "hardware")
+        heading(one, style, f"{name}, {group[0]['accounting']}" if several else name)
     caption(
         figure, style, headline(page.records) + f"; a point a layer: products of {_passes(page)}"
     )

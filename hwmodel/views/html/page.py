@@ -176,6 +176,7 @@ def _rendered(values: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["called"] = called
+    environment.filters["chip"] = lambda name: called(name, "hardware")
     return environment.get_template("page.html.j2").render(values)
 
 
@@ -184,10 +185,11 @@ def _title(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:
     first = lines[0]
     if len(shown) == 1:
         network, method = called(first.network, "network"), called(shown[0].method)
-        return f"{network} on {shown[0].hardware} under {method}"
+        return f"{network} on {called(shown[0].hardware, 'hardware')} under {method}"
     methods, chips = ({line[i] for line in lines} for i in (1, 2))
     plural = "s" if len(chips) > 1 else ""
-    return f"{first.network}: {len(methods)} methods on {len(chips)} chip{plural}"
+    network = called(first.network, "network")
+    return f"{network}: {len(methods)} methods on {len(chips)} chip{plural}"
 
 
 def _subtitle(lines: Sequence[Comparison], shown: Sequence[Comparison]) -> str:

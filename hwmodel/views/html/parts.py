@@ -102,7 +102,7 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
         )
         members = [_member(x, most, divisor, unit) for x in here]
         known = any(x.source_percent is not None for x in here)
-        notes = greedy_notes(here)
+        notes = greedy_notes(here, called)
         found.append(Group(hardware, accounting, unit, divisor, most, members, known, notes))
     return found
 
@@ -214,7 +214,8 @@ def sentence(report: Report, percent: float | None, baseline: str) -> str:
     levels, passes, layers = (_largest(report, column) for column in ("memory", "pass", "layer"))
     return (
         f"Under {called(report.method.name)}, one {what(report.mode, report.batch)} of "
-        f"{called(report.network.name, 'network')} costs {cost} on {report.hardware.name}{also}, "
+        f"{called(report.network.name, 'network')} costs {cost} on "
+        f"{called(report.hardware.name, 'hardware')}{also}, "
         f"of which {levels}. "
         f"By pass, {passes}; by layer, {layers}."
     )
