@@ -53,15 +53,18 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
         return _walked(problem, chip, options, size)
     least = bound(problem, chip, options)
     first, *others = few(problem.groups, limits)
+    if not chip.moment_energy:  # time is free
+        others = others[-1:]
     choices = _Choices.of(problem, chip, options, first)
     assert choices is not None
     best, examined = (_Search(least, choices.all()).best(), first), choices.chains
     for groups in others:
         choices = _Choices.of(problem, chip, options, groups)
         if choices is not None:
-            look = _beside(choices.held(best[0].held.held), best[0].point, least)
+            energy, point, held = best[0]
+            look = _beside(choices.held(held.held), point, least)
             examined += choices.chains
-            if look.energy <= best[0].energy * (1 + ROUNDING):  # as dear, but sooner done
+            if look.energy <= energy * (1 + ROUNDING):  # as dear, but sooner done
                 best = look, groups
     return _certified(*best, min(least.energy, best[0].energy), size, examined)
 
