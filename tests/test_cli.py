@@ -3,17 +3,18 @@
 import csv
 import io
 import os
-import re
 import subprocess
 import sys
 from collections import Counter
 from math import fsum
+from pathlib import Path
 
 import pytest
 
 import hwmodel as hwmodel_package
 from hwmodel import evaluate
-from hwmodel.specs.files import bundled, load
+from hwmodel.graph.zoo import zoo
+from hwmodel.specs.files import _bundled, bundled, load
 from hwmodel.specs.hardware import Hardware
 from tests.specs import ACCOUNTING, CHIP, COMPARE, METHOD, NETWORK, REPORT, unsaid, written
 
@@ -485,17 +486,21 @@ def test_where_one_name_is_expected_several_are_told_apart_from_a_misspelt_one(
 
 # What is read, and how often
 
-READS = """
-import sys
-from hwmodel.cli import main
-from pathlib import Path
-def opened(event, arguments):
+opened: list[str] = []  # names of specs and networks
+
+
+def _seen(event, arguments):
     name = str(arguments[0]) if event == "open" else ""
     if name.endswith((".yaml", ".onnx")):
-        print(Path(name).name, file=sys.stderr)
-sys.addaudithook(opened)
-main()
-"""
+        opened.append(Path(name).name)
+
+
+@pytest.fixture(scope="module")
+def watched():
+    """See what is opened: a hook stays until the process ends, so there is one."""
+    sys.addaudithook(_seen)
+
+
 MINE = ("--hardware", "chip.yaml", "--accounting", "counted.yaml")
 
 
@@ -516,7 +521,7 @@ LONG = pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason=
     ],
     ids=lambda asked: f"{asked[0]} {asked[-2]}",
 )  # fmt: skip
-def test_every_file_is_read_once_a_command(tmp_path, network, asked):
+def test_every_file_is_read_once_a_command(hwmodel, watched, tmp_path, network, asked):
     for name, text in (
         ("chip", CHIP),
         ("method", METHOD),
@@ -526,10 +531,12 @@ def test_every_file_is_read_once_a_command(tmp_path, network, asked):
         written(tmp_path, text, name=f"{name}.yaml")
     if network.endswith(".onnx"):
         onnx_file(tmp_path / network)
-    process = started(asked[0], network, *asked[1:], *MINE, cwd=tmp_path, code=READS)
-    _, err = process.communicate()
-    assert process.returncode == 0, err
-    read = Counter(re.findall(r"^\S+\.(?:yaml|onnx)$", err, re.M))
+    opened.clear()
+    _bundled.cache_clear()
+    zoo.cache_clear()
+    code, _, err = hwmodel(asked[0], network, *asked[1:], *MINE)
+    assert code == 0, err
+    read = Counter(opened)
     assert read["chip.yaml"] == read["method.yaml"] == read["counted.yaml"] == 1
     assert read[network if "." in network else "zoo.yaml"] == 1
     assert set(read.values()) == {1}, read

@@ -203,6 +203,7 @@ def test_every_field_of_an_accounting_moves_some_energy(files, truths):
     assert unmoved == {
         "counting.zero_signals",  # only a trace says what is 0: test_turn2_traces
         "counting.masked_scores",  # of a causal mask: test_transformers
+        "counting.attention",  # test_fused_attention
         "counting.weight_gradient",  # where filters are held alone: below
         "extras.kept",  # moves the peak of memory: test_memory
         "extras.time_steps",  # of spiking networks: test_spiking

@@ -1,5 +1,6 @@
 """Reading strictly, and writing whole files or none."""
 
+import json
 import os
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import pytest
 
 from hwmodel import HwmodelError, NameUnknown, SpecError
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import bundled, load, read_yaml, whole_file
+from hwmodel.specs.files import bundled, bundled_spec, folder, load, read_yaml, whole_file
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
+from hwmodel.specs.quick_yaml import quickly_read
 from tests.specs import CHIP, written
 
 
@@ -36,7 +38,7 @@ def refusal(path, kind=Hardware):
         ("title: A chip", "title: A chip\n---\nx: 1", ":4: but found another document"),
         ("title: A chip", "titel: A chip", ":3: titel is not a field; did you mean 'title'?"),
         ("title: A chip", "title: A chip\n5: x",
-         ":4: 5 is not a field; known: arithmetic, array, clock, energy_unit, label, levels, macs_per_cycle, name, notes, operations_per_cycle, "
+         ":4: 5 is not a field; known: arithmetic, array, clock, energy_unit, label, levels, macs_per_cycle, name, notes, operations_per_cycle, path_prices, "
          "reference, sources, static_energy_per_cycle, static_power, title, version, voltage, zeros"),
         ("title: A chip\n", "", ":1: title is missing"),
         ("version: 1\nname: chip\ntitle: A chip\n", "",
@@ -99,6 +101,23 @@ def test_numbers_are_those_of_yaml_1_2(tmp_path):
     path = tmp_path / "file.yaml"
     path.write_text("[1e-3, 1.0e-3, 010, 0x10, 1_000, yes, no, 12:30]")
     assert read_yaml(path) == [0.001, 0.001, 10, 16, 1000, "yes", "no", "12:30"]
+
+
+def test_bundled_files_are_read_quickly_to_the_same_values():
+    kinds = ("methods", "accountings", "trainings", "hardware_specs", "specs", "graph/families")
+    paths = [path for kind in kinds for path in sorted(folder(kind).glob("*.yaml"))]
+    assert len(paths) > 80
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        assert json.dumps(quickly_read(text)) == json.dumps(read_yaml(path)), path
+
+
+def test_a_bundled_file_that_was_changed_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "fp.yaml"
+    path.write_text(bundled(Method)["fp"].read_text().replace("tensors:", "tensor:"))
+    line = path.read_text().splitlines().index("tensor:") + 1
+    with pytest.raises(SpecError, match=f"{path}:{line}: tensor is not a field; did you mean"):
+        bundled_spec(Method, path)
 
 
 @pytest.mark.parametrize(

@@ -478,6 +478,48 @@ def test_qonnx_quantizers_set_widths(tmp_path):
 # Files that are wrong, open or large
 
 
+@pytest.mark.parametrize(
+    ("operator", "operands", "bits"),
+    [
+        ("FloatQuant", (4, 3, 7, 448), 8),  # exponent, mantissa, bias, largest: e4m3
+        ("FloatQuant", (2, 1, 1, 6), 4),  # e2m1
+        ("Quant", (0, 4), 4),
+        ("Trunc", (0, 8, 1, 5), 5),  # zero, width before, scale and width after
+        ("Trunc", (0, 8, 5), 5),  # of the first version
+    ],
+)
+@pytest.mark.parametrize("domain", ["qonnx.custom_op.general", "onnx.brevitas"])
+def test_quantizers_as_brevitas_exports_them(tmp_path, operator, operands, bits, domain):
+    """Each of the weights and of the input; operands behind the scale, all of them numbers."""
+    numbers = [f"n{i}" for i in range(len(operands))]
+    quantized = [
+        helper.make_node(operator, [name, "scale", *numbers], [f"{name}.q"], domain=domain)
+        for name in ("h", "w")
+    ]
+    nodes = [node("Relu", "x", "h"), *quantized, node("MatMul", "h.q w.q")]
+    stored = {"w": (6, 4), "scale": ((), FLOAT, [0.5])}
+    stored |= {name: ((), FLOAT, [n]) for name, n in zip(numbers, operands, strict=True)}
+    found = imported(tmp_path, nodes, {"x": [1, 6]}, stored, domains=(domain,))
+    assert [n.layer.kind for n in found] == ["activation", "linear"]
+    assert (found[0].layer.bits, found[1].layer.weight_bits) == (bits, bits)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"),
+    [(TensorProto.FLOAT8E4M3FN, 8), (TensorProto.FLOAT8E5M2, 8), (TensorProto.FLOAT4E2M1, 4)],
+)
+def test_floating_types_of_eight_and_four_bits(tmp_path, kind, bits):
+    """The type of the zero point, or the one that is stated, is the width."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=kind),
+        node("DequantizeLinear", "q s", "d"), node("DequantizeLinear", "w s", "v"),
+        node("MatMul", "d v"),
+    ]  # fmt: skip
+    stored = {"s": ((), FLOAT, [0.5]), "w": ((6, 4), kind, None)}
+    found = imported(tmp_path, nodes, {"x": [1, 6]}, stored, opset=23)
+    assert (found[-1].layer.weight_bits, found[-1].input_bits) == (bits, (bits,))
+
+
 def test_open_dimensions_are_the_user_s(tmp_path):
     path = save(tmp_path, [node("Conv", "x w")], {"x": ["n", 3, "h", "w"]}, {"w": (5, 3, 1, 1)})
     with pytest.raises(ShapeError, match=r"input x is \[n, 3, h, w\].*--input-shape x=1,3,224,224"):
@@ -1002,7 +1044,8 @@ def test_parameters_of_norms(tmp_path, operator, axis, scale, shift, parameters)
     nodes = [node(operator, " ".join(["x", *stored]), axis=axis)]
     found = imported(tmp_path, nodes, {"x": [1, 4, 5, 6]}, stored, opset=23)
     assert sum(n.other_parameters for n in found) == parameters
-    assert sum(n.layer.kind == "layer-norm" for n in found) == 1
+    kind = "rms-norm" if operator == "RMSNormalization" else "layer-norm"
+    assert sum(n.layer.kind == kind for n in found) == 1
 
 
 def test_columns_of_a_table_are_no_embedding(tmp_path):

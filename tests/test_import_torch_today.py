@@ -3,11 +3,16 @@
 Counts are by hand, or PyTorch's own counter's, which omits recurrent layers.
 """
 
+from collections import Counter
+
 import pytest
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402, N812
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
+from hwmodel.graph.network import family_member  # noqa: E402
 from hwmodel.importers.torch import from_torch  # noqa: E402
 from hwmodel.model.evaluate import all_tasks  # noqa: E402
 from hwmodel.model.workload import Job  # noqa: E402
@@ -124,3 +129,239 @@ def test_what_comes_of_another_layer_s_state_is_listed():
     found = nodes(Pair(), torch.zeros(1, 7, 6))
     assert uncounted(found) == ["way back to the initial state of lstm"] * 2
     assert macs_of(found) == 2 * 7 * 40 * 16
+
+
+# Language models as Hugging Face's transformers writes them, written here once more; transformers
+# 4.57.6 itself gave the same layers (Llama, Mistral, Qwen 2 and 3, Gemma 2, Phi 3) when tried.
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        wide = x.to(torch.float32)
+        mean = wide.pow(2).mean(-1, keepdim=True)
+        return self.weight * (wide * torch.rsqrt(mean + 1e-6)).to(x.dtype)
+
+
+def rotate_half(x):
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+
+
+def tables(length, d):
+    """Cosines and sines as buffers and positions make them, (1, 1, length, d)."""
+    frequencies = 1 / 10_000 ** (torch.arange(0, d, 2).float() / d)
+    angles = torch.arange(length)[:, None].float() * frequencies[None]
+    angles = torch.cat((angles, angles), -1)
+    return angles.cos()[None, None], angles.sin()[None, None]
+
+
+def rotated(x):
+    cos, sin = tables(x.shape[2], x.shape[3])
+    return x * cos + rotate_half(x) * sin
+
+
+def rotated_as_complex(x):
+    """The form of Llama's own code: pairs of features are complex numbers."""
+    cos, sin = tables(x.shape[2], x.shape[3] // 2 * 2)
+    turns = torch.complex(cos[..., ::2], sin[..., ::2])
+    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * turns).flatten(3).type_as(x)
+
+
+def repeat_kv(x, times):
+    B, heads, L, d = x.shape
+    return x[:, :, None].expand(B, heads, times, L, d).reshape(B, heads * times, L, d)
+
+
+class LlamaBlock(nn.Module):
+    def __init__(self, D, heads, kv_heads, hidden, *, how):
+        super().__init__()
+        self.heads, self.kv_heads, self.how, d = heads, kv_heads, how, D // heads
+        self.norm1, self.norm2 = RMSNorm(D), RMSNorm(D)
+        self.q, self.o = nn.Linear(D, D, bias=False), nn.Linear(D, D, bias=False)
+        self.k, self.v = (nn.Linear(D, kv_heads * d, bias=False) for _ in range(2))
+        self.gate, self.up = (nn.Linear(D, hidden, bias=False) for _ in range(2))
+        self.down = nn.Linear(hidden, D, bias=False)
+
+    def attention(self, x):
+        B, L, D = x.shape
+        d, times = D // self.heads, self.heads // self.kv_heads
+        q, k, v = (part(x).view(B, L, -1, d).transpose(1, 2) for part in (self.q, self.k, self.v))
+        turn = rotated_as_complex if self.how == "complex" else rotated
+        q, k = turn(q), turn(k)
+        if self.how in ("gqa", "complex"):
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        elif self.how == "interleave":
+            k, v = k.repeat_interleave(times, 1), v.repeat_interleave(times, 1)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        elif self.how == "sdpa":
+            k, v = repeat_kv(k, times), repeat_kv(v, times)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            k, v = repeat_kv(k, times), repeat_kv(v, times)
+            mask = torch.full((L, L), -1e9).triu(1)
+            y = torch.softmax(q @ k.transpose(2, 3) * d**-0.5 + mask, -1) @ v
+        return self.o(y.transpose(1, 2).reshape(B, L, D))
+
+    def forward(self, x):
+        x = x + self.attention(self.norm1(x))
+        y = self.norm2(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class Llama(nn.Module):
+    def __init__(self, D=64, heads=8, kv_heads=2, hidden=176, blocks=2, vocabulary=100, how="sdpa"):
+        super().__init__()
+        self.table = nn.Embedding(vocabulary, D)
+        made = (LlamaBlock(D, heads, kv_heads, hidden, how=how) for _ in range(blocks))
+        self.blocks, self.norm = nn.ModuleList(made), RMSNorm(D)
+        self.head = nn.Linear(D, vocabulary, bias=False)
+
+    def forward(self, numbers):
+        x = self.table(numbers)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+SMALL = {"blocks": 2, "features": 64, "heads": 8, "kv_heads": 2, "hidden": 176, "vocabulary": 100}
+VIEWS = {"reshape", "source"}  # and masks
+
+
+def lines(found, *, left_out):
+    return Counter(
+        (n.layer.kind, getattr(n.layer, "heads", 0), getattr(n.layer, "kv_heads", 0) or 0,
+         n.output_shape, n.macs, n.weights, n.other_parameters)
+        for n in found if n.layer.kind not in left_out
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("how", "batch"),
+    [("sdpa", 1), ("sdpa", 3), ("gqa", 1), ("eager", 2), ("interleave", 1), ("complex", 1)],
+)
+def test_a_llama_is_the_family_s_layer_by_layer(how, batch):
+    """Eight tokens as eight heads, whose tables of angles are as long as there are channels."""
+    module = Llama(how=how)
+    found = nodes(module, torch.zeros(batch, 8, dtype=torch.long))
+    family = family_member("llama-3.1-8b", SMALL | {"tokens": 8}).nodes()
+    left_out = VIEWS | ({"add", "scale"} if how == "eager" else set())
+    assert lines(found, left_out=left_out) == lines(family, left_out=left_out)
+    assert parameters_of(found) == own(module)
+    assert not uncounted(found)
+    causal = {n.layer.causal for n in found if "attention" in n.layer.kind}
+    assert causal == ({False} if how == "eager" else {True})  # a mask that is a tensor is not read
+
+
+@pytest.mark.parametrize("how", ["sdpa", "gqa", "eager"])
+def test_a_llama_multiplies_as_often_as_pytorch_counts(how):
+    module = Llama(how=how).to("meta")
+    with FlopCounterMode(display=False) as counter, torch.device("meta"):
+        module(torch.zeros(1, 8, dtype=torch.long))
+    found = nodes(Llama(how=how), torch.zeros(1, 8, dtype=torch.long))
+    assert macs_of(found) == counter.get_total_flops() // 2
+
+
+def test_keys_that_are_repeated_along_their_places_are_no_shared_heads():
+    class Broadcast(nn.Module):
+        def forward(self, q, k, v):
+            k = k.expand(-1, -1, 5, -1)
+            return torch.softmax(q @ k.transpose(2, 3), -1) @ v
+
+    one, many = torch.zeros(1, 4, 1, 8), torch.zeros(1, 4, 5, 8)
+    found = nodes(Broadcast(), many, one, many)
+    assert not [n for n in found if getattr(n.layer, "kv_heads", None)]
+    assert "expand" in {n.layer.kind for n in found}
+
+
+def test_rotated_keys_that_go_elsewhere_too():
+    """What is kept of keys for later tokens joins others behind the turn; features as (heads, d)."""
+
+    class Joined(nn.Module):
+        def forward(self, x, past):
+            return torch.cat([past, rotated(x)], 2)
+
+    found = nodes(Joined(), torch.zeros(1, 2, 5, 8), torch.zeros(1, 2, 3, 8))
+    (turned,) = [n for n in found if n.layer.kind == "rotary"]
+    assert (turned.layer.heads, turned.output_shape) == (2, (16, 5, 1))
+    assert (found[-1].layer.kind, found[-1].output_shape) == ("concat", (2, 8, 8))
+
+
+def test_what_only_looks_like_a_rotary_embedding_is_left_as_it_is():
+    """Both halves with their own sign, and two factors of other tensors."""
+
+    class Almost(nn.Module):
+        def forward(self, x, y):
+            cos, sin = tables(5, 8)
+            half = torch.cat((x[..., 4:], x[..., :4]), -1)
+            other = torch.cat((-y[..., 4:], y[..., :4]), -1)
+            return x * cos + half * sin, x * cos + other * sin
+
+    found = nodes(Almost(), torch.zeros(1, 2, 5, 8), torch.zeros(1, 2, 5, 8))
+    assert "rotary" not in {n.layer.kind for n in found}
+
+
+def test_tables_read_by_constants_are_stored_whole():
+    """12 of 40 positions; a table of 9 relative positions read 16 times."""
+
+    class Placed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.places = nn.Embedding(100, 8), nn.Embedding(40, 8)
+            self.relative = nn.Parameter(torch.zeros(9, 2))
+            self.register_buffer("index", torch.arange(16) % 9)
+
+        def forward(self, numbers):
+            x = self.words(numbers) + self.places(torch.arange(numbers.shape[1]))
+            return x.mean(1), self.relative[self.index].view(4, 4, 2)
+
+    module = Placed()
+    for batch in (1, 2):
+        found = nodes(module, torch.zeros(batch, 12, dtype=torch.long))
+        assert parameters_of(found) == own(module) == 100 * 8 + 40 * 8 + 18
+
+
+def test_parts_of_no_length_are_left_out():
+    """A turn of all features leaves none that pass by (Phi 3)."""
+
+    class Passing(nn.Module):
+        def forward(self, x):
+            turned, passing = x[..., :8], x[..., 8:]
+            return torch.cat([torch.relu(turned), passing], -1)
+
+    found = nodes(Passing(), torch.zeros(1, 5, 8))
+    assert [n.layer.kind for n in found] == ["activation"]
+
+
+# Einsum, as modules write attention and heads with it
+
+
+def test_C12_einsum_is_the_product_that_it_is():
+    class Equations(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Parameter(torch.zeros(3, 32, 4, 8))
+            self.out = nn.Parameter(torch.zeros(4, 8, 32))
+
+        def forward(self, x):
+            q, k, v = (torch.einsum("bid,dhe->bihe", x, part) for part in self.qkv)
+            p = torch.softmax(torch.einsum("bihe,bjhe->bhij", q, k), -1)
+            y = torch.einsum("bhij,bjhe->bihe", p, v)
+            return torch.einsum("bihe,hed->bid", y, self.out)
+
+    module, x = Equations(), torch.zeros(1, 10, 32)
+    with FlopCounterMode(display=False) as counter:
+        module(x)
+    by_hand = 4 * 10 * 32 * 32 + 2 * 10 * 10 * 32
+    for batch in (1, 2):
+        found = nodes(module, torch.zeros(batch, 10, 32))
+        assert macs_of(found) == counter.get_total_flops() // 2 == by_hand
+        assert parameters_of(found) == own(module)
+        kinds = [n.layer.kind for n in found if n.layer.kind != "reshape"]
+        assert kinds == ["linear"] * 3 + [
+            "attention-scores", "activation", "attention-context", "linear",
+        ]  # fmt: skip

@@ -11,8 +11,8 @@ from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.measured import Run, measured_table, measured_tables
-from hwmodel.vary.against import against, network_of, verdict
-from hwmodel.views.figures.canvas import STYLES
+from hwmodel.vary.against import CALIBRATION, against, network_of, verdict
+from hwmodel.views.figures.canvas import STYLES, title_of
 from hwmodel.views.figures.measured import measured_figure
 from hwmodel.views.measured_tables import measured_tables as shown
 from tests.test_docs import ROOT
@@ -102,6 +102,31 @@ def test_what_is_claimed_of_boards_holds():
     rates = [float(x[-2]) for (_, _, quantity), x in every.items() if quantity == "rate"]
     assert min(rates) > 1  # a bound that a real run misses
     assert ratio("mlperf_tiny", "gap9 ad", "energy") < 1 / 3  # is missed, as kws is
+    tiny = [x for (table, *_), x in every.items() if table == "mlperf_tiny"]
+    assert [x[-1] for x in tiny].count("calibration") == 1
+
+
+def test_what_prices_are_from_is_no_verdict_and_a_hollow_point(quick):
+    lines = quick["mlperf_tiny"]
+    (one,) = [line for line in lines if line.verdict == CALIBRATION]
+    assert one.row == "mcu-m4 ic"
+    figure = measured_figure(lines, STYLES["slides"])
+    hollow = [x for x in figure.axes[0].get_lines() if x.get_markerfacecolor() == "white"]
+    assert [x.get_xdata()[0] for x in hollow] == [one.published]
+    assert "hollow point" in title_of(figure)
+
+
+def test_points_of_a_figure_have_names(quick):
+    """All where they are few; of many those that are off, ends and middle of a table."""
+    lines = quick["mlperf_tiny"]
+
+    def names(of):
+        return {text.get_text() for text in measured_figure(of, STYLES["slides"]).axes[0].texts}
+
+    assert {line.row for line in lines} <= names(lines)
+    many = [line._replace(row=f"{line.row} {n}") for n in range(2) for line in lines]
+    off = [line.row for line in many if line.verdict == "off"]
+    assert len(off) == 6 and names(many) & {x.row for x in many} == {off[0], off[3], off[-1]}
 
 
 @pytest.mark.parametrize(
@@ -287,5 +312,9 @@ def test_ranges_in_the_page_of_checks_are_those_of_the_rows():
     layers = [f"conv{n}" for n in range(1, 6)]
     low, high = ends("eyeriss_alexnet", "dram", layers)
     assert f"{low} to {high} a layer" in text
-    m4 = [row for row in of("mlperf_tiny") if row.startswith("mcu")]
-    assert "({} to {}, one of which".format(*ends("mlperf_tiny", "energy", m4)) in text
+    low, high = ends("eyeriss_alexnet", "share", layers)
+    assert f"gate by zeros ({low} to {high})" in text
+    for chip in ("gap9", "mcu-m4"):
+        names = ("kws", "vww", "ad")
+        kws, vww, ad = (f"{ratio('mlperf_tiny', f'{chip} {x}', 'energy'):.2f}" for x in names)
+        assert f"anomalies | {kws}, {vww}, {ad}" in text

@@ -7,7 +7,8 @@ import pytest
 from hwmodel import NameUnknown, SpecError, evaluate
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
-from hwmodel.model.workload import Job, workload
+from hwmodel.model.tasks import workload
+from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method

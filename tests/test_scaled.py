@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hwmodel import SpecError, evaluate
+from hwmodel.model.duration import Demand, duration
 from hwmodel.specs.files import load, validate
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.scaled import NODES, at_capacity
@@ -226,3 +227,73 @@ def test_a_node_is_never_silent(changes, said):
     with pytest.raises(SpecError) as refused:
         chip(**changes)
     assert said in str(refused.value)
+
+
+POWERS = {"64 KiB": "40 mW", "256 KiB": "160 mW"}
+TIMED = {"clock": "10 Hz", "macs_per_cycle": {32: 2}}
+
+
+def leaking(powers=POWERS, capacity="256 KiB", memory=(), **of_chip):
+    document = json.loads(json.dumps(CHIP)) | TIMED | of_chip
+    document["levels"][0]["bandwidth"] = "100 B/s"
+    document["levels"][1] |= {"capacity": capacity, "leakage": {"at": powers}, **dict(memory)}
+    return validate(Hardware, {k: v for k, v in document.items() if v is not None}, "toy")
+
+
+@pytest.mark.parametrize(
+    ("capacity", "watts"),
+    [("64 KiB", 0.04), ("128 KiB", 0.08), ("256 KiB", 0.16), ("1 MiB", 0.64), ("16 KiB", 0.01)],
+)  # the exponent of both points is 1
+def test_leakage_by_hand(capacity, watts):
+    assert leaking(capacity=capacity).leakage == pytest.approx(watts, rel=1e-12)
+    moved = replaced(leaking(), "levels.L2.capacity", capacity)
+    assert moved.leakage == pytest.approx(watts, rel=1e-12)
+
+
+def test_leakage_of_memories_side_by_side_beside_static_power_times_the_time():
+    """Four of 160 mW and 2 W: 2.64 W. 5 s of it are 13.2 J beside 5 J that are moved."""
+    found = leaking(memory={"fanout": 4}, static_power="2 W")
+    assert found.static_watts == pytest.approx(2.64, rel=1e-12)
+    asked = {0: Demand({"DRAM": 8 * 500}, {}, {}, 0, 0)}  # 500 B at 100 B/s
+    time = duration(asked, found, 1, 5e12)
+    assert time.overlapped == 5.0 and time.energy(5.0) == pytest.approx(18.2, rel=1e-12)
+    assert time.power == pytest.approx(3.64, rel=1e-12)
+
+
+def test_leakage_is_in_every_cycle_of_an_array():
+    """160 mW / 10 Hz = 16 mJ a cycle; one point is of its own capacity."""
+    found = leaking({"256 KiB": "160 mW"}, macs_per_cycle=None, array={})
+    assert found.static_energy == pytest.approx(0.016 * 1e12, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"clock": None},
+            "leakage: is an energy only with a clock, and an array or macs_per_cycle",
+        ),
+        ({"macs_per_cycle": None}, "leakage: is an energy only with a clock, and an array or"),
+        ({"powers": {"64 KiB": "40 mW"}}, "leakage: has one point, which is of 64 KiB alone"),
+        ({"powers": {"64 KiB": "40 mW", "32 KiB": "4 mW"}}, "capacities must rise"),
+        ({"powers": {"64 KiB": "40 mW", "128 KiB": "4 mW"}}, "leaks less than a smaller capacity"),
+        ({"powers": {"64 KiB": "40 pJ", "256 KiB": "41 mW"}}, "40 pJ"),
+        ({"powers": {}}, "give a point or more"),
+        ({"capacity": "8 MiB"}, "leakage: has points from 64 KiB to 256 KiB, which go for"),
+        ({"capacity": "unlimited"}, "unlimited"),
+    ],
+)
+def test_what_cannot_leak_is_refused(changes, said):
+    with pytest.raises(SpecError) as caught:
+        leaking(**({"memory": {"energy": None, "access_energy": "1 pJ/bit"}} | changes))
+    assert said in str(caught.value)
+
+
+def test_a_normalised_chip_leaks_nothing():
+    macs = {"energy_unit": "MAC", "levels": [
+        {"level": 1, "name": "DRAM", "capacity": "unlimited", "access_energy": 1, "source": "made-up"},
+        {"level": 0, "name": "L2", "capacity": "256 KiB", "access_energy": 1, "source": "made-up",
+         "leakage": {"at": POWERS}}],
+        "arithmetic": [{"operation": "mac", "bits": 32, "energy": 1, "source": "made-up"}]}  # fmt: skip
+    with pytest.raises(SpecError, match="is in W, but energy_unit is MAC"):
+        validate(Hardware, CHIP | TIMED | macs, "toy")

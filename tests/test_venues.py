@@ -3,6 +3,7 @@
 import os
 import re
 from itertools import combinations
+from types import SimpleNamespace
 
 import matplotlib
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from hwmodel.errors import HwmodelError
 from hwmodel.specs.files import load
 from hwmodel.specs.method import Method
-from hwmodel.views.colours import called, looks_of, ours_of
+from hwmodel.views.colours import called, looks_of, named
 from hwmodel.views.figures.canvas import STYLES, rounded, settings, settle, styled, title_of
 from hwmodel.views.figures.grouping import layer_groups
 from hwmodel.views.figures.records import Page
@@ -66,6 +67,31 @@ def effects(tmp_path_factory):
     path = folder / "effects.csv"
     path.write_text(effects_table(found.effects).csv(Provenance("hwmodel sensitivity", ())))
     return found.effects, path
+
+
+LABELS = {
+    "vgg-small": "VGG-small, ours, with a wider last layer",
+    "ascend": "Ascend as in the source's table, 2 cores",
+    "v100": "Tesla_V100_of_the_rebuttal_with_half_HBM",
+    "fp": "Full precision, Adam, as we train it now",
+    "bold": "Boolean_logic_with_normalisation_as_ours",
+    "bold-bn": "Boolean logic, batch norm., 16 bit sign.",
+    "binarynet": "A binary neural network of 2016 (Courb.)",
+    "xnor-net": "XNOR-Net with scaling factors and latent",
+    "binaryconnect": "BinaryConnect, real activations, latents",
+}
+assert all(len(label) <= 40 for label in LABELS.values())
+
+
+def labelled(kind, style, effects):
+    """A figure of a kind whose methods, network and chips have labels as long as any may be."""
+    specs = [
+        SimpleNamespace(KIND=word, name=name, label=label)
+        for name, label in LABELS.items()
+        for word in ("method", "hardware", "network")
+    ]
+    with looks_of(specs):
+        return made(kind, style, effects)
 
 
 def made(kind, style, effects):
@@ -132,12 +158,67 @@ def test_no_text_lies_on_another_or_beyond_the_page(kind, venue, drawn):
     style, figure, boxes = drawn(kind, venue)
     assert len(boxes) > 5
     assert figure.get_figwidth() == style.width
+    see_apart(figure, boxes)
+
+
+def see_apart(figure, boxes):
+    """See that no text lies on another, nor beyond the figure."""
     for (one, box), (other, its) in combinations(boxes, 2):
         assert not box.overlaps(its), (one, other)
     for one, box in boxes:
         inside = box.x0 > -1 and box.y0 > -1
         inside &= box.x1 < figure.bbox.x1 + 1 and box.y1 < figure.bbox.y1 + 1
         assert inside, (one, box, figure.bbox)
+
+
+LONG = [
+    ("compare methods", "icml"), ("compare passes", "ieee"), ("compare pareto", "neurips"),
+    ("report levels", "slides"), ("tornado", "icml"),
+]  # fmt: skip
+if os.environ.get("HWMODEL_TESTS") == "thorough":
+    LONG = [(kind, venue) for kind in KINDS for venue in EVERY]
+
+
+@pytest.mark.parametrize(("kind", "venue"), LONG)
+def test_labels_of_forty_letters_lie_on_nothing_and_are_whole(kind, venue, effects):
+    """None is changed, none is cut, whether it has blanks to be broken at or underscores."""
+    style = styled(venue, font="serif" if venue == "ieee" else "")
+    with settings(style):
+        figure = labelled(kind, style, effects)
+        settle(figure)
+        matplotlib.backends.backend_agg.FigureCanvasAgg(figure).draw()
+        see_apart(figure, list(seen(figure)))
+    texts = {re.sub(r"\s", "", text.get_text()) for text, _ in drawn_texts(figure)}
+    if kind in ("compare methods", "compare passes", "compare pareto"):
+        shown = [name for name in LABELS if name in {r["method"] for r in COMPARED}]
+        assert {re.sub(r"\s", "", LABELS[name]) for name in shown} <= texts
+    if kind.startswith("compare"):
+        assert {re.sub(r"\s", "", LABELS["v100"])} <= texts or any(
+            text.startswith(re.sub(r"\s", "", LABELS["v100"])) for text in texts
+        )
+
+
+def test_an_accuracy_that_is_stated_goes_before_what_is_published(tmp_path):
+    records = compared("fp", "bold", "new", chips=("ascend",))
+    style = styled("paper")
+    path = tmp_path / "p.svg"
+    said = draw(records, path, kind="pareto", style=style, accuracies={"new": 91.5, "fp": 40.0})
+    assert said.endswith("accuracy of fp, new as stated, else as published")
+    with settings(style):
+        figure = PLOTS["pareto"]["compare"](
+            Page(records, style, accuracies={"new": 91.5, "fp": 40.0})
+        )
+    points = [tuple(map(float, line.get_ydata())) for line in shown(figure)[0].lines[:3]]
+    assert points[0] == (40.0,) and points[2] == (91.5,) and points[1] not in ((40.0,), (91.5,))
+    for given, message in (
+        ({"nwe": 91.5}, "--accuracy nwe: is no method of the table; did you mean 'new'?"),
+    ):
+        with pytest.raises(HwmodelError, match=re.escape(message)):
+            draw(records, path, kind="pareto", style=style, accuracies=given)
+    with pytest.raises(HwmodelError, match="is of a figure of kind pareto, not of methods"):
+        draw(records, path, style=style, accuracies={"new": 91.5})
+    with pytest.raises(HwmodelError, match=r"state those you know, --accuracy new=91\.2"):
+        draw(compared("new", chips=("ascend",)), path, kind="pareto", style=style)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -333,13 +414,13 @@ def test_what_is_ours_is_known_by_name_label_and_file(tmp_path):
     other = mine.model_copy(update={"name": "other"})
     with looks_of([mine]):
         for word in ("mine", "Ours & Co. 100%", str(path)):
-            assert ours_of([word], ["fp", "mine"]) == ("mine",)
+            assert named([word], ["fp", "mine"], "--ours") == ("mine",)
         with pytest.raises(HwmodelError, match=r"did you mean 'Ours & Co\. 100%'"):
-            ours_of(["Ours & Co."], ["fp", "mine"])
+            named(["Ours & Co."], ["fp", "mine"], "--ours")
     with looks_of([mine, other]):  # of one label: told apart by their names
         assert called("mine") == "Ours & Co. 100% (mine)" != called("other")
         with pytest.raises(HwmodelError, match="is the label of mine and other; give a name"):
-            ours_of(["Ours & Co. 100%"], ["fp", "mine", "other"])
+            named(["Ours & Co. 100%"], ["fp", "mine", "other"], "--ours")
 
 
 def test_a_label_is_one_short_line(hwmodel, tmp_path):

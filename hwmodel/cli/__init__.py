@@ -8,8 +8,10 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from errno import ENOENT
+from functools import cache
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -150,7 +152,7 @@ def _called() -> int:
             warnings.simplefilter("default", SpecWarning)
             warnings.showwarning = _warned  # type: ignore[assignment]
             with inputs_kept(), pulse():
-                code = app(prog_name="hwmodel", standalone_mode=False)
+                code = _parser()(prog_name="hwmodel", standalone_mode=False)
         if code == INTERRUPTED and untold:  # what Typer makes of Ctrl-C
             return _stopped()
         return code if isinstance(code, int) else 0
@@ -164,6 +166,12 @@ def _called() -> int:
         if isinstance(end.__context__, BrokenPipeError):
             return CLOSED_PIPE
         raise
+
+
+@cache
+def _parser() -> Callable[..., Any]:
+    """The parser of all commands, made once: it takes as long as a small report."""
+    return typer.main.get_command(app)
 
 
 def _told(mistake: str) -> int:

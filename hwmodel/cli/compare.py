@@ -86,6 +86,7 @@ def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -
 
 def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     """What is said below the tables."""
+    from hwmodel.model.prices import paid_twice
     from hwmodel.model.reached import noise
     from hwmodel.model.widths import unlearned
     from hwmodel.rerun.tables import notes
@@ -93,6 +94,8 @@ def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     unmoved = _unmoved(asked)
     pairs = product(asked.accountings, asked.methods) if asked.mode == "training" else ()
     said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
+    for chip, choice in product(asked.hardware, asked.accountings):
+        said[f"{twice}." if (twice := paid_twice(chip, choice)) else ""] = None
     if asked.accuracy is not None:
         runs = {
             m.name: [t for t in asked.traces if t.epochs and t.run.method == m.name]

@@ -37,6 +37,13 @@ def plot(
             show_default="what the CSV is of",
         ),
     ] = "",
+    accuracy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Of pareto: a method's test accuracy in percent, as mine=91.2; repeatable.",
+            metavar="<NAME=PERCENT>",
+        ),
+    ] = None,
     group: Annotated[
         str,
         typer.Option(
@@ -68,6 +75,8 @@ def plot(
     if len(tables) == 1 and is_results(tables[0]):
         if group:
             raise HwmodelError(f"--group {group}: is of a figure of layers, not of a sweep")
+        if accuracy:
+            raise HwmodelError(f"--accuracy {accuracy[0]}: is of a table of compare")
         title = draw_sweep(read_results(tables[0]), output, kind, view, style)
     elif stated := next(((name, value) for name, value in view._asdict().items() if value), None):
         option, value = stated
@@ -75,7 +84,7 @@ def plot(
             f"--{option} {value}: is for tables of a sweep, which {tables[-1]} is not"
         )
     else:
-        title = _draw(tables, output, kind, style, network, hardware, group)
+        title = _draw(tables, output, kind, style, network, hardware, group, accuracy or ())
     say(printable(f"wrote {output}"))
     if drawn.no_title and title:
         say(printable(f"its caption: {title}"))
@@ -89,6 +98,7 @@ def _draw(
     network: str,
     hardware: str,
     group: str,
+    accuracy: Sequence[str],
 ) -> str:
     """A figure of a trace, or of what `compare`, `report` and `sensitivity` wrote; its caption."""
     from hwmodel.rerun.asked import split_names
@@ -100,6 +110,8 @@ def _draw(
         raise HwmodelError(f"{tables[1]}: of traces and studies one is drawn at a time")
     if (trace or effects) and group:
         raise HwmodelError(f"--group {group}: is of a figure of layers")
+    if (trace or effects) and accuracy:
+        raise HwmodelError(f"--accuracy {accuracy[0]}: is of a table of compare")
     if trace:
         return draw_training(tables[0], output, kind, style)
     if effects:
@@ -107,5 +119,18 @@ def _draw(
     chips = split_names(hardware) if hardware else []
     records = read_records(*tables)
     return draw(
-        records, output, kind=kind, style=style, network=network, hardware=chips, layers_by=group
-    )
+        records, output, kind=kind, style=style, network=network, hardware=chips, layers_by=group,
+        accuracies=dict(map(_stated, accuracy)),
+    )  # fmt: skip
+
+
+def _stated(text: str) -> tuple[str, float]:
+    """Read a method and its accuracy [percent]. Raises: HwmodelError."""
+    name, equals, number = text.rpartition("=")
+    try:
+        percent = float(number)
+    except ValueError:
+        percent = -1.0
+    if not (equals and name and 0 <= percent <= 100):
+        raise HwmodelError(f"--accuracy {text}: a method and percent from 0 to 100, as mine=91.2")
+    return name, percent

@@ -36,6 +36,7 @@ from hwmodel.specs.files import (
     validate,
     write,
 )
+from hwmodel.specs.formats import Format
 from hwmodel.specs.mistakes import Contradiction
 
 __all__ = [
@@ -160,7 +161,7 @@ class Network(NamedSpec):
         learned = {INPUT: False}
         stated: dict[str, int | None] = {INPUT: None}
         rates: dict[str, float | None] = {INPUT: None}
-        weight_bits: dict[str, int | None] = {}
+        weight_bits: dict[str, int | Format | None] = {}
         zeros = {INPUT: self._zeros(INPUT)}
         nodes = []
         for p in placed:
@@ -168,7 +169,7 @@ class Network(NamedSpec):
             before = [terms[i] for i in p.inputs]
             terms[name] = p.layer.terms(p.input_shapes, before)
             signal_to = tuple(learned[i] for i in p.inputs)
-            own = getattr(p.layer, "weight_bits", None)
+            own = getattr(p.layer, "weight_format", None) or getattr(p.layer, "weight_bits", None)
             weight_bits[name] = own or weight_bits.get(p.layer.shares or "")
             position = ends.get(name, "middle")
             consumers = tuple(takers.get(name, ()))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hwmodel.graph.layers import Layer, Shape
+from hwmodel.specs.formats import Format
 from hwmodel.work.problem import ProductPass
 
 __all__ = ["Node"]
@@ -38,7 +39,7 @@ class Node(NamedTuple):
     terms: int  # the same of the output
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
     input_bits: tuple[int | None, ...]  # what the network itself states of each input [bit]
-    weight_bits: int | None  # what it states of the weights, its own or those that it shares [bit]
+    weight_bits: int | Format | None  # what it states of the weights, its own or shared [bit]
     input_rates: tuple[float | None, ...] = ()  # of each input's spikes; None: it has none
     steps: int = 1  # of the network, in each of which every layer runs
     input_zeros: tuple[float, ...] = ()  # share of each input that is 0, as the network states it

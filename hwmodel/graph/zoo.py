@@ -11,7 +11,7 @@ from pydantic import ConfigDict, ValidationError, validate_call
 
 from hwmodel.errors import NameUnknown, SpecError, nearest
 from hwmodel.graph.families import FAMILIES
-from hwmodel.specs.files import SpecModel, Text, Version, bundled_yaml, folder, validate
+from hwmodel.specs.files import SpecModel, Text, Version, bundled_spec, folder
 
 __all__ = ["family_arguments", "member", "zoo"]
 
@@ -35,7 +35,7 @@ class _Zoo(SpecModel):
 def zoo() -> dict[str, _Member]:
     """Bundled networks by name."""
     path = folder("graph/families") / "zoo.yaml"
-    return validate(_Zoo, bundled_yaml(path), path).members
+    return bundled_spec(_Zoo, path).members
 
 
 def _line(name: str) -> _Member:

@@ -28,6 +28,7 @@ from hwmodel.graph.layers import (
     LayerNorm,
     Multiply,
     Reshape,
+    RMSNorm,
     Scale,
     Shape,
     Source,
@@ -54,6 +55,10 @@ Elements = tuple[float, ...] | None
 LONGEST = 40  # elementary operators in a chain
 _PROPER = compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.+-]{0,70}[A-Za-z0-9])?")
 AFFINE = {"Mul": "affine", "Add": "affine"}  # what may follow a norm, and its field
+NORMS: dict[str, tuple[type[BaseLayer], dict[str, str]]] = {
+    "layer-norm": (LayerNorm, AFFINE),
+    "rms-norm": (RMSNorm, {"Mul": "affine"}),
+}
 COMBINED: dict[str, type[BaseLayer]] = {"Add": Add, "Sub": Add, "Mul": Multiply}
 
 
@@ -66,6 +71,7 @@ class Constant(NamedTuple):
     elements: Elements | Callable[[], Elements] = None  # where they are few, or what reads them
     bits: int | None = None  # that a quantizer states [bit]
     frozen: bool = False  # whether it is a parameter that is not trained
+    float_bits: int = 32  # of an element as it is stored, where it is floating [bit]
 
     @property
     def stored(self) -> bool:
@@ -334,10 +340,11 @@ class Graph:
     def _function(self, function: str, form: _Form, base: str, dims: Dims | None) -> Value:
         if function == "scale":
             return self.put(Scale, form.name, [base], dims, learned=False)
-        if function in ("layer-norm", "rms-norm"):
+        if function in NORMS:
+            kind, takes = NORMS[function]
             base = self.seen(form.base, tokens(form.base.known))
-            made = self.put(LayerNorm, form.name, [base], dims, affine=False)
-            self.open[made.layer] = dict(AFFINE) if function == "layer-norm" else {}
+            made = self.put(kind, form.name, [base], dims, affine=False)
+            self.open[made.layer] = dict(takes)
             return made
         return self.put(Activation, form.name, [base], dims, function=function)
 

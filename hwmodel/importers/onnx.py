@@ -16,10 +16,11 @@ from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.network import Network
 from hwmodel.importers.graph import text
-from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, contents_of, forget_files
+from hwmodel.importers.onnx_contents import STANDARD, Contents, contents_of, forget_files
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
 from hwmodel.importers.onnx_shapes import inferred_shapes, with_computed_shapes
+from hwmodel.importers.onnx_stand_ins import as_they_were, stand_in
 from hwmodel.importers.wire import MAX_NODES, without_weights
 from hwmodel.specs.arguments import expect, path_of, several, whole
 from hwmodel.specs.inputs import note_input
@@ -47,7 +48,7 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
     contents = contents_of(model.graph)
     _see_each_given_once(contents, where)
     _bind_inputs(contents.inputs, where, shapes)
-    _stand_in(contents.nodes)
+    stand_in(model.graph, contents.nodes)
     computed = any(node.operator == "Shape" for node in contents.nodes)
     model = inferred_shapes(model, where, computed=computed)
     reader = Reader(where, contents, model.graph)
@@ -58,7 +59,7 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
             raise
     if reader.unknown:
         completed = with_computed_shapes(model, where).graph
-        nodes = _as_they_were(contents_of(completed).nodes, contents.nodes)
+        nodes = as_they_were(contents_of(completed).nodes, contents.nodes)
         network = Reader(where, contents._replace(nodes=nodes), completed).network(path.stem)
     return network
 
@@ -151,27 +152,6 @@ def _see_each_given_once(contents: Contents, where: str) -> None:
                     "every tensor has a name of its own"
                 )
             given.add(name)
-
-
-def _stand_in(nodes: Sequence[Node]) -> None:
-    """Make identities of operators of other domains, while shapes are inferred.
-
-    A quantizer keeps the shape; of an operator that nobody knows it is assumed, and the operator
-    is not counted.
-    """
-    for node in nodes:
-        if node.domain not in STANDARD and node.inputs and node.outputs:
-            node.message.op_type, node.message.domain = "Identity", ""
-        elif node.domain in STANDARD[1:]:
-            node.message.domain = STANDARD[0]
-
-
-def _as_they_were(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
-    """Put nodes back that identities stood in for; nodes that became constants stay so."""
-    return [
-        old if old.domain not in STANDARD and new.operator != "Constant" else new
-        for new, old in zip(nodes, before, strict=True)
-    ]
 
 
 def _open(info: Any) -> None:

@@ -11,6 +11,7 @@ from hwmodel.importers import products
 from hwmodel.importers.graph import Constant, Operand, Value, plain
 from hwmodel.importers.onnx_call import Call, Result, dims_of, window
 from hwmodel.importers.onnx_contents import STANDARD
+from hwmodel.importers.onnx_language import LANGUAGE
 from hwmodel.importers.onnx_products import PRODUCTS
 from hwmodel.importers.onnx_quantizers import QUANTIZERS
 from hwmodel.importers.onnx_recurrent import RECURRENT
@@ -60,13 +61,16 @@ def _batch_norm(call: Call) -> Value:
 
 
 def _layer_norm(call: Call) -> Value | None:
-    """Convert a layer norm; without a shift, its factor is a layer of its own."""
+    """Convert a layer or RMS norm; without a shift, a layer norm's factor is a layer of its own."""
     x = call.value
     axis = call.number("axis", -1) % len(x.known)
-    affine = call.has(1) and call.has(2) and call.operator != "RMSNormalization"
+    affine = call.has(1) and call.has(2)
     if axis != len(x.known) - 1:
         whole = prod(x.known[axis:])
         x = Value((*x.known[:axis], whole), call.graph.seen(x), x.shape)
+    if call.operator != "LayerNormalization":
+        made = ops.rms_norm(call.graph, call.name, x, None, affine=call.has(1))
+        return Value(call.dims[0], made.layer, made.shape)
     made = ops.layer_norm(call.graph, call.name, x, None, affine=affine)
     if call.has(1) and not affine:
         made = call.graph.put(Scale, f"{call.name}.factor", [made.layer], None)
@@ -308,3 +312,4 @@ _TABLE |= {operator: _function(word) for operator, word in _FUNCTIONS.items()}
 _TABLE |= dict.fromkeys(_SAME, _same)
 _TABLE |= PRODUCTS
 _TABLE |= RECURRENT
+_TABLE |= LANGUAGE

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
+from hwmodel.importers.einsum import einsum
 from hwmodel.importers.graph import Constant, Operand, Value
 from hwmodel.importers.onnx_call import Call, Result, dims_of, window
 
@@ -103,6 +105,11 @@ def _matmul(call: Call) -> Value:
     return products.matmul(call.graph, call.name, a, b, call.dims[0])
 
 
+def _einsum(call: Call) -> Value | None:
+    operands = [one for one in call.x if one is not None]
+    return einsum(call.graph, call.name, call.text("equation", ""), operands, call.dims[0])
+
+
 # Products of integers: operands between which scales and zero points stand
 
 
@@ -129,41 +136,12 @@ def _dynamic_quantize(call: Call) -> list[Operand]:
     return [wide, Constant((), f"{call.name}.scale"), Constant((), f"{call.name}.zero")]
 
 
-def _attention(call: Call) -> Result | None:
-    """Convert attention of (N, heads, L, d) or, with the numbers of heads, (N, L, D).
-
-    Keys of the past (N, heads of keys, P, d) lie in a cache. What is handed on for the next call,
-    all keys and all values, is that cache and no tensor of this network. Scores that leave, the
-    fourth result, have no model.
-    """
-    parts = [call.operand(i) for i in range(3)]
-    if not all(isinstance(part, Value) for part in parts) or len(call.dims) > 3:
-        return None
-    query, key, value = (part for part in parts if isinstance(part, Value))
-    heads = query.known[1] if len(query.known) == 4 else call.number("q_num_heads", 1)
-    kv_heads = key.known[1] if len(key.known) == 4 else call.number("kv_num_heads", 1)
-    before = call.operand(4)
-    past = before.known[2] if isinstance(before, Value) else 0
-    if heads % kv_heads or call.has(4) != bool(past) or call.has(4) != call.has(5):
-        return None
-    made = products.attention(
-        call.graph, call.name, (query, key, value), heads, call.dims[0], kv_heads=kv_heads,
-        causal=bool(call.number("is_causal", 0)), past=past,
-    )  # fmt: skip
-    present = ("keys", "values")[: len(call.dims) - 1]
-    handed = [
-        Constant(dims or (), f"{call.name}.{word}")
-        for word, dims in zip(present, call.dims[1:], strict=True)
-    ]
-    return [made, *handed] if handed else made
-
-
-PRODUCTS = {
-    "Attention": _attention,
+PRODUCTS: dict[str, Callable[[Call], Result | None]] = {
     "Conv": _conv,
     "ConvInteger": _conv_integer,
     "ConvTranspose": _conv_transpose,
     "DynamicQuantizeLinear": _dynamic_quantize,
+    "Einsum": _einsum,
     "Gemm": _gemm,
     "MatMul": _matmul,
     "MatMulInteger": _matmul,

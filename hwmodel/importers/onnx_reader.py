@@ -20,6 +20,7 @@ from hwmodel.importers.onnx_constants import FLOATS, INTEGERS, of_node, stored
 from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, Types
 from hwmodel.importers.onnx_operators import convert
 from hwmodel.importers.onnx_quantizers import IN_PLACE, QUANTIZERS
+from hwmodel.importers.written_out import recognised_layers
 
 __all__ = ["Reader"]
 
@@ -240,7 +241,7 @@ class Reader:
             title=f"{printable(name)}, read from an ONNX file",
             sources={"file": f"{printable(name)}.onnx"},
             input=self.graph.shapes[INPUT],
-            layers=tuple(self.graph.layers),
+            layers=recognised_layers(self.graph),
         )
 
 

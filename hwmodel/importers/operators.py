@@ -23,6 +23,7 @@ from hwmodel.graph.layers import (
     MaxPool,
     Multiply,
     Reshape,
+    RMSNorm,
     Scale,
     Slice,
     Upsample,
@@ -64,6 +65,7 @@ __all__ = [
     "prelu",
     "quantized",
     "reduced",
+    "rms_norm",
     "same",
     "sliced",
     "sum_of",
@@ -124,6 +126,11 @@ def _channels_first(graph: Graph, x: Value) -> str:
 def layer_norm(graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool) -> Value:
     """Add a layer norm of the last axis."""
     return graph.put(LayerNorm, name, [graph.seen(x, tokens(x.known))], dims, affine=affine)
+
+
+def rms_norm(graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool) -> Value:
+    """Add an RMS norm of the last axis."""
+    return graph.put(RMSNorm, name, [graph.seen(x, tokens(x.known))], dims, affine=affine)
 
 
 def layer_norm_of_channels(
@@ -277,7 +284,8 @@ def _with_constant(
     graph.settle(x)
     constant = of_one(graph, constant, dims)
     word = _TO_CHANNELS.get(operator)
-    per_channel = prod(constant.dims) == x.shape[0]
+    of_one_axis = sum(length > 1 for length in constant.dims) < 2
+    per_channel = of_one_axis and prod(constant.dims) == x.shape[0]
     takes = word in graph.open.get(x.layer, ()) and per_channel and x.readers == 1
     if takes and may_own(graph, constant, graph.layer(x.layer).shares):
         return graph.owned(constant, _taken_in(graph, x, word or "", constant, dims))
@@ -322,6 +330,7 @@ def concat(
     graph: Graph, name: str, operands: Sequence[Operand], axis: int, dims: Dims | None
 ) -> Value:
     """Join tensors along any axis."""
+    operands = [x for x in operands if isinstance(x, Value) or 0 not in x.dims]
     values = [x for x in operands if isinstance(x, Value)]
     if len(values) < len(operands):  # constants become tensors of the same kind
         last = any(x.shape == tokens(x.known) for x in values)

@@ -15,6 +15,8 @@ from hwmodel.graph.layers import (
     ConvTranspose,
     Embedding,
     Linear,
+    Scale,
+    Source,
 )
 from hwmodel.importers.graph import (
     Constant,
@@ -29,7 +31,7 @@ from hwmodel.importers.graph import (
     tokens,
 )
 
-__all__ = ["attention", "conv", "embedding", "linear", "matmul"]
+__all__ = ["attention", "conv", "embedding", "linear", "matmul", "scores_of"]
 
 _USUAL = {word: field.default for word, field in Conv.model_fields.items()}
 
@@ -187,6 +189,12 @@ def _matrix(dims: Dims, column: int) -> Dims:
     return (dims[0], 1) if column else (1, dims[0])
 
 
+def scores_of(graph: Graph, value: Value) -> bool:
+    """Whether a tensor is made of attention scores, element by element."""
+    graph.settle(value)
+    return _from_scores(graph, value.layer)
+
+
 def _from_scores(graph: Graph, layer: str) -> bool:
     """Whether a tensor is made of attention scores, element by element."""
     for _ in range(6):
@@ -209,6 +217,8 @@ def attention(
     kv_heads: int | None = None,
     causal: bool = False,
     past: int = 0,
+    window: int | None = None,
+    softcap: bool = False,
 ) -> Value:
     """Add scores, softmax and context; masks that are tensors and the constant factor are left out.
 
@@ -218,6 +228,9 @@ def attention(
     Args:
         causal: whether query i of as many queries as new keys sees these up to i.
         past: keys and values of earlier tokens beside.
+        window: keys that a query of a causal one sees at most, its own among them.
+        softcap: whether scores are bounded by a tanh, between two factors of which one folds into
+            the scores' own.
     """
     query, key, value = qkv
     D = prod(query.known) // query.known[-2]
@@ -226,18 +239,27 @@ def attention(
     if kv_heads not in (None, heads):
         fields["kv_heads"] = kv_heads
     if causal and L == S:
-        fields["causal"] = True
+        fields |= {"causal": True} | ({"window": window} if window else {})
     if past:
         fields |= {"cache": True, "past": past}
     names = [graph.seen(query, (D, L, 1)), graph.seen(key, (prod(key.known) // S, S, 1))]
     scores = graph.put(AttentionScores, f"{name}.scores", names, None, **fields)
+    if softcap:
+        scores = graph.put(Activation, f"{name}.softcap", [scores.layer], None, function="tanh")
+        scores = graph.put(Scale, f"{name}.cap", [scores.layer], None, learned=False)
     weights = graph.put(Activation, f"{name}.softmax", [scores.layer], None, function="softmax")
     names = [weights.layer, graph.seen(value, (prod(value.known) // S, S, 1))]
     return graph.put(AttentionContext, f"{name}.context", names, dims, **fields)
 
 
-def embedding(graph: Graph, name: str, x: Value, table: Constant, dims: Dims | None) -> Value:
-    """Add a lookup of rows of a table by number."""
+def embedding(graph: Graph, name: str, x: Operand, table: Constant, dims: Dims | None) -> Value:
+    """Add a lookup of rows of a table by number; numbers that are constants, as positions are, too.
+
+    So a table of which only some rows are read is stored and trained whole.
+    """
+    if isinstance(x, Constant):
+        rows = prod(x.dims)
+        x = graph.put(Source, f"{name}.numbers", [], (rows,), shape=(1, rows, 1))
     source = graph.seen(x, (1, prod(x.known), 1))
     shares = graph.owner(table)
     fields = {"vocabulary": table.dims[0], "features": prod(table.dims[1:]), "shares": shares}

@@ -27,8 +27,9 @@ from hwmodel.importers.torch_batch import (
     operator_name,
     shape_of,
 )
-from hwmodel.importers.torch_operators import CHANNELS_FIRST, FILLED, LAYERS, convert
+from hwmodel.importers.torch_operators import CHANNELS_FIRST, FILLED, LAYERS, TABLES, convert
 from hwmodel.importers.torch_ran import Ran
+from hwmodel.importers.written_out import recognised_layers
 from hwmodel.specs.arguments import expect
 
 __all__ = ["from_torch"]
@@ -119,7 +120,7 @@ class _Walk:
             title=f"{printable(self.name)}, read from a PyTorch module",
             sources={"module": f"{printable(self.name)}, torch.export"},
             input=self.graph.shapes[INPUT],
-            layers=tuple(self.graph.layers),
+            layers=recognised_layers(self.graph),
         )
 
     def _node(self, node: Any) -> None:
@@ -226,6 +227,9 @@ class _Walk:
             self.found[node] = Constant(())
             return
         depends = any(isinstance(operand, Value) for operand in flat)
+        if _is_empty(value):  # a part of no length, which others leave out
+            self.found[node] = Constant(shape_of(node))
+            return
         if operator in FILLED or not (depends or _stays(operator, flat)):
             self.found[node] = self._folded(node, value, flat)
             return
@@ -281,10 +285,16 @@ def _holds_graph(node: Any) -> bool:
     return node.op == "get_attr" and hasattr(held, "graph")
 
 
+def _is_empty(value: Any) -> bool:
+    """Say whether a tensor has no element."""
+    lengths = getattr(value, "shape", ())
+    return any(isinstance(length, int) and length == 0 for length in lengths)
+
+
 def _stays(operator: str, operands: Sequence[Any]) -> bool:
     """Say whether a layer is one although what it is given is constant: it learns, as others do."""
-    learned = any(isinstance(o, Constant) and o.learned for o in operands[1:])
-    return operator in LAYERS and learned
+    learned = [isinstance(o, Constant) and o.learned for o in operands]
+    return (operator in LAYERS and any(learned[1:])) or (operator in TABLES and any(learned[:1]))
 
 
 def _called(node: Any) -> str:

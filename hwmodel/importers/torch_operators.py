@@ -8,14 +8,15 @@ from math import prod
 from typing import Any
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Scale
+from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Rotary
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
+from hwmodel.importers.einsum import einsum
 from hwmodel.importers.graph import Constant, Operand, Value, as_value, plain
 from hwmodel.importers.torch_ran import Ran, Result
 from hwmodel.importers.torch_recurrent import RECURRENT
 
-__all__ = ["CHANNELS_FIRST", "FILLED", "LAYERS", "convert"]
+__all__ = ["CHANNELS_FIRST", "FILLED", "LAYERS", "TABLES", "convert"]
 
 CHANNELS_FIRST = frozenset(
     {
@@ -107,6 +108,11 @@ def _matmul(ran: Ran) -> Value:
     return products.matmul(ran.graph, ran.name, a, b, ran.dims[0])
 
 
+def _einsum(ran: Ran) -> Value | None:
+    operands = ran.argument("tensors")
+    return einsum(ran.graph, ran.name, ran.argument("equation"), operands, ran.dims[0])
+
+
 def _addmm(ran: Ran) -> Value:
     made = products.matmul(
         ran.graph, ran.name, ran.argument("mat1"), ran.argument("mat2"), ran.dims[0]
@@ -130,9 +136,17 @@ def _attention(ran: Ran) -> Value | None:
 
 def _embedding(ran: Ran) -> Value | None:
     table, numbers = ran.argument("weight"), ran.argument("indices")
-    if not (isinstance(table, Constant) and isinstance(numbers, Value)):
+    if not (isinstance(table, Constant) and isinstance(numbers, (Value, Constant))):
         return None
     return products.embedding(ran.graph, ran.name, numbers, table, ran.dims[0])
+
+
+def _index(ran: Ran) -> Value | None:
+    """Convert rows of a table by number (of a table of relative positions, say)."""
+    table, numbers = ran.argument("self"), ran.argument("indices")
+    if not isinstance(table, Constant) or len(numbers) != 1 or len(table.dims) < 2:
+        return None
+    return products.embedding(ran.graph, ran.name, numbers[0], table, ran.dims[0])
 
 
 # Norms and activations
@@ -144,20 +158,13 @@ def _batch_norm(ran: Ran) -> Value:
     return _frozen(ran, made)
 
 
-def _layer_norm(ran: Ran) -> Value:
+def _last_norm(norm: Callable[..., Value], ran: Ran) -> Value:
+    """Convert a layer or RMS norm of the last axes, taken for one."""
     x, affine = ran.value, ran.argument("weight") is not None
     axes = len(ran.argument("normalized_shape"))
     whole = Value((*x.known[:-axes], prod(x.known[-axes:])), ran.graph.seen(x), x.shape)
-    made = _frozen(ran, ops.layer_norm(ran.graph, ran.name, whole, None, affine=affine))
+    made = _frozen(ran, norm(ran.graph, ran.name, whole, None, affine=affine))
     return Value(ran.dims[0], made.layer, made.shape)
-
-
-def _rms_norm(ran: Ran) -> Value:
-    made = ops.layer_norm(ran.graph, ran.name, ran.value, ran.dims[0], affine=False)
-    if ran.argument("weight") is None:
-        return made
-    factor = ran.graph.put(Scale, f"{ran.name}.factor", [made.layer], ran.dims[0])
-    return _frozen(ran, factor, "frozen")
 
 
 def _group_norm(ran: Ran) -> Value:
@@ -167,12 +174,12 @@ def _group_norm(ran: Ran) -> Value:
     return _frozen(ran, made)
 
 
-def _frozen(ran: Ran, made: Value, learned: bool | str = False) -> Value:
+def _frozen(ran: Ran, made: Value) -> Value:
     """The same layer, frozen if its weight and its bias are."""
     given = [ran.argument(name) for name in ("weight", "bias")]
     own = [one for one in given if isinstance(one, Constant) and one.learned]
     if own and all(one.frozen for one in own):
-        ran.graph.change(made.layer, learned=learned)
+        ran.graph.change(made.layer, learned=False)
     return made
 
 
@@ -190,12 +197,27 @@ def _elementary(word: str, ran: Ran) -> Value:
 
 
 def _binary(word: str, ran: Ran) -> Value | None:
+    if word == "Mul" and ran.is_complex:
+        return _turned(ran)
     a, b = (_operand(ran.argument(name)) for name in ran.fields[:2])
     if a is None or b is None or ran.argument("rounding_mode") is not None:
         return None
     if "rsub" in ran.operator:
         a, b = b, a
     return ops.binary(ran.graph, ran.name, word, a, b, ran.dims[0])
+
+
+def _turned(ran: Ran) -> Value | None:
+    """Convert a product of complex numbers, pairs of features, with a table: a rotary embedding."""
+    x, table = ran.argument("self"), ran.argument("other")
+    if not isinstance(x, Value) or not isinstance(table, Constant):
+        return None
+    size = 2 * prod(table.dims)
+    places, d = size // (2 * x.known[-1]), 2 * x.known[-1]
+    heads = 2 * prod(x.known) // size
+    source = ran.graph.seen(x, (heads * d, places, 1))
+    made = ran.graph.put(Rotary, ran.name, [source], None, heads=heads)
+    return Value(ran.dims[0], made.layer, made.shape)
 
 
 def _operand(given: Any) -> Operand | None:
@@ -267,6 +289,16 @@ def _same(ran: Ran) -> Value:
 
 def _expand(ran: Ran) -> Value | None:
     return ops.expanded(ran.graph, ran.name, ran.value, ran.dims[0])
+
+
+def _repeat(ran: Ran) -> Value | None:
+    """Convert a repetition of each place along an axis, which as a view reads it so often."""
+    return _expand(ran) if isinstance(ran.argument("repeats"), int) else None
+
+
+def _pad(ran: Ran) -> Value | None:
+    """Convert a pad that adds nothing; any other has no model."""
+    return _same(ran) if ran.known() == ran.value.known else None
 
 
 def _cat(ran: Ran) -> Value:
@@ -350,22 +382,29 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "chunk": _parts,
     "clamp": _clamp,
     "clamp_min": _clamp,
+    "einsum": _einsum,
     "embedding": _embedding,
     "broadcast_to": _expand,
     "expand": _expand,
     "expand_as": _expand,
     "group_norm": _group_norm,
+    "index": _index,
     "instance_norm": _group_norm,
-    "layer_norm": _layer_norm,
+    "layer_norm": partial(_last_norm, ops.layer_norm),
     "linear": _linear,
     "matmul": _matmul,
     "mean": _mean,
     "mm": _matmul,
     "narrow": _slice,
+    "pad": _pad,
+    "constant_pad_nd": _pad,
+    "repeat_interleave": _repeat,
+    "view_as_complex": _same,
+    "view_as_real": _same,
     "pixel_shuffle": partial(_shuffle, PixelShuffle, "upscale_factor"),
     "pixel_unshuffle": partial(_shuffle, PixelUnshuffle, "downscale_factor"),
     "prelu": _prelu,
-    "rms_norm": _rms_norm,
+    "rms_norm": partial(_last_norm, ops.rms_norm),
     "scaled_dot_product_attention": _attention,
     "select": _slice,
     "slice": _slice,
@@ -396,3 +435,4 @@ FILLED = frozenset(
 )  # fmt: skip
 # What stays a layer where its input is constant, for its weights are learned.
 LAYERS = frozenset({*_CONVS, "batch_norm", "group_norm", "layer_norm", "linear", "rms_norm"})
+TABLES = frozenset({"embedding", "index"})  # the same of a table that they read by constants

@@ -74,6 +74,12 @@ class Ran:
         return listed if len(listed) == axes else (listed[0],) * axes
 
     @property
+    def is_complex(self) -> bool:
+        """Whether its result is of complex numbers, each of two elements."""
+        kind = getattr(self.node.meta.get("val"), "dtype", None)
+        return bool(kind and kind.is_complex)
+
+    @property
     def taken(self) -> set[int]:
         """Which of its results anything takes."""
         return {user.args[1] for user in self.node.users if user.users} if self.several else {0}

@@ -125,9 +125,10 @@ def narrowed(
         if node is None or not isinstance(work, Multiply):
             yield task
             continue
-        if width.bits > work.F.bits:
+        kept = work.I if work.kernel else work.F
+        if width.bits > kept.bits:
             raise HwmodelError(
-                f"cache-bits {width}: layer {layer} reads keys or values of {work.F.bits} bit"
+                f"cache-bits {width}: layer {layer} reads keys or values of {kept.bits} bit"
             )
         sizes = zip("CL", node.input_shapes[1], strict=False)
         new = (Factor("N", batch), *(Factor(*size) for size in sizes))
@@ -136,7 +137,14 @@ def narrowed(
         yield Task(layer, Move(FORWARD, WRITE, copy, why="new keys or values, in the cache"), lies)
         yield Task(layer, Operate(FORWARD, "mac", copy, why="to quantise"), at)
         if past(node.layer):
-            read = replace(copy, shape=(Factor("elements", work.problem.F_elements),))
+            problem = work.problem
+            elements = problem.I_elements if work.kernel else problem.F_elements
+            read = replace(copy, shape=(Factor("elements", elements),))
             yield Task(layer, Operate(FORWARD, "mac", read, why="to expand"), at)
-            work = work._replace(F=replace(work.F, bits=width.bits))
+            narrow = replace(kept, bits=width.bits)
+            if work.kernel:
+                both = work.kernel.bits._replace(I=2 * width.bits)
+                work = work._replace(I=narrow, kernel=work.kernel._replace(bits=both))
+            else:
+                work = work._replace(F=narrow)
         yield Task(layer, work, at)

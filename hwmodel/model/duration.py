@@ -146,8 +146,7 @@ def duration(asked: Mapping[int, Demand], chip: Hardware, images: int, energy: f
     steps = tuple(_time(step, asks, chip) for step, asks in sorted(asked.items()))
     energy -= chip.static_energy * sum(asks.cycles for asks in asked.values())
     joules = energy * 1e-12 if chip.unit == "pJ" else None
-    watts = chip.static_power.watts if chip.static_power else 0.0
-    return Duration(steps, images, joules, watts)
+    return Duration(steps, images, joules, chip.static_watts)
 
 
 def untimed(chip: Hardware) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
@@ -10,21 +10,28 @@ from typing import NamedTuple
 from hwmodel.model.ledger import Component, Entry, entry
 from hwmodel.model.prices import ARRAY_CYCLE, CHIP_CYCLE, Key
 from hwmodel.model.workload import At
+from hwmodel.specs.accounting import Accounting
 from hwmodel.tiling.accesses import Asked, Mapping, asked
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.spatial import asked as spatial
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.view import NOWHERE, Homes
 from hwmodel.work.problem import OPERANDS, Operand
-from hwmodel.work.tensor import Bits, Direction, Factor, Role, Tensor, TensorKind
-from hwmodel.work.work import Move, Multiply, Operate
+from hwmodel.work.tensor import Bits, Direction, Factor, Role, Tensor, TensorKind, product
+from hwmodel.work.work import Kernel, Move, Multiply, Operate
 
 __all__ = ["AWAY", "UNFINISHED", "Stay", "code_of", "moved", "multiplied", "operated", "paid"]
+__all__ += ["search_options", "width"]
 
 UNFINISHED = (Role.UNFINISHED, Role.DRAINED, Role.RETURNED)
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 SOMEWHERE = At()
 _OF_MAPS = (Role.OPERAND, Role.SAVED, Role.COPY)
+
+
+def search_options(accounting: Accounting, work: Multiply) -> SearchOptions:
+    """Return the options with which a product's tiles are searched."""
+    return SearchOptions.of(accounting, work.pass_, fused=work.kernel is not None)
 
 
 class Stay(NamedTuple):
@@ -206,7 +213,7 @@ def code_of(tensor: Tensor, role: Role, chip: Memories, memory: str) -> Code | N
 def width(work: Multiply, operand: Operand, role: Role, options: SearchOptions) -> Bits:
     """Return the bits of an element that a product moves [bit]."""
     bits = work.operands[operand].bits
-    return max(options.partial_sum_bits, bits) if role in UNFINISHED else bits
+    return max(options.partial_sum_bits, bits) if role in (*UNFINISHED, Role.RUNNING) else bits
 
 
 def paid(
@@ -256,13 +263,75 @@ def _once(
 def _levels(
     work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
 ) -> Iterator[Sequence[Asked]]:
+    found: Iterator[Sequence[Asked]]
     if chip.spatial or options.transfers == "both":
         found = spatial.asked(work.problem, mapping, chip, options.rule, options.transfers)
     else:
         found = asked(work.problem, mapping, options.counting, options.rule)
+    if work.kernel:
+        found = _in_kernel(work, work.kernel, mapping, chip, found)
     times = dict(zip(OPERANDS, work.nest.times or (), strict=False))
     for asks in found:
         yield [
             one._replace(factors=(*one.factors, times[one.operand])) if times else one
             for one in asks
         ]
+
+
+def _in_kernel(
+    work: Multiply,
+    kernel: Kernel,
+    mapping: Mapping,
+    chip: Memories,
+    found: Iterable[Sequence[Asked]],
+) -> Iterator[Sequence[Asked]]:
+    """What is left of what levels are asked for, of a product that runs in a kernel's blocks.
+
+    Of what other products brought in, what MACs read; of a result that rests beside an operand,
+    the sums that leave a block with it unfinished, and come back: S - 1 and S - T of an output.
+
+    Source: docs/model.md section 7.
+    """
+    last = {x: max(n for n, one in enumerate(chip.levels) if one.holds(x)) for x in OPERANDS}
+    inner, leaving = dict(zip(OPERANDS, (*kernel.inner, 1), strict=True)), 1
+    for level, asks in enumerate(found):
+        left: list[Asked] = []
+        for one in asks:
+            x, to_macs = one.operand, level == last[one.operand] and one.direction == READ
+            if to_macs and x != "O":
+                again = Factor("products", inner[x], "of the same blocks multiply it")
+                met = _met(kernel, x, None)
+                more = (*((again,) if inner[x] != 1 else ()), *met)
+                left += [one._replace(factors=(*one.factors, *more))] * (inner[x] > 0)
+            elif x == "O" or x in kernel.moved:
+                tile = mapping.unions or mapping.tiles
+                block = tile[level] if level < len(tile) else None
+                more = _met(kernel, x, block.M) if x == "I" and block else ()
+                left.append(one._replace(factors=(*one.factors, *more)))
+            if x == kernel.running and one.direction == READ and not to_macs:
+                size = work.O.elements
+                arrive = product(one.factors) // size if size else 1
+                left += _running(work, arrive, leaving)
+                leaving = arrive
+        yield left
+
+
+def _met(kernel: Kernel, operand: Operand, block: int | None) -> tuple[Factor, ...]:
+    """The share of what streams past a block, or of what MACs read, that no mask hides."""
+    if kernel.mask is None:
+        return ()
+    side, rows = kernel.mask
+    share = side.share(rows, block or 1)
+    why = "of them, since a mask hides the others"
+    return (Factor("met", share, why),) if share != 1 else ()
+
+
+def _running(work: Multiply, arrive: int, leaving: int) -> Iterator[Asked]:
+    """Sums that rest beside an operand, and leave a block with it before they are finished."""
+    why = f"S = {arrive:,} sums of an output arrive; T = {leaving:,} go on up"
+    for direction, number, name in (
+        (WRITE, arrive - 1, "S - 1"), (READ, arrive - leaving, "S - T")
+    ):  # fmt: skip
+        if number > 0:
+            factors = (*work.O.shape, Factor(name, number, why))
+            yield Asked("O", direction, Role.RUNNING, factors)

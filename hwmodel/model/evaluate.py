@@ -18,7 +18,14 @@ from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
 from hwmodel.model.duration import Duration, demands, duration
-from hwmodel.model.entries import AWAY, UNFINISHED, moved, multiplied, operated
+from hwmodel.model.entries import (
+    AWAY,
+    UNFINISHED,
+    moved,
+    multiplied,
+    operated,
+    search_options,
+)
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
@@ -187,7 +194,7 @@ class Report:
         for task, tiling in self.tilings:
             assert isinstance(task.work, Multiply)
             places = memories(chip, task.work.kinds)
-            options = SearchOptions.of(self.accounting, task.work.pass_)
+            options = search_options(self.accounting, task.work)
             taken = time(task.work.problem, tiling.mapping, places, options.rule)
             assert taken is not None
             made += taken.products
@@ -406,7 +413,7 @@ def entered(
         layer, work, at = task
         stay = staying.stays.get(number, AWAY) if staying else AWAY
         if isinstance(work, Multiply):
-            options = SearchOptions.of(accounting, work.pass_)
+            options = search_options(accounting, work)
             here = places(work.kinds)
             if staying:
                 tiling = staying.tilings[number].tiling

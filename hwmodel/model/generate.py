@@ -280,10 +280,10 @@ def elements_of(tasks: list[Task], places: Places, batch: int) -> Elements:
             met = work.nest.times[1].value if work.nest.times else 1
             weights += Fraction(met) * work.problem.F_elements
             continue
-        cache += work.problem.F_elements
+        cache += work.problem.I_elements if work.kernel else work.problem.F_elements
         C, L, _ = node.input_shapes[1]
         written += batch * C * L
-        if node.layer.kind == "attention-scores":
+        if node.layer.kind == "attention-scores" and not work.kernel:
             scores += round(
                 work.problem.O_elements * (work.nest.times[2].value if work.nest.times else 1)
             )

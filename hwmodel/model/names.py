@@ -28,6 +28,7 @@ from hwmodel.graph.layers import Shape
 from hwmodel.graph.node import Node
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import Job
+from hwmodel.work.problem import OPERANDS
 from hwmodel.work.tensor import (
     Bits,
     Direction,
@@ -85,6 +86,7 @@ _KINDS = {
 _OWN = {
     Role.COPY: ("c{bits}", Part.COPIES),
     Role.KEPT_SUM: ("sum", Part.SUMS),
+    Role.LOG_SUM: ("log-sum", Part.SUMS),
     Role.LATENT: ("latent {name}", Part.LATENT),
     Role.MOMENT: ("{name}", Part.MOMENTS),
     Role.ACCUMULATOR: ("accumulator {name}", Part.ACCUMULATORS),
@@ -137,8 +139,11 @@ class Names:
         """Return what lies at I, F and O of a product, or what a move moves; each may be parts."""
         node = self.named[layer]
         if isinstance(work, Multiply):
-            ins = (tuple(self._operand(node, tensor)) for tensor in (work.I, work.F, work.O))
-            return tuple(ins)
+            moved = (*work.kernel.moved, "O") if work.kernel else OPERANDS
+            return tuple(
+                tuple(self._operand(node, tensor)) if operand in moved else ()
+                for operand, tensor in work.operands.items()
+            )
         if isinstance(work, Move):
             return (tuple(self._moved(node, work.tensor, work.direction)),)
         return ()

@@ -22,8 +22,9 @@ from hwmodel.model.ledger import Component
 from hwmodel.model.names import Names
 from hwmodel.model.recompute import NOTHING, Use, again
 from hwmodel.model.steps import Placed, Slot, Step, order, slot_of
+from hwmodel.model.tasks import workload
 from hwmodel.model.widths import Edge
-from hwmodel.model.workload import At, Job, Task, workload
+from hwmodel.model.workload import At, Job, Task
 from hwmodel.work.tensor import Direction, Pass, Role
 from hwmodel.work.work import Move, Work
 

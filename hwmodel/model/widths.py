@@ -20,7 +20,7 @@ from hwmodel.importers.load import load_network
 from hwmodel.model.measured import Measures
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, bundled, load
-from hwmodel.specs.formats import fraction
+from hwmodel.specs.formats import Format, fraction
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.method import (
     AS_INPUT,
@@ -211,7 +211,9 @@ def treatment(
     if measured is not None and rule.weight_signal == "boolean_vote" and not limits_of(method).vote:
         votes = measured[node.layer.name].vote_bits or votes
 
-    def wide(word: float | str, shape: tuple[int, int], in_file: int | None = None) -> Wide:
+    def wide(
+        word: float | str, shape: tuple[int, int], in_file: int | Format | None = None
+    ) -> Wide:
         return _wide(word, 1, method, accounting, shape, in_file)
 
     def of_inputs(word: float | str | None) -> tuple[Wide, ...]:
@@ -224,7 +226,9 @@ def treatment(
     signal = None if rule.signal is None else wide(rule.signal, _rows(node.output_shape))
     as_it_is = rule.arithmetic["backward_input"] != "mac" or (signal and signal.word)
     if back is None and weights.word and weights.word.block and as_it_is:
-        back = wide(rule.weights, across)  # expanded words need no blocks along the outputs
+        back = wide(
+            rule.weights, across, node.weight_bits
+        )  # expanded words need no blocks along the outputs
     return Treatment(
         weights.bits,
         votes,
@@ -422,14 +426,16 @@ def _wide(
     method: Method,
     accounting: Accounting,
     shape: tuple[int, int],
-    in_file: int | None = None,
+    in_file: int | Format | None = None,
 ) -> Wide:
     """Return a width's word as bits; of a format, for a tensor of so many rows and channels."""
-    if found := method.format_of(word):
+    stated = in_file if word == "stated" and isinstance(in_file, Format) else None
+    if found := stated or method.format_of(word):
         return Wide(found.width(*shape), found.word)
     if isinstance(word, float):
         return Wide(fraction(word))
-    return Wide(_width_of(word, sum_bits, method, accounting, in_file))
+    whole = in_file if isinstance(in_file, int) else None
+    return Wide(_width_of(word, sum_bits, method, accounting, whole))
 
 
 def _width_of(

@@ -1,4 +1,4 @@
-"""The work of a run: of every layer, as wide as the method says, without what is left out.
+"""The work of a layer in a run, as wide as the method says, without what is left out.
 
 Nothing here depends on a chip or a price. Products become loop nests with widths; operators, stored
 activations and weight updates become moves of tensors and operations on their elements.
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
-from hwmodel.graph.attended import unmasked_pairs
 from hwmodel.graph.layers import AttentionContext, AttentionScores
 from hwmodel.graph.node import Node
 from hwmodel.model import widths
@@ -36,7 +35,7 @@ from hwmodel.work.work import (
     write,
 )
 
-__all__ = ["MODES", "At", "Job", "Mode", "Task", "workload"]
+__all__ = ["MODES", "At", "Job", "Mode", "Run", "Task"]
 
 FORWARD, BACK, WEIGHT, UPDATE, _ = Pass
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
@@ -81,29 +80,13 @@ class Task(NamedTuple):
     at: At = At()
 
 
-def workload(nodes: tuple[Node, ...], edges: Mapping[str, Edge], job: Job) -> tuple[Task, ...]:
-    """List the work of a run, in order.
-
-    Args:
-        nodes: the layers of a network at their places, without those that the method omits.
-        edges: width of every tensor, as `widths.edges` has them.
-    """
-    skips = job.accounting.counting.masked_scores == "skipped"
-    pairs = unmasked_pairs(nodes) if skips else {}
-    return tuple(
-        Task(node.layer.name, work)
-        for node in nodes
-        for work in _Run(node, edges, job, pairs.get(node.layer.name)).works()
-    )
-
-
 def _times(steps: int) -> tuple[Factor, ...]:
     """So many steps of a sequence, one after the other; none for one."""
     return (Factor("steps", steps, "one after the other"),) if steps > 1 else ()
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """One layer at its place, in a job."""
 
     node: Node
@@ -115,6 +98,10 @@ class _Run:
         """Yield products, operators, sums that the graph implies, and the step of the weights."""
         if self.treatment:
             yield from self.products(self.treatment)
+        yield from self.beside()
+
+    def beside(self) -> Iterator[Work]:
+        """Yield all that is no product."""
         if self.accounting.extras.elementwise != "preactivation-words":
             yield from self.operator()
             yield from self.copies()
@@ -139,12 +126,16 @@ class _Run:
         """A full-precision word [bit]."""
         return self.accounting.widths.full_precision_bits
 
+    @property
+    def images(self) -> int:
+        """Images, or all steps of them, that a nest has at once."""
+        outer = self.accounting.extras.time_steps == "outer"
+        return self.job.batch * (1 if outer else self.node.steps)
+
     @cached_property
     def nests(self) -> Mapping[ProductPass, LoopNest]:
         """The products of the layer by pass; none if it only moves."""
-        layer, shapes = self.node.layer, self.node.input_shapes
-        outer = self.accounting.extras.time_steps == "outer"
-        images = self.job.batch * (1 if outer else self.node.steps)
+        layer, shapes, images = self.node.layer, self.node.input_shapes, self.images
         skips = self.accounting.counting.masked_scores == "skipped"
         if skips and isinstance(layer, (AttentionContext, AttentionScores)):
             return layer.unmasked(shapes, images)

@@ -111,6 +111,11 @@ class Counting(_Group):
         description="pairs of a query and a key that a causal mask or a window hides: computed and "
         "moved like all others, or, as kernels that know the mask, not at all",
     )
+    attention: Literal["separate", "fused"] = Field(
+        default="separate",
+        description="separate: scores and softmax are moved as what any layer gives; fused: they "
+        "stay in a block of queries and keys, and are computed again on the way back",
+    )
 
 
 class WordWidths(_Group):
@@ -315,6 +320,8 @@ class Accounting(NamedSpec):
             self._refuse(
                 "paper counts what is asked of the upper memory alone", "transfers", "counting"
             )
+        if chosen.counting == "paper" and chosen.attention == "fused":
+            self._refuse("fused needs counting exact", "attention", "counting")
         self._see_residency()
         self._see_fused()
         free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")

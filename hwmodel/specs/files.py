@@ -34,9 +34,10 @@ from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning, ne
 from hwmodel.specs.arguments import expect
 from hwmodel.specs.inputs import read_text, refuse_input
 from hwmodel.specs.mistakes import sentence, show
+from hwmodel.specs.quick_yaml import quickly_read
 
 __all__ = ["Flag", "Label", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled"]
-__all__ += ["bundled_yaml", "folder", "load", "read_yaml", "scalar", "validate", "whole_file"]
+__all__ += ["bundled_spec", "folder", "load", "read_yaml", "scalar", "validate", "whole_file"]
 __all__ += ["write"]
 
 
@@ -181,7 +182,7 @@ def _bundled(kind: type[NamedSpec], name: str) -> Any:
     known = bundled(kind)
     if name not in known:
         raise NameUnknown(kind.KIND, name, known)
-    return validate(kind, bundled_yaml(known[name]), known[name])
+    return bundled_spec(kind, known[name])
 
 
 def _named(kind: type[Spec], path: Path) -> Spec:
@@ -204,9 +205,16 @@ def read_yaml(path: Path) -> Any:
     return _parsed(read_text(path, MAX_SPEC_BYTES, SpecError), path)
 
 
-def bundled_yaml(path: Path) -> Any:
-    """Read a bundled document, which is part of the program and no input of a command."""
-    return _parsed(path.read_text(encoding="utf-8"), path)
+def bundled_spec(kind: type[Model], path: Path) -> Model:
+    """Read a bundled file, which is part of the program and no input of a command.
+
+    Raises: SpecError, with the line, where somebody has changed it.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        return validate(kind, quickly_read(text), path)
+    except (SpecError, ValueError):
+        return validate(kind, _parsed(text, path), path)
 
 
 def scalar(text: str) -> bool | int | float | str | None:

@@ -19,9 +19,8 @@ from hwmodel.specs.files import (
     Text,
     Version,
     Whole,
-    bundled_yaml,
+    bundled_spec,
     folder,
-    validate,
 )
 from hwmodel.work.tensor import Bits, Word, format_bits
 
@@ -139,4 +138,4 @@ class _Formats(SpecModel):
 def formats() -> dict[str, Format]:
     """Bundled formats by name."""
     path = folder("specs") / "formats.yaml"
-    return dict(validate(_Formats, bundled_yaml(path), path).formats)
+    return dict(bundled_spec(_Formats, path).formats)

@@ -17,9 +17,10 @@ from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import Flag, Label, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
+from hwmodel.specs.plausible import doubt
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
-from hwmodel.specs.scaled import ScaledEnergy, at_capacity
+from hwmodel.specs.scaled import Leakage, ScaledEnergy, at_capacity
 from hwmodel.specs.spread import Spread, check_spread
 from hwmodel.specs.stated import (
     MOST_BITS,
@@ -33,11 +34,6 @@ from hwmodel.work.problem import OPERANDS, Operand
 from hwmodel.work.tensor import KINDS, TensorKind
 
 __all__ = ["Buffer", "Hardware", "Level", "Price", "Reference", "SplitLevel"]
-
-
-# Between what is known of a bit in a register or a Boolean operation and one word over a network,
-# with room on both sides [pJ].
-PLAUSIBLE_PJ = 1e-4, 1e5
 
 
 # Operands of a loop nest; kinds of tensors at the outermost level, where letters are short forms.
@@ -74,9 +70,19 @@ class Buffer(Rated, Spread):
     energy: ScaledEnergy | None = Field(
         default=None, description="in the place of the others: by the capacity, through points"
     )
+    leakage: Leakage | None = Field(
+        default=None,
+        description="power of one such memory at rest, by its capacity; beside static_power, which "
+        "is then of all the rest",
+    )
     stays: Flag | None = Field(
         default=None,
         description="false: no tensor stays here from step to step, whatever the accounting",
+    )
+    on_chip: Flag | None = Field(
+        default=None,
+        description="whether the chip's voltage moves its prices; none: of all but the outermost "
+        "memories",
     )
     coding: RunLength | None = Field(
         default=None,
@@ -101,6 +107,11 @@ class Buffer(Rated, Spread):
                 raise Contradiction(str(error), "energy") from None
             if self.energy.node is not None and "cacti" not in self.source.lower():
                 raise Contradiction("a node has prices of CACTI's: name cacti as source", "source")
+        if self.leakage is not None:
+            try:
+                self.leakage.see(self.capacity)
+            except ValueError as error:
+                raise Contradiction(str(error), "leakage") from None
         return self
 
     @property
@@ -193,13 +204,19 @@ class Hardware(Supplied):
         description="what an input of a product saves that is 0, a spike that is not there among "
         "them: nothing; its operations; those, and reading the weights for them from level 0",
     )
+    path_prices: Flag = Field(
+        default=False,
+        description="true: the price of a memory was measured with the whole path from it to the "
+        "one below, so it is both sides of a transfer; reports under `transfers: both` say that "
+        "they add the lower side once more",
+    )
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
 
     @model_validator(mode="after")
     def _coherent(self) -> Hardware:
         self._check_levels()
         check_spread(self.levels, self.array)
-        self.check_time()
+        self.check_time(next((at for b, at in self._placed() if b.leakage), None))
         self.check_voltage()
         self._check_units()
         self._check_reference()
@@ -373,19 +390,22 @@ class Hardware(Supplied):
         """List energies in pJ that are far from any memory or circuit: mistaken units, mostly."""
         if self.energy_unit != "pJ":
             return []
-        stated = [(b.name, e, e.value, "bit") for b, _ in self._placed() for e in b.energies]
-        stated += [
-            (f"{p.bits}-bit {p.operation}", p.stated, p.energy_per_operation, "operation")
-            for p in self.arithmetic
+        found = [
+            doubt(b.name, self._place_of(b), e.value, "bit", e.unit is None)
+            for b, _ in self._placed()
+            for e in b.energies
         ]
-        least, most = PLAUSIBLE_PJ
-        found = dict.fromkeys(
-            f"{name}: {value:g} pJ per {per} is outside {least:g} to {most:g}; is the unit right?"
-            + (f" A bare number is in pJ per {per}" if energy.unit is None else "")
-            for name, energy, value, per in stated
-            if value and not least <= value <= most
-        )
-        return list(found)
+        for price in self.arithmetic:
+            name, bare = f"{price.bits}-bit {price.operation}", price.stated.unit is None
+            kind = "" if price.format else name
+            found.append(doubt(name, kind, price.energy_per_operation, "operation", bare))
+        return [one for one in dict.fromkeys(found) if one]
+
+    def _place_of(self, memory: Buffer) -> str:
+        """What a memory is compared with, of `plausible.ranges`: a flash with nothing."""
+        if memory not in self.levels[0].buffers:
+            return "memory on the chip"
+        return "unlimited outermost memory" if memory.capacity_bits is None else ""
 
     def holder(self, level: int, operand: Operand) -> Buffer:
         """Return the memory that holds `operand` at `levels[level]`, in a forward pass at 0.
@@ -406,8 +426,22 @@ class Hardware(Supplied):
         return next(b for level in self.levels for b in level.buffers if b.name == name)
 
     def scale_of(self, memory: Buffer) -> float:
-        """The factor of the voltage on a memory's prices: 1 for the outermost ones."""
-        return 1.0 if memory in self.levels[0].buffers else self.scale
+        """The factor of the voltage on a memory's prices: 1 for one that is on another chip."""
+        on_chip = memory.on_chip
+        if on_chip is None:
+            on_chip = memory not in self.levels[0].buffers
+        return self.scale if on_chip else 1.0
+
+    @cached_property
+    def leakage(self) -> float:
+        """Power of all memories at rest, of which the file states it [W]."""
+        watts, several = 0.0, 1
+        for level in self.levels:
+            several *= level.instances
+            for one in level.buffers:
+                if one.leakage and one.capacity is not None:
+                    watts += several * one.leakage.watts(one.capacity)
+        return watts
 
     @property
     def is_bounded(self) -> bool:

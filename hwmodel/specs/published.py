@@ -18,8 +18,7 @@ from hwmodel.specs.files import (
     SpecModel,
     Text,
     Whole,
-    bundled_yaml,
-    validate,
+    bundled_spec,
 )
 
 __all__ = ["Figure", "PublishedTable", "accuracy_percent", "energy_percent", "published_table"]
@@ -115,7 +114,7 @@ class _Published(NamedSpec):
 def published_tables() -> dict[str, PublishedTable]:
     """All tables by name."""
     path = Path(__file__).parent / "published.yaml"
-    return {table.name: table for table in validate(_Published, bundled_yaml(path), path).tables}
+    return {table.name: table for table in bundled_spec(_Published, path).tables}
 
 
 def published_table(name: str) -> PublishedTable:

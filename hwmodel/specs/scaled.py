@@ -1,7 +1,7 @@
-"""An SRAM's energy by its capacity: points of its own kind, and the straight lines between them.
+"""An SRAM's energy and leakage by its capacity: points of its own kind, and lines between them.
 
-Between two points the price goes with a power of the capacity, a straight line in log-log; outside
-them the outermost power is carried on, by a factor of four at most.
+Between two points both go with a power of the capacity, a straight line in log-log; outside them
+the outermost power is carried on, by a factor of four at most.
 
 Source: CACTI's results for 2 to 512 KiB at 45 nm (`docs/model.md`, section 5): from points at 8, 64
 and 512 KiB the others come out within 13 %, from one power law within 21 %.
@@ -10,7 +10,7 @@ and 512 KiB the others come out within 13 %, from one power law within 21 %.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from math import log
 from typing import Annotated, Any, Literal
 
@@ -18,9 +18,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hwmodel.specs import quantity
 from hwmodel.specs.files import SpecModel
-from hwmodel.specs.stated import AccessEnergy, Energy
+from hwmodel.specs.stated import AccessEnergy, Energy, StaticPower
 
-__all__ = ["NODES", "Points", "ScaledEnergy", "at_capacity"]
+__all__ = ["NODES", "Leakage", "Points", "ScaledEnergy", "at_capacity"]
 
 BEYOND = 4  # times the outermost capacities, to which prices are carried on
 
@@ -29,6 +29,17 @@ def _points(value: Any) -> Any:
     """See that capacities rise. Raises: ValueError."""
     if not isinstance(value, dict) or len(value) < 2:
         raise ValueError("give two points or more, as in {8 KiB: 10 pJ/64bit, 1 MiB: 100 pJ/64bit}")
+    return _rising(value)
+
+
+def _powers(value: Any) -> Any:
+    """See that capacities rise; one alone is of that capacity. Raises: ValueError."""
+    if not isinstance(value, dict) or not value:
+        raise ValueError("give a point or more, as in {64 KiB: 40 mW}")
+    return _rising(value)
+
+
+def _rising(value: dict[Any, Any]) -> dict[Any, Any]:
     sizes = [quantity.bits(str(size)) for size in value]
     for (text, size), before in zip(list(zip(value, sizes, strict=True))[1:], sizes, strict=False):
         if size <= before:
@@ -38,13 +49,21 @@ def _points(value: Any) -> Any:
     return value
 
 
-_SCHEMA = {
-    "type": "object",
-    "minProperties": 2,
-    "additionalProperties": {"type": ["string", "number"]},
-    "description": "capacity -> energy, in rising order",
-}
-Points = Annotated[dict[str, AccessEnergy], BeforeValidator(_points), WithJsonSchema(_SCHEMA)]
+def _schema(least: int, what: str) -> WithJsonSchema:
+    values = {"type": ["string", "number"]}
+    described = f"capacity -> {what}, in rising order"
+    return WithJsonSchema(
+        {
+            "type": "object",
+            "minProperties": least,
+            "additionalProperties": values,
+            "description": described,
+        }
+    )
+
+
+Points = Annotated[dict[str, AccessEnergy], BeforeValidator(_points), _schema(2, "energy")]
+Powers = Annotated[dict[str, StaticPower], BeforeValidator(_powers), _schema(1, "power")]
 
 
 # Reads and writes of 64 bit [pJ], CACTI 7 (github.com/HewlettPackard/cacti @ 1ffd8df): scratch RAM,
@@ -114,19 +133,50 @@ class ScaledEnergy(SpecModel):
 
     def see(self, capacity: int | None) -> None:
         """See that a capacity is near enough to the points [bit]. Raises: ValueError."""
-        if capacity is None:
-            raise ValueError("is scaled by the capacity, which is unlimited")
         for points in self.of:
-            sizes = list(_sizes(points))
-            if not sizes[0] <= BEYOND * capacity or not capacity <= BEYOND * sizes[-1]:
-                first, last = next(iter(points)), next(reversed(points))
-                raise ValueError(
-                    f"has points from {first} to {last}, which go for a quarter of the one to four "
-                    f"times the other; {capacity:,} bit is outside"
-                )
+            _see(points, capacity)
 
 
-def _sizes(points: Points) -> Iterator[int]:
+class Leakage(SpecModel):
+    """The power of an SRAM that does nothing, at one capacity or at several."""
+
+    at: Powers
+
+    @model_validator(mode="after")
+    def _rises(self) -> Leakage:
+        stated = list(self.at.items())
+        for (size, power), (_, before) in zip(stated[1:], stated, strict=False):
+            if power.watts < before.watts:
+                raise ValueError(f"{size}: leaks less than a smaller capacity")
+        return self
+
+    def see(self, capacity: int | None) -> None:
+        """See that a capacity is near enough to the points [bit]. Raises: ValueError."""
+        if len(self.at) == 1 and capacity not in list(_sizes(self.at)):
+            raise ValueError(
+                f"has one point, which is of {next(iter(self.at))} alone; give two for others"
+            )
+        _see(self.at, capacity)
+
+    def watts(self, capacity: int) -> float:
+        """Return the power at a capacity [bit]."""
+        powers = [power.watts for power in self.at.values()]
+        return _on_line(list(_sizes(self.at)), powers, capacity)
+
+
+def _see(points: Mapping[str, object], capacity: int | None) -> None:
+    if capacity is None:
+        raise ValueError("is scaled by the capacity, which is unlimited")
+    sizes = list(_sizes(points))
+    if not sizes[0] <= BEYOND * capacity or not capacity <= BEYOND * sizes[-1]:
+        first, last = next(iter(points)), next(reversed(list(points)))
+        raise ValueError(
+            f"has points from {first} to {last}, which go for a quarter of the one to four "
+            f"times the other; {capacity:,} bit is outside"
+        )
+
+
+def _sizes(points: Mapping[str, object]) -> Iterator[int]:
     return (quantity.bits(size) for size in points)
 
 
@@ -141,10 +191,15 @@ def at_capacity(points: Points, capacity: int) -> Energy:
     Holds for: 64-bit accesses of 10, 20 and 100 pJ at 8 KiB, 32 KiB and 1 MiB: at 256 KiB
     20 pJ x 8^(log 5 / log 32) = 52.5 pJ.
     """
-    sizes, energies = list(_sizes(points)), list(points.values())
+    energies = [energy.value for energy in points.values()]
+    return Energy(_on_line(list(_sizes(points)), energies, capacity), _unit(points))
+
+
+def _on_line(sizes: Sequence[int], values: Sequence[float], capacity: int) -> float:
+    """Return the value at a capacity: as stated, or on the straight line in log-log."""
+    if capacity in sizes:
+        return values[sizes.index(capacity)]
     above = min(max(bisect_right(sizes, capacity), 1), len(sizes) - 1)
-    (c1, c2), (e1, e2) = sizes[above - 1 : above + 1], energies[above - 1 : above + 1]
-    if capacity in sizes:  # as stated, to the bit
-        return energies[sizes.index(capacity)]._replace(unit=_unit(points))
-    power = log(e2.value / e1.value) / log(c2 / c1)
-    return Energy(float(e1.value * (capacity / c1) ** power), _unit(points))
+    (c1, c2), (e1, e2) = sizes[above - 1 : above + 1], values[above - 1 : above + 1]
+    power = log(e2 / e1) / log(c2 / c1)
+    return float(e1 * (capacity / c1) ** power)

@@ -173,11 +173,17 @@ class Timed(NamedSpec):
         default=None, description="of the whole chip, in the place of static_power with clock"
     )
 
-    def check_time(self) -> None:
-        """See that static energy can be told: by the cycles of an array, in the chip's unit."""
+    def check_time(self, leaking: tuple[str | int, ...] | None) -> None:
+        """See that static energy can be told: by the cycles of an array, in the chip's unit.
+
+        Args:
+            leaking: the way to a memory that states its leakage, if one does.
+        """
         stated = [x for x in ("static_power", "static_energy_per_cycle") if getattr(self, x)]
         if len(stated) > 1:
             raise Contradiction("is the same as static_energy_per_cycle; give one", "static_power")
+        if leaking:
+            self._check_leakage((*leaking, "leakage"))
         if self.array is not None and self.macs_per_cycle:
             raise Contradiction("is what the array says already", "macs_per_cycle")
         timed = stated == ["static_power"] and bool(self.macs_per_cycle)
@@ -190,11 +196,31 @@ class Timed(NamedSpec):
         if self.static_power and self.clock is None:
             raise Contradiction("is an energy only with a clock, as in '1530 MHz'", "static_power")
 
+    def _check_leakage(self, way: tuple[str | int, ...]) -> None:
+        """See that leakage has a time. Raises: Contradiction."""
+        if self.energy_unit != "pJ":
+            raise Contradiction(f"is in W, but energy_unit is {self.energy_unit}", *way)
+        if self.static_energy_per_cycle:
+            raise Contradiction("is in static_energy_per_cycle; give static_power beside it", *way)
+        if self.clock is None or (self.array is None and not self.macs_per_cycle):
+            rule = "is an energy only with a clock, and an array or macs_per_cycle"
+            raise Contradiction(rule, *way)
+
+    @property
+    def leakage(self) -> float:
+        """Power of all memories at rest, of which the file states it [W]."""
+        return 0.0
+
+    @property
+    def static_watts(self) -> float:
+        """Static power of the whole chip, leakage of its memories with it [W]."""
+        return (self.static_power.watts if self.static_power else 0.0) + self.leakage
+
     @property
     def static_energy(self) -> float:
         """Static energy of a cycle of the whole chip [chip's unit]; 0 where none is stated."""
-        if self.static_power and self.clock:
-            return self.static_power.watts / self.clock.hertz * 1e12
+        if self.clock and self.static_watts:
+            return self.static_watts / self.clock.hertz * 1e12
         return self.static_energy_per_cycle.value if self.static_energy_per_cycle else 0.0
 
     def energies_of_time(self) -> Iterator[tuple[Energy, tuple[str, ...]]]:

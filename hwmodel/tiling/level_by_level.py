@@ -194,7 +194,7 @@ def _fitting(step: Step, whole: Extents) -> Tile:
     room_F = step.capacity_F - bits_I * step.shared
     fits = (bits_I <= step.capacity_I) & (room_F >= bits_of_one_M)
     N, HO, WO = (np.broadcast_to(axis, fits.shape)[fits] for axis in (N, HO, WO))
-    most = np.broadcast_to(room_F, fits.shape)[fits] / bits_of_one_M
+    most = np.broadcast_to(room_F, fits.shape)[fits] / max(bits_of_one_M, 1)
     if every:
         return tile._replace(N=N, M=np.minimum(np.floor(most), whole.M), HO=HO, WO=WO)
     M = candidates(whole.M)[::-1].astype(float)

@@ -52,11 +52,15 @@ class SearchOptions:
     share: int = 1  # of the usual budget, one part in so many
 
     @classmethod
-    def of(cls, accounting: Accounting, pass_: Pass) -> SearchOptions:
-        """Return the options of one pass: in backward_weight either operand may stay."""
-        held: Stationary = accounting.counting.stationary
+    def of(cls, accounting: Accounting, pass_: Pass, *, fused: bool = False) -> SearchOptions:
+        """Return the options of one pass: in backward_weight either operand may stay.
+
+        Args:
+            fused: filters are held, as products need it that run through the same blocks.
+        """
+        held: Stationary = "filter" if fused else accounting.counting.stationary
         free = accounting.counting.weight_gradient == "best-of-two-roles"
-        if held == "filter" and free and pass_ == Pass.BACKWARD_WEIGHT:
+        if held == "filter" and free and pass_ == Pass.BACKWARD_WEIGHT and not fused:
             held = "either"
         return cls(
             search=accounting.counting.search,
@@ -185,14 +189,14 @@ def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
     places = zip(OPERANDS, kinds, strict=True)
     holders = [(chip.keepers[kind], operand) for operand, kind in places]
     buffers = [
-        _memory(one, tuple(x for memory, x in holders if memory is one), None, 1.0)
+        _memory(one, tuple(x for memory, x in holders if memory is one), None, chip.scale_of(one))
         for one in outermost.buffers
         if any(memory is one for memory, _ in holders)
     ]
     levels = [
         MemoryLevel(
             level.name,
-            tuple(_memory(b, b.operands, b.capacity_bits, chip.scale) for b in level.buffers),
+            tuple(_memory(b, b.operands, b.capacity_bits, chip.scale_of(b)) for b in level.buffers),
             *_spread(level, chip.scale),
         )
         for level in inner

@@ -20,6 +20,7 @@ import numpy as np
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.duration import UNTIMED, Demand, demands, duration, untimed
+from hwmodel.model.entries import search_options
 from hwmodel.model.evaluate import entered, occupied, run_name, staying_in, tiled
 from hwmodel.model.ledger import Counts
 from hwmodel.model.memory import Occupancy, see_room
@@ -27,7 +28,7 @@ from hwmodel.model.prices import Prices
 from hwmodel.model.workload import Job, Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
-from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.tiling.options import memories
 from hwmodel.work.work import Multiply
 
 __all__ = ["GROUPS", "Cost", "Counted"]
@@ -83,7 +84,7 @@ class Counted:
         """The costs on all chips, of which those that are tiled alike are counted once."""
         costs, accounting = [Cost()] * len(chips), job.accounting
         products = [
-            (task, task.work.kinds, SearchOptions.of(accounting, task.work.pass_))
+            (task, task.work.kinds, search_options(accounting, task.work))
             for task in tasks
             if isinstance(task.work, Multiply)
         ]

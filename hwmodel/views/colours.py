@@ -30,7 +30,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Hatch, Marker, Method
 
 __all__ = ["Look", "called", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of"]
-__all__ += ["ours_of", "part_looks", "shade_on", "specs_named"]
+__all__ += ["named", "part_looks", "shade_on", "specs_named"]
 
 # For methods whose file states no colour: of middle lightness, apart from those of the main ones.
 _SPARE_COLOURS = ("#4c72b0", "#8a6bbd", "#a0522d", "#d1772e", "#5b8c3e", "#6b7a8f", "#c2528b")
@@ -129,8 +129,8 @@ def called(name: str, kind: str = "method") -> str:
     return _labels.get((kind, name), name)
 
 
-def ours_of(given: Iterable[str], methods: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of methods of a table that are given by name, label or file.
+def named(given: Iterable[str], methods: Sequence[str], option: str) -> tuple[str, ...]:
+    """Return the names of methods of a table that an option gives by name, label or file.
 
     Raises: HwmodelError where one is none of them, or more than one.
     """
@@ -140,11 +140,13 @@ def ours_of(given: Iterable[str], methods: Sequence[str]) -> tuple[str, ...]:
         same = [m for m in methods if name in (called(m), called(m).removesuffix(f" ({m})"))]
         meant = [name] if name in methods else same
         if len(meant) > 1:
-            raise HwmodelError(f"--ours {word}: is the label of {' and '.join(meant)}; give a name")
+            raise HwmodelError(
+                f"{option} {word}: is the label of {' and '.join(meant)}; give a name"
+            )
         if not meant:
             known = dict.fromkeys([*methods, *map(called, methods)])
             hint = nearest(word, known)
-            raise HwmodelError(f"--ours {word}: is no method of the table; {hint}")
+            raise HwmodelError(f"{option} {word}: is no method of the table; {hint}")
         found += meant
     return tuple(found)
 

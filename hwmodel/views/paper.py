@@ -13,7 +13,7 @@ from hwmodel.rerun.tables import NATURE, greedy_notes, layer_sums, scale, what, 
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
-from hwmodel.views.colours import called, ours_of
+from hwmodel.views.colours import called, named
 
 __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
 
@@ -76,7 +76,7 @@ def comparison_paper(
     Raises: HwmodelError where one of ours is none of the lines'.
     """
     methods = list(dict.fromkeys(line.method for line in lines))
-    ours = ours_of(ours, methods)
+    ours = named(ours, methods, "--ours")
     networks = list(dict.fromkeys(line.network for line in lines))
     several, batches = len(networks) > 1, len({line.batch for line in lines}) > 1
     words = (*["network"] * several, "method", *["batch"] * batches)

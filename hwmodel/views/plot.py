@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from hwmodel.graph.network import zoo
 from hwmodel.specs.files import bundled, whole_file
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.provenance import COLUMNS as PROVENANCE
-from hwmodel.views.colours import looks_of, ours_of, specs_named
+from hwmodel.views.colours import looks_of, named, specs_named
 from hwmodel.views.figures.bars import (
     layers_figure,
     levels_figure,
@@ -65,6 +65,7 @@ def draw(
     network: str = "",
     hardware: Sequence[str] = (),
     layers_by: str = "",
+    accuracies: Mapping[str, float] | None = None,
 ) -> str:
     """Write a figure; the ending of each path says in which format. Return its caption.
 
@@ -72,6 +73,7 @@ def draw(
         kind: a name of `PLOTS`; by default "methods" for a comparison and "layers" for a report.
         style: one of `STYLES`, or of `styled`.
         layers_by: how layers are put together, of `GROUPINGS`; "" is as fine as there is room.
+        accuracies: of methods, by name, label or file [percent], before those traced or published.
         network, hardware: files of what is not bundled; a roofline needs the network's MACs and
             the chip's prices, which the table has not.
 
@@ -94,15 +96,22 @@ def draw(
         raise HwmodelError(f"--group {layers_by}: is of a figure of layers, not of {kind}")
     if layers_by and layers_by not in GROUPINGS:
         raise HwmodelError(f"no grouping is called {layers_by!r}: {nearest(layers_by, GROUPINGS)}")
-    page = Page(records, style, network, hardware, layers_by)
+    if accuracies and kind != "pareto":
+        raise HwmodelError(f"--accuracy: is of a figure of kind pareto, not of {kind}")
+    page = Page(records, style, network, hardware, layers_by=layers_by)
     stated = all(column in records[0] for column in PROVENANCE)
     stamp = ["; ".join(unique(records, column)) for column in PROVENANCE] if stated else []
     methods = unique(records, "method")
     made = PLOTS[kind][table]
-    return write_figure(
-        lambda own: made(page._replace(style=own)), *paths, stamp=stamp, style=style,
-        methods=methods,
-    )  # fmt: skip
+
+    def figure(own: Style) -> Figure:
+        given = {
+            named([word], methods, "--accuracy")[0]: percent
+            for word, percent in (accuracies or {}).items()
+        }
+        return made(page._replace(style=own, accuracies=given))
+
+    return write_figure(figure, *paths, stamp=stamp, style=style, methods=methods)
 
 
 def write_figure(
@@ -128,7 +137,7 @@ def write_figure(
     command = stamp[-1] if stamp else ""
     with settings(style), warnings.catch_warnings(), looks_of(specs_named(command)):
         warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
-        figure = made(style._replace(ours=ours_of(style.ours, methods)))
+        figure = made(style._replace(ours=named(style.ours, methods, "--ours")))
         settle(figure)
         if stamp and style.stamped:
             foot(figure, *stamp)

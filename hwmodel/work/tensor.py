@@ -66,6 +66,11 @@ class Role(StrEnum):
     UNFINISHED = "unfinished sum"  # leaves before its reduction has ended
     DRAINED = "drained sum"  # an unfinished one, read on its way out
     RETURNED = "returned sum"  # comes back to be continued
+    RUNNING = (
+        "running sum"  # grows beside scores that move nowhere, and leaves its block unfinished
+    )
+    AGAIN = "computed again"  # on the way back, since the forward pass kept nothing of it
+    LOG_SUM = "log-sum"  # of the exponentials of a row of scores, kept for the way back
     SAVED = "saved"  # kept by the forward pass, for the way back needs it again
     KEPT_SUM = "kept sum"  # the sum before a threshold, stored to weigh the signal
     COPY = "copy"  # the narrower words that products read of a wide tensor

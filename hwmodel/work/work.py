@@ -28,12 +28,25 @@ from hwmodel.work.tensor import (
     product,
 )
 
-__all__ = ["Kind", "Move", "Multiply", "Operate", "Operation", "Tensors", "Work"]
+__all__ = [
+    "Kernel",
+    "Kind",
+    "Mask",
+    "Move",
+    "Multiply",
+    "Operate",
+    "Operation",
+    "Side",
+    "Tensors",
+    "Work",
+]
 __all__ += ["Works", "boolean_step", "quantised", "read", "saved", "write"]
 
 Kind = Literal["mac", "int-mac", "int-mul", "add", "int-add", "logic", "special"]
 FORWARD, UPDATE = Pass.FORWARD, Pass.UPDATE
 READ, WRITE = Direction.READ, Direction.WRITE
+MANY_BLOCKS = 2**16
+Side = Literal["queries", "keys"]
 
 
 class Move(NamedTuple):
@@ -78,6 +91,58 @@ class Operation(NamedTuple):
     format: str = ""  # of both operands of a floating-point one, "e4m3 x e5m2"; "": as wide as bits
 
 
+class Mask(NamedTuple):
+    """Which keys a block of queries meets, and which queries a block of keys."""
+
+    queries: int
+    keys: int  # the last of them is the last query's own
+    window: int | None
+    shared: int  # rows of the product that are one query's: heads that share keys
+
+    def share(self, side: Side, block: int) -> float:
+        """Return the share of what streams past blocks of `block` rows that these meet.
+
+        Keys past blocks of queries: sum over b of min(S, P + (b + 1) l), less what lies before the
+        window of the block's first query, of as many times S. Queries past blocks of keys likewise.
+        """
+        L, S, P = self.queries, self.keys, self.keys - self.queries
+        W, g = min(self.window or S, S), self.shared
+        if side == "queries":  # rows are of queries, the heads of a group side by side
+            rows, other = L * g, S
+        else:
+            rows, other = S, L
+        blocks = -(-rows // block)
+        if blocks > MANY_BLOCKS:  # single rows, but for one in so many
+            growing = min(L, max(0, W - P))
+            pairs = growing * P + growing * (growing + 1) // 2 + (L - growing) * W
+            return pairs / (L * S)
+        met = 0
+        for start in range(0, rows, block):
+            end = min(start + block, rows)
+            if side == "queries":
+                first, last = start // g, (end - 1) // g
+                met += P + last + 1 - max(0, P + first + 1 - W)
+            else:
+                met += max(0, min(L, end - 1 + W - P) - max(0, start - P))
+        return met / (blocks * other)
+
+
+class Kernel(NamedTuple):
+    """How a product moves that is one of several in the same blocks: attention that is fused.
+
+    All run through one nest of rows of queries and of keys, with filters held at every boundary,
+    and are cut alike, since `bits` is what moves along in all of them. What one of them has
+    brought in the others find there. Scores move nowhere.
+    """
+
+    bits: Widths  # of all that is brought in at I and at F
+    moved: tuple[Operand, ...] = ("I", "F")  # what this product brings in
+    inner: tuple[int, int] = (1, 1)  # how often MACs read I and F from their last memories
+    running: Operand | None = None  # at which operand's place its result rests while it grows
+    # Pairs that are not computed, and what the rows of F are: queries or keys.
+    mask: tuple[Mask, Side] | None = None
+
+
 class Multiply(NamedTuple):
     """O += I F over a loop nest; the letters say what moves as ifmaps, filters and ofmaps."""
 
@@ -92,6 +157,7 @@ class Multiply(NamedTuple):
     repeats: int = 1  # how often the nest is done, one after the other
     expanded: tuple[Operand, ...] = ()  # packed until they leave level 0, a MAC a word
     full: int = 32  # bits of a MAC that expands
+    kernel: Kernel | None = None  # of several products that run in the same blocks
 
     @property
     def operands(self) -> dict[Operand, Tensor]:
@@ -111,7 +177,8 @@ class Multiply(NamedTuple):
     @property
     def problem(self) -> Problem:
         """The problem that is tiled: loops, windows and widths, without layer and pass."""
-        n, widths = self.nest, Widths(*(plain(one.bits) for one in (self.I, self.F, self.O)))
+        n, own = self.nest, (self.I, self.F, self.O)
+        widths = self.kernel.bits if self.kernel else Widths(*(plain(one.bits) for one in own))
         return Problem(n.extent, n.height, n.width, widths, n.groups)
 
 

@@ -17,7 +17,7 @@ from hwmodel.graph.layers.base import MAX_EXTENT, BaseLayer, Positive, Shape
 from hwmodel.specs.files import Flag, Whole
 from hwmodel.work.problem import PASSES, Extents, LoopNest, ProductPass, Window
 from hwmodel.work.tensor import Factor, Pass, Tensor
-from hwmodel.work.work import Tensors, Works, read, write
+from hwmodel.work.work import Mask, Tensors, Works, read, write
 
 __all__ = ["AttentionContext", "AttentionScores", "Rotary"]
 
@@ -125,6 +125,26 @@ class Attention(BaseLayer):
             return nest._replace(times=(I, F, O), macs=macs)
 
         return {p: masked(nest) for p, nest in nests.items()}
+
+    def mask(self, inputs: Sequence[Shape]) -> Mask | None:
+        """Which keys a block of queries meets; None where none is hidden."""
+        L, S = self._lengths(inputs)
+        if self.pairs(inputs) == L * S:
+            return None
+        return Mask(L, S, self.window, self.shared)
+
+    def block_nest(self, inputs: Sequence[Shape], batch: int, *, back: bool) -> LoopNest:
+        """Return the loops of all products of a kernel that keeps scores where they are made.
+
+        Forward rows of queries are at M, those of keys at N and stream past; back they change
+        places (Dao, FlashAttention-2, 2023, algorithms 1 and 2). C is the features of a head.
+        """
+        n, (L, S) = self._head(inputs), self._lengths(inputs)
+        rows, one = self.shared * L, Window(1)
+        d = n.C if isinstance(self, AttentionScores) else n.M
+        sizes = (rows, S) if back else (S, rows)
+        groups = batch * self.heads // self.shared
+        return LoopNest(Extents(*sizes, d, 1, 1, 1, 1), one, one, groups, PASSES["forward"])
 
     @abstractmethod
     def _head(self, inputs: Sequence[Shape]) -> Extents:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import Literal
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, model_validator
 
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers.base import BaseLayer, Bits, Pair, Positive, Shape, Sides, Sliding, reach
 from hwmodel.graph.layers.experts import Dispatch, routed
 from hwmodel.specs.files import Flag
+from hwmodel.specs.formats import Format
 from hwmodel.work.problem import PASSES, Extents, LoopNest, ProductPass, Tensor, Window
 
 __all__ = ["Conv", "ConvTranspose", "Linear"]
@@ -185,6 +186,16 @@ class Linear(BaseLayer):
     weight_bits: Bits | None = Field(
         default=None, description="width of a weight that the network itself states [bit]"
     )
+    weight_format: Format | None = Field(
+        default=None,
+        description="in the place of weight_bits: blocks of the weights of an output share scales",
+    )
+
+    @model_validator(mode="after")
+    def _one_width(self) -> Linear:
+        if self.weight_bits and self.weight_format:
+            raise ValueError("weight_bits and weight_format: give one of them")
+        return self
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """(M, 1, 1), or (M, H, W) over channels."""

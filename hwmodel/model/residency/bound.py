@@ -18,6 +18,7 @@ Source: docs/model.md section 11.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from hwmodel.errors import Infeasible, TooLarge
@@ -29,7 +30,8 @@ from hwmodel.tiling.options import Memories
 from hwmodel.tiling.pricing import rates
 from hwmodel.tiling.tile import tile, touched_elements
 from hwmodel.tiling.view import Homes, view
-from hwmodel.work.problem import OPERANDS, Operand
+from hwmodel.work.problem import OPERANDS, Operand, Widths
+from hwmodel.work.tensor import plain
 
 __all__ = ["is_bounded", "least_rooms", "lower_bound", "pick_rows"]
 
@@ -89,7 +91,11 @@ def _deepest(run: Run) -> dict[tuple[int, int], int]:
 
 
 def _least(product: Product, homes: Homes) -> float | None:
-    problem, options = product.work.problem, product.options
+    work, options = product.work, product.options
+    problem = work.problem
+    if work.kernel:  # of the blocks that all its products share, its own part with all the room
+        moved = {x: work.operands[x].bits if x in work.kernel.moved else 0 for x in OPERANDS}
+        problem = replace(problem, bits=Widths(*map(plain, (moved["I"], moved["F"], 0))))
     seen = view(product.chip, homes, product.capacities)
     try:
         found = tile(problem, seen, options)
@@ -98,7 +104,7 @@ def _least(product: Product, homes: Homes) -> float | None:
     if found.certificate is None:
         return None
     least = found.certificate.lower_bound
-    if not product.work.leaves:  # finished sums, alike in every tiling
+    if not work.leaves:  # finished sums, alike in every tiling
         for level in range(len(seen.levels)):
             paid = rates(problem, seen, level, options.partial_sum_bits, options.transfers)
             least -= problem.O_elements * paid.O_writes

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hwmodel.model.entries import Stay
+from hwmodel.model.entries import Stay, search_options
 from hwmodel.model.memory import Occupancy
 from hwmodel.model.residency.bound import is_bounded, least_rooms, lower_bound, pick_rows
 from hwmodel.model.residency.items import Access, Item, items, tracked
@@ -24,7 +24,7 @@ from hwmodel.model.residency.run import Outcome, Run, Streamed
 from hwmodel.model.workload import Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
-from hwmodel.tiling.options import Memories, SearchOptions, memories
+from hwmodel.tiling.options import Memories, memories
 from hwmodel.work.problem import OPERANDS
 from hwmodel.work.work import Move, Multiply
 
@@ -143,7 +143,7 @@ def _run(
         if isinstance(work, (Multiply, Move)) and work.kinds not in seen:
             seen[work.kinds] = memories(chip, work.kinds)
         if isinstance(work, Multiply):
-            options = replace(SearchOptions.of(accounting, work.pass_), share=SHARE)
+            options = replace(search_options(accounting, work), share=SHARE)
             products[number] = Product(task, seen[work.kinds], options, capacities)
         elif isinstance(work, Move) and work.times:
             moves[number] = Streamed.of(task, seen[work.kinds])

@@ -375,10 +375,12 @@ def _least_under(
             return known, 2
         reach = min(reach, there)
     margin = 1e-11 * (abs(w[0]) + abs(reach)) if reach < np.inf else 0.0
-    number, steps, walked = walk(level, reach + margin, True, each, found, found_at)
+    only = each >= 0  # the constant True would be a type of its own, and `walk` compiled again
+    number, steps, walked = walk(level, reach + margin, only, each, found, found_at)
     energy = min(reach, walked - 1e-11 * (abs(walked) + abs(w[0])))
     if number > 0:
-        places[1] = found_at[0]
+        for d in range(7):
+            places[1, d] = found_at[0, d]
         energy = min(reach, found[0])
         if walked < found[0] and not as_found:
             energy = min(energy, walked - 1e-11 * (abs(walked) + abs(w[0])))
@@ -399,9 +401,10 @@ def children(
         classes: tiles, longest tiles; the latter, their loops and pieces in one flat array with
             the ends of the loops; extents, bits.
         own: pieces, first classes, least rows, tables of both axes and rooms of the node's level.
-        inner: of the levels below: tables of both axes, rooms, weights [level, 6], least energies
-            known, the places that have them (-1: none), and what may be added to the weights: all
-            together no more than nothing (see `dual`).
+        inner: of the levels below: tables of both axes, rooms of all in one table with the ends of
+            each level's, weights [level, 6], least energies known, the places that have them (-1:
+            none), and what may be added to the weights: all together no more than nothing (see
+            `dual`).
         above: smallest and largest tiles and pieces of the levels above [level, 7].
         paid: weights of the own level, energy of the levels above, what rows of the next level
             cost for each visit, and the energy at which a bound need not be exact.
@@ -411,7 +414,7 @@ def children(
     Returns: how many are bounded, and work.
     """
     tile, _, flat_high, flat_loop, direct, ends, extent, bits = classes
-    height, width, rooms, weights, known, known_at, moved = inner
+    height, width, rooms, room_ends, weights, known, known_at, moved = inner
     own_weights, done, crossing, reach = paid
     lows, highs, counts = above
     depth = len(lows)
@@ -420,7 +423,9 @@ def children(
     rows, rest = np.empty(2), np.empty(len(known))
     found, found_at, first = np.empty(1), np.empty((1, 7), np.int64), np.empty(7, np.int64)
     tried = np.full((2, len(known), 2, 7), -1)  # under the own weights, and under what is added
-    tried[0, :, 0] = known_at
+    for j in range(len(known)):
+        for d in range(7):
+            tried[0, j, 0, d] = known_at[j, d]
     work = 0
     for i in range(len(places)):
         if work > all_work:
@@ -444,19 +449,24 @@ def children(
             total += known[j]
         work += 4
         if total < reach and len(known):
-            pieces[:] = direct
+            for n in range(len(direct)):
+                pieces[n] = direct[n]
             work += len(direct) // 4
             if depth == 0:
-                whole[:] = least - 1
+                for d in range(7):
+                    whole[d] = least[d] - 1
                 nested(extent, low, high, whole, least, flat_high, flat_loop, pieces)
             else:
-                whole[:] = counts[0] - 1
+                for d in range(7):
+                    whole[d] = counts[0, d] - 1
                 nested(extent, lows[0], highs[0], whole, least, flat_high, flat_loop, pieces)
                 if depth == 1:
-                    whole[:] = np.maximum(least - counts[0], 0.0)
+                    for d in range(7):
+                        whole[d] = max(least[d] - counts[0, d], 0.0)
                     nested(extent, low, high, whole, least, flat_high, flat_loop, pieces)
                 else:
-                    whole[:] = np.maximum(counts[1] - counts[0], 0.0)
+                    for d in range(7):
+                        whole[d] = max(counts[1, d] - counts[0, d], 0.0)
                     nested(extent, lows[1], highs[1], whole, least, flat_high, flat_loop, pieces)
             split = (
                 pieces[ends[0] : ends[1]], pieces[ends[1] : ends[2]], pieces[ends[2] : ends[3]],
@@ -470,7 +480,8 @@ def children(
                 if j == 0 and crossing > 0:  # rows of the next level times visits of this one
                     w[5] += crossing * least[1]
                     w[0] -= crossing * least[1] * R
-                level = (tile, split, first, height, width, rows, extent, bits, rooms[j], w)
+                own_rooms = rooms[room_ends[j] : room_ends[j + 1]]
+                level = (tile, split, first, height, width, rows, extent, bits, own_rooms, w)
                 others = total - rest[j]
                 rest[j], steps = _least_under(
                     level, known[j], tried[0, j], reach - others, each, as_found, found, found_at
@@ -478,12 +489,16 @@ def children(
                 total, work = others + rest[j], work + steps
             if total < reach and len(moved):
                 for j in range(len(known)):
-                    w = weights[j] + moved[j]
-                    w[1:] = np.maximum(w[1:], 0.0)
+                    w = weights[j].copy()
+                    for n in range(6):
+                        w[n] += moved[j, n]
+                        if n > 0:
+                            w[n] = max(w[n], 0.0)
                     if j == 0 and crossing > 0:
                         w[5] += crossing * least[1]
                         w[0] -= crossing * least[1] * R
-                    level = (tile, split, first, height, width, rows, extent, bits, rooms[j], w)
+                    own_rooms = rooms[room_ends[j] : room_ends[j + 1]]
+                    level = (tile, split, first, height, width, rows, extent, bits, own_rooms, w)
                     most = reach - moved_total if j == len(known) - 1 else np.inf
                     energy, steps = _least_under(
                         level, -np.inf, tried[1, j], most, each, as_found, found, found_at

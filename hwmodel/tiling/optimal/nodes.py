@@ -200,10 +200,12 @@ def children(
     tables = node.tables
     own = tables.pieces, tables.first, tables.rows, *outer, levels[k].room_table
     below = levels[k + 1 :]
+    rooms = [level.room_table for level in below] or [levels[k].room_table]
     known_at = [part.place if part.place is not None else (-1,) * 7 for part in node.rest[1:]]
     inner = (
         *classes.axes,
-        tuple(level.room_table for level in below) or (levels[k].room_table,),
+        np.concatenate(rooms),
+        np.cumsum([0, *map(len, rooms)]),
         np.array([level.weights for level in below], float).reshape(-1, 6),
         np.array([part.energy for part in node.rest[1:]], float),
         np.array(known_at, np.int64).reshape(-1, 7),
@@ -217,7 +219,8 @@ def children(
     bounds = np.empty(len(places))
     crossing = float(levels[k].crossing) if below else 0.0
     paid = weights, float(node.done), crossing, float(reach)
-    given = classes.flat, own, inner, above, paid, places, bounds
+    # In one layout and one type for any number of levels: each other is compiled for some seconds.
+    given = classes.flat, own, inner, above, paid, np.ascontiguousarray(places), bounds
     number, work = kernel("children")(*given, WALK, SPENT, as_found)
     classes.space.budget.spend(1 + work / STEPS)
     return bounds[:number]

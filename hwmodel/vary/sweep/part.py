@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.duration import UNTIMED
+from hwmodel.model.entries import search_options
 from hwmodel.model.evaluate import all_tasks
 from hwmodel.model.ledger import Component
 from hwmodel.model.workload import Job, Task
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.published import accuracy_percent
-from hwmodel.tiling.options import Memories, SearchOptions, memories
+from hwmodel.tiling.options import Memories, memories
 from hwmodel.vary.counted import Cost, Counted
 from hwmodel.vary.paths import replaced_all
 from hwmodel.vary.sweep.plan import NAMES, Digits, Plan
@@ -166,7 +167,7 @@ def _problems(works: Sequence[Workload]) -> dict[Kinds, set[Hashable]]:
     for work in works:
         for _, one, _ in work.tasks if work.job is not None else ():
             if work.job is not None and isinstance(one, Multiply):
-                key = one.problem, SearchOptions.of(work.job.accounting, one.pass_)
+                key = one.problem, search_options(work.job.accounting, one)
                 found.setdefault(one.kinds, set()).add(key)
     return found
 

@@ -12,14 +12,16 @@ from math import fsum, isclose
 from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
+from hwmodel.model.entries import search_options
 from hwmodel.model.evaluate import Report, prepared, teacher_layer, teacher_run
 from hwmodel.model.ledger import Component, Entry
 from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
 from hwmodel.model.prices import value
 from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.hardware import Buffer, Hardware
-from hwmodel.tiling.options import SearchOptions, memories
-from hwmodel.tiling.view import whole_view
+from hwmodel.tiling.options import memories
+from hwmodel.tiling.tile import Tiling
+from hwmodel.tiling.view import Homes, whole_view
 from hwmodel.views.colours import called
 from hwmodel.views.explain.layer import Place, layer_lines
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
@@ -123,19 +125,20 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
     yield from staying_lines(report, layer)
     yield from _operations(report, rows)
     homes = homes_of(report)
-    tilings = {task.work.pass_: (task.work, tiling, home)
-               for (task, tiling), home in zip(report.tilings, homes, strict=True)
-               if task.layer == layer and isinstance(task.work, Multiply)}  # fmt: skip
+    tilings: dict[Pass, list[tuple[Multiply, Tiling, Homes]]] = {}
+    for (task, tiling), home in zip(report.tilings, homes, strict=True):
+        if task.layer == layer and isinstance(task.work, Multiply):
+            tilings.setdefault(task.work.pass_, []).append((task.work, tiling, home))
     for component in Component:
         for pass_ in Pass:
             here = [r for r in rows if (r.entry.component, r.entry.pass_) == (component, pass_)]
             if not here:
                 continue
             if component == Component.PRODUCT:
-                options = SearchOptions.of(report.accounting, pass_)
-                work, tiling, home = tilings[pass_]
-                chip = whole_view(memories(report.hardware, work.kinds), home, {})
-                yield from product_lines(work, tiling, chip, options, report.unit)
+                for work, tiling, home in tilings[pass_]:
+                    options = search_options(report.accounting, work)
+                    chip = whole_view(memories(report.hardware, work.kinds), home, {})
+                    yield from product_lines(work, tiling, chip, options, report.unit)
                 yield f"### {pass_}: reads, writes and operations\n"
             else:
                 yield f"## {_OPERATORS[pass_]}\n"

@@ -126,13 +126,15 @@ def _optimal_mark(axes: Axes, y: int, record: Record, page: Page) -> bool:
     return True
 
 
-def _lines(names: Sequence[str], style: Style) -> list[str]:
-    return [broken(pass_words(name), 0.35 * style.width, style.small) for name in names]
+def _lines(names: Sequence[str], style: Style, beside: int = 1) -> list[str]:
+    """Break the names of bars, which stand so many times side by side."""
+    room = 0.35 * style.width / beside
+    return [broken(pass_words(name), room, style.small) for name in names]
 
 
-def _height(names: Sequence[str], style: Style) -> float:
+def _height(names: Sequence[str], style: Style, beside: int = 1) -> float:
     """Return the height of bars whose names may take several lines [inch]."""
-    most = max(len(name.split("\n")) for name in _lines(names, style))
+    most = max(len(name.split("\n")) for name in _lines(names, style, beside))
     return len(names) * max(style.bar, most * 1.25 * style.small / 72)
 
 
@@ -150,15 +152,17 @@ def _prepare(
     xlabel: str,
     heavy: Container[int] = (),
     method: str = "",
+    own: int = 1,
 ) -> None:
     """Write names on the left, the first on top, a heading, and the quantity below.
 
     Args:
         heavy: places whose names stand out.
         method: whose panel it is, if one's.
+        own: panels side by side that have names of their own.
     """
     style = page.style
-    axes.set_yticks(range(len(names)), _lines(names, style))
+    axes.set_yticks(range(len(names)), _lines(names, style, own))
     for place, text in enumerate(axes.get_yticklabels()):
         text.set_fontweight(HEAVY if place in heavy else PLAIN)
     axes.tick_params(axis="y", length=0)
@@ -213,7 +217,8 @@ def layers_figure(page: Page) -> Figure:
     kinds = [page.layers_by] if page.layers_by else list(GROUPINGS)
     for kind in kinds:
         stacks = [_stack(page, group, "layer", "pass", grouped[kind]) for group in page.groups]
-        if max(_height(stack.places, page.style) for stack in stacks) <= MOST_INCHES:
+        own = _apart(stacks, page.style)
+        if max(_height(stack.places, page.style, own) for stack in stacks) <= MOST_INCHES:
             return _lying(page, stacks, said=GROUPINGS[kind])
     of = grouped[kinds[0]]
     stacks = [_stack(page, group, "layer", "pass", of) for group in page.groups]
@@ -278,9 +283,10 @@ def _lying(
         said: what else the caption says.
     """
     style = page.style
+    own = 1 if columns else _apart(stacks, style)
     figure, axes = panels(
-        style, len(stacks), max(_height(stack.places, style) for stack in stacks),
-        columns=columns or style.columns - 1, share_y=bool(columns),
+        style, len(stacks), max(_height(stack.places, style, own) for stack in stacks),
+        columns=columns or own, share_y=bool(columns),
     )  # fmt: skip
     drawn = drawn or part_looks(part for stack in stacks for part in stack.heights)
     for one, stack in zip(axes, stacks, strict=True):
@@ -294,10 +300,15 @@ def _lying(
             if y in heavy and total:
                 outline(one, style, y, total)
         _numbers(one, page, stack, heavy)
-        _prepare(one, page, stack.places, stack.title, stack.unit, heavy, stack.method)
+        _prepare(one, page, stack.places, stack.title, stack.unit, heavy, stack.method, own)
     caption(figure, style, headline(page.records) + said)
     legend(figure, style, {part_words(part): look for part, look in drawn.items()})
     return figure
+
+
+def _apart(stacks: Sequence[Stack], style: Style) -> int:
+    """Count the panels side by side, where each has names of its own."""
+    return max(1, min(len(stacks), style.columns - 1))
 
 
 def _numbers(axes: Axes, page: Page, stack: Stack, heavy: Container[int]) -> None:

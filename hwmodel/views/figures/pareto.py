@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from hwmodel.errors import DataError
 from hwmodel.rerun.tables import scale
 from hwmodel.specs.published import accuracy_percent
-from hwmodel.views.figures.canvas import Style, below, caption, heading, panels, plain_ticks
+from hwmodel.views.colours import called, look
+from hwmodel.views.figures.canvas import Style, below, caption, heading, legend, panels, plain_ticks
 from hwmodel.views.figures.points import Point, name_points, scatter
-from hwmodel.views.figures.records import Page, Record, headline, label
+from hwmodel.views.figures.records import Page, Record, headline, label, unique
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["accuracy", "framed", "front", "pareto_figure"]
 
 
-def accuracy(record: Record) -> float | None:
-    """Return a line's test accuracy [percent], as traced or else published; None if unknown."""
+def accuracy(record: Record, stated: Mapping[str, float] = {}) -> float | None:
+    """Return a line's test accuracy [percent], as stated, traced or published; None if unknown.
+
+    Args:
+        stated: accuracies by method [percent].
+    """
+    if record["method"] in stated:
+        return stated[record["method"]]
     if traced := record.get("trace_accuracy_percent"):
         return float(traced)
     return accuracy_percent(record["network"], record["method"])
@@ -33,10 +40,19 @@ def pareto_figure(page: Page) -> Figure:
 
     Raises: DataError where no line has both.
     """
+    figure, apart = _drawn(page, by_names=True)
+    return figure if apart else _drawn(page, by_names=False)[0]
+
+
+def _drawn(page: Page, *, by_names: bool) -> tuple[Figure, bool]:
+    """Draw it with names beside the points, or with a legend; say whether names are apart."""
     traced = any(_middle(record) for record in page.records)
     series = [_points(group, page, traced) for group in page.groups]
     if not any(points for points, _ in series):
-        raise DataError("no row has both an energy and an accuracy, traced or published")
+        raise DataError(
+            "no row has both an energy and an accuracy, traced or published; state those you "
+            f"know, --accuracy {page.records[0]['method']}=91.2"
+        )
     style = page.style
     few = len(series) <= 2
     figure, axes = panels(
@@ -46,7 +62,7 @@ def pareto_figure(page: Page) -> Figure:
     for one, group, (points, unit) in zip(axes, page.groups, series, strict=True):
         scatter(one, points, style)
         if traced:
-            _spreads(one, group, style)
+            _spreads(one, group, page)
         framed(one, points, style)
         what = f"energy to the accuracy asked for, {unit}" if traced else unit
         below(one, style, what, once=not traced)
@@ -55,9 +71,14 @@ def pareto_figure(page: Page) -> Figure:
     source = (
         "as traced; bars are what the runs of a method spread over" if traced else "as published"
     )
+    methods = [called(m) for m in unique(page.records, "method") if m in page.accuracies]
+    source = f"of {', '.join(methods)} as stated, else {source}" if methods else source
     caption(figure, style, f"{headline(page.records)}; accuracy {source}")
-    name_points(figure, axes, [points for points, _ in series], style)
-    return figure
+    if by_names:
+        return figure, name_points(figure, axes, [points for points, _ in series], style)
+    every = [point for points, _ in series for point in points]
+    legend(figure, style, {p.text: look(p.method) for p in every}, marks=True)
+    return figure, True
 
 
 def _points(group: Sequence[Record], page: Page, traced: bool) -> tuple[list[Point], str]:
@@ -66,7 +87,9 @@ def _points(group: Sequence[Record], page: Page, traced: bool) -> tuple[list[Poi
     known = [
         (r, energy, percent)
         for r, energy in found
-        if energy and (percent := accuracy(r)) is not None  # a logarithm has no place for zero
+        if energy
+        and (percent := accuracy(r, page.accuracies))
+        is not None  # a logarithm has no place for zero
     ]
     divisor, unit = _scaled(group) if traced else (1.0, "energy, % of baseline")
     points = [
@@ -91,15 +114,15 @@ def _middle(record: Record) -> float:
     return sqrt(low * high)
 
 
-def _spreads(axes: Axes, group: Sequence[Record], style: Style) -> None:
+def _spreads(axes: Axes, group: Sequence[Record], page: Page) -> None:
     """Draw a bar from the lower to the upper energy of each method's runs."""
     divisor, _ = _scaled(group)
     for record in group:
         low, high = (float(record.get(field) or 0) for field in ("energy_low", "energy_high"))
-        percent = accuracy(record)
+        percent = accuracy(record, page.accuracies)
         if low and high > low and percent is not None:
             axes.plot([low / divisor, high / divisor], [percent, percent], color="0.55",
-                      lw=0.12 * style.size, zorder=2)  # fmt: skip
+                      lw=0.12 * page.style.size, zorder=2)  # fmt: skip
 
 
 def front(points: Sequence[Point]) -> list[Point]:

@@ -8,7 +8,17 @@ from math import ceil, hypot
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hwmodel.views.colours import look
-from hwmodel.views.figures.canvas import GREY, HEAVY, PLAIN, Style, broken, marker, settle, width_of
+from hwmodel.views.figures.canvas import (
+    GREY,
+    HEAVY,
+    PLAIN,
+    Style,
+    broken,
+    marker,
+    settle,
+    spaced,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,40 +61,54 @@ class Box(NamedTuple):
 
 def name_points(
     figure: Figure, axes: Sequence[Axes], series: Sequence[Sequence[Point]], style: Style
-) -> None:
+) -> bool:
     """Put each point's name where it covers least of points, names and lines.
 
     The layout is settled first and then stays: places are sought in pixels.
+
+    Returns: whether no name lies on another, on a point of a method or beyond its panel.
     """
     settle(figure)
-    size = style.small * figure.dpi / 72
+    size, apart = style.small * figure.dpi / 72, True
     for one, points in zip(axes, series, strict=True):
         frame = Box(*one.get_window_extent().extents)
         places = [one.transData.transform((point.x, point.y)) for point in points]
         half = 0.6 * size
         marked = [place for point, place in zip(points, places, strict=True) if point.method]
-        taken = [Box(x - half, y - half, x + half, y + half) for x, y in marked]
-        taken += _lines(one, size)
+        marks = [Box(x - half, y - half, x + half, y + half) for x, y in marked]
+        taken = [*marks, *_lines(one, size)]
+        names: list[Box] = []
         for point, (x, y) in zip(points, places, strict=True):
             if not point.text:
                 continue
-            lines = broken(point.text, style.width / 3, style.small)
             ours = bool(point.method) and point.method in style.ours
-            wide = (1.15 if ours else 1.0) * width_of(lines, style.small) * figure.dpi
-            extent = wide, 1.2 * size * len(lines.split("\n"))
-            box = min(
-                _around(x, y, extent, size, frame),
-                key=lambda box: sum(box.shared(other) for other in taken),
-            )
-            taken.append(box)
+            boxes = {
+                box: lines
+                for lines in dict.fromkeys(broken(point.text, style.width / n, style.small)
+                                           for n in (3, 4, 6))
+                for box in _around(x, y, _extent(lines, ours, figure.dpi, style), size, frame)
+            }  # fmt: skip
+            box = min(boxes, key=lambda box: sum(box.shared(other) for other in (*names, *taken)))
+            lines = boxes[box]
+            apart &= not any(box.shared(other) for other in (*names, *marks))
+            apart &= box.left >= frame.left and box.bottom >= frame.bottom
+            names.append(box)
             middle = (box.left + box.right) / 2, (box.bottom + box.top) / 2
             across, up = one.transAxes.inverted().transform(middle)
-            one.annotate(
+            drawn = one.annotate(
                 lines, (point.x, point.y), (across, up),
                 textcoords="axes fraction", ha="center", va="center", size=style.small, zorder=4,
                 color="k" if point.method else GREY, weight=HEAVY if ours else PLAIN,
                 arrowprops=_leader(box, x, y, size),
             )  # fmt: skip
+            spaced([drawn])
+    return apart
+
+
+def _extent(lines: str, ours: bool, dpi: float, style: Style) -> tuple[float, float]:
+    """Return width and height of a name [pixel]."""
+    wide = (1.15 if ours else 1.0) * width_of(lines, style.small)
+    return wide * dpi, 1.2 * style.small / 72 * dpi * len(lines.split("\n"))
 
 
 def _lines(axes: Axes, size: float) -> Iterator[Box]:

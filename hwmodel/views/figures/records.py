@@ -60,6 +60,7 @@ class Page(NamedTuple):
     style: Style
     network: str = ""  # the file of a network that is not bundled, where a figure needs it
     hardware: Sequence[str] = ()  # files of chips that are not bundled
+    accuracies: Mapping[str, float] = {}  # stated of methods [percent]
     layers_by: str = ""  # how layers are put together, of `GROUPINGS`; "": as fine as there is room
 
     @property

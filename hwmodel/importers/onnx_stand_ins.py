@@ -1,0 +1,80 @@
+"""Operators that shape inference does not know, and what stands in for them meanwhile.
+
+A quantizer or a norm keeps the shape; a product changes the last axis; of an operator that nobody
+knows it is assumed that it keeps the shape, and the operator is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from hwmodel.importers.onnx_contents import STANDARD, Node
+
+__all__ = ["as_they_were", "stand_in"]
+
+# Operators of ONNX Runtime that are written under the standard domain.
+_UNDER_STANDARD = frozenset({"SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"})
+_SKIPPING = frozenset({"SkipLayerNormalization", "SkipSimplifiedLayerNormalization"})
+
+
+def stand_in(graph: Any, nodes: Sequence[Node]) -> None:
+    """Put known operators in the place of others, while shapes are inferred."""
+    for node in nodes:
+        unknown = node.domain not in STANDARD or node.operator in _UNDER_STANDARD
+        if unknown and node.inputs and node.outputs:
+            _replace(graph, node)
+        elif node.domain in STANDARD[1:]:
+            node.message.domain = STANDARD[0]
+
+
+def as_they_were(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
+    """Put nodes back that others stood in for; nodes that became constants stay so."""
+    return [
+        old if old.operator != new.operator and new.operator != "Constant" else new
+        for new, old in zip(nodes, before, strict=True)
+    ]
+
+
+def _replace(graph: Any, node: Node) -> None:
+    message = node.message
+    features = _features(graph, node)
+    if node.operator in _SKIPPING and len(node.outputs) > 3:
+        message.op_type = "Dropout"  # two results of one shape: the norm, and the sum before it
+        del message.input[1:], message.output[1:]
+        message.output.append(node.outputs[3])
+    elif features is not None:
+        weights = graph.initializer.add(name=f"{node.outputs[0]}.stand-in", data_type=1)
+        weights.dims.extend(features)
+        message.op_type = "MatMul"
+        del message.input[1:]
+        message.input.append(weights.name)
+    else:
+        message.op_type = "Identity"
+    message.domain = ""
+
+
+def _features(graph: Any, node: Node) -> tuple[int, int] | None:
+    """Features before and behind an operator that changes them, where that is known."""
+    stated = {a.name: a.i for a in node.message.attribute}
+    if node.operator == "MatMulNBits":
+        return stated.get("K", 0), stated.get("N", 0)
+    if node.operator == "GroupQueryAttention" and len(node.inputs) > 2 and not node.inputs[1]:
+        heads, kv_heads = stated.get("num_heads", 0), stated.get("kv_num_heads", 0)
+        d = _head(graph, node.inputs)
+        return None if d is None else ((heads + 2 * kv_heads) * d, heads * d)
+    return None
+
+
+def _head(graph: Any, inputs: Sequence[str]) -> int | None:
+    """Features of a head, as keys of the past or a table of cosines have them."""
+    dims: dict[str, list[int]]
+    dims = {one.name: [d.dim_value for d in one.type.tensor_type.shape.dim] for one in graph.input}
+    dims |= {one.name: list(one.dims) for one in graph.initializer}
+    infos = chain(graph.value_info, graph.output)
+    dims |= {one.name: [d.dim_value for d in one.type.tensor_type.shape.dim] for one in infos}
+    past, cosines = (dims.get(inputs[i], []) if len(inputs) > i else [] for i in (3, 7))
+    if len(past) == 4 and past[3] > 0:
+        return past[3]
+    return 2 * cosines[-1] if cosines and cosines[-1] > 0 else None
