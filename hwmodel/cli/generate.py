@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from hwmodel.cli.options import Drawn
 from hwmodel.cli.screen import handed, say, show
 from hwmodel.errors import HwmodelError, printable
 from hwmodel.rerun.asked import (
@@ -46,7 +47,7 @@ class GenerateAsked(Options):
     ] = None
 
 
-def generate(options: GenerateAsked) -> None:
+def generate(options: GenerateAsked, drawn: Drawn) -> None:
     """Energy a generated token: prefill and decoding, by weights, cache, maps and scores."""
     from hwmodel.cli.outputs import see_apart
     from hwmodel.importers.load import load_network
@@ -61,7 +62,7 @@ def generate(options: GenerateAsked) -> None:
     from hwmodel.views.generation import generation_csv, generation_figure, generation_tables
     from hwmodel.views.plot import see_figure, write_figure
 
-    asked = options
+    asked, style = options, drawn.as_style()
     if asked.plot is not None:
         see_figure(asked.plot)
     batches = [_sequences(word) for word in asked.batch]
@@ -84,7 +85,10 @@ def generate(options: GenerateAsked) -> None:
     if asked.csv:
         handed(generation_csv(found), asked.csv)
     if asked.plot is not None:
-        write_figure(lambda _: generation_figure(found), asked.plot)
+        write_figure(
+            lambda own: generation_figure(found, own), asked.plot, style=style,
+            methods=[method.name],
+        )  # fmt: skip
         say(printable(f"wrote {asked.plot}"))
 
 
