@@ -423,8 +423,9 @@ def looped():
 def test_a_branch_or_a_body_takes_tensors_from_around_it(tmp_path, inner):
     """Though all its own inputs are constants, what comes after depends on the network's input."""
     nodes = [node("Conv", "x w", "h"), inner, node("Conv", "f w")]
+    nodes.insert(0, node("Cast", "maybe", "yes", to=TensorProto.BOOL))
     constants = {"w": (4, 4, 1, 1), "zeros": (1, 4, 5, 5)}
-    constants |= {"yes": ((), TensorProto.BOOL, [True]), "twice": ((), TensorProto.INT64, [2])}
+    constants |= {"maybe": ((1,), FLOAT, [1]), "twice": ((), TensorProto.INT64, [2])}
     shape = [
         helper.make_tensor_value_info("f", FLOAT, [1, 4, 5, 5])
     ]  # of a loop's, none is inferred
@@ -432,6 +433,43 @@ def test_a_branch_or_a_body_takes_tensors_from_around_it(tmp_path, inner):
     assert [layer.layer.kind for layer in found] == ["conv", "uncounted", "conv"]
     assert [layer.macs for layer in found] == [400, 0, 400]  # 4 x 4 x 5 x 5
     assert found[1].layer.operator == inner.op_type
+
+
+SQUEEZED = [
+    node("Shape", "h", "s"), node("Gather", "s last", "n"), node("Equal", "n one", "yes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "function"), [(1, "relu"), (5, "tanh")])
+def test_a_branch_that_a_shape_decides_is_chosen(tmp_path, columns, function):
+    """As of a squeeze; a branch within the branch, and one that hands on what is around it."""
+    inner = node("If", "yes", "b", then_branch=branch(node("Relu", "h", "c"), results=["c"]),
+                 else_branch=branch(node("Tanh", "h", "c"), results=["c"]))  # fmt: skip
+    nodes = [
+        node("Conv", "x w", "h"), *SQUEEZED,
+        node("If", "always", "f", then_branch=branch(inner),
+             else_branch=branch(node("Neg", "h", "b"))),
+        node("If", "always", "g", then_branch=branch(results=["f"]),
+             else_branch=branch(node("Neg", "h", "b"))),
+        node("Conv", "g w"),
+    ]  # fmt: skip
+    constants = {"w": (4, 4, 1, 1), "one": ((), INT64, [1]), "last": ((), INT64, [3])}
+    constants |= {"always": ((), TensorProto.BOOL, [True])}
+    found = imported(tmp_path, nodes, {"x": [1, 4, 5, columns]}, constants)
+    assert [n.layer.kind for n in found] == ["conv", "activation", "conv"]
+    assert found[1].layer.function == function
+
+
+def test_two_branches_may_have_the_same_names_within(tmp_path):
+    """Both are taken, and both make b."""
+    one = {
+        "then_branch": branch(node("Relu", "x", "b")),
+        "else_branch": branch(node("Neg", "x", "b")),
+    }
+    nodes = [node("If", "yes", "f", **one), node("If", "no", "g", **one), node("Add", "f g")]
+    constants = {"yes": ((), TensorProto.BOOL, [True]), "no": ((), TensorProto.BOOL, [False])}
+    found = imported(tmp_path, nodes, {"x": [1, 4]}, constants)
+    assert [n.layer.kind for n in found] == ["activation", "scale", "add"]
 
 
 # Widths

@@ -16,6 +16,7 @@ from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.network import Network
 from hwmodel.importers.graph import text
+from hwmodel.importers.onnx_branches import with_chosen_branches
 from hwmodel.importers.onnx_contents import STANDARD, Contents, contents_of, forget_files
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
@@ -48,6 +49,9 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
     contents = contents_of(model.graph)
     _see_each_given_once(contents, where)
     _bind_inputs(contents.inputs, where, shapes)
+    if any(node.operator == "If" for node in contents.nodes):
+        contents = contents_of(with_chosen_branches(model, where).graph)
+        _see_each_given_once(contents, where)
     stand_in(model.graph, contents.nodes)
     computed = any(node.operator == "Shape" for node in contents.nodes)
     model = inferred_shapes(model, where, computed=computed)

@@ -144,7 +144,9 @@ def _embedding(ran: Ran) -> Value | None:
 def _index(ran: Ran) -> Value | None:
     """Convert rows of a table by number (of a table of relative positions, say)."""
     table, numbers = ran.argument("self"), ran.argument("indices")
-    if not isinstance(table, Constant) or len(numbers) != 1 or len(table.dims) < 2:
+    if not isinstance(table, Constant) or not table.learned or len(table.dims) < 2:
+        return None
+    if len(numbers) != 1 or (isinstance(numbers[0], Value) and numbers[0].dims is None):
         return None
     return products.embedding(ran.graph, ran.name, numbers[0], table, ran.dims[0])
 
