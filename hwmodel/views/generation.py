@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hwmodel.model.cached import PARTS
-from hwmodel.model.generate import COLUMNS, Generation
+from hwmodel.model.generate import Generation
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.views.colours import part_looks
 from hwmodel.views.figures.canvas import (
@@ -30,23 +28,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
-__all__ = ["generation_csv", "generation_figure", "generation_tables"]
+__all__ = ["generation_figure", "generation_tables"]
 
 LEFT_OUT = (
     "speculative decoding, beams, shared prefixes, pages, ragged lengths, chunked prefill",
-    "eviction from the cache; tensors that stay on the chip from one layer to the next",
+    "eviction from the cache; maps that stay on the chip from one step to the next",
     "sampling of the next token, static power",
 )
-
-
-def generation_csv(found: Sequence[Generation]) -> str:
-    """Rows of all batches, with the heading `COLUMNS`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in found:
-        writer.writerows(one.records)
-    return text.getvalue()
 
 
 def _run(one: Generation) -> str:
