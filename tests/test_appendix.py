@@ -102,4 +102,4 @@ def test_the_page_says_what_methods_are_what_chips_can_and_what_is_assumed(hwmod
     assert "weights 1 bit, inputs 1 bit" in text  # of bold, which it takes over
     assert "My Chip (A chip): clock 200 MHz; macs per cycle (32 64); static power 0.002 W." in text
     assert "8-bit int-mac 0.05 (horowitz: (0.2 + 0.03) / 4.6)" in text
-    assert "prices that nobody states, by width" in text
+    assert "a multiplier with the square of its width" in text

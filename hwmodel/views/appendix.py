@@ -111,7 +111,7 @@ def sections(
         Section("Methods", [*_methods(asked)]),
         Section("Constants", [], [*_constants(asked)]),
         Section("Rates and extents of the chips", [*_rates(asked)]),
-        Section("Prices that no chip states", [*_assumed(asked, records)]),
+        Section("Prices that no chip states", [*_assumed(asked)]),
         Section("Sources", [*_sources(asked)]),
         Section(
             "Not counted",
@@ -227,8 +227,8 @@ def _methods(asked: Question) -> Iterator[str]:
     yield from (method_sentence(x) for name, x in taken.items() if name not in compared)
 
 
-def _assumed(asked: Question, records: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Relative prices of the accountings with their sources, and what is priced by its width."""
+def _assumed(asked: Question) -> Iterator[str]:
+    """Relative prices of the accountings with their sources, and the rule for other widths."""
     for one in asked.accountings:
         prices = one.prices
         found = [f"a special function {prices.special_function_macs:g}"]
@@ -241,11 +241,11 @@ def _assumed(asked: Question, records: Sequence[Mapping[str, str]]) -> Iterator[
             f"{one.name}, where a chip states no price of its own, in MACs of "
             f"{one.widths.full_precision_bits} bit: {'; '.join(found)}."
         )
-    widths: dict[str, None] = {}
-    for record in records:
-        for said in record.get("reason", "").split("; "):
-            widths |= {said: None} if said.startswith("prices that nobody states") else {}
-    yield from (f"{said}." for said in widths)
+    yield (
+        "An integer operation of a width that neither states lies between its neighbours, or in "
+        "proportion beyond them: an adder with its width, a multiplier with the square of its "
+        "width (docs/model.md section 5)."
+    )
 
 
 def _sources(asked: Question) -> Iterator[str]:
