@@ -310,7 +310,7 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
     for name in [name for (name,) in before if name in assumed.edges]:
         old, new = assumed.edges[name], measured.edges[name]
         one, other = before[(name,)], after[(name,)]
-        if (old, one) != (new, other):
+        if (old._replace(nonzero=new.nonzero), one) != (new, other):
             found = (measured.measured or {}).get(name)
             zeros = (found.signal_zeros, found.vote_zeros) if found else (None, None)
             votes = _votes(assumed, measured, nodes[name])
