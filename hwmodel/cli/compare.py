@@ -32,13 +32,15 @@ def compare(options: CompareAsked, to: Files, ours: Ours = "", strict: Strict = 
     from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.asked import split_names
     from hwmodel.rerun.question import question
-    from hwmodel.views.colours import looks_of
+    from hwmodel.views.colours import looks_of, named
 
     where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
     with looks_of(asked.specs()):
-        _compare(asked, where, split_names(ours) if ours else [])
+        methods = [method.name for method in asked.methods]
+        mine = named(split_names(ours), methods, "--ours") if ours else ()
+        _compare(asked, where, mine)
 
 
 def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
