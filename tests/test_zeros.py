@@ -243,3 +243,21 @@ def test_spikes_have_a_rate():
     layers = [{"name": "spike", "kind": "spiking", "rate": 0.25}]
     with pytest.raises(SpecError, match="spike spikes: its rate says"):
         net({"spike": 0.5}, layers=layers)
+
+
+def test_zeros_that_a_trace_measured():
+    """Of conv-small: what conv2 reads is 0 to 60 %, whatever the network states."""
+    from hwmodel.specs.trace import Trace
+    from tests.traces import trace
+
+    document = trace(method="binaryconnect", weights="binary").model_dump(mode="json")
+    for epoch in document["epochs"]:
+        epoch["layers"][1]["input_zeros"] = 0.6
+    measured = Trace.model_validate(document)
+    stated = replaced(load_network("conv-small"), "zeros", 0.2)
+    report = run(stated, chip("operations"), "binaryconnect", "training", trace=measured)
+    assert report.nodes[[n.layer.name for n in report.nodes].index("conv2")].input_zeros
+    for layer, left in (("conv2", 0.4), ("conv3", 0.8)):
+        node = next(n for n in report.nodes if n.layer.name == layer)
+        (done,) = of(report, layer=layer, component="product", pass_="forward", direction="operate")
+        assert done.elements == round(4 * left * node.macs)

@@ -144,7 +144,9 @@ def _embedding(ran: Ran) -> Value | None:
 def _index(ran: Ran) -> Value | None:
     """Convert rows of a table by number (of a table of relative positions, say)."""
     table, numbers = ran.argument("self"), ran.argument("indices")
-    if not isinstance(table, Constant) or len(numbers) != 1 or len(table.dims) < 2:
+    if not isinstance(table, Constant) or not table.learned or len(table.dims) < 2:
+        return None
+    if len(numbers) != 1 or (isinstance(numbers[0], Value) and numbers[0].dims is None):
         return None
     return products.embedding(ran.graph, ran.name, numbers[0], table, ran.dims[0])
 
@@ -416,9 +418,12 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "upsample_bilinear2d": partial(_upsample, "bilinear"),
     "upsample_nearest2d": partial(_upsample, "nearest"),
 }
-_CONVS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "convolution")
+_CONVS = (
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "convolution",
+)  # fmt: skip
 _POOLS = ("avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d", "max_pool2d_with_indices")
-_ADAPTIVE = ("adaptive_avg_pool1d", "adaptive_avg_pool2d")
+_ADAPTIVE = ("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d")
 _TABLE |= dict.fromkeys(_CONVS, _conv) | dict.fromkeys(_POOLS, _pool)
 _TABLE |= dict.fromkeys(_ADAPTIVE, _adaptive) | dict.fromkeys(_SAME, _same)
 _TABLE |= {name: partial(_function, word) for name, word in _FUNCTIONS.items()}

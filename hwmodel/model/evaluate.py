@@ -430,8 +430,6 @@ def entered(
         else:
             found = [operated(layer, work, full, at)]
         again = () if at.times == 1 else (Factor("iterations", at.times, "for one update"),)
-        if isinstance(work, Multiply) and work.repeats > 1:
-            again = (Factor("steps", work.repeats, "one after the other"), *again)
         entries += (entry.again(again) for entry in found if entry.elements)
     return Ledger(tuple(entries)), tuple(tilings)
 

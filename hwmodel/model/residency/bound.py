@@ -108,11 +108,14 @@ def _least(product: Product, homes: Homes) -> float | None:
         for level in range(len(seen.levels)):
             paid = rates(problem, seen, level, options.partial_sum_bits, options.transfers)
             least -= problem.O_elements * paid.O_writes
-    return max(least, 0.0)
+    return max(least, 0.0) * work.repeats
 
 
 def _passes(run: Run, access: Access) -> list[float]:
-    """What one pass of an access costs at each level below which it may stay."""
+    """What one pass of an access costs at each level below which it may stay.
+
+    One also where a nest is done in each of several steps: a stay may begin in the first.
+    """
     last = max(run.capacities)
     if access.task in run.moves:
         return list(run.moves[access.task].levels[:last])
