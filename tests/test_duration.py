@@ -154,7 +154,7 @@ def test_eyeriss_s_five_latencies_lie_between_the_bounds():
     ]
 
 
-@pytest.mark.skipif(not os.environ.get("HWMODEL_SLOW"), reason="searches ResNet-50 at batch 256")
+@pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="searches ResNet-50 at batch 256")
 @pytest.mark.parametrize(
     ("row", "method"),
     list(zip(TARGETS["resnet50_training_images_per_s"], ("fp", "fp16"), strict=True)),
