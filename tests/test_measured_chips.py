@@ -18,10 +18,13 @@ from hwmodel.views.measured_tables import measured_tables as shown
 from tests.test_docs import ROOT
 
 PAGE = ROOT / "docs" / "measured.md"
-# Rows that take a second or two: the others are computed under HWMODEL_TESTS=thorough, in test_docs.
+# Rows that take a second or two, or five: the others are computed under HWMODEL_TESTS=thorough, in test_docs.
 QUICK = {
+    "eyeriss_alexnet_isca": [],  # all
     "resnet50_training_v100": ["batch 64"],
-    "resnet50_inference": [],  # all
+    "resnet50_training_a40": ["batch 8 if TF32"],
+    "resnet50_training_rates": ["V100, fp32"],
+    "resnet50_inference": [],
     "mlperf_tiny": [],
     "llama31_8b_decode": ["batch 8", "batch 691"],
 }
@@ -203,7 +206,7 @@ def test_a_board_s_energy_is_its_ledger_s_and_static_power_by_time(quick):
 def test_a_figure_has_a_panel_for_each_kind(quick):
     lines = [line for several in quick.values() for line in several]
     figure = measured_figure(lines, STYLES["slides"])
-    assert len([one for one in figure.axes if one.get_visible()]) == 2
+    assert len([one for one in figure.axes if one.get_visible()]) == 3
     points = sum(
         len(line.get_xdata()) for one in figure.axes for line in one.get_lines()
         if line.get_linestyle() == "None"
