@@ -8,7 +8,7 @@ from hwmodel import HwmodelError, evaluate
 from hwmodel.graph.checkpointing import checkpointed
 from hwmodel.graph.network import NetworkFile
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import occupied
+from hwmodel.model.evaluate import occupied, planned
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
@@ -214,3 +214,18 @@ def test_a_checkpoint_after_every_block_of_resnet50_takes_31_8_percent_more():
     assert 100 * (both[1].energy / both[0].energy - 1) == pytest.approx(31.8, abs=0.05)
     sizes = [report.memory.peak().size / 2**20 for report in both]
     assert sizes[0] == pytest.approx(2885, rel=0.01) and sizes[1] == pytest.approx(1167, rel=0.05)
+
+
+@pytest.mark.parametrize("method", ["fp", "bold"])
+@pytest.mark.parametrize("name", ["conv-mnist", "vgg-small", "real2binary"])
+def test_what_is_made_again_is_there_when_the_way_back_reads_it(name, method):
+    """Every layer a checkpoint: operators of the way back are not fused with what is before."""
+    network = checkpointed(load_network(name), ["*"])
+    job = Job(load(Method, method), load(Accounting, "chip"), 1, "training")
+    there, read = set(), 0
+    for uses in planned(network, job).uses:
+        there |= {use.name for use in uses if use.direction == "write"}
+        again = {u.name for u in uses if u.direction == "read" and u.name.startswith("again ")}
+        read += len(again)
+        assert again <= there
+    assert read

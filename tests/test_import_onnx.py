@@ -558,6 +558,30 @@ def test_floating_types_of_eight_and_four_bits(tmp_path, kind, bits):
     assert (found[-1].layer.weight_bits, found[-1].input_bits) == (bits, (bits,))
 
 
+@pytest.mark.parametrize(
+    ("dims", "said"),
+    [
+        (["n", 12, "h", 40], "1,12,224,40"),  # what the file states, and an image's rows
+        (["n", "tokens", 64], "1,128,64"),
+        (["n", 5, "past"], "1,5,128"),
+        (None, "1,3,224,224"),
+    ],
+)
+def test_what_a_file_leaves_open_is_said_with_what_it_states(tmp_path, dims, said):
+    with pytest.raises(ShapeError) as error:
+        imported(tmp_path, [node("Relu", "x", "y")], {"x": dims})
+    assert str(error.value).endswith(f"state them with --input-shape x={said}")
+
+
+def test_an_input_with_a_space_in_its_name_is_quoted(tmp_path):
+    one = helper.make_node("Relu", ["the image"], ["y"])
+    with pytest.raises(ShapeError, match=r"--input-shape 'the image=1,3,224,224'$"):
+        imported(tmp_path, [one], {"the image": ["n", 3, "h", "w"]})
+    found = imported(tmp_path, [one], {"the image": ["n", 3, "h", "w"]},
+                     input_shapes=input_shapes(["the image=1,3,8,8"]))  # fmt: skip
+    assert found[0].output_shape == (3, 8, 8)
+
+
 def test_open_dimensions_are_the_user_s(tmp_path):
     path = save(tmp_path, [node("Conv", "x w")], {"x": ["n", 3, "h", "w"]}, {"w": (5, 3, 1, 1)})
     with pytest.raises(ShapeError, match=r"input x is \[n, 3, h, w\].*--input-shape x=1,3,224,224"):
@@ -1150,3 +1174,21 @@ def test_the_standard_operators_have_two_names(tmp_path):
     model.opset_import[0].domain = "ai.onnx"
     path.write_bytes(model.SerializeToString())
     assert [layer.kind for layer in from_onnx(path).layers] == ["linear", "activation"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "w", "attributes", "macs"),
+    [
+        # a result of 4 x 5 x 7 places; of a transpose, places of its input
+        ("Conv", (2, 3, 2, 3, 1), {"pads": [0, 1, 0, 0, 1, 0]}, 2 * 3 * 6 * 4 * 5 * 7),
+        ("Conv", (6, 1, 2, 3, 1), {"group": 3, "strides": [2, 1, 1]}, 6 * 6 * 2 * 3 * 7),
+        ("ConvTranspose", (3, 2, 2, 3, 1), {"strides": [2, 1, 1]}, 3 * 2 * 6 * 5 * 5 * 7),
+        ("ConvTranspose", (3, 2, 2, 3, 1), {}, 3 * 2 * 6 * 5 * 5 * 7),
+    ],
+)
+def test_C12_convolutions_along_three_axes(tmp_path, operator, w, attributes, macs):
+    nodes = [node(operator, "x w b", **attributes)]
+    bias = w[1] if operator == "ConvTranspose" else w[0]
+    found = imported(tmp_path, nodes, {"x": [1, 3, 5, 5, 7]}, {"w": w, "b": (bias,)})
+    assert sum(n.macs for n in found) == macs
+    assert sum(n.weights + n.other_parameters for n in found) == prod(w) + bias

@@ -437,3 +437,42 @@ def test_rows_that_data_choose_of_no_router_are_listed():
 
     found = nodes(Chosen(), torch.zeros(5, 3))
     assert uncounted(found)[-1].startswith("index")
+
+
+# Convolutions along three axes
+
+
+class Clips(nn.Module):
+    """Windows that overlap and such that do not, groups, strides, transposes, one of one frame."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.norm = nn.Conv3d(3, 8, 3, padding=1, bias=False), nn.BatchNorm3d(8)
+        self.two = nn.Conv3d(8, 12, (3, 5, 1), stride=(2, 1, 1), groups=4)
+        self.pool, self.head = nn.AdaptiveAvgPool3d(1), nn.Linear(12, 5)
+        self.patches = nn.Conv3d(3, 16, (2, 4, 4), (2, 4, 4))
+        self.up = nn.ConvTranspose3d(12, 6, 2, stride=2)
+        self.more = nn.ConvTranspose3d(6, 4, 3, stride=2, padding=1, output_padding=1)
+        self.wide = nn.ConvTranspose3d(12, 6, (1, 3, 3))
+
+    def forward(self, x):
+        y = self.two(torch.relu(self.norm(self.one(x))))
+        return (
+            self.head(self.pool(y).flatten(1)),
+            self.patches(x),
+            self.more(self.up(y)),
+            self.wide(y),
+        )
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_C12_convolutions_along_three_axes(batch):
+    module = Clips()
+    with FlopCounterMode(display=False) as counter:
+        module(torch.zeros(1, 3, 6, 8, 8))
+    found = nodes(module, torch.zeros(batch, 3, 6, 8, 8))
+    assert macs_of(found) == counter.get_total_flops() // 2
+    assert parameters_of(found) == own(module)
+    assert uncounted(found) == ["sum of frames"] * 2
+    views = [n.layer.name for n in found if n.layer.kind == "expand"]
+    assert views == ["one.frames", "two.frames"]  # patches lie side by side

@@ -45,9 +45,13 @@ BIG = {"levels.L2.capacity": "512 MiB", "levels.L1.capacity": "64 MiB"}
 
 
 def small(L2, L1="4 KiB", L0="1 KiB"):
-    """horowitz45 with other capacities."""
-    sizes = {"levels.L2.capacity": L2, "levels.L1.capacity": L1, "levels.L0.capacity": L0}
-    return replaced_all(load(Hardware, "horowitz45"), sizes)
+    """horowitz45 with other capacities at the prices of its own, as the targets have it."""
+    chip = load(Hardware, "horowitz45")
+    for name, capacity in {"L2": L2, "L1": L1, "L0": L0}.items():
+        price = chip.memory(name).read_energy_per_bit
+        chip = replaced_all(chip, {f"levels.{name}.access_energy": price})
+        chip = replaced_all(chip, {f"levels.{name}.capacity": capacity})
+    return chip
 
 
 def without(accounting):

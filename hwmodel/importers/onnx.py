@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from stat import S_ISREG
 from typing import Any
 
@@ -220,8 +221,16 @@ def _see_closed(given: Any, where: str, symbols: Mapping[str, int]) -> None:
     if not known:
         raise ShapeError(
             f"{where}: input {given.name} is {shown}, which leaves dimensions open; "
-            f"state them with --input-shape {given.name}=1,3,224,224"
+            f"state them with --input-shape {quote(f'{given.name}={_example(tensor)}')}"
         )
+
+
+def _example(tensor: Any) -> str:
+    """An input's dimensions, those that the file leaves open as an image or a sequence may be."""
+    dims = tensor.shape.dim
+    usual = (1, 3, 224, 224) if len(dims) in (0, 4) else (1, *(128,) * (len(dims) - 1))
+    stated = [dim.dim_value if dim.HasField("dim_value") else 0 for dim in dims] or usual
+    return ",".join(str(one or other) for one, other in zip(stated, usual, strict=True))
 
 
 def _shown(dims: Any) -> str:

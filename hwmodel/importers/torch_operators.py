@@ -418,9 +418,12 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "upsample_bilinear2d": partial(_upsample, "bilinear"),
     "upsample_nearest2d": partial(_upsample, "nearest"),
 }
-_CONVS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "convolution")
+_CONVS = (
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "convolution",
+)  # fmt: skip
 _POOLS = ("avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d", "max_pool2d_with_indices")
-_ADAPTIVE = ("adaptive_avg_pool1d", "adaptive_avg_pool2d")
+_ADAPTIVE = ("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d")
 _TABLE |= dict.fromkeys(_CONVS, _conv) | dict.fromkeys(_POOLS, _pool)
 _TABLE |= dict.fromkeys(_ADAPTIVE, _adaptive) | dict.fromkeys(_SAME, _same)
 _TABLE |= {name: partial(_function, word) for name, word in _FUNCTIONS.items()}

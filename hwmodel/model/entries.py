@@ -264,7 +264,7 @@ def _once(
 def _levels(
     work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
 ) -> Iterator[Sequence[Asked]]:
-    found: Iterator[Sequence[Asked]]
+    found: Iterable[Sequence[Asked]]
     if chip.spatial or options.transfers == "both":
         found = spatial.asked(work.problem, mapping, chip, options.rule, options.transfers)
     else:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -158,6 +159,7 @@ class _Saved(SpecModel):
 
     tiles: Annotated[tuple[_Tile, ...], Field(min_length=1)]
     cycle: _Sizes | None = None
+    groups: tuple[Annotated[int, Field(ge=1)], ...] = ()  # side by side, of each level's boundary
 
 
 def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
@@ -169,22 +171,14 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
         values = json.loads(read_text(path, 2**20))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not JSON: {error}") from None
-    kept = {"tiles": values.get("tiles")} if isinstance(values, dict) else values
-    if isinstance(values, dict) and values.get("cycle") is not None:
-        kept["cycle"] = values["cycle"]
+    kept = values
+    if isinstance(values, dict):
+        kept = {"tiles": values.get("tiles")}
+        kept |= {name: values[name] for name in ("cycle", "groups") if values.get(name) is not None}
     saved = validate(_Saved, kept, path)
     tiles = tuple(tile.extents for tile in saved.tiles)
     unions = tuple(tile.union.extents if tile.union else tile.extents for tile in saved.tiles)
-    if len(tiles) != len(hardware.levels) - 1:
-        raise DataError(
-            f"{path}: has tiles of {len(tiles)} levels, {hardware.name} has {len(hardware.levels)}"
-            " with the outermost, which has none"
-        )
-    if (saved.cycle is None) != (hardware.array is None):
-        raise DataError(
-            f"{path}: has {'no' if saved.cycle is None else 'a'} cycle of an array, "
-            f"{hardware.name} has {'none' if hardware.array is None else 'one'}"
-        )
+    _check_parts(saved, problem, hardware, path)
     cycle = saved.cycle.extents if saved.cycle else None
     named = [(f"tiles {i}", size) for i, pair in enumerate(zip(unions, tiles, strict=True), 1)
              for size in pair]  # fmt: skip
@@ -197,7 +191,27 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
                 )
         above = inside
     held = tuple(tile.held for tile in saved.tiles)
-    return Mapping(tiles, held, unions if unions != tiles or cycle else (), cycle)
+    return Mapping(tiles, held, unions if unions != tiles or cycle else (), cycle, saved.groups)
+
+
+def _check_parts(saved: _Saved, problem: Problem, hardware: Hardware, path: Path) -> None:
+    """See that a saved tiling has what the chip has. Raises: DataError."""
+    levels, name = len(hardware.levels), hardware.name
+    if len(saved.tiles) != levels - 1:
+        raise DataError(
+            f"{path}: has tiles of {len(saved.tiles)} levels, {name} has {levels}"
+            " with the outermost, which has none"
+        )
+    if (saved.cycle is None) != (hardware.array is None):
+        raise DataError(
+            f"{path}: has {'no' if saved.cycle is None else 'a'} cycle of an array, "
+            f"{name} has {'none' if hardware.array is None else 'one'}"
+        )
+    if saved.groups and len(saved.groups) != len(saved.tiles):
+        raise DataError(f"{path}: groups: has {len(saved.groups)}, one a level is needed")
+    if prod(saved.groups) > problem.groups:
+        side = f"{prod(saved.groups):,} side by side"
+        raise DataError(f"{path}: groups: {side}, more than the {problem.groups:,} there are")
 
 
 @dataclass(frozen=True)
@@ -221,8 +235,8 @@ class Solved:
         mapping = self.tiling.mapping
         return [
             f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
-            for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1)
-            for room in footprints(self.problem, tile, self.places, index, self.options, held)
+            for index in range(1, len(mapping.tiles) + 1)
+            for room in footprints(self.problem, mapping, self.places, index, self.options)
             if room.capacity is not None and room.used > room.capacity
         ]
 

@@ -136,9 +136,9 @@ class Product:
         mapping = tiling.mapping
         found = {}
         for level in self.capacities:
-            here, held = mapping.tiles[level - 1], mapping.held[level - 1]
+            held = mapping.held[level - 1]
             problem, wide = self.work.problem, self.options
-            (room,) = footprints(problem, here, self.chip, level, wide, held)
+            (room,) = footprints(problem, mapping, self.chip, level, wide)
             kept = [x for x in OPERANDS if x != "O" or _counts_sums(self.chip, level, held)]
             bits = 0
             for operand, part in zip(kept, room.parts, strict=True):
