@@ -68,7 +68,7 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     end = partial(_notes, asked)
     kinds = ["methods"] if len(networks) == 1 else []  # of one network
     deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, ours=ours)
-    partly(lines)
+    partly(lines, told=where.target is None or where.target.path is not None)
 
 
 def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -> list[str]:
@@ -167,10 +167,14 @@ def refuse_if_none(lines: list[Comparison]) -> None:
         raise HwmodelError(str(lines[0].reason))
 
 
-def partly(lines: list[Comparison]) -> None:
-    """Exit with 1 where some lines could not be computed: what is there, is right."""
+def partly(lines: list[Comparison], *, told: bool = False) -> None:
+    """Exit with 1 where some lines could not be computed: what is there, is right.
+
+    Args:
+        told: whether tables on the screen have remarks on those that could.
+    """
     for line in lines:
-        if line.reason and line.energy is not None:
+        if line.reason and line.energy is not None and not told:
             say(f"hwmodel: {_named(line)}, {line.accounting}: {line.reason}")
     failed = [line for line in lines if line.energy is None]
     for line in failed:
