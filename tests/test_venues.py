@@ -308,6 +308,23 @@ def test_numbers_of_a_figure_have_as_many_digits():
     assert rounded(1e20) == "1.00e+20" and rounded(1e-9) == "1.00e-09"
 
 
+@pytest.mark.parametrize(("times", "alike"), [(3, True), (1000, False)])
+def test_panels_of_reports_have_one_unit_and_one_scale_if_bars_can_be_told_apart(times, alike):
+    first = reported("conv1", "conv2")
+    second = [
+        row | {"energy": str(times * float(row["energy"]))}
+        for row in reported("conv1", "conv2", method="fp")
+    ]
+    style = styled("neurips")
+    with settings(style):
+        figure = PLOTS["layers"]["report"](Page([*first, *second], style))
+    left, right = shown(figure)
+    assert left.get_xlabel() == right.get_xlabel()
+    assert (left.get_xlim() == right.get_xlim()) == alike
+    longest = [max(p.get_x() + p.get_width() for p in axes.patches) for axes in (left, right)]
+    assert longest[1] / longest[0] == pytest.approx(times)
+
+
 # Groups of layers
 
 
