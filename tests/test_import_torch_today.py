@@ -476,3 +476,30 @@ def test_C12_convolutions_along_three_axes(batch):
     assert uncounted(found) == ["sum of frames"] * 2
     views = [n.layer.name for n in found if n.layer.kind == "expand"]
     assert views == ["one.frames", "two.frames"]  # patches lie side by side
+
+
+def test_initial_states_and_biases_of_scores_that_are_learned_are_parameters():
+    """What is added to scores is a parameter, or comes of a table of relative positions."""
+
+    class Learned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru, self.state = (
+                nn.GRU(8, 8, batch_first=True),
+                nn.Parameter(torch.zeros(1, 1, 8)),
+            )
+            self.bias, self.table = nn.Parameter(torch.zeros(2, 5, 5)), nn.Embedding(9, 2)
+
+        def forward(self, x):
+            x = self.gru(x, self.state)[0].unflatten(-1, (2, 4)).transpose(1, 2)
+            one = F.scaled_dot_product_attention(x, x, x, attn_mask=self.bias[None])
+            places = torch.arange(5)[:, None] - torch.arange(5) + 4
+            bias = self.table(places).permute(2, 0, 1)[None]
+            two = F.scaled_dot_product_attention(one, one, one, attn_mask=bias)
+            return two + F.scaled_dot_product_attention(x, x, x, attn_mask=torch.zeros(5, 5))
+
+    module = Learned()
+    found = nodes(module, torch.zeros(1, 5, 8))
+    assert parameters_of(found) == own(module)
+    assert [n.layer.kind for n in found].count("add") == 2 + 1  # a mask that is none is left out
+    assert not uncounted(found)

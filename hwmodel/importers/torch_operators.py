@@ -130,7 +130,7 @@ def _attention(ran: Ran) -> Value | None:
         return None
     return products.attention(
         ran.graph, ran.name, (query, key, value), heads, ran.dims[0], kv_heads=kv_heads,
-        causal=bool(ran.argument("is_causal", False)),
+        causal=bool(ran.argument("is_causal", False)), bias=_operand(ran.argument("attn_mask")),
     )  # fmt: skip
 
 
