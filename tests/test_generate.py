@@ -231,7 +231,7 @@ def test_the_head_gives_one_row_of_a_prompt():
     ("name", "asked", "words"),
     [
         ("resnet18", {}, r"its input (3, 224, 224) is no sequence of tokens"),
-        ("bert-base", {}, "bert-base: no attention in it keeps keys and values"),
+        ("bert-base", {}, "bert-base: no attention in it keeps keys and values, so that nothing"),
         ("gpt2", {"prefill": 1000, "decode": 25}, "layer embedding.position has 1,024 positions"),
         ("llama-3.2-1b", {"prefill": 0}, "prefill 0"),
         ("llama-3.2-1b", {"decode": -1}, "decode -1"),

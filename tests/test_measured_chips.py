@@ -18,10 +18,14 @@ from hwmodel.views.measured_tables import measured_tables as shown
 from tests.test_docs import ROOT
 
 PAGE = ROOT / "docs" / "measured.md"
-# Rows that take a second or two: the others are computed under HWMODEL_TESTS=thorough, in test_docs.
+# Rows that take a second or two, or five: the others are computed under HWMODEL_TESTS=thorough, in test_docs.
 QUICK = {
+    "eyeriss_alexnet_isca": [],  # all
     "resnet50_training_v100": ["batch 64"],
-    "resnet50_inference": [],  # all
+    "resnet50_training_a40": ["batch 8 if TF32"],
+    "bert_training": ["V100, batch 8"],
+    "resnet50_training_rates": ["V100, fp32"],
+    "resnet50_inference": [],
     "mlperf_tiny": [],
     "llama31_8b_decode": ["batch 8", "batch 691"],
 }
@@ -51,7 +55,7 @@ def test_every_figure_stands_in_the_page():
         for row in table.rows
         for quantity in row.published
     }
-    assert page_rows().keys() == every and len(every) == 106
+    assert page_rows().keys() == every and len(every) == 118
 
 
 def test_residuals_of_the_page_are_those_computed(quick):
@@ -134,6 +138,8 @@ def test_points_of_a_figure_have_names(quick):
     [
         ("tiny-ic", 12_501_632), ("tiny-kws", 2_656_768), ("tiny-vww", 7_489_664),
         ("tiny-ad", 264_192), ("alexnet-convolutions", 665_784_864),
+        # 12 blocks of 768 features, 384 tokens: linear layers, attention; two features a token
+        ("bert-base-384", 12 * (12 * 768**2 * 384 + 2 * 768 * 384**2) + 2 * 768 * 384),
         # 32 (2 4096^2 + 2 4096 1024 + 3 4096 14336) + 4096 128256
         # and 32 x 2 products of 32 heads, 197 keys and 128 features
         ("llama31-8b-step", 7_504_658_432 + 32 * 2 * 32 * 197 * 128),
@@ -203,7 +209,7 @@ def test_a_board_s_energy_is_its_ledger_s_and_static_power_by_time(quick):
 def test_a_figure_has_a_panel_for_each_kind(quick):
     lines = [line for several in quick.values() for line in several]
     figure = measured_figure(lines, STYLES["slides"])
-    assert len([one for one in figure.axes if one.get_visible()]) == 2
+    assert len([one for one in figure.axes if one.get_visible()]) == 3
     points = sum(
         len(line.get_xdata()) for one in figure.axes for line in one.get_lines()
         if line.get_linestyle() == "None"
@@ -279,6 +285,15 @@ def test_what_the_page_of_checks_says_follows_from_the_rows():
     for gpu, stated in zip(("v100", "a40"), zip(*columns, strict=True), strict=True):
         found = both(f"resnet50_training_{gpu}", "batch 8", "batch 256", "energy")
         assert list(stated) == [pytest.approx(x, abs=0.006) for x in found]
+    line = next(x for x in text.splitlines() if x.startswith("| BERT-base (384 tokens) over"))
+    columns = [[float(x) for x in cell.split(";")] for cell in line.split("|")[2:4]]
+    for n, (gpu, batch) in enumerate((("V100", 32), ("A40", 8))):
+        pair = page["bert_training", f"{gpu}, batch {batch}", "energy"][1:3]
+        small = page[f"resnet50_training_{gpu.lower()}", f"batch {batch}", "energy"][1:3]
+        for column, J, mJ in zip(columns, pair, small, strict=True):
+            assert column[n] == pytest.approx(
+                1e3 * float(J) / float(mJ.replace(",", "")), abs=0.006
+            )
     line = next(x for x in text.splitlines() if x.startswith("| GAP9 over Cortex-M4"))
     columns = [[float(x.split("/")[1]) for x in cell.split(",")] for cell in line.split("|")[2:4]]
     for name, stated in zip(("ic", "kws", "vww", "ad"), zip(*columns, strict=True), strict=True):
@@ -309,6 +324,11 @@ def test_ranges_in_the_page_of_checks_are_those_of_the_rows():
     assert (
         "{} to {} | its arithmetic".format(*ends("resnet50_training_a40", "energy", tf32)) in text
     )
+    low, high = ends(
+        "bert_training", "energy", of("bert_training", "A40, batch 8", "A40, batch 56")
+    )
+    far = ratio("bert_training", "A40, batch 8", "energy")
+    assert f"| {high} to {low} and {far:.2f}, " in text
     layers = [f"conv{n}" for n in range(1, 6)]
     low, high = ends("eyeriss_alexnet", "dram", layers)
     assert f"{low} to {high} a layer" in text

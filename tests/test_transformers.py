@@ -390,6 +390,26 @@ def test_experts_that_cannot_be(fields, words):
         experts(**({"E": 2, "k": 1, "L": 4} | fields)).nodes()
 
 
+def test_more_experts_than_tokens_go_to_are_not_met():
+    with pytest.raises(ShapeError, match="distinct 5 of 2 tokens, each to 2 experts: they meet 4"):
+        of_experts(experts(8, 2, 2, distinct=5))
+    assert of_experts(experts(8, 2, 2, distinct=4))
+
+
+def test_a_context_of_another_mask_is_told_by_its_line(tmp_path):
+    both = "heads: 2, causal: true, inputs"
+    path = tmp_path / "n.yaml"
+    path.write_text(
+        "version: 1\nname: n\ntitle: t\ninput: [8, 4, 1]\nlayers:\n  - {name: a, kind: activation}\n"
+        f"  - {{name: s, kind: attention-scores, window: 2, {both}: [a, a]}}\n"
+        f"  - {{name: c, kind: attention-context, window: 3, {both}: [s, a]}}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(ShapeError) as told:
+        load_network(path).nodes()
+    assert str(told.value) == f"{path}:8: layer c: window 3, and 2 of its scores s"
+
+
 def test_experts_need_a_dispatch_before_them():
     layer = {"name": "x", "kind": "linear", "features": 4, "over": "channels", "experts": 2}
     with pytest.raises(ShapeError, match="layer x: experts, but no dispatch before it"):

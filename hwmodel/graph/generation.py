@@ -55,8 +55,9 @@ def _see_attention(network: Network) -> None:
         return
     if not any(layer.cache for layer in found):
         raise HwmodelError(
-            f"{network.name}: no attention in it keeps keys and values (cache: true), so that "
-            "nothing can be generated token by token"
+            f"{network.name}: no attention in it keeps keys and values, so that nothing can be "
+            "generated token by token; where it may, state causal: true and cache: true in its "
+            "file, of attention-scores and attention-context alike"
         )
     for layer in found:
         if not (layer.cache and layer.causal):

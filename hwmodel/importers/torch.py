@@ -71,7 +71,7 @@ def _exported(module: Any, inputs: tuple[Any, ...], name: str) -> Any:
             return torch.export.export(module, inputs, strict=False)
     except Exception as error:  # whatever the module's own code raises
         first = (str(error).strip().splitlines() or [""])[0][:200]
-        hint = _ON_DATA if "data-dependent" in str(error) else ""
+        hint = next((advice for words, advice in _ADVICE.items() if words in str(error)), "")
         raise HwmodelError(
             f"{name}: torch.export cannot follow it: {type(error).__name__}: {first}{hint}"
         ) from error
@@ -79,10 +79,15 @@ def _exported(module: Any, inputs: tuple[Any, ...], name: str) -> Any:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-_ON_DATA = (
-    "; what runs depends on the data, as where only the experts that a batch meets are run: run "
-    "all of them in turn, or write dispatch, experts and combine in a network file"
-)
+_ADVICE = {  # by words of what torch says
+    "data-dependent": "; what runs depends on the data, as where only the experts that a batch "
+    "meets are run: run all of them in turn, or write dispatch, experts and combine in a network "
+    "file",
+    "in output, which is not a known type": "; it gives more than tensors, as a cache of keys and "
+    "values: ask it for none (module.config.use_cache = False)",
+    "unsupported scalarType": "; it reads numbers of tensors while it runs: make it and its inputs "
+    "on the CPU, not on the meta device",
+}
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from hwmodel.tiling.spatial import asked as spatial
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.view import NOWHERE, Homes
 from hwmodel.work.problem import OPERANDS, Operand
-from hwmodel.work.tensor import Bits, Direction, Factor, Role, Tensor, TensorKind, product
+from hwmodel.work.tensor import Bits, Direction, Factor, Role, Tensor, product
 from hwmodel.work.work import Kernel, Move, Multiply, Operate
 
 __all__ = ["AWAY", "UNFINISHED", "Stay", "code_of", "moved", "multiplied", "operated", "paid"]
@@ -197,7 +197,7 @@ def code_of(tensor: Tensor, role: Role, chip: Memories, memory: str) -> Code | N
     what a method adds are not. The mean is a fraction, and the bits of all elements are rounded up.
     """
     code = next((code for name, code in chip.codings if name == memory), None)
-    if code is None or tensor.kind != TensorKind.MAPS or role not in _OF_MAPS:
+    if code is None or role not in _OF_MAPS:
         return None
     if tensor.bits != code.word_bits or tensor.nonzero == 1:
         return None
@@ -264,7 +264,7 @@ def _once(
 def _levels(
     work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
 ) -> Iterator[Sequence[Asked]]:
-    found: Iterator[Sequence[Asked]]
+    found: Iterable[Sequence[Asked]]
     if chip.spatial or options.transfers == "both":
         found = spatial.asked(work.problem, mapping, chip, options.rule, options.transfers)
     else:

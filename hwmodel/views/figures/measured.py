@@ -29,7 +29,7 @@ __all__ = ["measured_figure"]
 _LOOKS = (
     Look("#0072b2", "o", ""), Look("#d55e00", "s", ""), Look("#009e73", "^", ""),
     Look("#cc79a7", "D", ""), Look("#e69f00", "v", ""), Look("#56b4e9", "P", ""),
-    Look("#000000", "X", ""), Look("#999999", "<", ""),
+    Look("#000000", "X", ""), Look("#999999", "<", ""), Look("#5e3c99", ">", ""),
 )  # fmt: skip
 FEW = 10  # points of a panel that all have names
 _PANELS = {
