@@ -132,6 +132,27 @@ def test_what_comes_of_another_layer_s_state_is_listed():
     assert macs_of(found) == 2 * 7 * 40 * 16
 
 
+def test_cells_alone_are_listed_with_their_products():
+    """A loop of the module's own: what goes from step to step is no layer here."""
+
+    class Loop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.GRUCell(6, 10)
+
+        def forward(self, x):
+            state = torch.zeros(x.shape[0], 10)
+            for step in range(4):
+                state = self.cell(x[:, step], state)
+            return state
+
+    module = Loop()
+    found = nodes(module, torch.zeros(1, 4, 6))
+    listed = [n.layer for n in found if n.layer.kind == "uncounted"]
+    assert [one.known_macs for one in listed] == [30 * 16] * 4
+    assert parameters_of(found) == own(module)
+
+
 # Language models as Hugging Face's transformers writes them, written here once more; transformers
 # 4.57.6 itself gave the same layers (Llama, Mistral, Qwen 2 and 3, Gemma 2, Phi 3) when tried.
 
@@ -463,6 +484,11 @@ class Clips(nn.Module):
             self.more(self.up(y)),
             self.wide(y),
         )
+
+
+def test_a_convolution_along_three_axes_without_a_batch():
+    found = nodes(nn.Conv3d(3, 4, 3), torch.zeros(3, 5, 6, 7))
+    assert macs_of(found) == 4 * 81 * 3 * 4 * 5
 
 
 @pytest.mark.parametrize("batch", [1, 2])

@@ -43,7 +43,7 @@ def _uncounted(ran: Ran, operands: Sequence[Operand | None]) -> list[Operand]:
     Every matrix of a recurrent layer is multiplied once a step.
     """
     macs = None
-    if ran.operator in RECURRENT:
+    if ran.operator in RECURRENT or ran.operator.removesuffix("_cell") in RECURRENT:
         matrices = [o for o in operands if isinstance(o, Constant) and len(o.dims) == 2]
         macs = prod(ran.value.known[:-1]) * sum(prod(o.dims) for o in matrices)
     made: list[Operand] = []
