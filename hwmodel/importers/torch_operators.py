@@ -44,7 +44,8 @@ def _uncounted(ran: Ran, operands: Sequence[Operand | None]) -> list[Operand]:
     """
     macs = None
     if ran.operator in RECURRENT or ran.operator.removesuffix("_cell") in RECURRENT:
-        matrices = [o for o in operands if isinstance(o, Constant) and len(o.dims) == 2]
+        constants = [o for o in operands if isinstance(o, Constant) and o.learned]
+        matrices = [o for o in constants if len(o.dims) == 2]
         macs = prod(ran.value.known[:-1]) * sum(prod(o.dims) for o in matrices)
     made: list[Operand] = []
     for index, dims in enumerate(ran.dims):
