@@ -179,6 +179,17 @@ def test_blocks_as_onnx_runtime_fuses_them(tmp_path, domain, bias):
     assert sum(n.macs for n in found) == 2 * 5 * 64
 
 
+def test_the_sum_that_is_taken_on_has_a_shape(tmp_path):
+    nodes = [
+        contributed("SkipSimplifiedLayerNormalization", "x z g", "m - - s"),
+        helper.make_node("Concat", ["s", "m"], ["y"], axis=2),
+    ]
+    given = {"x": [1, 5, 8], "z": [1, 5, 8]}
+    found = imported(tmp_path, nodes, given, {"g": (8,)}, domains=(OURS,))
+    assert found[-1].output_shape == (16, 5, 1)
+    assert found[-1].layer.axis == "channels"
+
+
 def test_a_layer_norm_of_a_sum(tmp_path):
     nodes = [contributed("SkipLayerNormalization", "x z g b")]
     given = {"x": [1, 5, 8], "z": [1, 5, 8]}
