@@ -240,6 +240,8 @@ def test_products_of_packed_weights_change_the_features(tmp_path):
         ({"K": 256, "N": 256, "bits": 4}, "block_size 0"),
         ({"K": 256, "N": 256, "bits": 0, "block_size": 32}, "bits 0"),
         ({"K": 0, "N": 256, "bits": 4, "block_size": 32}, "K 0"),
+        ({"K": 256, "N": -(2**62), "bits": 4, "block_size": 32}, "N -4611686018427387904"),
+        ({"K": 256, "N": 2**40, "bits": 4, "block_size": 32}, "features"),
         (
             {"K": 128, "N": 256, "bits": 4, "block_size": 32},
             "are for 128 channels, its input has 256",

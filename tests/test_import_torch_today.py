@@ -132,6 +132,27 @@ def test_what_comes_of_another_layer_s_state_is_listed():
     assert macs_of(found) == 2 * 7 * 40 * 16
 
 
+def test_cells_alone_are_listed_with_their_products():
+    """A loop of the module's own: what goes from step to step is no layer here."""
+
+    class Loop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.GRUCell(6, 10)
+
+        def forward(self, x):
+            state = torch.zeros(x.shape[0], 10)
+            for step in range(4):
+                state = self.cell(x[:, step], state)
+            return state
+
+    module = Loop()
+    found = nodes(module, torch.zeros(1, 4, 6))
+    listed = [n.layer for n in found if n.layer.kind == "uncounted"]
+    assert [one.known_macs for one in listed] == [30 * 16] * 4
+    assert parameters_of(found) == own(module)
+
+
 # Language models as Hugging Face's transformers writes them, written here once more; transformers
 # 4.57.6 itself gave the same layers (Llama, Mistral, Qwen 2 and 3, Gemma 2, Phi 3) when tried.
 
@@ -465,6 +486,11 @@ class Clips(nn.Module):
         )
 
 
+def test_a_convolution_along_three_axes_without_a_batch():
+    found = nodes(nn.Conv3d(3, 4, 3), torch.zeros(3, 5, 6, 7))
+    assert macs_of(found) == 4 * 81 * 3 * 4 * 5
+
+
 @pytest.mark.parametrize("batch", [1, 2])
 def test_C12_convolutions_along_three_axes(batch):
     module = Clips()
@@ -476,3 +502,30 @@ def test_C12_convolutions_along_three_axes(batch):
     assert uncounted(found) == ["sum of frames"] * 2
     views = [n.layer.name for n in found if n.layer.kind == "expand"]
     assert views == ["one.frames", "two.frames"]  # patches lie side by side
+
+
+def test_initial_states_and_biases_of_scores_that_are_learned_are_parameters():
+    """What is added to scores is a parameter, or comes of a table of relative positions."""
+
+    class Learned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru, self.state = (
+                nn.GRU(8, 8, batch_first=True),
+                nn.Parameter(torch.zeros(1, 1, 8)),
+            )
+            self.bias, self.table = nn.Parameter(torch.zeros(2, 5, 5)), nn.Embedding(9, 2)
+
+        def forward(self, x):
+            x = self.gru(x, self.state)[0].unflatten(-1, (2, 4)).transpose(1, 2)
+            one = F.scaled_dot_product_attention(x, x, x, attn_mask=self.bias[None])
+            places = torch.arange(5)[:, None] - torch.arange(5) + 4
+            bias = self.table(places).permute(2, 0, 1)[None]
+            two = F.scaled_dot_product_attention(one, one, one, attn_mask=bias)
+            return two + F.scaled_dot_product_attention(x, x, x, attn_mask=torch.zeros(5, 5))
+
+    module = Learned()
+    found = nodes(module, torch.zeros(1, 5, 8))
+    assert parameters_of(found) == own(module)
+    assert [n.layer.kind for n in found].count("add") == 2 + 1  # a mask that is none is left out
+    assert not uncounted(found)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.importers.onnx_contents import STANDARD, Node
 
 __all__ = ["as_they_were", "stand_in"]
@@ -40,6 +41,8 @@ def as_they_were(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
 def _replace(graph: Any, node: Node) -> None:
     message = node.message
     features = _features(graph, node)
+    if features is not None and not 0 < min(features) <= max(features) <= MAX_EXTENT:
+        features = None  # the converter names them
     if node.operator in _SKIPPING and len(node.outputs) > 3:
         message.op_type = "Dropout"  # two results of one shape: the norm, and the sum before it
         del message.input[1:], message.output[1:]

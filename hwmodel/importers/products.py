@@ -9,6 +9,7 @@ from typing import Any
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import (
     Activation,
+    Add,
     AttentionContext,
     AttentionScores,
     Conv,
@@ -26,6 +27,7 @@ from hwmodel.importers.graph import (
     Operand,
     Value,
     as_value,
+    combined,
     frames,
     learned_of,
     pair,
@@ -34,6 +36,7 @@ from hwmodel.importers.graph import (
 
 __all__ = ["attention", "conv", "embedding", "linear", "matmul", "scores_of"]
 
+FARTHEST = 100  # layers before a tensor that are looked at
 _USUAL = {word: field.default for word, field in Conv.model_fields.items()}
 
 
@@ -278,6 +281,7 @@ def attention(
     past: int = 0,
     window: int | None = None,
     softcap: bool = False,
+    bias: Operand | None = None,
 ) -> Value:
     """Add scores, softmax and context; masks that are tensors and the constant factor are left out.
 
@@ -290,6 +294,7 @@ def attention(
         window: keys that a query of a causal one sees at most, its own among them.
         softcap: whether scores are bounded by a tanh, between two factors of which one folds into
             the scores' own.
+        bias: what is added to the scores; left out unless it is learned or made by what learns.
     """
     query, key, value = qkv
     D = prod(query.known) // query.known[-2]
@@ -306,9 +311,31 @@ def attention(
     if softcap:
         scores = graph.put(Activation, f"{name}.softcap", [scores.layer], None, function="tanh")
         scores = graph.put(Scale, f"{name}.cap", [scores.layer], None, learned=False)
+    if bias is not None and _learns(graph, bias):
+        own = (1, heads, L, past + S)
+        added = as_value(graph, f"{name}.bias", bias)
+        scores = combined(
+            graph, f"{name}.biased", Add, [Value(own, scores.layer, scores.shape), added], own
+        )
     weights = graph.put(Activation, f"{name}.softmax", [scores.layer], None, function="softmax")
     names = [weights.layer, graph.seen(value, (prod(value.known) // S, S, 1))]
     return graph.put(AttentionContext, f"{name}.context", names, dims, **fields)
+
+
+def _learns(graph: Graph, operand: Operand) -> bool:
+    """Whether a tensor is a parameter, or made of tables or products by weights."""
+    if isinstance(operand, Constant):
+        return operand.learned
+    names, met = [graph.seen(operand)], 0
+    while names and met < FARTHEST:
+        name, met = names.pop(), met + 1
+        layer = graph.layer(name)
+        if layer is None:
+            continue
+        if layer.kind in ("embedding", "linear") or (layer.kind == "source" and layer.learned):
+            return True
+        names += graph.inputs[name]
+    return False
 
 
 def embedding(graph: Graph, name: str, x: Operand, table: Constant, dims: Dims | None) -> Value:

@@ -43,8 +43,9 @@ def _uncounted(ran: Ran, operands: Sequence[Operand | None]) -> list[Operand]:
     Every matrix of a recurrent layer is multiplied once a step.
     """
     macs = None
-    if ran.operator in RECURRENT:
-        matrices = [o for o in operands if isinstance(o, Constant) and len(o.dims) == 2]
+    if ran.operator in RECURRENT or ran.operator.removesuffix("_cell") in RECURRENT:
+        constants = [o for o in operands if isinstance(o, Constant) and o.learned]
+        matrices = [o for o in constants if len(o.dims) == 2]
         macs = prod(ran.value.known[:-1]) * sum(prod(o.dims) for o in matrices)
     made: list[Operand] = []
     for index, dims in enumerate(ran.dims):
@@ -130,7 +131,7 @@ def _attention(ran: Ran) -> Value | None:
         return None
     return products.attention(
         ran.graph, ran.name, (query, key, value), heads, ran.dims[0], kv_heads=kv_heads,
-        causal=bool(ran.argument("is_causal", False)),
+        causal=bool(ran.argument("is_causal", False)), bias=_operand(ran.argument("attn_mask")),
     )  # fmt: skip
 
 

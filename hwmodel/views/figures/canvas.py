@@ -155,6 +155,7 @@ def settings(style: Style) -> AbstractContextManager[None]:
             "svg.hashsalt": "hwmodel",  # the same table gives the same bytes
             "svg.fonttype": "none",  # text stays text
             "pdf.fonttype": 42,  # fonts are embedded as outlines that can be searched
+            "text.hinting": "none",  # a text is as wide in every format, whatever its resolution
             "font.family": ["serif" if style.serif else "sans-serif"],
             "font.sans-serif": ["DejaVu Sans", "Verdana"],  # of equal widths, where text is text
             "font.serif": ["STIXGeneral", "Times New Roman"],  # the first comes with Matplotlib
@@ -220,9 +221,7 @@ def width_of(text: str, size: float) -> float:
         text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
         for line in text.split("\n")
     )
-    # At the resolution of a screen, letters of the serif font are set a little wider apart.
-    serif = font.get_family() == ["serif"]
-    return (1.06 if serif else 1.0) * max(widths) / 72
+    return max(widths) / 72
 
 
 def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> str:
