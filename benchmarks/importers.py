@@ -16,6 +16,12 @@ install: inference and path by a line of Python, the import by `from_onnx` in su
 
 The files are the light ones of the onnx package, which have no weights, and one of sixteen
 convolutions with 44 MB of them. Times are of the processor [ms], ratios are import over the other.
+
+Where torch is installed, a ResNet-50 on its meta device, one image and two:
+
+counter     `torch.utils.flop_counter` around one forward pass
+from_torch  the module -> a network
+export      `torch.export.export`, which from_torch calls once, of several images twice
 """
 
 from __future__ import annotations
@@ -158,13 +164,86 @@ def as_commands(files: list[Path], folder: Path) -> None:
         )
 
 
+class Bottleneck:
+    """A block of ResNet-50, made once torch is there."""
+
+    def __new__(cls, before: int, channels: int, stride: int, project: bool) -> Any:
+        """Return the module."""
+        from torch import nn
+
+        def conv(ins: int, outs: int, kernel: int, step: int = 1) -> list[Any]:
+            one = nn.Conv2d(ins, outs, kernel, step, kernel // 2, bias=False)
+            return [one, nn.BatchNorm2d(outs)]
+
+        class Block(nn.Module):  # type: ignore[misc]
+            def __init__(self) -> None:
+                super().__init__()
+                relu = nn.ReLU(inplace=True)
+                self.path = nn.Sequential(
+                    *conv(before, channels, 1), relu, *conv(channels, channels, 3, stride), relu,
+                    *conv(channels, 4 * channels, 1),
+                )  # fmt: skip
+                self.shortcut = nn.Sequential(
+                    *(conv(before, 4 * channels, 1, stride) if project else ())
+                )
+
+            def forward(self, x: Any) -> Any:
+                return nn.functional.relu(self.path(x) + self.shortcut(x))
+
+        return Block()
+
+
+def resnet50() -> Any:
+    """The module."""
+    from torch import nn
+
+    layers: list[Any] = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+    layers.append(nn.MaxPool2d(3, 2, 1))
+    before = 64
+    for channels, blocks in ((64, 3), (128, 4), (256, 6), (512, 3)):
+        for index in range(blocks):
+            stride = 2 if index == 0 and channels > 64 else 1
+            layers.append(Bottleneck(before, channels, stride, index == 0))
+            before = 4 * channels
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+def of_torch() -> None:
+    """Print the table of PyTorch modules."""
+    try:
+        import torch
+        from torch.utils.flop_counter import FlopCounterMode
+    except ImportError:
+        print("\nno torch")
+        return
+    from hwmodel.importers.torch import from_torch
+
+    with torch.device("meta"):
+        module = resnet50().eval()
+    print(f"\n{'ResNet-50':22} {'counter':>9} {'from_torch':>10} {'export':>9} {'/counter':>9}")
+    for images in (1, 2):
+        x = torch.zeros(images, 3, 224, 224, device="meta")
+
+        def counter(x: Any = x) -> Any:
+            with FlopCounterMode(display=False), torch.no_grad():
+                return module(x)
+
+        def export(x: Any = x) -> Any:
+            return torch.export.export(module, (x,), strict=False)
+
+        own, ours, floor = least([counter, partial(from_torch, module, x), export])
+        name = f"{images} image{'s' * (images > 1)}"
+        print(f"{name:22} {own:9.0f} {ours:10.0f} {floor:9.0f} {ours / own:9.1f}")
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = [*sorted(LIGHT.glob("*.onnx")), with_weights(folder / "with_weights.onnx")]
         in_one_process(files, folder)
         as_commands(files, folder)
+    of_torch()
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hwmodel import HwmodelError, evaluate
+from hwmodel import HwmodelError, compare, evaluate
 from hwmodel.graph.network import Network
-from hwmodel.specs.files import validate
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load, validate
 from hwmodel.vary.paths import replaced
 from hwmodel.vary.sweep.file import SweepFile
 from hwmodel.vary.sweep.part import columns, run_part
@@ -79,6 +80,21 @@ def test_once_is_none_and_inference_has_no_update():
     assert run(net(), accumulated(1)).ledger == run(net()).ledger
     there = {"mode": "inference"}
     assert run(net(), accumulated(4), **there).ledger == run(net(), **there).ledger
+
+
+def test_sums_are_counted_where_their_update_is():
+    """Under `paper` no update is counted: K times all passes, and no sums of gradients."""
+    paper = load(Accounting, "paper")
+    four = replaced(paper, "extras.accumulate", 4)
+    one, several = run(net(), paper), run(net(), four)
+    assert several.energy == pytest.approx(4 * one.energy, rel=1e-12)
+    assert not of(several, role="summed")
+
+
+def test_compare_says_the_batch_and_the_iterations():
+    (one,) = compare(net(), "ascend", "fp", accounting=accumulated(4), batch=2)
+    assert (one.batch, one.accumulate, one.images) == (2, 4, 8)
+    assert one.energy == run(net(), accumulated(4)).energy
 
 
 def test_gradients_live_through_all_iterations():

@@ -8,7 +8,7 @@ import pytest
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from tests.page import parsed
-from tests.specs import CHIP, written
+from tests.specs import CHIP, NETWORK, written
 
 WORDS = ("--accounting", "paper", "--optimal-tiles", "no", "--csv", "c.csv")
 
@@ -87,3 +87,19 @@ def test_what_has_no_page_is_one_line(hwmodel, made, refused, tmp_path):
     written(tmp_path, CHIP, ("4.6 pJ", "5 pJ"), name="chip.yaml")
     assert "its inputs are not as they were" in refused("appendix", "o.csv", "-o", "a.html")
     assert not (tmp_path / "a.html").exists()
+
+
+def test_the_page_says_what_methods_are_what_chips_can_and_what_is_assumed(hwmodel, tmp_path):
+    net, chip = NETWORK, CHIP.replace("energy_unit: pJ", "energy_unit: pJ\nlabel: My Chip")
+    rates = "energy_unit: pJ\nclock: 200 MHz\nmacs_per_cycle: {32: 64}\nstatic_power: 2 mW"
+    written(tmp_path, net, name="net.yaml")
+    written(tmp_path, chip.replace("energy_unit: pJ", rates), name="chip.yaml")
+    words = ("--hardware", "chip.yaml", "--methods", "bold-bn", "--accounting", "full")
+    assert hwmodel("compare", "net.yaml", *words, "--csv", "c.csv")[0] == 0
+    assert hwmodel("appendix", "c.csv", "-o", "a.html")[0] == 0
+    text = parsed((tmp_path / "a.html").read_text().removeprefix("<!doctype html>")).text
+    assert "bold-bn (BOLD with batch norm): products of all layers: as bold; outputs of" in text
+    assert "weights 1 bit, inputs 1 bit" in text  # of bold, which it takes over
+    assert "My Chip (A chip): clock 200 MHz; macs per cycle (32 64); static power 0.002 W." in text
+    assert "8-bit int-mac 0.05 (horowitz: (0.2 + 0.03) / 4.6)" in text
+    assert "a multiplier with the square of its width" in text

@@ -154,7 +154,9 @@ def test_eyeriss_s_five_latencies_lie_between_the_bounds():
     ]
 
 
-@pytest.mark.skipif(not os.environ.get("HWMODEL_SLOW"), reason="searches ResNet-50 at batch 256")
+@pytest.mark.skipif(
+    os.environ.get("HWMODEL_TESTS") != "thorough", reason="searches ResNet-50 at batch 256"
+)
 @pytest.mark.parametrize(
     ("row", "method"),
     list(zip(TARGETS["resnet50_training_images_per_s"], ("fp", "fp16"), strict=True)),
@@ -358,8 +360,14 @@ axes: [{hardware.levels.DRAM.bandwidth: [100 B/s, 10 B/s], hardware.clock: [10 H
     # 34.4 s, 38.4 s and 117.2 s of DRAM; 2.4 and 6 s of MACs
     assert float(rows[1]["time_overlapped_s"]) == pytest.approx(34.4 + 38.4 + 117.2)
     assert float(rows[1]["time_serial_s"]) == pytest.approx(34.4 + 38.4 + 117.2 + 2.4 + 6)
-    code, out, _ = hwmodel("best", "s.csv", "--by", "time", "--top", "1", "--csv", "-")
-    assert code == 0 and out.splitlines()[1].startswith("0,")
+    short = {"time": "time_overlapped_s", "edp": "edp_js", "peak": "peak_bytes", "energy": "energy"}
+    for by, column in short.items():
+        code, out, _ = hwmodel("best", "s.csv", "--by", by, "--top", "1", "--csv", "-")
+        least = min(rows, key=lambda row, of=column: (float(row[of]), int(row["point"])))
+        assert code == 0 and out.splitlines()[1].startswith(f"{least['point']},")
+    code, _, err = hwmodel("best", "s.csv", "--where", "time <= 100 and peak < 1 KiB")
+    assert code == 2 and "no row has an energy and keeps" in err
+    assert hwmodel("best", "s.csv", "--where", "time <= 200 and peak < 1 MiB")[0] == 0
     assert hwmodel("verify", "s.csv")[0] == 0
 
 

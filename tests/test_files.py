@@ -38,7 +38,7 @@ def refusal(path, kind=Hardware):
         ("title: A chip", "title: A chip\n---\nx: 1", ":4: but found another document"),
         ("title: A chip", "titel: A chip", ":3: titel is not a field; did you mean 'title'?"),
         ("title: A chip", "title: A chip\n5: x",
-         ":4: 5 is not a field; known: arithmetic, array, clock, energy_unit, label, levels, macs_per_cycle, name, notes, operations_per_cycle, "
+         ":4: 5 is not a field; known: arithmetic, array, clock, energy_unit, label, levels, macs_per_cycle, name, notes, operations_per_cycle, path_prices, "
          "reference, sources, static_energy_per_cycle, static_power, title, version, voltage, zeros"),
         ("title: A chip\n", "", ":1: title is missing"),
         ("version: 1\nname: chip\ntitle: A chip\n", "",

@@ -374,7 +374,7 @@ def test_several_chips_stand_side_by_side_ours_and_the_best_are_heavy(hwmodel):
     markdown = hwmodel(*words, "--format", "markdown")[1]
     assert "| **int8 (ours)** |" in markdown
     refused = hwmodel(*COMPARE, "--ours", "int9", "--format", "latex")
-    message = "hwmodel: --ours int9: is none of the methods; did you mean 'int8'?\n"
+    message = "hwmodel: --ours int9: is no method of the table; did you mean 'int8'?\n"
     assert refused == (2, "", message)
 
 

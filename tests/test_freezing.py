@@ -53,6 +53,28 @@ def test_lora_by_hand_base_frozen_by_a_pattern_or_adapters_trained_alone():
     assert found.energy / 1e6 == pytest.approx(TARGETS["lora4"]["energy_base_frozen"], rel=1e-4)
 
 
+def test_the_energy_of_lora_follows_from_words_by_hand():
+    """Words of HBM, layer by layer: D x D frozen, D x r and r x D learned, L tokens, n blocks.
+
+    Back, the first block has a signal for its B alone; the sums of blocks are read by three.
+    """
+    n, D, r, L, bit = 4, 1024, 8, 128, 3.92
+    W, A, X, R = D * D, D * r, L * D, L * r
+    forward = n * (W + 2 * A) + 2 * n * (2 * X + R) + 5 * n * X
+    back = (n - 1) * (W + A) + n * A + (7 * X + 3 * R) + (6 * X + 4 * R) + (3 * n + 9) * X
+    weights = 2 * n * (X + R) + 2 * n * A
+    update = 2 * 2 * n * A
+    wide = 6 * 2 * n * A  # weights and two moments, read and written
+    found = evaluate(load_network(DATA / "turn2" / "lora4.yaml"), "tpuv4i", "fp16",
+                     accounting="full")  # fmt: skip
+    hbm = sum(e.count for e in found.ledger.entries if e.memory == "HBM")
+    assert hbm == 16 * (forward + back + weights + update) + 32 * wide
+    energy = sum(e.count * found.prices.value(e.key) for e in found.ledger.entries
+                 if e.memory == "HBM")  # fmt: skip
+    assert energy == pytest.approx(bit * hbm, rel=1e-12)
+    assert found.energy / 1e6 == pytest.approx(1786.6, abs=0.05)
+
+
 @pytest.mark.parametrize(("method", "key"), [("fp", "fp_last_layer"), ("bold", "bold_last_layer")])
 def test_vgg_small_with_its_last_layer_trained_alone(method, key):
     found = frozen(load_network("vgg-small"), train_only=["fc3"])

@@ -231,7 +231,7 @@ def test_the_head_gives_one_row_of_a_prompt():
     ("name", "asked", "words"),
     [
         ("resnet18", {}, r"its input (3, 224, 224) is no sequence of tokens"),
-        ("bert-base", {}, "bert-base: no attention in it keeps keys and values"),
+        ("bert-base", {}, "bert-base: no attention in it keeps keys and values, so that nothing"),
         ("gpt2", {"prefill": 1000, "decode": 25}, "layer embedding.position has 1,024 positions"),
         ("llama-3.2-1b", {"prefill": 0}, "prefill 0"),
         ("llama-3.2-1b", {"decode": -1}, "decode -1"),
@@ -270,7 +270,7 @@ def test_the_command_prints_the_same_and_writes_rows(hwmodel, tmp_path):
     code, out, err = hwmodel(*asked, "--csv", "x.csv", "--plot", "x.svg")
     assert code == 0, err
     found = list(csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text(encoding="utf-8"))))
-    assert tuple(found[0]) == COLUMNS
+    assert tuple(found[0])[: len(COLUMNS)] == COLUMNS
     assert len(found) == 2 * 2 * 5
     assert (tmp_path / "x.svg").read_text(encoding="utf-8").startswith("<?xml")
     one = package.generate(small(), CHIP, METHOD, prefill=8, decode=2, batch=2, accounting=CHEAP)
@@ -310,7 +310,7 @@ def test_an_output_that_is_refused_before_it_is_computed(
         text = (folder(kind.FOLDER) / f"{one}.yaml").read_bytes()
         (tmp_path / f"{name}.yaml").write_bytes(text)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    monkeypatch.setattr("hwmodel.model.generate.generate", None)  # whoever computes, falls
+    monkeypatch.setattr("hwmodel.rerun.generations.generate", None)  # whoever computes, falls
     given = ("--hardware", "chip.yaml", "--method", "method.yaml", "--accounting", "rules.yaml")
     lengths = ("--prefill", 8, "--decode", 2)
     assert said in refused("generate", "small.yaml", *given, *lengths, *words)
@@ -366,3 +366,74 @@ def test_the_page_shows_what_we_count(row):
         parts["cache"] / tokens,
     ]
     assert [x * 1e-12 for x in found] == pytest.approx([ours, decoding, weights, kept], abs=0.5e-4)
+
+
+# --- what keeps a state in the place of a cache -----------------------------------------------
+
+STATES = [r for r in rows("generate_scan_spiking.csv") if r["item"] == "mamba decode"]
+
+
+@cache
+def scanned(accounting="full"):
+    """Two blocks of Mamba-130M, of which the head and the table are small."""
+    net = family_member("mamba-130m", {"blocks": 2, "vocabulary": 64})
+    return generate(net, CHIP, METHOD, prefill=8, decode=3, accounting=accounting)
+
+
+def test_a_step_of_mamba_reads_and_writes_its_states():
+    """Rows of 24 layers: scans D N each way; convolutions K - 1 columns in, one out."""
+    expected = {row["quantity"].partition(" ")[0]: int(row["expected"]) for row in STATES}
+    done = scanned().phases[1]
+    per_layer = {name: number // 24 for name, number in expected.items()}
+    both = 2 * 3 * (per_layer["state"] + per_layer["convolution"])  # layers, steps
+    moved = done.elements.cache_read + done.elements.cache_written
+    assert moved == both
+    hbm = load(Hardware, CHIP).levels[0].buffers[0].name
+    bits = [done.counts["cache", Key(way, hbm)] for way in (Direction.READ, Direction.WRITE)]
+    assert sum(bits) == 16 * both
+    prompt = scanned().phases[0].elements
+    assert (prompt.cache_read, prompt.cache_written) == (0, 2 * 1536 * (16 + 3))
+
+
+def test_what_keeps_a_state_costs_the_same_at_every_step():
+    done = scanned()
+    assert list(done.steps) == [11] and done.error is None
+    assert done.phases[1].energy / 3 == pytest.approx(sum(done.steps[11].values()), rel=1e-12)
+    with pytest.raises(HwmodelError, match="cache-bits 8: mamba-130m keeps no keys or values"):
+        generate("mamba-130m", CHIP, METHOD, prefill=8, decode=3, cache_bits=8)
+
+
+def test_an_lstm_generates_by_its_own_step():
+    """Two layers of 650: 8 H H weights a layer, and the head; no cache."""
+    net = family_member("lstm-ptb-medium", {"vocabulary": 64})
+    decode = generate(net, CHIP, METHOD, prefill=8, decode=3, accounting="full").phases[1]
+    assert decode.elements.macs == 3 * (2 * 8 * 650 * 650 + 650 * 64)
+    assert decode.elements.weights == decode.elements.macs
+    assert decode.elements.cache_read == 0
+
+
+def test_what_stays_on_the_chip_is_moved_less():
+    """One block under `chip`: maps stay where the weights do not; no step is dearer than `full`."""
+    tiny = {"blocks": 1, "features": 64, "heads": 2, "kv_heads": 1, "hidden": 64, "vocabulary": 64}
+    net = family_member("llama-3.1-8b", tiny)
+    full, chip = (generate(net, CHIP, METHOD, prefill=16, decode=4, accounting=a)
+                  for a in ("full", "chip"))  # fmt: skip
+    assert chip.phases[1].elements.macs == full.phases[1].elements.macs
+    assert chip.phases[1].elements.scores == 0 < full.phases[1].elements.scores
+    for one, other in zip(chip.phases, full.phases, strict=True):
+        assert one.energy < other.energy
+    report = evaluate(generating(net, 1, 16), CHIP, METHOD, accounting="chip", mode="inference")
+    assert sum(chip.steps[17].values()) == pytest.approx(report.energy, rel=1e-12)
+
+
+def test_its_table_is_verified(hwmodel, tmp_path):
+    (tmp_path / "small.yaml").write_text(network_yaml(small()), encoding="utf-8")
+    asked = ("generate", "small.yaml", "--hardware", CHIP, "--method", METHOD)
+    asked += ("--accounting", CHEAP, "--prefill", 8, "--decode", 2, "--batch", "1,2")
+    assert hwmodel(*asked, "--csv", "x.csv")[0] == 0
+    text = (tmp_path / "x.csv").read_text(encoding="utf-8")
+    assert text.splitlines()[0].endswith("version,inputs_sha256,command")
+    assert "--prefill 8 --decode 2 --batch 1,2" in text
+    assert hwmodel("verify", "x.csv")[0] == 0
+    (tmp_path / "x.csv").write_text(text.replace(",weights,", ",weights,1", 1), encoding="utf-8")
+    assert hwmodel("verify", "x.csv")[0] == 1

@@ -5,10 +5,12 @@ import re
 import pytest
 
 from hwmodel import SpecError
+from hwmodel.errors import SpecWarning
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
+from hwmodel.specs.plausible import ranges
 from tests.specs import CHIP, written
 
 KIB = 8 * 1024
@@ -126,7 +128,7 @@ def split(*holds):
          ":8: levels.SRAM.capcity is not a field; did you mean 'capacity'?"),
         ("name: SRAM,", "name: SRAM, wdith: 3,",
          ":8: levels.SRAM.wdith is not a field; known: access_energy, bandwidth, capacity, coding, "
-         "efficiency, energy, fanout, holds, hop_energy, leakage, level, multicast, name, read_bandwidth, read_energy, "
+         "efficiency, energy, fanout, holds, hop_energy, leakage, level, multicast, name, on_chip, read_bandwidth, read_energy, "
          "reduction, source, stays, write_bandwidth, write_energy"),
         ("capacity: 64 KiB, ", "", ":8: levels.SRAM.capacity is missing"),
         ("energy: 5 pJ/B, source: me", "energy: 5 pJ/B", ":8: levels.SRAM.source is missing"),
@@ -135,7 +137,7 @@ def split(*holds):
          ":6: levels: are numbered [2, 3, 0], outermost first: level 1 is missing"),
         (PRICE, "", ":1: arithmetic is missing"),
         ("levels:\n", "levels: []\nzzz:\n",
-         ":7: zzz is not a field; known: arithmetic, array, clock, energy_unit, label, levels, macs_per_cycle, name, notes, operations_per_cycle, "
+         ":7: zzz is not a field; known: arithmetic, array, clock, energy_unit, label, levels, macs_per_cycle, name, notes, operations_per_cycle, path_prices, "
          "reference, sources, static_energy_per_cycle, static_power, title, version, voltage, zeros; line 6: levels a list of 0: must have at least 2"),
         (SRAM, "  - 5\n" + SRAM, ":8: levels.2 5: must be 'field: value' lines"),
         ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",
@@ -287,3 +289,51 @@ def test_sizes_are_compared_operand_by_operand(hwmodel, tmp_path):
 def test_bundled_files_have_no_source_that_is_not_listed(kind):
     for name in bundled(kind):
         assert not [doubt for doubt in load(kind, name).doubts() if "source" in doubt]
+
+
+# Prices far from any
+
+
+def test_ranges_of_prices_are_those_of_the_bundled_chips():
+    found = {}
+    for name in bundled(Hardware):
+        chip = load(Hardware, name)
+        if chip.energy_unit != "pJ" or name == "mcu-m4":
+            continue
+        for level in chip.levels:
+            for memory in level.buffers:
+                outermost = level is chip.levels[0]
+                if outermost and memory.capacity_bits is not None:
+                    continue
+                kind = "unlimited outermost memory" if outermost else "memory on the chip"
+                found.setdefault(kind, []).extend(e.value for e in memory.energies if e.value)
+        for price in chip.arithmetic:
+            if not price.format:
+                kind = f"{price.bits}-bit {price.operation}"
+                found.setdefault(kind, []).append(price.energy_per_operation)
+    assert {kind: (min(few), max(few)) for kind, few in found.items()} == {
+        kind: pytest.approx((one.least, one.most), rel=1e-4) for kind, one in ranges().items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("50 pJ/B", "50 nJ/B", "DRAM: 6250 pJ per bit is far from what bundled chips pay, the "
+         "nearest 21.1 (v100-board's HBM2); is the unit right?"),
+        ("5 pJ/B", "5 fJ/B", "SRAM: 0.000625 pJ per bit is far from what bundled chips pay, the "
+         "nearest 0.02315 (ascend's L0-C); is the unit right?"),
+        ("4.6 pJ", "4600", "32-bit mac: 4600 pJ per operation is far from what bundled chips pay, "
+         "the nearest 34.6 (v100-pcie-board); is the unit right? A bare number is in pJ per "
+         "operation"),
+        ("4.6 pJ", "30 pJ", ""),
+    ],
+)  # fmt: skip
+def test_a_unit_that_is_wrong_by_a_thousand_is_doubted(tmp_path, before, after, said):
+    path = written(tmp_path, CHIP, (before, after), name="chip.yaml")
+    if not said:
+        load(Hardware, path)
+        return
+    with pytest.warns(SpecWarning) as warned:
+        load(Hardware, path)
+    assert [str(one.message) for one in warned] == [f"{path}: {said}"]

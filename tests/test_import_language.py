@@ -179,6 +179,17 @@ def test_blocks_as_onnx_runtime_fuses_them(tmp_path, domain, bias):
     assert sum(n.macs for n in found) == 2 * 5 * 64
 
 
+def test_the_sum_that_is_taken_on_has_a_shape(tmp_path):
+    nodes = [
+        contributed("SkipSimplifiedLayerNormalization", "x z g", "m - - s"),
+        helper.make_node("Concat", ["s", "m"], ["y"], axis=2),
+    ]
+    given = {"x": [1, 5, 8], "z": [1, 5, 8]}
+    found = imported(tmp_path, nodes, given, {"g": (8,)}, domains=(OURS,))
+    assert found[-1].output_shape == (16, 5, 1)
+    assert found[-1].layer.axis == "channels"
+
+
 def test_a_layer_norm_of_a_sum(tmp_path):
     nodes = [contributed("SkipLayerNormalization", "x z g b")]
     given = {"x": [1, 5, 8], "z": [1, 5, 8]}
@@ -240,6 +251,8 @@ def test_products_of_packed_weights_change_the_features(tmp_path):
         ({"K": 256, "N": 256, "bits": 4}, "block_size 0"),
         ({"K": 256, "N": 256, "bits": 0, "block_size": 32}, "bits 0"),
         ({"K": 0, "N": 256, "bits": 4, "block_size": 32}, "K 0"),
+        ({"K": 256, "N": -(2**62), "bits": 4, "block_size": 32}, "N -4611686018427387904"),
+        ({"K": 256, "N": 2**40, "bits": 4, "block_size": 32}, "features"),
         (
             {"K": 128, "N": 256, "bits": 4, "block_size": 32},
             "are for 128 channels, its input has 256",
@@ -251,3 +264,17 @@ def test_packed_weights_that_cannot_be_end_in_a_message(tmp_path, attributes, sa
     nodes = [contributed("MatMulNBits", "x b s", **attributes)]
     with pytest.raises(ShapeError, match=said):
         imported(tmp_path, nodes, {"x": [1, 16, 256]}, stored, domains=(OURS,))
+
+
+def test_a_fused_norm_among_shapes_that_a_computation_states(tmp_path):
+    """Inference does not follow the target of the reshape, so that shapes are computed."""
+    nodes = [
+        contributed("SkipSimplifiedLayerNormalization", "x z g", "m - - s"),
+        node("Shape", "s", "n"), node("Slice", "n none one", "start"),
+        node("Equal", "start start", "yes"), node("Where", "yes to to", "target"),
+        node("Reshape", "s target"),
+    ]  # fmt: skip
+    given = {"x": [1, 5, 8], "z": [1, 5, 8]}
+    stored = {"g": (8,), "none": ((1,), 7, [0]), "one": ((1,), 7, [2]), "to": ((2,), 7, [5, 8])}
+    found = imported(tmp_path, nodes, given, stored, domains=(OURS,))
+    assert [n.layer.kind for n in found] == ["source", "add", "rms-norm"]

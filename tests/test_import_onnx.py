@@ -423,8 +423,9 @@ def looped():
 def test_a_branch_or_a_body_takes_tensors_from_around_it(tmp_path, inner):
     """Though all its own inputs are constants, what comes after depends on the network's input."""
     nodes = [node("Conv", "x w", "h"), inner, node("Conv", "f w")]
+    nodes.insert(0, node("Cast", "maybe", "yes", to=TensorProto.BOOL))
     constants = {"w": (4, 4, 1, 1), "zeros": (1, 4, 5, 5)}
-    constants |= {"yes": ((), TensorProto.BOOL, [True]), "twice": ((), TensorProto.INT64, [2])}
+    constants |= {"maybe": ((1,), FLOAT, [1]), "twice": ((), TensorProto.INT64, [2])}
     shape = [
         helper.make_tensor_value_info("f", FLOAT, [1, 4, 5, 5])
     ]  # of a loop's, none is inferred
@@ -432,6 +433,43 @@ def test_a_branch_or_a_body_takes_tensors_from_around_it(tmp_path, inner):
     assert [layer.layer.kind for layer in found] == ["conv", "uncounted", "conv"]
     assert [layer.macs for layer in found] == [400, 0, 400]  # 4 x 4 x 5 x 5
     assert found[1].layer.operator == inner.op_type
+
+
+SQUEEZED = [
+    node("Shape", "h", "s"), node("Gather", "s last", "n"), node("Equal", "n one", "yes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "function"), [(1, "relu"), (5, "tanh")])
+def test_a_branch_that_a_shape_decides_is_chosen(tmp_path, columns, function):
+    """As of a squeeze; a branch within the branch, and one that hands on what is around it."""
+    inner = node("If", "yes", "b", then_branch=branch(node("Relu", "h", "c"), results=["c"]),
+                 else_branch=branch(node("Tanh", "h", "c"), results=["c"]))  # fmt: skip
+    nodes = [
+        node("Conv", "x w", "h"), *SQUEEZED,
+        node("If", "always", "f", then_branch=branch(inner),
+             else_branch=branch(node("Neg", "h", "b"))),
+        node("If", "always", "g", then_branch=branch(results=["f"]),
+             else_branch=branch(node("Neg", "h", "b"))),
+        node("Conv", "g w"),
+    ]  # fmt: skip
+    constants = {"w": (4, 4, 1, 1), "one": ((), INT64, [1]), "last": ((), INT64, [3])}
+    constants |= {"always": ((), TensorProto.BOOL, [True])}
+    found = imported(tmp_path, nodes, {"x": [1, 4, 5, columns]}, constants)
+    assert [n.layer.kind for n in found] == ["conv", "activation", "conv"]
+    assert found[1].layer.function == function
+
+
+def test_two_branches_may_have_the_same_names_within(tmp_path):
+    """Both are taken, and both make b."""
+    one = {
+        "then_branch": branch(node("Relu", "x", "b")),
+        "else_branch": branch(node("Neg", "x", "b")),
+    }
+    nodes = [node("If", "yes", "f", **one), node("If", "no", "g", **one), node("Add", "f g")]
+    constants = {"yes": ((), TensorProto.BOOL, [True]), "no": ((), TensorProto.BOOL, [False])}
+    found = imported(tmp_path, nodes, {"x": [1, 4]}, constants)
+    assert [n.layer.kind for n in found] == ["activation", "scale", "add"]
 
 
 # Widths
@@ -476,6 +514,72 @@ def test_qonnx_quantizers_set_widths(tmp_path):
 
 
 # Files that are wrong, open or large
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "bits"),
+    [
+        ("FloatQuant", (4, 3, 7, 448), 8),  # exponent, mantissa, bias, largest: e4m3
+        ("FloatQuant", (2, 1, 1, 6), 4),  # e2m1
+        ("Quant", (0, 4), 4),
+        ("Trunc", (0, 8, 1, 5), 5),  # zero, width before, scale and width after
+        ("Trunc", (0, 8, 5), 5),  # of the first version
+    ],
+)
+@pytest.mark.parametrize("domain", ["qonnx.custom_op.general", "onnx.brevitas"])
+def test_quantizers_as_brevitas_exports_them(tmp_path, operator, operands, bits, domain):
+    """Each of the weights and of the input; operands behind the scale, all of them numbers."""
+    numbers = [f"n{i}" for i in range(len(operands))]
+    quantized = [
+        helper.make_node(operator, [name, "scale", *numbers], [f"{name}.q"], domain=domain)
+        for name in ("h", "w")
+    ]
+    nodes = [node("Relu", "x", "h"), *quantized, node("MatMul", "h.q w.q")]
+    stored = {"w": (6, 4), "scale": ((), FLOAT, [0.5])}
+    stored |= {name: ((), FLOAT, [n]) for name, n in zip(numbers, operands, strict=True)}
+    found = imported(tmp_path, nodes, {"x": [1, 6]}, stored, domains=(domain,))
+    assert [n.layer.kind for n in found] == ["activation", "linear"]
+    assert (found[0].layer.bits, found[1].layer.weight_bits) == (bits, bits)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"),
+    [(TensorProto.FLOAT8E4M3FN, 8), (TensorProto.FLOAT8E5M2, 8), (TensorProto.FLOAT4E2M1, 4)],
+)
+def test_floating_types_of_eight_and_four_bits(tmp_path, kind, bits):
+    """The type of the zero point, or the one that is stated, is the width."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=kind),
+        node("DequantizeLinear", "q s", "d"), node("DequantizeLinear", "w s", "v"),
+        node("MatMul", "d v"),
+    ]  # fmt: skip
+    stored = {"s": ((), FLOAT, [0.5]), "w": ((6, 4), kind, None)}
+    found = imported(tmp_path, nodes, {"x": [1, 6]}, stored, opset=23)
+    assert (found[-1].layer.weight_bits, found[-1].input_bits) == (bits, (bits,))
+
+
+@pytest.mark.parametrize(
+    ("dims", "said"),
+    [
+        (["n", 12, "h", 40], "1,12,224,40"),  # what the file states, and an image's rows
+        (["n", "tokens", 64], "1,128,64"),
+        (["n", 5, "past"], "1,5,128"),
+        (None, "1,3,224,224"),
+    ],
+)
+def test_what_a_file_leaves_open_is_said_with_what_it_states(tmp_path, dims, said):
+    with pytest.raises(ShapeError) as error:
+        imported(tmp_path, [node("Relu", "x", "y")], {"x": dims})
+    assert str(error.value).endswith(f"state them with --input-shape x={said}")
+
+
+def test_an_input_with_a_space_in_its_name_is_quoted(tmp_path):
+    one = helper.make_node("Relu", ["the image"], ["y"])
+    with pytest.raises(ShapeError, match=r"--input-shape 'the image=1,3,224,224'$"):
+        imported(tmp_path, [one], {"the image": ["n", 3, "h", "w"]})
+    found = imported(tmp_path, [one], {"the image": ["n", 3, "h", "w"]},
+                     input_shapes=input_shapes(["the image=1,3,8,8"]))  # fmt: skip
+    assert found[0].output_shape == (3, 8, 8)
 
 
 def test_open_dimensions_are_the_user_s(tmp_path):
@@ -1070,3 +1174,21 @@ def test_the_standard_operators_have_two_names(tmp_path):
     model.opset_import[0].domain = "ai.onnx"
     path.write_bytes(model.SerializeToString())
     assert [layer.kind for layer in from_onnx(path).layers] == ["linear", "activation"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "w", "attributes", "macs"),
+    [
+        # a result of 4 x 5 x 7 places; of a transpose, places of its input
+        ("Conv", (2, 3, 2, 3, 1), {"pads": [0, 1, 0, 0, 1, 0]}, 2 * 3 * 6 * 4 * 5 * 7),
+        ("Conv", (6, 1, 2, 3, 1), {"group": 3, "strides": [2, 1, 1]}, 6 * 6 * 2 * 3 * 7),
+        ("ConvTranspose", (3, 2, 2, 3, 1), {"strides": [2, 1, 1]}, 3 * 2 * 6 * 5 * 5 * 7),
+        ("ConvTranspose", (3, 2, 2, 3, 1), {}, 3 * 2 * 6 * 5 * 5 * 7),
+    ],
+)
+def test_C12_convolutions_along_three_axes(tmp_path, operator, w, attributes, macs):
+    nodes = [node(operator, "x w b", **attributes)]
+    bias = w[1] if operator == "ConvTranspose" else w[0]
+    found = imported(tmp_path, nodes, {"x": [1, 3, 5, 5, 7]}, {"w": w, "b": (bias,)})
+    assert sum(n.macs for n in found) == macs
+    assert sum(n.weights + n.other_parameters for n in found) == prod(w) + bias

@@ -622,3 +622,22 @@ def test_attention_of_fewer_heads_of_keys(kv_heads):
         (4, kv_heads, True)
     ] * 2
     assert sum(n.macs for n in found) == 2 * 4 * 5 * 5 * 8
+
+
+class Cached(nn.Module):
+    """Gives a cache beside its result, which is no tensor."""
+
+    class Keys:
+        pass
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(x), self.Keys()
+
+
+def test_a_module_that_gives_a_cache_is_advised():
+    with pytest.raises(HwmodelError, match=r"ask it for none \(module.config.use_cache = False\)"):
+        from_torch(Cached().eval(), torch.zeros(1, 4))

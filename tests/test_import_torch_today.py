@@ -12,6 +12,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
+from hwmodel.errors import HwmodelError, SpecWarning  # noqa: E402
 from hwmodel.graph.network import family_member  # noqa: E402
 from hwmodel.importers.torch import from_torch  # noqa: E402
 from hwmodel.model.evaluate import all_tasks  # noqa: E402
@@ -129,6 +130,27 @@ def test_what_comes_of_another_layer_s_state_is_listed():
     found = nodes(Pair(), torch.zeros(1, 7, 6))
     assert uncounted(found) == ["way back to the initial state of lstm"] * 2
     assert macs_of(found) == 2 * 7 * 40 * 16
+
+
+def test_cells_alone_are_listed_with_their_products():
+    """A loop of the module's own: what goes from step to step is no layer here."""
+
+    class Loop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.GRUCell(6, 10)
+
+        def forward(self, x):
+            state = torch.zeros(x.shape[0], 10)
+            for step in range(4):
+                state = self.cell(x[:, step], state)
+            return state
+
+    module = Loop()
+    found = nodes(module, torch.zeros(1, 4, 6))
+    listed = [n.layer for n in found if n.layer.kind == "uncounted"]
+    assert [one.known_macs for one in listed] == [30 * 16] * 4
+    assert parameters_of(found) == own(module)
 
 
 # Language models as Hugging Face's transformers writes them, written here once more; transformers
@@ -335,3 +357,175 @@ def test_parts_of_no_length_are_left_out():
 
     found = nodes(Passing(), torch.zeros(1, 5, 8))
     assert [n.layer.kind for n in found] == ["activation"]
+
+
+# Einsum, as modules write attention and heads with it
+
+
+def test_C12_einsum_is_the_product_that_it_is():
+    class Equations(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Parameter(torch.zeros(3, 32, 4, 8))
+            self.out = nn.Parameter(torch.zeros(4, 8, 32))
+
+        def forward(self, x):
+            q, k, v = (torch.einsum("bid,dhe->bihe", x, part) for part in self.qkv)
+            p = torch.softmax(torch.einsum("bihe,bjhe->bhij", q, k), -1)
+            y = torch.einsum("bhij,bjhe->bihe", p, v)
+            return torch.einsum("bihe,hed->bid", y, self.out)
+
+    module, x = Equations(), torch.zeros(1, 10, 32)
+    with FlopCounterMode(display=False) as counter:
+        module(x)
+    by_hand = 4 * 10 * 32 * 32 + 2 * 10 * 10 * 32
+    for batch in (1, 2):
+        found = nodes(module, torch.zeros(batch, 10, 32))
+        assert macs_of(found) == counter.get_total_flops() // 2 == by_hand
+        assert parameters_of(found) == own(module)
+        kinds = [n.layer.kind for n in found if n.layer.kind != "reshape"]
+        assert kinds == ["linear"] * 3 + [
+            "attention-scores", "activation", "attention-context", "linear",
+        ]  # fmt: skip
+
+
+# Mixtures of experts: which rows an expert is sent is a matter of data
+
+
+class Experts(nn.Module):
+    def __init__(self, how, D=256, hidden=688, experts=8):
+        super().__init__()
+        self.how, self.gate = how, nn.Linear(D, experts, bias=False)
+        three = [(D, hidden), (D, hidden), (hidden, D)]
+        self.experts = nn.ModuleList(
+            nn.ModuleList(nn.Linear(*one, bias=False) for one in three) for _ in range(experts)
+        )
+
+    def forward(self, x):
+        shape, E = x.shape, len(self.experts)
+        x = x.reshape(-1, shape[-1])
+        shares, chosen = torch.topk(torch.softmax(self.gate(x), -1), 2, -1)
+        y = torch.zeros_like(x)
+        for index, (gate, up, down) in enumerate(self.experts):
+            if self.how == "where":
+                rows, place = torch.where(chosen == index)
+            else:
+                place, rows = torch.where(F.one_hot(chosen, E).permute(2, 1, 0)[index])
+            one = x[rows]
+            made = down(F.silu(gate(one)) * up(one)) * shares[rows, place, None]
+            y = y.index_add(0, rows, made) if self.how != "where" else y.index_put(
+                (rows,), made, accumulate=True)  # fmt: skip
+        return y.view(shape)
+
+
+@pytest.mark.parametrize(("how", "batch"), [("where", 1), ("one-hot", 1), ("where", 2)])
+def test_C15_experts_are_sent_even_shares_of_the_tokens(how, batch):
+    """Two layers: 64 x 2 rows of 8 experts, 3 x 256 x 688 MACs a row, and a router of 256 x 8."""
+    module = nn.Sequential(Experts(how), Experts(how))
+    with pytest.warns(SpecWarning, match="shared evenly here, 16 rows for each"):
+        found = nodes(module, torch.zeros(batch, 64, 256))
+    experts = [n for n in found if ".experts." in n.layer.name and n.layer.kind == "linear"]
+    assert macs_of(experts) == 135_266_304
+    assert macs_of(found) == 135_266_304 + 2 * 64 * 256 * 8
+    assert parameters_of(found) == own(module)
+    assert {"topk", "index"} <= set(uncounted(found))  # what is not counted is listed
+
+
+def test_C15_experts_that_are_chosen_by_the_data_alone_end_in_a_message():
+    class Hit(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Linear(6, 4)
+            self.experts = nn.ModuleList(nn.Linear(6, 6) for _ in range(4))
+
+        def forward(self, x):
+            chosen = self.gate(x).argmax(-1).flatten()
+            for index in chosen.unique():
+                x = x + self.experts[int(index)](x)
+            return x
+
+    with pytest.raises(HwmodelError, match="depends on the data") as error:
+        nodes(Hit(), torch.zeros(1, 5, 6))
+    assert "dispatch" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_rows_that_data_choose_of_no_router_are_listed():
+    class Chosen(nn.Module):
+        def forward(self, x):
+            (rows,) = torch.where(x[:, 0] > 0)
+            return torch.relu(x)[rows]
+
+    found = nodes(Chosen(), torch.zeros(5, 3))
+    assert uncounted(found)[-1].startswith("index")
+
+
+# Convolutions along three axes
+
+
+class Clips(nn.Module):
+    """Windows that overlap and such that do not, groups, strides, transposes, one of one frame."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.norm = nn.Conv3d(3, 8, 3, padding=1, bias=False), nn.BatchNorm3d(8)
+        self.two = nn.Conv3d(8, 12, (3, 5, 1), stride=(2, 1, 1), groups=4)
+        self.pool, self.head = nn.AdaptiveAvgPool3d(1), nn.Linear(12, 5)
+        self.patches = nn.Conv3d(3, 16, (2, 4, 4), (2, 4, 4))
+        self.up = nn.ConvTranspose3d(12, 6, 2, stride=2)
+        self.more = nn.ConvTranspose3d(6, 4, 3, stride=2, padding=1, output_padding=1)
+        self.wide = nn.ConvTranspose3d(12, 6, (1, 3, 3))
+
+    def forward(self, x):
+        y = self.two(torch.relu(self.norm(self.one(x))))
+        return (
+            self.head(self.pool(y).flatten(1)),
+            self.patches(x),
+            self.more(self.up(y)),
+            self.wide(y),
+        )
+
+
+def test_a_convolution_along_three_axes_without_a_batch():
+    found = nodes(nn.Conv3d(3, 4, 3), torch.zeros(3, 5, 6, 7))
+    assert macs_of(found) == 4 * 81 * 3 * 4 * 5
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_C12_convolutions_along_three_axes(batch):
+    module = Clips()
+    with FlopCounterMode(display=False) as counter:
+        module(torch.zeros(1, 3, 6, 8, 8))
+    found = nodes(module, torch.zeros(batch, 3, 6, 8, 8))
+    assert macs_of(found) == counter.get_total_flops() // 2
+    assert parameters_of(found) == own(module)
+    assert uncounted(found) == ["sum of frames"] * 2
+    views = [n.layer.name for n in found if n.layer.kind == "expand"]
+    assert views == ["one.frames", "two.frames"]  # patches lie side by side
+
+
+def test_initial_states_and_biases_of_scores_that_are_learned_are_parameters():
+    """What is added to scores is a parameter, or comes of a table of relative positions."""
+
+    class Learned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru, self.state = (
+                nn.GRU(8, 8, batch_first=True),
+                nn.Parameter(torch.zeros(1, 1, 8)),
+            )
+            self.bias, self.table = nn.Parameter(torch.zeros(2, 5, 5)), nn.Embedding(9, 2)
+
+        def forward(self, x):
+            x = self.gru(x, self.state)[0].unflatten(-1, (2, 4)).transpose(1, 2)
+            one = F.scaled_dot_product_attention(x, x, x, attn_mask=self.bias[None])
+            places = torch.arange(5)[:, None] - torch.arange(5) + 4
+            bias = self.table(places).permute(2, 0, 1)[None]
+            two = F.scaled_dot_product_attention(one, one, one, attn_mask=bias)
+            return two + F.scaled_dot_product_attention(x, x, x, attn_mask=torch.zeros(5, 5))
+
+    module = Learned()
+    found = nodes(module, torch.zeros(1, 5, 8))
+    assert parameters_of(found) == own(module)
+    assert [n.layer.kind for n in found].count("add") == 2 + 1  # a mask that is none is left out
+    assert not uncounted(found)

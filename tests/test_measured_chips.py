@@ -11,17 +11,21 @@ from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.measured import Run, measured_table, measured_tables
-from hwmodel.vary.against import against, network_of, verdict
-from hwmodel.views.figures.canvas import STYLES
+from hwmodel.vary.against import CALIBRATION, against, network_of, verdict
+from hwmodel.views.figures.canvas import STYLES, title_of
 from hwmodel.views.figures.measured import measured_figure
 from hwmodel.views.measured_tables import measured_tables as shown
 from tests.test_docs import ROOT
 
 PAGE = ROOT / "docs" / "measured.md"
-# Rows that take a second or two: the others are computed under HWMODEL_TESTS=thorough, in test_docs.
+# Rows that take a second or two, or five: the others are computed under HWMODEL_TESTS=thorough, in test_docs.
 QUICK = {
+    "eyeriss_alexnet_isca": [],  # all
     "resnet50_training_v100": ["batch 64"],
-    "resnet50_inference": [],  # all
+    "resnet50_training_a40": ["batch 8 if TF32"],
+    "bert_training": ["V100, batch 8"],
+    "resnet50_training_rates": ["V100, fp32"],
+    "resnet50_inference": [],
     "mlperf_tiny": [],
     "llama31_8b_decode": ["batch 8", "batch 691"],
 }
@@ -51,7 +55,7 @@ def test_every_figure_stands_in_the_page():
         for row in table.rows
         for quantity in row.published
     }
-    assert page_rows().keys() == every and len(every) == 106
+    assert page_rows().keys() == every and len(every) == 118
 
 
 def test_residuals_of_the_page_are_those_computed(quick):
@@ -102,6 +106,31 @@ def test_what_is_claimed_of_boards_holds():
     rates = [float(x[-2]) for (_, _, quantity), x in every.items() if quantity == "rate"]
     assert min(rates) > 1  # a bound that a real run misses
     assert ratio("mlperf_tiny", "gap9 ad", "energy") < 1 / 3  # is missed, as kws is
+    tiny = [x for (table, *_), x in every.items() if table == "mlperf_tiny"]
+    assert [x[-1] for x in tiny].count("calibration") == 1
+
+
+def test_what_prices_are_from_is_no_verdict_and_a_hollow_point(quick):
+    lines = quick["mlperf_tiny"]
+    (one,) = [line for line in lines if line.verdict == CALIBRATION]
+    assert one.row == "mcu-m4 ic"
+    figure = measured_figure(lines, STYLES["slides"])
+    hollow = [x for x in figure.axes[0].get_lines() if x.get_markerfacecolor() == "white"]
+    assert [x.get_xdata()[0] for x in hollow] == [one.published]
+    assert "hollow point" in title_of(figure)
+
+
+def test_points_of_a_figure_have_names(quick):
+    """All where they are few; of many those that are off, ends and middle of a table."""
+    lines = quick["mlperf_tiny"]
+
+    def names(of):
+        return {text.get_text() for text in measured_figure(of, STYLES["slides"]).axes[0].texts}
+
+    assert {line.row for line in lines} <= names(lines)
+    many = [line._replace(row=f"{line.row} {n}") for n in range(2) for line in lines]
+    off = [line.row for line in many if line.verdict == "off"]
+    assert len(off) == 6 and names(many) & {x.row for x in many} == {off[0], off[3], off[-1]}
 
 
 @pytest.mark.parametrize(
@@ -109,6 +138,8 @@ def test_what_is_claimed_of_boards_holds():
     [
         ("tiny-ic", 12_501_632), ("tiny-kws", 2_656_768), ("tiny-vww", 7_489_664),
         ("tiny-ad", 264_192), ("alexnet-convolutions", 665_784_864),
+        # 12 blocks of 768 features, 384 tokens: linear layers, attention; two features a token
+        ("bert-base-384", 12 * (12 * 768**2 * 384 + 2 * 768 * 384**2) + 2 * 768 * 384),
         # 32 (2 4096^2 + 2 4096 1024 + 3 4096 14336) + 4096 128256
         # and 32 x 2 products of 32 heads, 197 keys and 128 features
         ("llama31-8b-step", 7_504_658_432 + 32 * 2 * 32 * 197 * 128),
@@ -178,7 +209,7 @@ def test_a_board_s_energy_is_its_ledger_s_and_static_power_by_time(quick):
 def test_a_figure_has_a_panel_for_each_kind(quick):
     lines = [line for several in quick.values() for line in several]
     figure = measured_figure(lines, STYLES["slides"])
-    assert len([one for one in figure.axes if one.get_visible()]) == 2
+    assert len([one for one in figure.axes if one.get_visible()]) == 3
     points = sum(
         len(line.get_xdata()) for one in figure.axes for line in one.get_lines()
         if line.get_linestyle() == "None"
@@ -254,6 +285,15 @@ def test_what_the_page_of_checks_says_follows_from_the_rows():
     for gpu, stated in zip(("v100", "a40"), zip(*columns, strict=True), strict=True):
         found = both(f"resnet50_training_{gpu}", "batch 8", "batch 256", "energy")
         assert list(stated) == [pytest.approx(x, abs=0.006) for x in found]
+    line = next(x for x in text.splitlines() if x.startswith("| BERT-base (384 tokens) over"))
+    columns = [[float(x) for x in cell.split(";")] for cell in line.split("|")[2:4]]
+    for n, (gpu, batch) in enumerate((("V100", 32), ("A40", 8))):
+        pair = page["bert_training", f"{gpu}, batch {batch}", "energy"][1:3]
+        small = page[f"resnet50_training_{gpu.lower()}", f"batch {batch}", "energy"][1:3]
+        for column, J, mJ in zip(columns, pair, small, strict=True):
+            assert column[n] == pytest.approx(
+                1e3 * float(J) / float(mJ.replace(",", "")), abs=0.006
+            )
     line = next(x for x in text.splitlines() if x.startswith("| GAP9 over Cortex-M4"))
     columns = [[float(x.split("/")[1]) for x in cell.split(",")] for cell in line.split("|")[2:4]]
     for name, stated in zip(("ic", "kws", "vww", "ad"), zip(*columns, strict=True), strict=True):
@@ -284,8 +324,17 @@ def test_ranges_in_the_page_of_checks_are_those_of_the_rows():
     assert (
         "{} to {} | its arithmetic".format(*ends("resnet50_training_a40", "energy", tf32)) in text
     )
+    low, high = ends(
+        "bert_training", "energy", of("bert_training", "A40, batch 8", "A40, batch 56")
+    )
+    far = ratio("bert_training", "A40, batch 8", "energy")
+    assert f"| {high} to {low} and {far:.2f}, " in text
     layers = [f"conv{n}" for n in range(1, 6)]
     low, high = ends("eyeriss_alexnet", "dram", layers)
     assert f"{low} to {high} a layer" in text
-    m4 = [row for row in of("mlperf_tiny") if row.startswith("mcu")]
-    assert "({} to {}, one of which".format(*ends("mlperf_tiny", "energy", m4)) in text
+    low, high = ends("eyeriss_alexnet", "share", layers)
+    assert f"gate by zeros ({low} to {high})" in text
+    for chip in ("gap9", "mcu-m4"):
+        names = ("kws", "vww", "ad")
+        kws, vww, ad = (f"{ratio('mlperf_tiny', f'{chip} {x}', 'energy'):.2f}" for x in names)
+        assert f"anomalies | {kws}, {vww}, {ad}" in text

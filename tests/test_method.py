@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hwmodel import NameUnknown, SpecError, evaluate
+from hwmodel import SpecError, evaluate
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
 from hwmodel.model.tasks import workload
@@ -142,10 +142,12 @@ def test_a_precision_is_a_bundled_method(tmp_path, monkeypatch, precision):
         lambda: evaluate("vgg-small", "ascend", path, accounting="paper"),
         lambda: checked("method", str(path)),
     ):
-        with pytest.raises(NameUnknown) as caught:
+        with pytest.raises(SpecError) as caught:
             use()
         known = ", ".join(sorted(bundled(Method)))
-        assert str(caught.value) == f"no method is called {precision!r}: known: {known}"
+        line = 1 + path.read_text().partition("precision:")[0].count("\n")
+        said = f"no method is called {precision!r}: known: {known}"
+        assert str(caught.value) == f"{path}:{line}: layers.1.precision: {said}"
 
 
 @pytest.mark.parametrize("name", bundled(Method))

@@ -4,6 +4,7 @@ Rows say with what they were measured: bytes that public packages allocate, and 
 """
 
 import csv
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -285,3 +286,19 @@ def test_methods_for_inference_refuse_training_and_states_are_the_optimizers():
 def test_a_format_keeps_what_it_says():
     one = Format(states=3, packed=2, tensor_scale_bits=32, source="me")
     assert one.word.bits == 2 and one.is_scaled and one.width(1, 16) == 4
+
+
+BLOCK_ROWS = [
+    row
+    for row in csv.DictReader(
+        (TODAY / "onnx_fused_blocks.csv").read_text(encoding="utf-8").splitlines()
+    )
+    if row["item"] == "block format"
+]
+
+
+@pytest.mark.parametrize("row", BLOCK_ROWS, ids=lambda row: row["case"])
+def test_bits_of_a_tensor_are_those_of_a_loop_over_its_elements(row):
+    rows, channels, bits, block, scale = map(int, re.findall(r"\d+", row["case"]))
+    form = Format(bits=bits, block=block, scale_bits=scale, source="me")
+    assert form.total(rows, channels) == int(row["expected"]) == int(row["independent_check"])

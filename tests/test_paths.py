@@ -40,7 +40,7 @@ def test_leaves_of_a_chip_are_the_constants_of_its_file():
     memories = ("L3", "L2", "L1", "L0-A", "L0-B", "L0-C")
     fields = ("capacity", "access_energy", "read_energy", "write_energy")
     assert set(found) == {f"levels.{m}.{f}" for m in memories for f in fields} | {
-        "energy_unit", "arithmetic.mac.32", "arithmetic.mac.32.operations", "zeros"
+        "energy_unit", "arithmetic.mac.32", "arithmetic.mac.32.operations", "zeros", "path_prices",
     }  # fmt: skip
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as some
 from hwmodel.errors import SpecError, SpecWarning
 from hwmodel.model.prices import Key, Prices
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import load
-from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.files import load, validate
+from hwmodel.specs.hardware import Hardware, Price
 from hwmodel.work.tensor import Direction
 from tests.specs import CHIP, written
 
@@ -62,6 +62,34 @@ LEVELS = [
 )  # fmt: skip
 def test_integers_are_priced_by_both_widths(hardware, kind, widths, pj):
     assert price(hardware, kind, *widths) == pytest.approx(pj, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "pj"),
+    [
+        # an 8-bit MAC is measured whole, 854 pJ, whatever its sum of up to 32 bit
+        ("mcu-m4", (854 - 392, 392)),
+        # 2 pJ with a 32-bit addition, which is 0.1 of 4.6 of its 32-bit MAC of 8 pJ
+        ("gap9", (2 - 8 * 0.1 / 4.6, 8 * 0.0625 / 4.6)),
+        ("a100-sxm-board", (0.7 - 2.8 * 0.1 / 4.6, 2.8 * 0.0625 / 4.6)),
+    ],
+)
+def test_a_mac_that_states_the_sum_in_its_price_pays_no_second_one(hardware, pj):
+    found = price(hardware, "int-mul", 8, 8), price(hardware, "int-add", 20)
+    assert found == pytest.approx(pj, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"operation": "mac", "bits": 8, "sum_bits": 32}, "sum_bits is of an int-mac"),
+        ({"operation": "int-mac", "bits": 8, "sum_bits": 4}, "no narrower than 8 bit"),
+        ({"operation": "int-mac", "bits": 8, "sum_bits": 0}, "must be at least 1"),
+    ],
+)
+def test_a_sum_that_cannot_be_in_a_price_is_refused(fields, said):
+    with pytest.raises(SpecError, match=said):
+        validate(Price, {**fields, "energy": "1 pJ", "source": "me"}, "price")
 
 
 @pytest.mark.parametrize("hardware", ["ascend", "v100"])

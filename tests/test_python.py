@@ -6,6 +6,7 @@ import pytest
 import hwmodel
 from hwmodel import HwmodelError, NameUnknown, compare, evaluate
 from hwmodel.importers.load import load_network
+from hwmodel.model import evaluate as evaluation
 from hwmodel.model.compare import reproduce
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
@@ -135,3 +136,23 @@ def test_a_path_with_a_zero_byte_is_one_message():
     ):
         with pytest.raises(HwmodelError, match="must be a path, which has no zero byte"):
             call()
+
+
+def test_the_same_question_again_is_answered_by_what_was_counted(monkeypatch):
+    """And one of another batch, or of another chip of that name, is not."""
+    counted = []
+    entered = evaluation.multiplied
+    monkeypatch.setattr(
+        evaluation, "multiplied", lambda *given: counted.append(given) or entered(*given)
+    )
+    first = evaluate(NET, "ascend", "bold", accounting="paper", batch=37)
+    products = len(counted)
+    again = evaluate(NET, "ascend", "bold", accounting="paper", batch=37)
+    assert products > 0 and len(counted) == products
+    assert again.ledger == first.ledger and again.energy == first.energy
+    chip = load(Hardware, "ascend")
+    other = chip.model_copy(update={"title": "another"})
+    for hardware, batch in (("ascend", 38), (other, 37)):
+        before = len(counted)
+        evaluate(NET, hardware, "bold", accounting="paper", batch=batch)
+        assert len(counted) == before + products

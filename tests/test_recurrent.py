@@ -11,7 +11,9 @@ import pytest
 
 from hwmodel import SpecError, evaluate
 from hwmodel.graph.network import NetworkFile
-from hwmodel.specs.files import validate
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load, validate
+from hwmodel.vary.paths import replaced
 from tests.test_number_formats import FULL, of
 
 ROWS = [
@@ -143,3 +145,25 @@ def test_one_step_without_its_recurrent_product_is_a_linear_layer():
     mine = found.energies("layer", "pass")
     assert mine["r0.input", "forward"] == whole.energies("layer", "pass")["r0.input", "forward"]
     assert not of(found, layer="r0", pass_="backward_input", component="product")
+
+
+def test_weights_that_stay_on_the_chip_are_not_read_in_each_step():
+    """Under `chip` they lie where all of them fit: 32 steps read them there, none outside."""
+    chip = load(Accounting, "chip")
+    steps, weights = 32, 4 * 128 * 128
+    net = network("lstm", 128, 128, steps)
+    found = evaluate(net, "ascend", "fp", accounting=chip, mode="inference")
+    read = {e.memory: e.elements for e in of(found, layer="r0", tensor="F", direction="read")}
+    assert "L3" not in read and read["L1"] == steps * weights
+    moved = sum(e.count * found.prices.value(e.key) for e in found.ledger.entries if e.memory)
+    assert found.residency.energy == pytest.approx(moved, rel=1e-12)
+    assert found.residency.gap is not None and 0 <= found.residency.gap < 0.2
+
+
+def test_a_stay_that_begins_in_a_first_step_is_paid_once():
+    """Weights of 512 features leave the chip for the update: brought in once, read in 20 steps."""
+    chip = replaced(load(Accounting, "chip"), "extras.update_order", "after-iteration")
+    found = evaluate(network("lstm", 512, 512, 20), "ascend", "fp", accounting=chip)
+    assert found.residency.lower_bound <= found.residency.energy
+    moved = sum(e.count * found.prices.value(e.key) for e in found.ledger.entries if e.memory)
+    assert found.residency.energy == pytest.approx(moved, rel=1e-12)

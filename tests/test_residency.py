@@ -1,6 +1,7 @@
 """Tensors that stay on the chip: truncated chips, every set of residents, replay, refusals."""
 
 import os
+import re
 import subprocess
 import sys
 from itertools import combinations
@@ -45,15 +46,20 @@ BIG = {"levels.L2.capacity": "512 MiB", "levels.L1.capacity": "64 MiB"}
 
 
 def small(L2, L1="4 KiB", L0="1 KiB"):
-    """horowitz45 with other capacities."""
-    sizes = {"levels.L2.capacity": L2, "levels.L1.capacity": L1, "levels.L0.capacity": L0}
-    return replaced_all(load(Hardware, "horowitz45"), sizes)
+    """horowitz45 with other capacities at the prices of its own, as the targets have it."""
+    chip = load(Hardware, "horowitz45")
+    for name, capacity in {"L2": L2, "L1": L1, "L0": L0}.items():
+        price = chip.memory(name).read_energy_per_bit
+        chip = replaced_all(chip, {f"levels.{name}.access_energy": price})
+        chip = replaced_all(chip, {f"levels.{name}.capacity": capacity})
+    return chip
 
 
 def without(accounting):
     return replaced_all(accounting, {"counting.residency": "none"})
 
 
+@pytest.mark.filterwarnings("ignore:.*is the unit right")  # its L1 is the outermost memory
 @pytest.mark.parametrize("case", TARGETS["truncated_chip"]["cases"], ids=str)
 def test_where_all_fits_a_level_the_chip_ends_there(case):
     """The border: input and output, and in training the signal of the loss, outside of L1."""
@@ -353,3 +359,26 @@ def test_signals_that_an_operator_takes_at_once_are_no_gradients_used_as_they_ar
     report = evaluate(written(tmp_path, GROUPED), hardware, "fp", accounting="chip")
     unfinished = report.table.query("role == 'unfinished sum' and layer == 'scores'")
     assert len(unfinished) and report.energy > 0
+
+
+def test_the_schedule_lists_what_stays_and_the_room(hwmodel):
+    """784 x 512 words and 512 x 512 bits of weights stay; in each memory all adds up to its room."""
+    asked = ("report", "mlp-784-512-512-10", "--hardware", "ascend", "--method", "bold")
+    inference = ("--mode", "inference", "--schedule")
+    code, out, err = hwmodel(*asked, "--accounting", "chip", *inference)
+    assert code == 0, err
+    lines = [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()]
+    lines = [line for line in lines if line[0].isdigit() and line[1].startswith("forward of")]
+    assert [line[1].removeprefix("forward of ") for line in lines] == [
+        "fc1", "fc1", "fc1.act", "fc2", "fc2", "fc2.act", "fc3", "fc3",
+    ]  # fmt: skip
+    for _, _, *stay, L2_tiles, L2_free, L1_tiles, L1_free in lines:
+        for residents, tiles, free, capacity in (
+            (stay[0], L2_tiles, L2_free, 8 * 2**23), (stay[1], L1_tiles, L1_free, 8 * 2**20)
+        ):  # fmt: skip
+            bits = [int(one.split()[1].replace(",", "")) for one in residents.split(", ")]
+            assert sum(bits) + int(tiles.replace(",", "")) + int(free.replace(",", "")) == capacity
+    assert f"F:fc1 {784 * 512 * 32:,}" == lines[0][2]
+    assert lines[3][3] == f"F:fc2 {512 * 512:,}, F:fc3 {5120 * 32:,}, a:fc1 512, a:fc2 512"
+    code, out, err = hwmodel(*asked, *inference, "--accounting", "full")
+    assert (code, out) == (2, "") and err.startswith("hwmodel: --schedule: nothing stays on the ")

@@ -53,7 +53,7 @@ def small_problems(draw):
         for _ in range(2)
     ]  # fmt: skip
     bits = draw(st.builds(Widths, *[st.sampled_from((1, 4, 8))] * 3))
-    return Problem(Extents(*sizes), *windows, bits, draw(st.integers(1, 2)))
+    return Problem(Extents(*sizes), *windows, bits, draw(st.sampled_from((1, 1, 2, 3))))
 
 
 def bounds(draw):
@@ -139,7 +139,10 @@ def fits(problem, mapping, chip, chosen):
         zip(mapping.unions, mapping.tiles, mapping.held, strict=True), 1
     ):
         pieces = {x: -(-getattr(union, x) // getattr(tile, x)) for x in LOOPS}
-        if not within(pieces, chip.levels[level].axes or [Bound(LOOPS, chip.levels[level].fanout)]):
+        axes = chip.levels[level].axes or [Bound(LOOPS, chip.levels[level].fanout)]
+        pieces["g"] = mapping.groups[level - 1] if mapping.groups else 1
+        axes = [Bound((*a.loops, "g"), a.most) if "M" in a.loops else a for a in axes]
+        if not within(pieces, axes):
             return False
         area = 1
         for w, o, t in ((problem.height, "HO", "HF"), (problem.width, "WO", "WF")):
@@ -151,17 +154,23 @@ def fits(problem, mapping, chip, chosen):
             "F": problem.bits.F * tile.M * tile.C * tile.HF * tile.WF,
             "O": sums * tile.N * tile.M * tile.HO * tile.WO * bool(resting),
         }
+        below = 1  # groups side by side under this level, each with its tiles here
+        for side in mapping.groups[level:]:
+            below *= side
         for memory in chip.levels[level].buffers:
-            if memory.capacity_bits and sum(size[x] for x in memory.holds) > memory.capacity_bits:
+            used = below * sum(size[x] for x in memory.holds)
+            if memory.capacity_bits and used > memory.capacity_bits:
                 return False
-    if chip.array is None:
-        return True
+    return chip.array is None or in_a_cycle(problem, mapping.cycle, chip)
+
+
+def in_a_cycle(problem, cycle, chip):
     bits = max(problem.bits.I, problem.bits.F)
     lanes = max(1, chip.array.operand_bits // bits) if chip.array.operand_bits else 1
     axes = [a._replace(most=a.most * (lanes if "C" in a.loops else 1)) for a in chip.array.axes]
     if not any("C" in axis.loops for axis in axes):
         axes.append(Bound(("C",), lanes))
-    return within(mapping.cycle._asdict(), axes)
+    return within(cycle._asdict(), axes)
 
 
 def within(pieces, axes):
@@ -171,7 +180,7 @@ def within(pieces, axes):
             together *= pieces[loop]
         if together > axis.most:
             return False
-    return all(pieces[x] == 1 for x in LOOPS if not any(x in axis.loops for axis in axes))
+    return all(pieces[x] == 1 for x in pieces if not any(x in axis.loops for axis in axes))
 
 
 def chains(length, sizes):
@@ -191,13 +200,14 @@ def enumerated(problem, chip, chosen):
         walked *= len(some)
     kinds = {"filter": ["F" * depth], "either": ["F" * depth, "I" * depth]}
     holdings = kinds.get(chosen.stationary, ["".join(h) for h in product("FIO", repeat=depth)])
-    assume(walked * len(holdings) <= 4000)
+    side = list(product(range(1, problem.groups + 1), repeat=depth))
+    assume(walked * len(holdings) * len(side) <= 4000)
     best = None
     for some in product(*each):
         tiles = [Extents(*(chain[i] for chain in some)) for i in range(sizes)]
         cycle = tiles.pop() if chip.array else None
-        for held in holdings:
-            mapping = Mapping(tuple(tiles[1::2]), tuple(held), tuple(tiles[::2]), cycle)
+        for held, groups in product(holdings, side):
+            mapping = Mapping(tuple(tiles[1::2]), tuple(held), tuple(tiles[::2]), cycle, groups)
             if fits(problem, mapping, chip, chosen):
                 paid = energy(problem, mapping, chip, chosen)
                 best = paid if best is None else min(best, paid)
@@ -323,3 +333,37 @@ def optimum(problem, chip, chosen):
     except Infeasible:
         return None
     return proof.energy if proof.proved else None
+
+
+def depthwise(groups, axes):
+    """`groups` channels of 4 x 4 outputs under 3 x 3 taps, on four memories of one MAC each."""
+    window = Window(6, 1, 1, 0, 0)
+    problem = Problem(Extents(1, 1, 1, 4, 4, 3, 3), window, window, Widths(8, 8, 8), groups)
+    levels = [
+        MemoryLevel(name, (Memory(name, ("I", "F", "O"), bits, price, price),), fanout, some)
+        for name, bits, price, fanout, some in (
+            ("DRAM", None, 200.0, 1, None), ("RF", 8 * 61, 1.0, 4, axes)
+        )
+    ]  # fmt: skip
+    return problem, Memories(tuple(levels), Array((Bound(LOOPS, 1),)), moment_energy=1e6)
+
+
+@pytest.mark.parametrize(
+    ("axes", "moments", "side"),
+    [
+        (None, 5 * 72, 2),  # two groups, each over two memories: none ever idles
+        ((Bound(("M",), 4),), 3 * 144, 4),  # groups are filters: 4, 4 and 2 of them
+        ((Bound(("HO",), 4),), 10 * 36, 1),  # rows alone: one group after the other
+    ],
+)
+def test_groups_lie_side_by_side_by_hand(axes, moments, side):
+    """Ten groups of 144 products. A group is 36 of I, 9 of F and 16 sums, as much as an RF has."""
+    problem, chip = depthwise(10, axes)
+    mapping, proof = mapped(problem, chip, ISCA)
+    taken = time(problem, mapping, chip, ISCA.rule)
+    assert number(taken.moments) == moments
+    assert number(taken.cycles) == 10 * 144
+    assert taken.utilisation == pytest.approx(1440 / (4 * moments))
+    assert mapping.groups == ((side,) if side > 1 else ())
+    assert proof.energy == pytest.approx(energy(problem, mapping, chip, ISCA))
+    assert fits(problem, mapping, chip, ISCA)

@@ -427,6 +427,7 @@ def test_comparisons_are_read_and_nothing_else_is():
         ("batch < 3 MB", "'MB' means 1000 to some"),
         ("energy < 3 KiB", "energy is no size, so that '3 KiB' is none of it"),
         ("peak < 3 pJ", "'pJ'"),
+        ("peek < 3 KiB", "did you mean 'peak'?"),
         ("1 < batch < 3", "'1' is no name here"),
         ("batch < 3 < 4", "is no value"),
         ("method < bold", "words are equal or not"),

@@ -19,6 +19,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import input_of
 from hwmodel.vary.sweep.file import SweepFile
+from hwmodel.vary.sweep.flat import flat_memories
 from hwmodel.vary.sweep.parts import opened
 from hwmodel.vary.sweep.plan import plan
 from hwmodel.vary.sweep.results import read_results
@@ -341,9 +342,14 @@ def test_the_example_is_the_one_of_the_page_and_right_under_its_schema():
     values = json.loads(json.dumps(read_yaml(docs / "examples" / "buffers.yaml")))
     jsonschema.validate(values, schema("sweep"))
     swept = plan(load(SweepFile, docs / "examples" / "buffers.yaml"))
-    # 2 methods, 2 batches, 2 chips, 3 energies, and sizes of L1 and L2 less those that do not fit:
-    # Ascend 256 KiB and 1 MiB with 2 and 8 MiB, 4 MiB with 8; V100 with 1.5 and 6 MiB likewise
-    assert len(swept.points()) == 2 * 2 * 3 * (5 + 5)
+    # 2 methods, 2 batches, 3 energies, and sizes of L1 and L2 less those that do not fit:
+    # Ascend 256 KiB and 1 MiB with 2 and 8 MiB, 4 MiB with 8; V100 with 1.5 and 6 MiB likewise;
+    # horowitz45 256 KiB with 256 KiB and 1 MiB, 1 MiB with 1
+    assert len(swept.points()) == 2 * 2 * 3 * (5 + 5 + 3)
+    assert flat_memories(swept) == (
+        "L2 of ascend and v100, L1 of ascend and v100 cost the same at every capacity: the largest "
+        "will win (docs/sweeps.md)"
+    )
 
 
 def test_a_dry_run_says_how_much_there_is_and_writes_nothing(hwmodel, tmp_path):

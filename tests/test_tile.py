@@ -1,8 +1,14 @@
 """The tile command: one convolution, and the certificate of its tiling."""
 
 import json
+from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
+
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.vary.paths import replaced_all
 
 CONV = "N=2,M=24,C=16,H=14,W=10,K=3,stride=2,pad=1"
 CHIP = ("tile", "--hardware", "ascend")
@@ -91,3 +97,54 @@ def test_a_stride_that_skips_rows_leaves_nothing_compulsory_in_them(hwmodel):
     code, out, err = hwmodel(*BASE, "--conv", conv)
     assert code == 0 and "L3 moves 1.0000 times the compulsory traffic" in out, err
     assert solved(hwmodel, conv=conv)["accesses"][0]["I"] == 8 * 4 * 4
+
+
+def test_operands_that_stay_cost_what_a_chip_does_that_ends_there(hwmodel, tmp_path):
+    """All three in L1, which has no end on such a chip: the chip [L1 as outermost, L0].
+
+    Under `upper`, where the asking memory pays; other tensors take all but 1 KiB of L2 then.
+    """
+    text = (Path(__file__).parents[1] / "hardware_specs" / "ascend.yaml").read_text()
+    levels = YAML(typ="safe").load(text)
+    inner = [dict(level) for level in levels["levels"] if level["level"] <= 1]
+    inner[0]["capacity"] = "unlimited"
+    ending = tmp_path / "l1.yaml"
+    YAML().dump({**levels, "name": "l1", "levels": inner}, ending)
+    rules = replaced_all(load(Accounting, "full"), {"counting.transfers": "upper"})
+    upper = tmp_path / "upper.yaml"
+    upper.write_text(json.dumps(rules.model_dump(mode="json", exclude={"based_on"})))
+    homes = [word for operand in "IFO" for word in ("--resident", f"{operand}=L1")]
+    mine = solved(hwmodel, *homes, "--free", "L2=1KiB", "--accounting", str(upper))
+    asked = ("tile", "--hardware", str(ending), "--bits", "16,16,16", "--conv", CONV)
+    _, out, _ = hwmodel(*asked, "--json", "--accounting", str(upper))
+    assert mine["energy"] == pytest.approx(json.loads(out)["energy"], rel=1e-12)
+    assert [sum(level[x] for x in "IFO") for level in mine["accesses"]][:2] == [0, 0]
+    alone = solved(hwmodel, "--accounting", str(upper))
+    assert mine["energy"] < alone["energy"]
+
+
+def test_less_room_never_costs_less_and_a_tensor_that_stays_never_more(hwmodel):
+    conv = "N=1,M=256,C=256,H=32,W=32,K=3,pad=1"
+    whole = solved(hwmodel, conv=conv)["energy"]
+    less = [solved(hwmodel, "--free", f"L1={room}", conv=conv)["energy"]
+            for room in ("512KiB", "64KiB", "8KiB")]  # fmt: skip
+    assert [whole, *less] == sorted([whole, *less]) and less[-1] > whole
+    for operand in "IFO":
+        assert solved(hwmodel, "--resident", f"{operand}=L2", conv=conv)["energy"] < whole
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--resident", "I=L7"), "--resident 'I=L7': 'L7' is no memory in which tensors stay; known: L1, L2"),
+        (("--resident", "W=L1"), "--resident 'W=L1': write I, F or O, each once, as in I=L2"),
+        (("--resident", "I=L1", "--resident", "I=L2"), "--resident 'I=L2': write I, F or O, each once"),
+        (("--free", "L2=9GiB"), "--free 'L2=9GiB': L2 has 8,388,608 B in all"),
+        (("--free", "L2=3"), "--free 'L2=3': '3'"),
+        (("--free", "L3=3KiB"), "--free 'L3=3KiB': write a memory in which tensors stay, each once"),
+        (("--free", "L1=1KiB", "--search", "level-by-level"), "--resident and --free are for --search optimal"),
+    ],
+)  # fmt: skip
+def test_what_cannot_stay_is_refused(hwmodel, options, said):
+    code, out, err = hwmodel(*BASE, "--conv", CONV, *options)
+    assert (code, out) == (2, "") and err.startswith(f"hwmodel: {said}")

@@ -18,6 +18,7 @@ from hwmodel.tiling.spatial.asked import asked
 from hwmodel.views.tile_report import parsed_problem
 from hwmodel.work.tensor import Direction, Role, product
 from tests.simulator import walk
+from tests.specs import CHIP, NETWORK, written
 from tests.strategies import chips, examples, problems, row_rules, tile_chains
 
 DATA = Path(__file__).parent / "data" / "turn2"
@@ -97,3 +98,18 @@ def test_A8_full_charges_both_sides_and_holds_anything(hwmodel):
         found.append(json.loads(out)["energy"])
     words = 8 * 12 * 12 + 16 * 8 * 3 * 3  # of I and of F, each brought to its memory once or more
     assert found[1] - found[0] >= 8 * words * (50 - 0.05) * (1 - 1e-12)
+
+
+def test_prices_of_paths_are_said_to_be_paid_twice_where_both_sides_pay(hwmodel, tmp_path):
+    written(tmp_path, NETWORK, name="net.yaml")
+    written(
+        tmp_path, CHIP, ("energy_unit: pJ", "energy_unit: pJ\npath_prices: true"), name="c.yaml"
+    )
+    words = ("--hardware", "c.yaml", "--method", "fp", "--csv", "-")
+    said = "chip: its prices were measured of whole paths"
+    assert said in hwmodel("report", "net.yaml", *words)[2]
+    assert said not in hwmodel("report", "net.yaml", *words, "--accounting", "paper")[2]
+    both = ("compare", "net.yaml", *words[:2], "--methods", "fp", "--csv", "-")
+    assert said in hwmodel(*both)[2]
+    code, _, err = hwmodel(*both, "--move", "accounting.counting.transfers=upper")
+    assert code == 0 and said not in err.splitlines()[0]

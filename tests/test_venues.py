@@ -12,10 +12,19 @@ from hwmodel.errors import HwmodelError
 from hwmodel.specs.files import load
 from hwmodel.specs.method import Method
 from hwmodel.views.colours import called, looks_of, named
-from hwmodel.views.figures.canvas import STYLES, rounded, settings, settle, styled, title_of
+from hwmodel.views.figures.canvas import (
+    STYLES,
+    rounded,
+    settings,
+    settle,
+    styled,
+    title_of,
+    width_of,
+)
 from hwmodel.views.figures.grouping import layer_groups
 from hwmodel.views.figures.records import Page
 from hwmodel.views.figures.words import part_words
+from hwmodel.views.latex import _stacked, _text
 from hwmodel.views.plot import PLOTS, draw, read_records
 from hwmodel.views.sweep_figures import SWEEP_PLOTS, View
 from hwmodel.views.tornado import read_effects, tornado_figure
@@ -299,6 +308,23 @@ def test_numbers_of_a_figure_have_as_many_digits():
     assert rounded(1e20) == "1.00e+20" and rounded(1e-9) == "1.00e-09"
 
 
+@pytest.mark.parametrize(("times", "alike"), [(3, True), (1000, False)])
+def test_panels_of_reports_have_one_unit_and_one_scale_if_bars_can_be_told_apart(times, alike):
+    first = reported("conv1", "conv2")
+    second = [
+        row | {"energy": str(times * float(row["energy"]))}
+        for row in reported("conv1", "conv2", method="fp")
+    ]
+    style = styled("neurips")
+    with settings(style):
+        figure = PLOTS["layers"]["report"](Page([*first, *second], style))
+    left, right = shown(figure)
+    assert left.get_xlabel() == right.get_xlabel()
+    assert (left.get_xlim() == right.get_xlim()) == alike
+    longest = [max(p.get_x() + p.get_width() for p in axes.patches) for axes in (left, right)]
+    assert longest[1] / longest[0] == pytest.approx(times)
+
+
 # Groups of layers
 
 
@@ -390,6 +416,7 @@ def test_a_label_stands_for_the_name_in_figures_and_tables_and_not_in_the_csv(hw
     )
     assert code == 0, err
     assert "Ours & Co. 100%" in out and "Small Net on Chip_7 (22 nm)" in out
+    assert err == "wrote c.csv\n"  # remarks on rows stand below the tables, once
     rows = (tmp_path / "c.csv").read_text()
     assert ",mine," in rows and "Co." not in rows and "22 nm" not in rows
     assert hwmodel("plot", "c.csv", "-o", "c.svg")[0] == 0
@@ -415,8 +442,12 @@ def test_what_is_ours_is_known_by_name_label_and_file(tmp_path):
     with looks_of([mine]):
         for word in ("mine", "Ours & Co. 100%", str(path)):
             assert named([word], ["fp", "mine"], "--ours") == ("mine",)
+        assert named(["Ours & Co. 100%", "fp"], ["fp", "mine"], "--ours") == ("mine", "fp")
         with pytest.raises(HwmodelError, match=r"did you mean 'Ours & Co\. 100%'"):
             named(["Ours & Co."], ["fp", "mine"], "--ours")
+    with looks_of([mine.model_copy(update={"label": "Ours, 4 bit, fast"})]):
+        split = ["fp", "Ours", "4 bit", "fast"]  # as an option is split at its commas
+        assert named(split, ["fp", "mine"], "--ours") == ("fp", "mine")
     with looks_of([mine, other]):  # of one label: told apart by their names
         assert called("mine") == "Ours & Co. 100% (mine)" != called("other")
         with pytest.raises(HwmodelError, match="is the label of mine and other; give a name"):
@@ -428,6 +459,28 @@ def test_a_label_is_one_short_line(hwmodel, tmp_path):
         (tmp_path / "mine.yaml").write_text(LABELLED.replace("Ours & Co. 100%", label))
         code, _, err = hwmodel("method", "check", "mine.yaml")
         assert code == 2 and "label" in err
+        assert len(label) < 41 or "must have at most 40 characters" in err
+
+
+def test_a_text_is_as_wide_in_every_format():
+    """So that what has room in the layout has it in a PDF, an SVG and a PNG of any resolution."""
+    text = "FourBit_Train (4-bit weights, fp sign.)"
+    for font in ("", "serif"):
+        with settings(styled("slides", font=font)):
+            widths = []
+            for dpi in (72, 100, 150, 300):
+                figure = matplotlib.figure.Figure(dpi=dpi)
+                canvas = matplotlib.backends.backend_agg.FigureCanvasAgg(figure)
+                drawn = figure.text(0, 0, text, size=13)
+                widths.append(drawn.get_window_extent(canvas.get_renderer()).width / dpi)
+            assert widths == pytest.approx([width_of(text, 13)] * 4, rel=2e-3)
+
+
+def test_a_long_heading_and_quotation_marks_in_latex():
+    assert _text('a "b" <c> d|e 5"') == r"a ``b'' \textless{}c\textgreater{} d\textbar{}e 5''"
+    assert _stacked("Edge NPU with 4 MiB of SRAM", 33) == "Edge NPU with 4 MiB of SRAM"
+    stacked = r"\shortstack{Edge NPU with 4 \\ MiB of SRAM}"
+    assert _stacked("Edge NPU with 4 MiB of SRAM", 15) == stacked
 
 
 # Sensitivity

@@ -56,6 +56,18 @@ def test_a_price_goes_with_the_square_of_the_supply(half, key, price):
     assert Prices(half, FULL).value(key) == pytest.approx(price, rel=1e-12)
 
 
+@pytest.mark.parametrize(("stated", "left"), [("true", 0.25), ("false", 1)])
+def test_an_outermost_memory_may_be_on_the_chip(tmp_path, stated, left):
+    """And one further in may be on another."""
+    line = "name: DRAM, ", f"name: DRAM, on_chip: {stated}, "
+    sram = "name: SRAM, ", f"name: SRAM, on_chip: {stated}, "
+    one = chip(tmp_path, HALF, line, sram)
+    for name, pj in (("DRAM", 50 / 8), ("SRAM", 5 / 8)):
+        assert Prices(one, FULL).value(Key(Direction.READ, name)) == left * pj
+        places = (b for level in memories(one).levels for b in level.buffers)
+        assert next(b for b in places if b.name == name).read_energy_per_bit == left * pj
+
+
 def test_the_price_says_so(half):
     factor = Prices(half, FULL).of(Key(Direction.READ, "SRAM"))[-1]
     assert factor == ("(0.6 V / 1.2 V)^2", 0.25, "hardware chip, voltage: me")

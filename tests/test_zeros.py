@@ -7,11 +7,16 @@ import pytest
 from hwmodel import SpecError, evaluate
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
+from hwmodel.model.residency.run import Streamed
+from hwmodel.model.workload import At, Task
 from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import load, validate
 from hwmodel.specs.hardware import Hardware
+from hwmodel.tiling.options import memories
 from hwmodel.vary.paths import Inputs, changed, replaced, replaced_all
 from hwmodel.views.explain.explanation import explanation
+from hwmodel.work.tensor import Direction, Factor, Pass, Tensor
+from hwmodel.work.work import Move
 from tests.test_number_formats import FULL, of
 
 LAYERS = [
@@ -157,9 +162,15 @@ def test_a_training_iteration_gates_where_the_map_is_multiplied():
 
 def test_signs_are_never_zero():
     """Of a Boolean method the maps between are signs: whatever is stated, nothing is saved."""
-    for how in ("operations", "operations-and-level-0"):
-        one = run(net({"act": 0.9, "pool": 0.9}), chip(how, CODE), "bold", "training")
-        assert one.energy == run(net(), chip(how, CODE), "bold", "training").energy
+    straight = [one for one in LAYERS if one["name"] != "pool"]
+    straight[-2] = straight[-2] | {"shape": [256, 1, 1]}
+    for layers, zeros in ((LAYERS, {"act": 0.9, "pool": 0.9}), (straight, {"act": 0.9})):
+        for how in ("operations", "operations-and-level-0"):
+            one, other = (
+                run(net(shares, layers=layers), chip(how, CODE), "bold", "training")
+                for shares in (zeros, {})
+            )
+            assert one.energy == other.energy
 
 
 def test_nothing_is_saved_without_a_share_or_a_chip_that_saves():
@@ -185,11 +196,13 @@ def test_tensors_that_stay_cost_what_the_ledger_says():
         "counting.search": "optimal", "counting.stationary": "filter",
         "counting.residency": "tensors",
     })  # fmt: skip
-    report = evaluate(net(0.5), chip(code=CODE), "fp16", accounting=stays, mode="training")
+    shares = {"input": 0.5, "act": 0.5, "b.act": 0.5}
+    report = evaluate(net(shares), chip(code=CODE), "fp16", accounting=stays, mode="training")
     found = report.residency
     assert found is not None and found.lower_bound is None
     memories = sum(e.count * report.prices.value(e.key) for e in report.ledger.entries if e.memory)
-    assert found.energy == pytest.approx(memories, rel=1e-3)
+    assert found.energy == pytest.approx(memories, rel=1e-9)
+    assert any(e.bits == 12 for e in report.ledger.entries if e.component == "product")
 
 
 def test_a_share_is_a_path_that_sweeps_can_move():
@@ -243,3 +256,33 @@ def test_spikes_have_a_rate():
     layers = [{"name": "spike", "kind": "spiking", "rate": 0.25}]
     with pytest.raises(SpecError, match="spike spikes: its rate says"):
         net({"spike": 0.5}, layers=layers)
+
+
+def test_zeros_that_a_trace_measured():
+    """Of conv-small: what conv2 reads is 0 to 60 %, whatever the network states."""
+    from hwmodel.specs.trace import Trace
+    from tests.traces import trace
+
+    document = trace(method="binaryconnect", weights="binary").model_dump(mode="json")
+    for epoch in document["epochs"]:
+        epoch["layers"][1]["input_zeros"] = 0.6
+    measured = Trace.model_validate(document)
+    stated = replaced(load_network("conv-small"), "zeros", 0.2)
+    report = run(stated, chip("operations"), "binaryconnect", "training", trace=measured)
+    assert report.nodes[[n.layer.name for n in report.nodes].index("conv2")].input_zeros
+    for layer, left in (("conv2", 0.4), ("conv3", 0.8)):
+        node = next(n for n in report.nodes if n.layer.name == layer)
+        (done,) = of(report, layer=layer, component="product", pass_="forward", direction="operate")
+        assert done.elements == round(4 * left * node.macs)
+
+
+def test_a_move_that_may_stay_is_priced_as_it_is_coded():
+    """512 words of 12 bit in DRAM, of 16 in the memories below."""
+    coder = chip(code=CODE)
+    words = Tensor("I", (Factor("C", 512),), 16, nonzero=0.5)
+    move = Move(Pass.FORWARD, Direction.READ, words)
+    found = Streamed.of(Task("act", move, At(stored=(("a:act",), (), ()))), memories(coder))
+    prices = [level.buffers[0].read_energy_per_bit for level in memories(coder).levels]
+    assert found.levels == pytest.approx(
+        [512 * bits * price for bits, price in zip((12, 16, 16, 16), prices, strict=True)]
+    )

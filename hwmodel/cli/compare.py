@@ -32,13 +32,15 @@ def compare(options: CompareAsked, to: Files, ours: Ours = "", strict: Strict = 
     from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.asked import split_names
     from hwmodel.rerun.question import question
-    from hwmodel.views.colours import looks_of
+    from hwmodel.views.colours import looks_of, named
 
     where, asked = destination(to), question(options)
     if strict:
         refuse_unknown(asked.network)
     with looks_of(asked.specs()):
-        _compare(asked, where, split_names(ours) if ours else [])
+        methods = [method.name for method in asked.methods]
+        mine = named(split_names(ours), methods, "--ours") if ours else ()
+        _compare(asked, where, mine)
 
 
 def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
@@ -66,7 +68,7 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     end = partial(_notes, asked)
     kinds = ["methods"] if len(networks) == 1 else []  # of one network
     deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, ours=ours)
-    partly(lines)
+    partly(lines, told=where.target is None or where.target.path is not None)
 
 
 def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -> list[str]:
@@ -86,6 +88,7 @@ def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -
 
 def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     """What is said below the tables."""
+    from hwmodel.model.prices import paid_twice
     from hwmodel.model.reached import noise
     from hwmodel.model.widths import unlearned
     from hwmodel.rerun.tables import notes
@@ -93,6 +96,8 @@ def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     unmoved = _unmoved(asked)
     pairs = product(asked.accountings, asked.methods) if asked.mode == "training" else ()
     said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
+    for chip, choice in product(asked.hardware, asked.accountings):
+        said[f"{twice}." if (twice := paid_twice(chip, choice)) else ""] = None
     if asked.accuracy is not None:
         runs = {
             m.name: [t for t in asked.traces if t.epochs and t.run.method == m.name]
@@ -162,10 +167,14 @@ def refuse_if_none(lines: list[Comparison]) -> None:
         raise HwmodelError(str(lines[0].reason))
 
 
-def partly(lines: list[Comparison]) -> None:
-    """Exit with 1 where some lines could not be computed: what is there, is right."""
+def partly(lines: list[Comparison], *, told: bool = False) -> None:
+    """Exit with 1 where some lines could not be computed: what is there, is right.
+
+    Args:
+        told: whether tables on the screen have remarks on those that could.
+    """
     for line in lines:
-        if line.reason and line.energy is not None:
+        if line.reason and line.energy is not None and not told:
             say(f"hwmodel: {_named(line)}, {line.accounting}: {line.reason}")
     failed = [line for line in lines if line.energy is None]
     for line in failed:

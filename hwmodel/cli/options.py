@@ -38,8 +38,11 @@ class Drawn(Options):
 
     style: Annotated[
         str,
-        Says("draft (what made it at the foot), paper, neurips, icml, ieee or slides."),
-    ] = "draft"
+        Says(
+            "draft (what made it at the foot), paper, neurips, icml, ieee or slides.",
+            usual="draft; of reproduce slides",
+        ),
+    ] = ""
     width: Annotated[
         str, Says("Of the figure: 5.5in, 14cm, 140mm, 397pt.", usual="the style's")
     ] = ""
@@ -49,12 +52,16 @@ class Drawn(Options):
     font: Annotated[str, Says("sans, or serif: like Times.", usual="sans")] = ""
     ours: Annotated[Names, Says("Methods to be set off, separated by commas.", names="method")] = ()
 
-    def as_style(self) -> Style:
-        """Return the style. Raises: HwmodelError."""
+    def as_style(self, usual: str = "draft") -> Style:
+        """Return the style, by default `usual`. Raises: HwmodelError."""
         from hwmodel.views.figures.canvas import styled
 
         return styled(
-            self.style, width=self.width, title=not self.no_title, font=self.font, ours=self.ours
+            self.style or usual,
+            width=self.width,
+            title=not self.no_title,
+            font=self.font,
+            ours=self.ours,
         )
 
 

@@ -22,8 +22,8 @@ def plot(
     tables: Annotated[
         list[Path],
         typer.Argument(
-            help="A CSV of compare or sensitivity, one or more of report, a sweep's table, or a "
-            "trace."
+            help="A CSV of compare, sensitivity or a study, one or more of report, a sweep's "
+            "table, or a trace."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="FILE.png, .svg or .pdf.")],
@@ -33,7 +33,7 @@ def plot(
         typer.Option(
             help="Of compare: methods, passes, pareto. Of report: layers, levels, passes, "
             "level-tensor, roofline. Of a sweep: pareto, lines, heatmap. Of sensitivity: tornado. "
-            "Of a trace: training, signals.",
+            "Of a trace: training, signals. Of a study of `train`: study.",
             show_default="what the CSV is of",
         ),
     ] = "",
@@ -103,19 +103,23 @@ def _draw(
     """A figure of a trace, or of what `compare`, `report` and `sensitivity` wrote; its caption."""
     from hwmodel.rerun.asked import split_names
     from hwmodel.views.plot import draw, draw_training, read_records
+    from hwmodel.views.study import draw_outcomes, is_outcomes
     from hwmodel.views.tornado import draw_effects, is_effects
 
     trace, effects = tables[0].suffix == ".json", is_effects(tables[0])
-    if (trace or effects) and len(tables) > 1:
+    alone = trace or effects or is_outcomes(tables[0])
+    if alone and len(tables) > 1:
         raise HwmodelError(f"{tables[1]}: of traces and studies one is drawn at a time")
-    if (trace or effects) and group:
+    if alone and group:
         raise HwmodelError(f"--group {group}: is of a figure of layers")
-    if (trace or effects) and accuracy:
+    if alone and accuracy:
         raise HwmodelError(f"--accuracy {accuracy[0]}: is of a table of compare")
     if trace:
         return draw_training(tables[0], output, kind, style)
     if effects:
         return draw_effects(tables[0], output, kind, style, hardware)
+    if alone:
+        return draw_outcomes(tables[0], output, kind, style)
     chips = split_names(hardware) if hardware else []
     records = read_records(*tables)
     return draw(

@@ -83,6 +83,7 @@ def _notes(
     found: Report, asked: Question, remark: str, not_counted: Mapping[str, Sequence[str]]
 ) -> str:
     """What is said below the tables."""
+    from hwmodel.model.prices import paid_twice
     from hwmodel.model.widths import unlearned
     from hwmodel.rerun.tables import notes, run_sentence
 
@@ -90,7 +91,9 @@ def _notes(
     doubt = unlearned(found.method, found.accounting) if found.mode == "training" else ""
     if doubt:
         end = f"{doubt}\n{end}"
-    for said in filter(None, (found.by_width, found.unproved, found.idleness, found.staying)):
+    twice = paid_twice(found.hardware, found.accounting)
+    told = found.by_width, found.unproved, found.idleness, found.staying, twice
+    for said in filter(None, told):
         end = f"{said}.\n{end}"
     end = f"{remark}\n{end}" if remark else end
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.compare import partly, refuse_if_none
-from hwmodel.cli.options import Tables
+from hwmodel.cli.options import Drawn, Tables
 from hwmodel.cli.screen import (
     REPORTS,
     deliver,
@@ -36,6 +36,7 @@ WIDE = "slides"  # style of figures with chips side by side
 def reproduce(
     options: ReproduceAsked,
     to: Tables,
+    drawn: Drawn,
     readings: Annotated[
         bool,
         typer.Option(
@@ -61,11 +62,11 @@ def reproduce(
 ) -> None:
     """The source's tables, row by row: published, computed, and what does not come out."""
     if measured or _is_measured(options.table):
-        _measured(options, to, readings, figure)
+        _measured(options, to, drawn, readings, figure)
     elif readings:
         _readings(options, to, figure)
     elif figure is not None:
-        _figure(figure, options, to)
+        _figure(figure, options, to, drawn)
     else:
         _tables(options, to)
 
@@ -77,7 +78,9 @@ def _is_measured(table: str) -> bool:
     return bool(table) and table in measured_tables()
 
 
-def _measured(options: ReproduceAsked, to: Tables, readings: bool, figure: int | None) -> None:
+def _measured(
+    options: ReproduceAsked, to: Tables, drawn: Drawn, readings: bool, figure: int | None
+) -> None:
     """Tables of measurements. Raises: HwmodelError beside an option of published tables."""
     if options != ReproduceAsked(table=options.table) or readings or figure is not None:
         raise HwmodelError(
@@ -88,7 +91,6 @@ def _measured(options: ReproduceAsked, to: Tables, readings: bool, figure: int |
     from hwmodel.rerun.question import measurements
     from hwmodel.rerun.tables import NATURE, against_table
     from hwmodel.vary.against import Against, against
-    from hwmodel.views.figures.canvas import STYLES
     from hwmodel.views.figures.measured import measured_figure
     from hwmodel.views.formats import Result
     from hwmodel.views.measured_tables import measured_paper, measured_tables
@@ -112,7 +114,7 @@ def _measured(options: ReproduceAsked, to: Tables, readings: bool, figure: int |
     folder = to.out or (None if where.target else REPORTS)
     if folder is not None:
         paths = [folder / f"{stem}.{ending}" for ending in ("png", "svg")]
-        wide, stamp = STYLES[WIDE], provenance.cells
+        wide, stamp = drawn.as_style(WIDE), provenance.cells
         write_figure(lambda own: measured_figure(lines, own), *paths, stamp=stamp, style=wide)
         say(printable(f"wrote {' and '.join(map(str, paths))}"))
 
@@ -155,24 +157,23 @@ def _names(asked: Reproduction) -> list[list[str]]:
     return [[preset.name for preset in asked.accountings], *batch]
 
 
-def _figure(number: int, options: ReproduceAsked, to: Tables) -> None:
+def _figure(number: int, options: ReproduceAsked, to: Tables, drawn: Drawn) -> None:
     """Draw a figure of the source. Raises: HwmodelError where it has none of that number."""
     from hwmodel.rerun.question import reproduction
     from hwmodel.specs.published import published_tables
-    from hwmodel.views.figures.canvas import STYLES
     from hwmodel.views.figures.reproduced import reproduced_figure
     from hwmodel.views.plot import write_figure
 
-    drawn = {t.figure: t for t in published_tables().values() if t.figure is not None}
-    if number not in drawn:
+    figures = {t.figure: t for t in published_tables().values() if t.figure is not None}
+    if number not in figures:
         raise HwmodelError(
-            f"--figure {number}: the source's figures of energy are {', '.join(map(str, drawn))}"
+            f"--figure {number}: the source's figures of energy are {', '.join(map(str, figures))}"
         )
     of_tables = [word for word in ("csv", "format", "date") if getattr(to, word)]
     if of_tables:
         raise HwmodelError(f"--{of_tables[0]} is of tables, and --figure draws; leave it out")
     destination(to.model_copy(update={"output": ""}))  # a folder that is none is told here
-    published = drawn[number]
+    published = figures[number]
     if options.table not in ("", published.name):
         raise HwmodelError(f"--figure {number} is of {published.name}, not of {options.table}")
     of_figure = {"table": published.name, "optimal_tiles": ""}
@@ -186,9 +187,13 @@ def _figure(number: int, options: ReproduceAsked, to: Tables) -> None:
     lines = progress(found, total, published.name)
     refuse_if_none(lines)
     stamp = asked.provenance().cells
-    wide = STYLES[WIDE]
+    wide = drawn.as_style(WIDE)
     write_figure(
-        lambda own: reproduced_figure(published, lines, own), *paths, stamp=stamp, style=wide
+        lambda own: reproduced_figure(published, lines, own),
+        *paths,
+        stamp=stamp,
+        style=wide,
+        methods=[line.method for line in lines],
     )
     say(printable(f"wrote {' and '.join(map(str, paths))}"))
     partly(lines)

@@ -39,6 +39,14 @@ def tile(
             help="Preset or file for all the rest.", autocompletion=bundled_names("accounting")
         ),
     ] = "full",
+    resident: Annotated[
+        list[str] | None,
+        typer.Option(help="An operand that stays on the chip, as I=L2; repeatable."),
+    ] = None,
+    free: Annotated[
+        list[str] | None,
+        typer.Option(help="Room that is left beside other tensors, as L2=3MiB; repeatable."),
+    ] = None,
     tiles: Annotated[
         Path | None, typer.Option(help="Evaluate the tiling of this JSON file, do not search.")
     ] = None,
@@ -48,6 +56,8 @@ def tile(
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
     from hwmodel.specs.files import load
     from hwmodel.specs.hardware import Hardware
+    from hwmodel.tiling.view import NOWHERE
+    from hwmodel.views.rooms import parsed_homes, parsed_rooms
     from hwmodel.views.tile_report import (
         chosen,
         parsed_pass,
@@ -60,7 +70,10 @@ def tile(
     problem = parsed_problem(conv, bits, pass_)
     choices = chosen(accounting, search=search, counting=counting, stationary=stationary)
     mapping = read_mapping(tiles, problem, chip) if tiles else None
-    result = solved(problem, chip, choices, mapping, parsed_pass(pass_))
+    homes, rooms = parsed_homes(resident or (), chip), parsed_rooms(free or (), chip)
+    if (homes != NOWHERE or rooms) and choices.search != "optimal":
+        raise HwmodelError("--resident and --free are for --search optimal")
+    result = solved(problem, chip, choices, mapping, parsed_pass(pass_), homes, rooms)
     if save is not None:
         if save.suffix.lower() != ".json":
             raise HwmodelError(f"--save {save}: a tiling is written to a .json file")

@@ -7,6 +7,7 @@ from hwmodel.graph.layers import (
     INPUT,
     AttentionContext,
     AttentionScores,
+    Conv,
     Embedding,
     Layer,
     Linear,
@@ -14,9 +15,10 @@ from hwmodel.graph.layers import (
 )
 from hwmodel.graph.network import Network
 
-__all__ = ["POSITIONS", "generating", "see_generates"]
+__all__ = ["POSITIONS", "generating", "see_generates", "state_columns"]
 
 POSITIONS = "positions"  # role of a table whose rows are positions, so that it ends with them
+_STATES = frozenset({"recurrence", "scan"})  # layers that keep a state in the place of a cache
 _SLIDING = frozenset({"conv", "conv-transpose", "max-pool", "average-pool"})
 
 
@@ -34,7 +36,8 @@ def see_generates(network: Network, longest: int) -> None:
     _see_attention(network)
     for node in network.nodes():
         layer = node.layer
-        if layer.kind in _SLIDING and node.input_shapes[0][1] > 1:
+        slides = layer.kind in _SLIDING and node.input_shapes[0][1] > 1
+        if slides and not state_columns(layer):
             raise HwmodelError(
                 f"{name}: layer {layer.name} slides along the tokens, which a generation token by "
                 "token does not count"
@@ -48,10 +51,13 @@ def see_generates(network: Network, longest: int) -> None:
 def _see_attention(network: Network) -> None:
     """See that all attention keeps keys and values for later tokens."""
     found = [x for x in network.layers if isinstance(x, (AttentionScores, AttentionContext))]
+    if not found and any(layer.kind in _STATES for layer in network.layers):
+        return
     if not any(layer.cache for layer in found):
         raise HwmodelError(
-            f"{network.name}: no attention in it keeps keys and values (cache: true), so that "
-            "nothing can be generated token by token"
+            f"{network.name}: no attention in it keeps keys and values, so that nothing can be "
+            "generated token by token; where it may, state causal: true and cache: true in its "
+            "file, of attention-scores and attention-context alike"
         )
     for layer in found:
         if not (layer.cache and layer.causal):
@@ -59,6 +65,18 @@ def _see_attention(network: Network) -> None:
             raise HwmodelError(f"{network.name}: layer {layer.name} lacks {lacks}")
         if layer.past:
             raise HwmodelError(f"{network.name}: layer {layer.name} states a past already")
+
+
+def state_columns(layer: Layer) -> int:
+    """Columns before a token that a convolution along the tokens reads; 0: it is none of them.
+
+    It sees what is before a place alone, one place after another, and gives as many.
+    """
+    if not isinstance(layer, Conv) or layer.kernel[1] != 1:
+        return 0
+    before = layer.dilation[0] * (layer.kernel[0] - 1)
+    alone = layer.stride == (1, 1) and tuple(layer.padding) == (before, 0, 0, 0)
+    return before if alone else 0
 
 
 def generating(network: Network, new: int, past: int) -> Network:

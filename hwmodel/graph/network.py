@@ -142,6 +142,8 @@ class Network(NamedSpec):
             scores_by_layer(placed)
         except ShapeError as error:
             error.where = error.where or self.name
+            told = (f"layer {layer.name}: " in str(error) for layer in self.layers)
+            error.place = next((n for n, here in enumerate(told) if here), None)
             raise
         weighted = [p.layer.name for p in placed if p.layer.weights(p.input_shapes)]
         # A network with one such layer has its first and last in one: it counts as the first.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from stat import S_ISREG
 from typing import Any
 
@@ -16,6 +17,7 @@ from hwmodel.errors import HwmodelError, ShapeError, SpecError
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.network import Network
 from hwmodel.importers.graph import text
+from hwmodel.importers.onnx_branches import with_chosen_branches
 from hwmodel.importers.onnx_contents import STANDARD, Contents, contents_of, forget_files
 from hwmodel.importers.onnx_functions import inlined
 from hwmodel.importers.onnx_reader import Reader
@@ -48,6 +50,9 @@ def from_onnx(path: str | Path, input_shapes: Mapping[str, Sequence[int]] | None
     contents = contents_of(model.graph)
     _see_each_given_once(contents, where)
     _bind_inputs(contents.inputs, where, shapes)
+    if any(node.operator == "If" for node in contents.nodes):
+        contents = contents_of(with_chosen_branches(model, where).graph)
+        _see_each_given_once(contents, where)
     stand_in(model.graph, contents.nodes)
     computed = any(node.operator == "Shape" for node in contents.nodes)
     model = inferred_shapes(model, where, computed=computed)
@@ -216,8 +221,16 @@ def _see_closed(given: Any, where: str, symbols: Mapping[str, int]) -> None:
     if not known:
         raise ShapeError(
             f"{where}: input {given.name} is {shown}, which leaves dimensions open; "
-            f"state them with --input-shape {given.name}=1,3,224,224"
+            f"state them with --input-shape {quote(f'{given.name}={_example(tensor)}')}"
         )
+
+
+def _example(tensor: Any) -> str:
+    """An input's dimensions, those that the file leaves open as an image or a sequence may be."""
+    dims = tensor.shape.dim
+    usual = (1, 3, 224, 224) if len(dims) in (0, 4) else (1, *(128,) * (len(dims) - 1))
+    stated = [dim.dim_value if dim.HasField("dim_value") else 0 for dim in dims] or usual
+    return ",".join(str(one or other) for one, other in zip(stated, usual, strict=True))
 
 
 def _shown(dims: Any) -> str:

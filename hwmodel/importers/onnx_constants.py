@@ -17,7 +17,7 @@ FLOATS = (1, 10, 11, 16)  # FLOAT, FLOAT16, DOUBLE, BFLOAT16
 INTEGERS = (6, 7)  # INT32, INT64
 # Element types -> their width [bit]: INT8, UINT8, INT16 …, 8-, 4- and 2-bit types.
 WIDTHS = {2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4}
-WIDTHS |= {25: 2, 26: 2}
+WIDTHS |= {24: 8, 25: 2, 26: 2, 27: 6, 28: 6}
 FLOAT_BITS = {10: 16, 11: 64, 16: 16}  # of other floating types than FLOAT
 FEW = 64  # elements that are read
 

@@ -7,6 +7,7 @@ from math import prod
 
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
+from hwmodel.importers.einsum import einsum
 from hwmodel.importers.graph import Constant, Operand, Value
 from hwmodel.importers.onnx_call import Call, Result, dims_of, window
 
@@ -104,6 +105,11 @@ def _matmul(call: Call) -> Value:
     return products.matmul(call.graph, call.name, a, b, call.dims[0])
 
 
+def _einsum(call: Call) -> Value | None:
+    operands = [one for one in call.x if one is not None]
+    return einsum(call.graph, call.name, call.text("equation", ""), operands, call.dims[0])
+
+
 # Products of integers: operands between which scales and zero points stand
 
 
@@ -135,6 +141,7 @@ PRODUCTS: dict[str, Callable[[Call], Result | None]] = {
     "ConvInteger": _conv_integer,
     "ConvTranspose": _conv_transpose,
     "DynamicQuantizeLinear": _dynamic_quantize,
+    "Einsum": _einsum,
     "Gemm": _gemm,
     "MatMul": _matmul,
     "MatMulInteger": _matmul,

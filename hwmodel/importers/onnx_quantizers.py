@@ -1,6 +1,7 @@
 """Quantizers, operators that only state a width: ONNX's own pair, and those of QONNX.
 
-Source: onnx.ai, "QuantizeLinear"; Pappalardo et al., QONNX, 2022, table 1.
+Source: onnx.ai, "QuantizeLinear"; Pappalardo et al., QONNX, 2022, table 1; FloatQuant and the
+operands of the second version of Trunc as Brevitas 0.13.4 exports them.
 """
 
 from __future__ import annotations
@@ -24,9 +25,24 @@ def _quantize_width(operands: Sequence[Operand | None], attributes: Sequence[Any
 
 
 def _quant_width(operands: Sequence[Operand | None], attributes: Sequence[Any]) -> int | None:
-    """Return the width of QONNX's Quant (its fourth operand) or Trunc (its fifth)."""
-    found = operands[-1] if len(operands) == 5 else operands[3] if len(operands) > 3 else None
-    number = found.number if isinstance(found, Constant) else None
+    """Return the width of QONNX's Quant (its fourth operand) or Trunc (its last)."""
+    if len(operands) < 4:
+        return None
+    return _whole_width(_number(operands[-1] if len(operands) > 4 else operands[3]))
+
+
+def _float_width(operands: Sequence[Operand | None], attributes: Sequence[Any]) -> int | None:
+    """Return the width of QONNX's FloatQuant: a sign, its third operand, and its fourth."""
+    parts = [_number(one) for one in operands[2:4]]
+    known = [part for part in parts if part is not None]
+    return _whole_width(1 + sum(known)) if len(known) == 2 else None
+
+
+def _number(operand: Operand | None) -> float | None:
+    return operand.number if isinstance(operand, Constant) else None
+
+
+def _whole_width(number: float | None) -> int | None:
     return None if number is None or not 1 <= number <= 64 else round(number + 0.49)
 
 
@@ -37,13 +53,15 @@ for _domain in ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.gene
         ("Quant", _domain): _quant_width,
         ("IntQuant", _domain): _quant_width,
         ("Trunc", _domain): _quant_width,
+        ("FloatQuant", _domain): _float_width,
         ("BipolarQuant", _domain): lambda operands, attributes: 1,
     }
 
 # Of constants they are constants of the same elements, in another shape or width.
 IN_PLACE = frozenset(
     {
-        "BipolarQuant", "Cast", "CastLike", "DequantizeLinear", "Dropout", "Flatten", "Identity",
-        "IntQuant", "Quant", "QuantizeLinear", "Reshape", "Squeeze", "Transpose", "Unsqueeze",
+        "BipolarQuant", "Cast", "CastLike", "DequantizeLinear", "Dropout", "Flatten", "FloatQuant",
+        "Identity", "IntQuant", "Quant", "QuantizeLinear", "Reshape", "Squeeze", "Transpose",
+        "Unsqueeze",
     }
 )  # fmt: skip

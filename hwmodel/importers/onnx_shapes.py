@@ -13,7 +13,7 @@ from typing import Any
 
 from hwmodel.errors import ShapeError
 
-__all__ = ["inferred_shapes", "with_computed_shapes"]
+__all__ = ["inferred_shapes", "known_values", "with_computed_shapes"]
 
 ROUNDS = 40  # of inference: each makes known what the next one needs
 FEW = 64  # elements of a shape, of an index, of what they are made of
@@ -93,6 +93,19 @@ def _run_shapes(model: Any) -> bool:
     return ran
 
 
+def known_values(model: Any) -> dict[str, Any]:
+    """Few whole numbers and truth values of an inferred model that its own operators compute."""
+    graph = model.graph
+    infos = (*graph.value_info, *graph.output, *graph.input)
+    shapes = {info.name: info.type.tensor_type for info in infos}
+    values = _stored(graph)
+    for node in graph.node:
+        result = _result(node, values, shapes, model.opset_import)
+        if result is not None:
+            values[node.output[0]] = result
+    return values
+
+
 def _closed(tensor: Any) -> bool:
     """Whether all dimensions are known."""
     return (
@@ -109,7 +122,7 @@ def _stored(graph: Any) -> dict[str, Any]:
     found = {}
     for tensor in graph.initializer:
         few = len(tensor.dims) < 2 and all(length <= FEW for length in tensor.dims)
-        if few and tensor.data_type in (TensorProto.INT64, TensorProto.INT32):
+        if few and tensor.data_type in (TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL):
             try:
                 found[tensor.name] = numpy_helper.to_array(tensor)
             except (ValueError, TypeError):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.importers.onnx_contents import STANDARD, Node
 
 __all__ = ["as_they_were", "stand_in"]
@@ -21,30 +22,51 @@ _SKIPPING = frozenset({"SkipLayerNormalization", "SkipSimplifiedLayerNormalizati
 
 def stand_in(graph: Any, nodes: Sequence[Node]) -> None:
     """Put known operators in the place of others, while shapes are inferred."""
-    for node in nodes:
+    sums = []
+    for index, node in enumerate(nodes):
         unknown = node.domain not in STANDARD or node.operator in _UNDER_STANDARD
         if unknown and node.inputs and node.outputs:
             _replace(graph, node)
+            if _gives_sum(node):
+                sums.append((index, node))
         elif node.domain in STANDARD[1:]:
             node.message.domain = STANDARD[0]
+    for index, node in reversed(sums):  # their sum is as large as the norm
+        graph.node.insert(index + 1, _identity(node.inputs[0], node.outputs[3]))
 
 
 def as_they_were(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
     """Put nodes back that others stood in for; nodes that became constants stay so."""
     return [
         old if old.operator != new.operator and new.operator != "Constant" else new
-        for new, old in zip(nodes, before, strict=True)
+        for new, old in zip(_first(nodes, before), before, strict=True)
     ]
+
+
+def _first(nodes: Sequence[Node], before: Sequence[Node]) -> list[Node]:
+    """All nodes but those that were inserted; nothing else gives the same tensor."""
+    sums = {node.outputs[3] for node in before if _gives_sum(node)}
+    return [
+        node for node in nodes if node.outputs[:1] != node.outputs or not sums & {*node.outputs}
+    ]
+
+
+def _gives_sum(node: Node) -> bool:
+    return node.operator in _SKIPPING and len(node.outputs) > 3 and bool(node.outputs[3])
+
+
+def _identity(given: str, result: str) -> Any:
+    from onnx import helper
+
+    return helper.make_node("Identity", [given], [result])
 
 
 def _replace(graph: Any, node: Node) -> None:
     message = node.message
     features = _features(graph, node)
-    if node.operator in _SKIPPING and len(node.outputs) > 3:
-        message.op_type = "Dropout"  # two results of one shape: the norm, and the sum before it
-        del message.input[1:], message.output[1:]
-        message.output.append(node.outputs[3])
-    elif features is not None:
+    if features is not None and not 0 < min(features) <= max(features) <= MAX_EXTENT:
+        features = None  # the converter names them
+    if features is not None:
         weights = graph.initializer.add(name=f"{node.outputs[0]}.stand-in", data_type=1)
         weights.dims.extend(features)
         message.op_type = "MatMul"
@@ -52,6 +74,8 @@ def _replace(graph: Any, node: Node) -> None:
         message.input.append(weights.name)
     else:
         message.op_type = "Identity"
+        if node.operator in _SKIPPING:
+            del message.output[1:]
     message.domain = ""
 
 

@@ -119,8 +119,8 @@ def _channels_first(graph: Graph, x: Value) -> str:
     C = dims[1] if len(dims) > 1 else 1
     if x.shape[0] == C:
         return graph.seen(x)
-    _, H, W = plain((1, C, *dims[2:]))
-    return graph.seen(x, (C, prod(x.known) // (C * W), W) if dims[0] > 1 else (C, H, W))
+    W = dims[-1] if len(dims) > 3 else 1
+    return graph.seen(x, (C, prod(x.known) // (C * W), W))
 
 
 def layer_norm(graph: Graph, name: str, x: Value, dims: Dims | None, *, affine: bool) -> Value:
@@ -217,7 +217,7 @@ def _pooled(
     graph: Graph, name: str, x: Value, seen: Dims, dims: Dims | None, *, largest: bool
 ) -> Value:
     """Add a pool of a tensor seen as channels, rows and columns."""
-    shape = plain((1, *seen))
+    shape = plain((1, *seen)) if len(seen) < 4 else (seen[0], prod(seen[1:-1]), seen[-1])
     if largest:
         kernel = (shape[1], shape[2])
         return graph.put(MaxPool, name, [graph.seen(x, shape)], dims, kernel=kernel)
@@ -232,7 +232,7 @@ def reduced(
     None over other axes.
     """
     rank = len(x.known)
-    if rank not in (3, 4):
+    if rank not in (3, 4, 5):
         return None
     if tuple(axes) == tuple(range(2, rank)):
         return global_pool(graph, name, x, dims, largest=largest)

@@ -9,11 +9,13 @@ from typing import Any
 from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import (
     Activation,
+    Add,
     AttentionContext,
     AttentionScores,
     Conv,
     ConvTranspose,
     Embedding,
+    Expand,
     Linear,
     Scale,
     Source,
@@ -25,14 +27,16 @@ from hwmodel.importers.graph import (
     Operand,
     Value,
     as_value,
+    combined,
     frames,
     learned_of,
     pair,
     tokens,
 )
 
-__all__ = ["attention", "conv", "embedding", "linear", "matmul"]
+__all__ = ["attention", "conv", "embedding", "linear", "matmul", "scores_of"]
 
+FARTHEST = 100  # layers before a tensor that are looked at
 _USUAL = {word: field.default for word, field in Conv.model_fields.items()}
 
 
@@ -52,7 +56,7 @@ def conv(
     output_padding: Sequence[int] = (),
     learned: Mapping[str, Any] | None = None,
 ) -> Value:
-    """Add a convolution along one or two axes, or its transpose; along three it has no model.
+    """Add a convolution along one to three axes, or its transpose; along more it has no model.
 
     Args:
         weights: (M, C/g, taps …), of a transposed one (C, M/g, taps …).
@@ -60,12 +64,19 @@ def conv(
         learned: the field of the layer, where it is not as usual.
     """
     axes = len(weights.dims) - 2
-    if axes not in (1, 2):
+    if axes not in (1, 2, 3):
         operator = f"{'ConvTranspose' if transposed else 'Conv'} along {axes} axes"
         outs = x.known[-axes:] if transposed else (dims or ())[-axes:]
         macs = prod(weights.dims) * prod(outs) if outs else None
         biases = bias * (weights.dims[1] * groups if transposed else weights.dims[0])
         return graph.uncounted(name, operator, [x, weights], dims, macs=macs, biases=biases)
+    if axes == 3:
+        others = {"bias": bias, "stride": stride, "padding": padding, "dilation": dilation}
+        along_three = _transposed_of_frames if transposed else _conv_of_frames
+        return along_three(
+            graph, name, x, weights, Value(dims, name, (1, 1, 1)).known, groups=groups,
+            output_padding=output_padding, learned=learned, **others,
+        )  # fmt: skip
     number, shape = frames(x.known, axes)
     pads = (padding[0], 0, padding[1], 0) if axes == 1 else tuple(padding)
     fields = {
@@ -95,6 +106,57 @@ def conv(
     if not bias:
         graph.open[made.layer] = {"Add": "bias"}
     return graph.owned(weights, made)
+
+
+def _conv_of_frames(
+    graph: Graph, name: str, x: Value, weights: Constant, dims: Dims, **fields: Any
+) -> Value:
+    """Add a convolution along three axes: of each frame of the result, in two.
+
+    Its channels are those of all frames under the window. Products and weights are those of three
+    axes; an element is read anew for each frame of the result that it is a part of, and so are the
+    zeros of frames before the first and after the last.
+    """
+    (M, C, depth, *taps), (*_, given, D, H, W), DO = weights.dims, x.known, dims[-3]
+    number = prod(x.known[:-4]) * DO
+    shape = (number * given * depth, H, W)
+    if DO * depth == D and depth in (1, fields["stride"][0]):
+        source = graph.seen(x, shape)
+    else:
+        frames_ = [graph.seen(x)]
+        put = graph.put(Expand, f"{name}.frames", frames_, None, shape=shape, overlapping=True)
+        source = put.layer
+    seen = Value((number, given * depth, H, W), source, shape)
+    flat = weights._replace(dims=(M, C * depth, *taps))
+    return conv(graph, name, seen, flat, dims, **_of_two(fields))
+
+
+def _transposed_of_frames(
+    graph: Graph, name: str, x: Value, weights: Constant, dims: Dims, **fields: Any
+) -> Value:
+    """Add a transposed convolution along three axes: of each frame, in two, to several frames.
+
+    Where these overlap their sum has no model, and a bias with several frames has none.
+    """
+    (C, M, depth, *taps), (*_, given, D, H, W) = weights.dims, x.known
+    number, groups = prod(x.known[:-4]) * D, fields["groups"]
+    shape = (number * given, H, W)
+    seen = Value((number, given, H, W), graph.seen(x, shape), shape)
+    flat = weights._replace(dims=(C, M * depth, *taps))
+    apart, bias = D * depth == dims[-3] and depth in (1, fields["stride"][0]), fields["bias"]
+    own = _of_two(fields) | {"bias": bias and depth == 1, "transposed": True}
+    made = conv(graph, name, seen, flat, dims if apart else None, **own)
+    if apart and (depth == 1 or not bias):
+        return made
+    biases = M * groups * (bias and depth > 1)
+    return graph.uncounted(f"{name}.sum", "sum of frames", [made], dims, macs=0, biases=biases)
+
+
+def _of_two(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a convolution along three axes that are of the last two."""
+    before, after = fields["padding"][1:3], fields["padding"][4:6]
+    last = {word: fields[word][1:] for word in ("stride", "dilation", "output_padding")}
+    return {**fields, **last, "padding": (*before, *after)}
 
 
 def _see_channels(graph: Graph, name: str, given: int, wanted: int) -> None:
@@ -189,6 +251,12 @@ def _matrix(dims: Dims, column: int) -> Dims:
     return (dims[0], 1) if column else (1, dims[0])
 
 
+def scores_of(graph: Graph, value: Value) -> bool:
+    """Whether a tensor is made of attention scores, element by element."""
+    graph.settle(value)
+    return _from_scores(graph, value.layer)
+
+
 def _from_scores(graph: Graph, layer: str) -> bool:
     """Whether a tensor is made of attention scores, element by element."""
     for _ in range(6):
@@ -213,6 +281,7 @@ def attention(
     past: int = 0,
     window: int | None = None,
     softcap: bool = False,
+    bias: Operand | None = None,
 ) -> Value:
     """Add scores, softmax and context; masks that are tensors and the constant factor are left out.
 
@@ -225,6 +294,7 @@ def attention(
         window: keys that a query of a causal one sees at most, its own among them.
         softcap: whether scores are bounded by a tanh, between two factors of which one folds into
             the scores' own.
+        bias: what is added to the scores; left out unless it is learned or made by what learns.
     """
     query, key, value = qkv
     D = prod(query.known) // query.known[-2]
@@ -241,9 +311,31 @@ def attention(
     if softcap:
         scores = graph.put(Activation, f"{name}.softcap", [scores.layer], None, function="tanh")
         scores = graph.put(Scale, f"{name}.cap", [scores.layer], None, learned=False)
+    if bias is not None and _learns(graph, bias):
+        own = (1, heads, L, past + S)
+        added = as_value(graph, f"{name}.bias", bias)
+        scores = combined(
+            graph, f"{name}.biased", Add, [Value(own, scores.layer, scores.shape), added], own
+        )
     weights = graph.put(Activation, f"{name}.softmax", [scores.layer], None, function="softmax")
     names = [weights.layer, graph.seen(value, (prod(value.known) // S, S, 1))]
     return graph.put(AttentionContext, f"{name}.context", names, dims, **fields)
+
+
+def _learns(graph: Graph, operand: Operand) -> bool:
+    """Whether a tensor is a parameter, or made of tables or products by weights."""
+    if isinstance(operand, Constant):
+        return operand.learned
+    names, met = [graph.seen(operand)], 0
+    while names and met < FARTHEST:
+        name, met = names.pop(), met + 1
+        layer = graph.layer(name)
+        if layer is None:
+            continue
+        if layer.kind in ("embedding", "linear") or (layer.kind == "source" and layer.learned):
+            return True
+        names += graph.inputs[name]
+    return False
 
 
 def embedding(graph: Graph, name: str, x: Operand, table: Constant, dims: Dims | None) -> Value:

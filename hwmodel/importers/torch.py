@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import io
 import logging
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from math import prod
 from typing import Any
 
-from hwmodel.errors import HwmodelError, ShapeError, printable
+from hwmodel.errors import HwmodelError, ShapeError, SpecWarning, printable
 from hwmodel.graph.layers import Source
 from hwmodel.graph.network import INPUT, Network
 from hwmodel.importers.batch import input_shape, of_one_image
@@ -29,6 +30,7 @@ from hwmodel.importers.torch_batch import (
 )
 from hwmodel.importers.torch_operators import CHANNELS_FIRST, FILLED, LAYERS, TABLES, convert
 from hwmodel.importers.torch_ran import Ran
+from hwmodel.importers.torch_routing import expected_lengths
 from hwmodel.importers.written_out import recognised_layers
 from hwmodel.specs.arguments import expect
 
@@ -69,11 +71,23 @@ def _exported(module: Any, inputs: tuple[Any, ...], name: str) -> Any:
             return torch.export.export(module, inputs, strict=False)
     except Exception as error:  # whatever the module's own code raises
         first = (str(error).strip().splitlines() or [""])[0][:200]
+        hint = next((advice for words, advice in _ADVICE.items() if words in str(error)), "")
         raise HwmodelError(
-            f"{name}: torch.export cannot follow it: {type(error).__name__}: {first}"
+            f"{name}: torch.export cannot follow it: {type(error).__name__}: {first}{hint}"
         ) from error
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
+
+
+_ADVICE = {  # by words of what torch says
+    "data-dependent": "; what runs depends on the data, as where only the experts that a batch "
+    "meets are run: run all of them in turn, or write dispatch, experts and combine in a network "
+    "file",
+    "in output, which is not a known type": "; it gives more than tensors, as a cache of keys and "
+    "values: ask it for none (module.config.use_cache = False)",
+    "unsupported scalarType": "; it reads numbers of tensors while it runs: make it and its inputs "
+    "on the CPU, not on the meta device",
+}
 
 
 @contextmanager
@@ -99,6 +113,9 @@ class _Walk:
         self.inputs = input_nodes(run.program)
         self.graph.images = run.images
         self.without_gradients = False  # whether what runs now is under torch.no_grad
+        self.expected: dict[
+            str, int
+        ] = {}  # lengths that the data decide, as a router shares evenly
 
     def network(self) -> Network:
         """Return the network that was recorded."""
@@ -114,6 +131,14 @@ class _Walk:
                 self.graph.settle(found)
         if not self.graph.layers:
             raise ShapeError(f"{self.name}: nothing in it depends on its input")
+        if self.expected:
+            rows = ", ".join(f"{n // self.run.images:,}" for n in sorted({*self.expected.values()}))
+            warnings.warn(
+                f"{self.name}: how many tokens each expert is sent depends on the data; they are "
+                f"shared evenly here, {rows} rows for each, and all experts' weights are read",
+                SpecWarning,
+                stacklevel=3,
+            )
         return Network(
             version=1,
             name=Graph("").unused(self.name),
@@ -208,7 +233,9 @@ class _Walk:
         if not hasattr(value, "shape"):
             return None
         try:
-            dims = [int(length) for length in value.shape]
+            dims = [
+                self.expected[str(n)] if str(n) in self.expected else int(n) for n in value.shape
+            ]
         except (TypeError, ValueError, RuntimeError):  # depends on the data
             return None
         if dims and min(dims) < 1:
@@ -219,6 +246,7 @@ class _Walk:
     def _operator(self, node: Any) -> None:
         """Take one operator in: a layer, a view, or a constant."""
         operator = operator_name(node)
+        self.expected |= expected_lengths(node, self.run.images)
         operands = [self.found.get(arg) for arg in node.all_input_nodes]
         flat = [o for one in operands for o in (one if isinstance(one, list) else [one])]
         value = node.meta.get("val")

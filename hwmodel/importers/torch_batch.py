@@ -69,7 +69,8 @@ def _images(node: Any) -> int:
     """Return dimension 0 of the first input, if it can be a batch."""
     dims = node.meta["val"].shape
     first = next((operator_name(user) for user in node.users), "")
-    spatial = {"conv1d": 1, "conv2d": 2, "conv_transpose1d": 1, "conv_transpose2d": 2}.get(first)
+    along = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
+    spatial = along.get(first.replace("_transpose", ""))
     unbatched = len(dims) < 2 or (spatial is not None and len(dims) == spatial + 1)
     return 1 if unbatched else int(dims[0])
 

@@ -11,6 +11,7 @@ from hwmodel.errors import ShapeError
 from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Rotary
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
+from hwmodel.importers.einsum import einsum
 from hwmodel.importers.graph import Constant, Operand, Value, as_value, plain
 from hwmodel.importers.torch_ran import Ran, Result
 from hwmodel.importers.torch_recurrent import RECURRENT
@@ -42,8 +43,9 @@ def _uncounted(ran: Ran, operands: Sequence[Operand | None]) -> list[Operand]:
     Every matrix of a recurrent layer is multiplied once a step.
     """
     macs = None
-    if ran.operator in RECURRENT:
-        matrices = [o for o in operands if isinstance(o, Constant) and len(o.dims) == 2]
+    if ran.operator in RECURRENT or ran.operator.removesuffix("_cell") in RECURRENT:
+        constants = [o for o in operands if isinstance(o, Constant) and o.learned]
+        matrices = [o for o in constants if len(o.dims) == 2]
         macs = prod(ran.value.known[:-1]) * sum(prod(o.dims) for o in matrices)
     made: list[Operand] = []
     for index, dims in enumerate(ran.dims):
@@ -107,6 +109,11 @@ def _matmul(ran: Ran) -> Value:
     return products.matmul(ran.graph, ran.name, a, b, ran.dims[0])
 
 
+def _einsum(ran: Ran) -> Value | None:
+    operands = ran.argument("tensors")
+    return einsum(ran.graph, ran.name, ran.argument("equation"), operands, ran.dims[0])
+
+
 def _addmm(ran: Ran) -> Value:
     made = products.matmul(
         ran.graph, ran.name, ran.argument("mat1"), ran.argument("mat2"), ran.dims[0]
@@ -124,7 +131,7 @@ def _attention(ran: Ran) -> Value | None:
         return None
     return products.attention(
         ran.graph, ran.name, (query, key, value), heads, ran.dims[0], kv_heads=kv_heads,
-        causal=bool(ran.argument("is_causal", False)),
+        causal=bool(ran.argument("is_causal", False)), bias=_operand(ran.argument("attn_mask")),
     )  # fmt: skip
 
 
@@ -138,7 +145,9 @@ def _embedding(ran: Ran) -> Value | None:
 def _index(ran: Ran) -> Value | None:
     """Convert rows of a table by number (of a table of relative positions, say)."""
     table, numbers = ran.argument("self"), ran.argument("indices")
-    if not isinstance(table, Constant) or len(numbers) != 1 or len(table.dims) < 2:
+    if not isinstance(table, Constant) or not table.learned or len(table.dims) < 2:
+        return None
+    if len(numbers) != 1 or (isinstance(numbers[0], Value) and numbers[0].dims is None):
         return None
     return products.embedding(ran.graph, ran.name, numbers[0], table, ran.dims[0])
 
@@ -376,6 +385,7 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "chunk": _parts,
     "clamp": _clamp,
     "clamp_min": _clamp,
+    "einsum": _einsum,
     "embedding": _embedding,
     "broadcast_to": _expand,
     "expand": _expand,
@@ -409,9 +419,12 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "upsample_bilinear2d": partial(_upsample, "bilinear"),
     "upsample_nearest2d": partial(_upsample, "nearest"),
 }
-_CONVS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "convolution")
+_CONVS = (
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "convolution",
+)  # fmt: skip
 _POOLS = ("avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d", "max_pool2d_with_indices")
-_ADAPTIVE = ("adaptive_avg_pool1d", "adaptive_avg_pool2d")
+_ADAPTIVE = ("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d")
 _TABLE |= dict.fromkeys(_CONVS, _conv) | dict.fromkeys(_POOLS, _pool)
 _TABLE |= dict.fromkeys(_ADAPTIVE, _adaptive) | dict.fromkeys(_SAME, _same)
 _TABLE |= {name: partial(_function, word) for name, word in _FUNCTIONS.items()}

@@ -11,7 +11,7 @@ from typing import cast
 
 from hwmodel.graph.layers import Concat
 from hwmodel.graph.layers.recurrent import Cell
-from hwmodel.importers.graph import Constant, Operand, Value
+from hwmodel.importers.graph import Constant, Operand, Value, as_value
 from hwmodel.importers.recurrent import Steps, Way, last_step, recurrent
 from hwmodel.importers.torch_ran import Ran
 
@@ -66,9 +66,11 @@ def _last(ran: Ran, found: list[Steps], index: int) -> Value:
 
 
 def _states(ran: Ran, given: list[Operand]) -> None:
-    """List the way back to an initial state that is computed, which no layer counts."""
+    """Add states that are learned; list the way back to one that is computed, which none counts."""
     for state in given:
-        if isinstance(state, Value):
+        if isinstance(state, Constant) and state.learned:
+            as_value(ran.graph, ran.name, state)
+        elif isinstance(state, Value):
             layer = ran.graph.layer(ran.graph.seen(state))
             if layer is not None and layer.kind != "source":
                 operator = f"way back to the initial state of {ran.operator}"

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.attended import past, scores_by_layer
+from hwmodel.graph.generation import state_columns
 from hwmodel.graph.layers import AttentionContext, AttentionScores
+from hwmodel.graph.layers.scan import Scan
 from hwmodel.graph.node import Node
 from hwmodel.model.ledger import Component, Entry
 from hwmodel.model.prices import Key
@@ -18,13 +20,13 @@ from hwmodel.model.workload import At, Task
 from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
 from hwmodel.work.work import Move, Multiply, Operate
 
-__all__ = ["PARTS", "CacheWidth", "Counts", "Places", "narrowed"]
+__all__ = ["PARTS", "CacheWidth", "Counts", "Places", "narrowed", "states"]
 
 PARTS = ("weights", "cache", "maps", "scores", "compute")
 SCALE_BITS = 16  # of the factor that a group of elements shares [bit]
 _VIEWS = frozenset({"expand", "reshape", "slice"})
 FORWARD = Pass.FORWARD
-WRITE, OPERATE = Direction.WRITE, Direction.OPERATE
+READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 Counts = dict[tuple[str, Key], Fraction]  # by part and price
 
 
@@ -67,6 +69,8 @@ class Places:
         self.outermost, self.copied = frozenset(outermost), copied
         self.scores = {name for name in scores_by_layer(nodes)}
         self.attention = {n.layer.name: n for n in nodes if _attends(n)}
+        self.states = {node.layer.name for node in nodes if isinstance(node.layer, Scan)}
+        self.states |= {node.layer.name for node in nodes if state_columns(node.layer)}
         self.changing = self.scores | set(self.attention)  # with the number of keys
         self.kept: dict[str, Fraction] = {}  # of what a layer gives, the share that is kept
         known = {node.layer.name: node for node in nodes}
@@ -100,6 +104,8 @@ class Places:
                 return "cache"
             scores = "O" if isinstance(node.layer, AttentionScores) else "I"
             return "scores" if letter == scores else "maps"
+        if name in self.states and entry.role == Role.CELL:
+            return "cache"
         if name in self.scores and entry.component == Component.ELEMENTWISE:
             return "scores"
         return "weights" if letter in "FP" else "maps"
@@ -148,3 +154,40 @@ def narrowed(
             else:
                 work = work._replace(F=narrow)
         yield Task(layer, work, at)
+
+
+def states(tasks: Sequence[Task], nodes: Sequence[Node], batch: int, begins: bool) -> list[Task]:
+    """Return the moves of what state-space layers keep in the place of a cache.
+
+    Of a scan its state, D N elements of each sequence, which a step reads and writes; of the
+    convolution before it the K - 1 columns before a token, which a step reads, and one that it
+    writes. A prompt writes both once.
+
+    Args:
+        tasks: of the same nodes; each move lies at the step of its layer.
+        begins: whether a prompt runs, which has nothing before it.
+    """
+    at = {task.layer: task.at for task in tasks}
+    found = []
+    for node in nodes:
+        layer, (C, *_) = node.layer, node.input_shapes[0]
+        columns = state_columns(layer)
+        kept, new = (layer.states, layer.states) if isinstance(layer, Scan) else (columns, 1)
+        if not kept:
+            continue
+        bits = next(
+            work.tensor.bits if isinstance(work, Move) else work.I.bits
+            for name, work, _ in tasks
+            if name == layer.name and not isinstance(work, Operate)
+        )
+
+        def state(number: int, C: int = C, bits: Any = bits) -> Tensor:
+            size = (Factor("N", batch), Factor("D", C), Factor("states", number))
+            return Tensor("O", size, bits, Role.CELL)
+
+        lies = At(at[layer.name].step, ((f"state:{layer.name}",),))
+        if not begins:
+            found.append(Task(layer.name, Move(FORWARD, READ, state(kept), why="before"), lies))
+        written = state(kept if begins else new)
+        found.append(Task(layer.name, Move(FORWARD, WRITE, written, why="for the next"), lies))
+    return found

@@ -48,7 +48,7 @@ class Comparison(NamedTuple):
     hardware: str
     accounting: str
     mode: str
-    batch: int  # images that the energy is of: of all iterations whose gradients are added up
+    batch: int  # images of an iteration
     energy: float | None
     unit: str
     percent_of_baseline: float | None = None  # None where the baseline costs nothing
@@ -74,15 +74,29 @@ class Comparison(NamedTuple):
     time_serial_s: float | None = None
     power_w: float | None = None  # of the overlapped time, as energy x time
     edp_js: float | None = None
+    accumulate: int = 1  # iterations that the energy is of: gradients are added up for one update
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
     report: Report | None = None  # what the line was taken from; not in the CSV
     optimal: OptimalTiles | None = None  # None where tiles are optimal anyway; not in the CSV
     baseline: str | None = None  # what is 100 %: a method, if need be on a network; not in the CSV
 
     @property
+    def images(self) -> int:
+        """Images that the energy is of."""
+        return self.batch * self.accumulate
+
+    @property
     def key(self) -> tuple[object, ...]:
         """What tells it from all lines of other energies."""
-        return self.network, self.method, self.hardware, self.accounting, self.mode, self.batch
+        return (
+            self.network,
+            self.method,
+            self.hardware,
+            self.accounting,
+            self.mode,
+            self.batch,
+            self.accumulate,
+        )
 
 
 class _Cell(NamedTuple):
@@ -404,7 +418,8 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         hardware=report.hardware.name,
         accounting=report.accounting.name,
         mode=report.mode,
-        batch=report.images,
+        batch=report.batch,
+        accumulate=report.images // report.batch,
         energy=report.energy,
         unit=report.unit,
         percent_of_baseline=percent,

@@ -17,7 +17,7 @@ from hwmodel.tiling.spatial import asked as spatial
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.view import NOWHERE, Homes
 from hwmodel.work.problem import OPERANDS, Operand
-from hwmodel.work.tensor import Bits, Direction, Factor, Role, Tensor, TensorKind, product
+from hwmodel.work.tensor import Bits, Direction, Factor, Role, Tensor, product
 from hwmodel.work.work import Kernel, Move, Multiply, Operate
 
 __all__ = ["AWAY", "UNFINISHED", "Stay", "brought", "code_of", "left_at_home", "moved"]
@@ -128,6 +128,7 @@ def multiplied(
     stored = dict(zip(OPERANDS, map(" + ".join, at.stored), strict=True))
     fewer_operations, fewer_reads = _gated(work, chip)
     inner = {x: max(n for n, one in enumerate(chip.levels) if one.holds(x)) for x in OPERANDS}
+    steps = _steps(work)
     for level, (operand, direction, role, factors) in paid(work, mapping, chip, options, stay):
         tensor = work.operands[operand]
         last = direction == READ and level == inner[operand]
@@ -145,14 +146,14 @@ def multiplied(
         )  # fmt: skip
     what = str(work.O), Role.OPERAND
     for kind, bits, factors, narrow, format_ in work.operations:
-        factors = (*factors, *fewer_operations)
+        factors = (*factors, *fewer_operations, *steps)
         key = Key(OPERATE, kind, bits, narrow, format_)
         yield entry(layer, work.pass_, Component.PRODUCT, *what, key, bits, factors, at.step)
     taken = time(work.problem, mapping, chip, options.rule)
     if taken is not None:
         met = work.nest.times[1:2] if work.nest.times else ()
         for name, cycles in ((ARRAY_CYCLE, taken.cycles), (CHIP_CYCLE, taken.moments)):
-            each = (*cycles, *met)
+            each = (*cycles, *met, *steps)
             yield entry(
                 layer, work.pass_, Component.PRODUCT, str(work.O), Role.OPERAND,
                 Key(OPERATE, name), 0, each, at.step,
@@ -196,7 +197,7 @@ def code_of(tensor: Tensor, role: Role, chip: Memories, memory: str) -> Code | N
     what a method adds are not. The mean is a fraction, and the bits of all elements are rounded up.
     """
     code = next((code for name, code in chip.codings if name == memory), None)
-    if code is None or tensor.kind != TensorKind.MAPS or role not in _OF_MAPS:
+    if code is None or role not in _OF_MAPS:
         return None
     if tensor.bits != code.word_bits or tensor.nonzero == 1:
         return None
@@ -263,7 +264,7 @@ def brought(
 def _levels(
     work: Multiply, mapping: Mapping, chip: Memories, options: SearchOptions
 ) -> Iterator[Sequence[Asked]]:
-    found: Iterator[Sequence[Asked]]
+    found: Iterable[Sequence[Asked]]
     if chip.spatial or options.transfers == "both":
         found = spatial.asked(work.problem, mapping, chip, options.rule, options.transfers)
     else:
@@ -271,11 +272,17 @@ def _levels(
     if work.kernel:
         found = _in_kernel(work, work.kernel, mapping, chip, found)
     times = dict(zip(OPERANDS, work.nest.times or (), strict=False))
+    steps = _steps(work)
     for asks in found:
         yield [
-            one._replace(factors=(*one.factors, times[one.operand])) if times else one
+            one._replace(factors=(*one.factors, *([times[one.operand]] if times else ()), *steps))
             for one in asks
         ]
+
+
+def _steps(work: Multiply) -> tuple[Factor, ...]:
+    """How often the nest is done, where it is more than once."""
+    return (Factor("steps", work.repeats, "one after the other"),) if work.repeats > 1 else ()
 
 
 def _in_kernel(

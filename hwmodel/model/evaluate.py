@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -26,6 +25,7 @@ from hwmodel.model.entries import (
     operated,
     search_options,
 )
+from hwmodel.model.lately import lately
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
@@ -331,6 +331,7 @@ def evaluate(
     )  # fmt: skip
 
 
+@lately(16)
 def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Edge]]:
     """Return the layers of a network that a job has, and the width of every tensor.
 
@@ -392,6 +393,7 @@ def staying_in(
     return residency(tasks, occupancy(runs), given, chip, job.accounting)
 
 
+@lately(4)
 def entered(
     tasks: Sequence[Task],
     chip: Hardware,
@@ -428,8 +430,6 @@ def entered(
         else:
             found = [operated(layer, work, full, at)]
         again = () if at.times == 1 else (Factor("iterations", at.times, "for one update"),)
-        if isinstance(work, Multiply) and work.repeats > 1:
-            again = (Factor("steps", work.repeats, "one after the other"), *again)
         entries += (entry.again(again) for entry in found if entry.elements)
     return Ledger(tuple(entries)), tuple(tilings)
 
@@ -484,26 +484,16 @@ def _read(name: str, trace: str | Path | Trace, rule: str) -> Trace:
     return read_trace(path_of(name, trace))
 
 
-# Schedules made last: chips, tables of energy and of memory ask for the same ones. Specs hold
-# mappings and have no hash; that they are equal is seen at once where they are the same objects.
-_planned: deque[tuple[tuple[Network, Job, str], Schedule]] = deque(maxlen=16)
-
-
+@lately(16)  # chips, tables of energy and of memory ask for the same ones
 def planned(network: Network, job: Job, prefix: str = "") -> Schedule:
-    """Return the schedule of a job on a network, made once while it is among the last sixteen.
+    """Return the schedule of a job on a network.
 
     Args:
         prefix: of the names of layers and tensors, where several networks run.
 
     Raises: HwmodelError.
     """
-    key = network, job, prefix
-    for known, found in tuple(_planned):
-        if known == key:
-            return found
-    made = schedule(*prepared(network, job), job, prefix)
-    _planned.append((key, made))
-    return made
+    return schedule(*prepared(network, job), job, prefix)
 
 
 def all_tasks(network: Network, job: Job) -> tuple[Task, ...]:

@@ -16,7 +16,7 @@ A group is one step. Operations stay as they are. Source: docs/model.md section 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -66,6 +66,15 @@ class _Made:
             return -1
         return max(self.order[self.at[one.name]] for one in parts)
 
+    def of(self, names: Iterable[str]) -> list[int]:
+        """The numbers of the places at which some of the tensors are made."""
+        return [self.order[self.at[name]] for name in names if name in self.at]
+
+    def after(self, number: int) -> _Made:
+        """What has been made after a place."""
+        late = {name: slot for name, slot in self.at.items() if self.order[slot] > number}
+        return _Made(self.nodes, self.order, late)
+
     def all(self, parts: Sequence[Lying]) -> bool:
         """Whether every part of a tensor is made in the run."""
         return self.when(parts) >= 0
@@ -91,7 +100,10 @@ def fused(
         slots.setdefault(one.slot, []).append(i)
     for slot in sorted(slots, key=order.__getitem__):
         here = [works[i] for i in slots[slot]]
-        made = second if slot.step.pass_ == RECOMPUTE else first
+        run = second if slot.step.pass_ == RECOMPUTE else first
+        # The way back waits for what it reads to be made again: nothing before is fused with it.
+        awaited = [] if run is second else second.of(t.name for one in here for t in one.read)
+        made = run.after(max(awaited)) if awaited else run
         less = _less(here, made)
         group = _group(slot, less, made)
         begun += _begun(group, less, made)
@@ -99,7 +111,7 @@ def fused(
         for i, (_, one) in zip(slots[slot], less, strict=True):
             found[i] = one._replace(slot=group)
             for tensor in () if _is_extra(one) else one.written:  # which is made before that
-                made.at[tensor.name] = group
+                run.at[tensor.name] = group
     left = [one for one in found.values() if not isinstance(one.work, Move) or one.work.times]
     read = {tensor.name for one in left for tensor in one.read} | taken | {f"d:{INPUT}"}
     return Fused(list(_without_writes(left, read)), groups, begun)

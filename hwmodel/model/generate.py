@@ -23,12 +23,21 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
-from hwmodel.errors import TooLarge
+from hwmodel.errors import HwmodelError, TooLarge
 from hwmodel.graph.generation import generating, see_generates
+from hwmodel.graph.layers import AttentionScores
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
-from hwmodel.model.cached import PARTS, CacheWidth, Counts, Places, narrowed
-from hwmodel.model.evaluate import all_tasks, check_run, entered, occupied, run_name, see_priced
+from hwmodel.model.cached import PARTS, CacheWidth, Counts, Places, narrowed, states
+from hwmodel.model.evaluate import (
+    all_tasks,
+    check_run,
+    entered,
+    occupied,
+    run_name,
+    see_priced,
+    staying_in,
+)
 from hwmodel.model.memory import see_room
 from hwmodel.model.prices import Prices
 from hwmodel.model.workload import Job, Task
@@ -37,8 +46,8 @@ from hwmodel.specs.arguments import whole
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.work.tensor import product
-from hwmodel.work.work import Multiply
+from hwmodel.work.tensor import Direction, Role, product
+from hwmodel.work.work import Move, Multiply
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,6 +189,8 @@ def generate(
     job = Job(rules, choices, check_run(batch, "inference"), "inference")
     see_generates(found, P + D)
     width = None if cache_bits is None else CacheWidth.of(cache_bits)
+    if width and not any(isinstance(x, AttentionScores) for x in found.layers):
+        raise HwmodelError(f"cache-bits {width}: {found.name} keeps no keys or values")
     run = _Run(found, chip, job, width)
     steps: dict[int, dict[str, float]] = {}
     error = None
@@ -214,19 +225,24 @@ class _Run:
         """The prompt at once."""
         whole = generating(self.network, P, 0)
         self._see_room(whole)
-        counts, elements = _sum(self.counted(whole, part) for part in (False, True))
+        counts, elements = self.counted(whole, None, begins=True)
         return Phase("prefill", P * self.job.batch, counts, elements, self.prices)
 
     def decoded(self, P: int, D: int) -> tuple[Phase, dict[int, dict[str, float]], float | None]:
         """All steps; the energy of a token at the lengths that are counted; and the error."""
         last = generating(self.network, 1, P + D - 1)
         self._see_room(last)
-        same, moved = self.counted(last, False)
+        alone = self.job.accounting.counting.residency == "none"  # else all shares a chip's room
+        same, moved = self.counted(last, False) if alone else ({}, Elements())
         lengths = _lengths(self.network, P + 1, P + D)
-        counted = {S: self.counted(generating(self.network, 1, S - 1), True) for S in lengths}
+        counted = {
+            S: self.counted(generating(self.network, 1, S - 1), True if alone else None)
+            for S in lengths
+        }
         total: Counts = {key: D * count for key, count in same.items()}
         elements = Elements().plus(moved, D)
-        for S, weight in _weights(lengths).items():
+        weights = _weights(lengths) if len(lengths) > 1 else {lengths[0]: Fraction(D)}
+        for S, weight in weights.items():
             counts, moved = counted[S]
             for key, count in counts.items():
                 total[key] = total.get(key, Fraction(0)) + weight * count
@@ -239,22 +255,31 @@ class _Run:
         energies = {S: sum(parts.values()) for S, parts in steps.items()}
         return Phase("decode", D * B, total, elements, self.prices), steps, _error(energies)
 
-    def counted(self, network: Network, changing: bool) -> tuple[Counts, Elements]:
-        """Counts of what changes with the number of keys, or of all else."""
+    def counted(
+        self, network: Network, changing: bool | None, begins: bool = False
+    ) -> tuple[Counts, Elements]:
+        """Counts of what changes with the number of keys, or of all else; None: of both.
+
+        Args:
+            begins: whether there is nothing before these tokens.
+        """
         nodes = network.nodes(frozenset(self.job.method.omits))
         outermost = [memory.name for memory in self.chip.levels[0].buffers]
         places = Places(nodes, outermost, self.width is not None)
         tasks = [
             task
             for task in all_tasks(network, self.job)
-            if (task.layer in places.changing) == changing
+            if changing is None or (task.layer in places.changing) == changing
         ]
+        if not changing:
+            tasks += states(tasks, nodes, self.job.batch, begins)
         elements = elements_of(tasks, places, self.job.batch)
         if self.width:
             tasks = list(narrowed(tasks, places.attention, self.width, self.job.batch))
         see_priced(tasks, self.prices)
         counts: Counts = {}
-        for entry in entered(tasks, self.chip, self.job.accounting)[0].entries:
+        staying = staying_in(tasks, network, self.job, self.chip)
+        for entry in entered(tasks, self.chip, self.job.accounting, staying)[0].entries:
             for part, share in places.parts(entry):
                 key = part, entry.key
                 more = share * entry.count
@@ -272,6 +297,10 @@ def elements_of(tasks: list[Task], places: Places, batch: int) -> Elements:
     """Elements of one pass over each tensor, by the works that read them."""
     weights, (cache, written, scores, macs) = Fraction(0), (0, 0, 0, 0)
     for layer, work, _ in tasks:
+        if isinstance(work, Move) and work.tensor.role == Role.CELL and layer in places.states:
+            read = work.direction == Direction.READ
+            cache += read * work.tensor.elements
+            written += (not read) * work.tensor.elements
         if not isinstance(work, Multiply):
             continue
         macs += product(work.macs)
@@ -303,6 +332,8 @@ def _sum(found: Iterable[tuple[Counts, Elements]]) -> tuple[Counts, Elements]:
 def _lengths(network: Network, first: int, last: int) -> list[int]:
     """The numbers of keys at which attention is counted: the ends, the middle, ends of windows."""
     windows = (getattr(layer, "window", None) for layer in network.layers)
+    if not any(isinstance(layer, AttentionScores) for layer in network.layers):
+        return [last]  # nothing changes
     found = {first, (first + last) // 2, last} | {w for w in windows if w and first < w < last}
     return sorted(found)
 
@@ -325,6 +356,8 @@ def _weights(lengths: list[int]) -> dict[int, Fraction]:
 def _error(energies: dict[int, float]) -> float | None:
     """The relative error of a line from end to end in the middle; None where it is not needed."""
     lengths = list(energies)
+    if len(lengths) == 1:
+        return None
     first, last = lengths[0], lengths[-1]
     if last - first < 3:
         return None

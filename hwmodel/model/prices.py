@@ -16,7 +16,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.hardware import Price as StatedPrice
 from hwmodel.work.tensor import Direction, Factor, format_bits
 
-__all__ = ["Key", "Price", "Prices", "value"]
+__all__ = ["Key", "Price", "Prices", "paid_twice", "value"]
 
 ARRAY_CYCLE, CHIP_CYCLE = "array-cycle", "chip-cycle"  # operations that are time
 LOGIC_OF_INT32_ADD = 63  # 2n - 1 operations for an addition of n bit (docs/model.md section 5)
@@ -48,6 +48,18 @@ class Key(NamedTuple):
 def value(price: Price) -> float:
     """Multiply a price's factors [chip's unit per bit, or per operation]."""
     return float(prod(factor.value for factor in price))
+
+
+def paid_twice(chip: Hardware, accounting: Accounting) -> str:
+    """Say that a chip's prices hold both sides of a transfer, where both are paid; else ""."""
+    if not (chip.path_prices and accounting.counting.transfers == "both"):
+        return ""
+    return (
+        f"{chip.label or chip.name}: its prices were measured of whole paths, both sides of a "
+        f"transfer, and under accounting {accounting.name} (transfers: both) the lower memory pays "
+        "once more: too much is counted; with --move accounting.counting.transfers=upper, or an "
+        "accounting that states it, it is not"
+    )
 
 
 class Prices(NamedTuple):
@@ -236,19 +248,24 @@ class Prices(NamedTuple):
 
     def _square(self, bits: int) -> Factor:
         """Price a multiplication of two words of `bits`: the MAC without the addition in it."""
-        known = {
-            w: value(self._stated("int-mac", w)) - value(self._int_add(w))
-            for w in self._widths("int-mac")
-        }
+        own = self._widths("int-mac")
+        within = {w: self._int_add(self._summed(w)) for w in own}  # the addition in each MAC
+        known = {w: max(value(self._stated("int-mac", w)) - value(within[w]), 0.0) for w in own}
         if not known:
             raise self._unpriced("int-mac", bits)
         if bits in known:
             unit = self.chip.unit
-            part = f"{value(self._int_add(bits)):.6g} {unit}"
-            why = f"an int-mac without the int-add of {part} in it, {self._whose('int-mac')}"
+            part = f"{value(within[bits]):.6g} {unit}"
+            wide = f" of {self._summed(bits)} bit" if self._summed(bits) != bits else ""
+            why = f"an int-mac without the int-add{wide} of {part} in it, {self._whose('int-mac')}"
             return Factor(f"{unit} of a {bits} x {bits}-bit multiplication", known[bits], why)
         rule = "a multiplier goes with the square of its width"
         return self._by_width("int-mul", bits, known, 2, rule)
+
+    def _summed(self, bits: int) -> int:
+        """Width of the addition in a stated int-mac [bit]."""
+        stated = self.chip.price("int-mac", bits)
+        return (stated.sum_bits if stated else None) or bits
 
     def _int_mac(self, bits: int) -> Price:
         """Price an integer MAC that nobody states as its two parts."""

@@ -221,6 +221,7 @@ def _together(epochs: list[LayerEpoch]) -> LayerMeasures:
         signal_holds=_holds(x for epoch in epochs for x in (epoch.signal, epoch.sent)),
         vote_holds=_holds(epoch.vote for epoch in epochs),
         accumulator_holds=_holds(epoch.optimizer_state for epoch in epochs),
+        map_zeros=_mean(epoch.input_zeros for epoch in epochs),
     )
 
 

@@ -462,8 +462,15 @@ class Run:
             yield from write(WEIGHT, dF)
 
     def summed_gradients(self) -> Works:
-        """Add the gradient of every iteration but the first to those before it."""
-        again = self.accounting.extras.accumulate - 1
+        """Add the gradient of every iteration but the first to those before it.
+
+        Not where the update is not counted, which takes the sum.
+        """
+        extras = self.accounting.extras
+        again = extras.accumulate - 1
+        boolean = self.treatment is not None and self.treatment.update == "boolean"
+        if not (extras.boolean_update if boolean else extras.optimizer != "none"):
+            return
         if again and self.treatment and self.node.learned_weights:
             dF = self.t.dF.as_(Role.SUMMED)
             yield from read(WEIGHT, dF, times=again, why="what iterations before have given")

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.rerun.asked import (
     Asked,
+    GenerateAsked,
     MeasuredAsked,
     ReadingsAsked,
     ReportAsked,
@@ -19,6 +20,7 @@ from hwmodel.rerun.asked import (
     SweepAsked,
     command_line,
 )
+from hwmodel.rerun.generations import generations
 from hwmodel.rerun.question import (
     measurements,
     question,
@@ -74,6 +76,8 @@ def provenance(asked: Asked) -> Provenance:
         return readings_provenance()
     if isinstance(asked, MeasuredAsked):
         return measurements(asked).provenance()
+    if isinstance(asked, GenerateAsked):
+        return generations(asked).provenance()
     return question(asked).provenance()
 
 
@@ -98,6 +102,9 @@ def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
         these_chips = measurements(asked)
         lines_of = (line for table in these_chips.tables for line in against(table))
         return against_table(list(lines_of)), these_chips.provenance()
+    if isinstance(asked, GenerateAsked):
+        these_tokens = generations(asked)
+        return these_tokens.table(these_tokens.found()), these_tokens.provenance()
     one = question(asked)
     if isinstance(asked, ReportAsked):
         return report_table(one.report()), one.provenance()

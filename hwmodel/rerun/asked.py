@@ -263,6 +263,28 @@ class ExplainAsked(Asked):
         return found
 
 
+class GenerateAsked(Asked):
+    """What `generate` is asked."""
+
+    NAME = "generate"
+    network: Network
+    hardware: Chip
+    method: Method
+    prefill: Annotated[int, Says("Tokens of the prompt of each sequence.")]
+    decode: Annotated[int, Says("Steps of decoding; each gives a token of each sequence.")]
+    batch: Annotated[Names, Says("Sequences side by side; several, separated by commas.")] = ("1",)
+    cache_bits: Annotated[
+        str,
+        Says(
+            "Bits of an element in the cache of keys and values, as 8, or 8/128 with a scale of 16 "
+            "bit for 128 elements.",
+            usual="as products read it",
+        ),
+    ] = ""
+    accounting: Accounting = "full"
+    input_shape: InputShape = ()
+
+
 class ReproduceAsked(Asked):
     """What `reproduce` is asked."""
 

@@ -34,7 +34,7 @@ NATURE = "analytical, not measured"
 OPERATIONS = "(operations)"  # what stands for a memory where none is asked; no name is like it
 COMPARED = Comparison._fields[:-4]  # columns of the CSV; the last are for other views
 # Columns that tables of before have not: they are read and verified without.
-RATED = ("peak_bytes", *UNTIMED)
+RATED = ("peak_bytes", *UNTIMED, "accumulate")
 ADDED = ("energy_optimal_tiles", "percent_of_baseline_optimal_tiles", "tiles", *RATED)
 _JOULES = (1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")
 _POWERS = (1e12, "10¹² "), (1e9, "10⁹ "), (1e6, "10⁶ "), (1e3, "10³ "), (1.0, "")  # of MACs

@@ -20,6 +20,7 @@ from hwmodel.rerun.answers import answer
 from hwmodel.rerun.asked import (
     Asked,
     CompareAsked,
+    GenerateAsked,
     MeasuredAsked,
     ReadingsAsked,
     ReportAsked,
@@ -47,6 +48,7 @@ _KEYS: dict[type[Asked], tuple[str, ...]] = {
     ReproduceAsked: ("network", "method", "hardware", "accounting", "mode", "batch"),
     ReadingsAsked: ("hardware", "network", "method", *Reading._fields),
     MeasuredAsked: ("table", "row", "quantity"),
+    GenerateAsked: ("batch", "phase", "part"),
     SensitivityAsked: ("hardware", "field", "value_to", "method"),
     SweepAsked: ("point",),
 }

@@ -26,6 +26,12 @@ class Price(SpecModel):
         pattern=r"^e[1-9]m[0-9]+( x e[1-9]m[0-9]+)?$",
         description="of a mac's operands, e4m3 or e4m3 x e5m2; none: the usual one of so many bits",
     )
+    sum_bits: Whole | None = Field(
+        default=None,
+        ge=1,
+        le=128,
+        description="of an int-mac: width of the addition that is in its price; none: of its bits",
+    )
     energy: OperationEnergy | None = None
     efficiency: OperationEfficiency | None = None
     source: Text
@@ -34,6 +40,10 @@ class Price(SpecModel):
     def _one_energy(self) -> Price:
         if (self.energy is None) == (self.efficiency is None):
             raise ValueError("give energy (of the whole) or efficiency (of one operation in it)")
+        if self.sum_bits is not None and self.operation != "int-mac":
+            raise ValueError("sum_bits is of an int-mac, whose price has an addition in it")
+        if self.sum_bits is not None and self.sum_bits < self.bits:
+            raise ValueError(f"sum_bits {self.sum_bits}: a sum is no narrower than {self.bits} bit")
         if self.format and (self.operation != "mac" or self.bits != self._format_bits):
             raise ValueError(f"format {self.format} is of a mac of {self._format_bits} bits")
         return self

@@ -55,12 +55,13 @@ Whole = StrictInt
 Flag = StrictBool
 Text = Annotated[StrictStr, Field(min_length=1), AfterValidator(_printable)]
 Label = Annotated[
-    Text,
+    StrictStr,
     Field(
         pattern=r"^[^\n\t]+$",
         max_length=40,
         description="what tables and figures call it in place of its name",
     ),
+    AfterValidator(_printable),
 ]
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 

@@ -17,6 +17,7 @@ from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import Flag, Label, Text, Whole
 from hwmodel.specs.mistakes import Contradiction
+from hwmodel.specs.plausible import doubt
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
 from hwmodel.specs.scaled import Leakage, ScaledEnergy, at_capacity
@@ -33,11 +34,6 @@ from hwmodel.work.problem import OPERANDS, Operand
 from hwmodel.work.tensor import KINDS, TensorKind
 
 __all__ = ["Buffer", "Hardware", "Level", "Price", "Reference", "SplitLevel"]
-
-
-# Between what is known of a bit in a register or a Boolean operation and one word over a network,
-# with room on both sides [pJ].
-PLAUSIBLE_PJ = 1e-4, 1e5
 
 
 # Operands of a loop nest; kinds of tensors at the outermost level, where letters are short forms.
@@ -82,6 +78,11 @@ class Buffer(Rated, Spread):
     stays: Flag | None = Field(
         default=None,
         description="false: no tensor stays here from step to step, whatever the accounting",
+    )
+    on_chip: Flag | None = Field(
+        default=None,
+        description="whether the chip's voltage moves its prices; none: of all but the outermost "
+        "memories",
     )
     coding: RunLength | None = Field(
         default=None,
@@ -202,6 +203,12 @@ class Hardware(Supplied):
         default="none",
         description="what an input of a product saves that is 0, a spike that is not there among "
         "them: nothing; its operations; those, and reading the weights for them from level 0",
+    )
+    path_prices: Flag = Field(
+        default=False,
+        description="true: the price of a memory was measured with the whole path from it to the "
+        "one below, so it is both sides of a transfer; reports under `transfers: both` say that "
+        "they add the lower side once more",
     )
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
 
@@ -383,19 +390,22 @@ class Hardware(Supplied):
         """List energies in pJ that are far from any memory or circuit: mistaken units, mostly."""
         if self.energy_unit != "pJ":
             return []
-        stated = [(b.name, e, e.value, "bit") for b, _ in self._placed() for e in b.energies]
-        stated += [
-            (f"{p.bits}-bit {p.operation}", p.stated, p.energy_per_operation, "operation")
-            for p in self.arithmetic
+        found = [
+            doubt(b.name, self._place_of(b), e.value, "bit", e.unit is None)
+            for b, _ in self._placed()
+            for e in b.energies
         ]
-        least, most = PLAUSIBLE_PJ
-        found = dict.fromkeys(
-            f"{name}: {value:g} pJ per {per} is outside {least:g} to {most:g}; is the unit right?"
-            + (f" A bare number is in pJ per {per}" if energy.unit is None else "")
-            for name, energy, value, per in stated
-            if value and not least <= value <= most
-        )
-        return list(found)
+        for price in self.arithmetic:
+            name, bare = f"{price.bits}-bit {price.operation}", price.stated.unit is None
+            kind = "" if price.format else name
+            found.append(doubt(name, kind, price.energy_per_operation, "operation", bare))
+        return [one for one in dict.fromkeys(found) if one]
+
+    def _place_of(self, memory: Buffer) -> str:
+        """What a memory is compared with, of `plausible.ranges`: a flash with nothing."""
+        if memory not in self.levels[0].buffers:
+            return "memory on the chip"
+        return "unlimited outermost memory" if memory.capacity_bits is None else ""
 
     def holder(self, level: int, operand: Operand) -> Buffer:
         """Return the memory that holds `operand` at `levels[level]`, in a forward pass at 0.
@@ -416,8 +426,11 @@ class Hardware(Supplied):
         return next(b for level in self.levels for b in level.buffers if b.name == name)
 
     def scale_of(self, memory: Buffer) -> float:
-        """The factor of the voltage on a memory's prices: 1 for the outermost ones."""
-        return 1.0 if memory in self.levels[0].buffers else self.scale
+        """The factor of the voltage on a memory's prices: 1 for one that is on another chip."""
+        on_chip = memory.on_chip
+        if on_chip is None:
+            on_chip = memory not in self.levels[0].buffers
+        return self.scale if on_chip else 1.0
 
     @cached_property
     def leakage(self) -> float:

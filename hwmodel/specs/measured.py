@@ -13,6 +13,7 @@ from pydantic import Field
 
 from hwmodel.errors import NameUnknown
 from hwmodel.specs.files import (
+    Flag,
     Name,
     NamedSpec,
     Number,
@@ -70,6 +71,10 @@ class Measurement(SpecModel):
     active_pes: Whole | None = Field(default=None, description="MACs at work, as published")
     memory: Text | None = None
     direction: Literal["access", "hop"] | None = None
+    calibration: Flag = Field(
+        default=False,
+        description="true: a constant of its chip is from this row, so it checks none",
+    )
     why: Text | None = Field(default=None, description="known of its residual")
 
 

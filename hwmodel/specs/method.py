@@ -273,6 +273,9 @@ class Method(NamedSpec):
             own = self.optimizer if rule.optimizer is None else rule.optimizer
             if not self.trains and (own or rule.states):
                 raise Contradiction("an optimizer, and trains false: it steps nothing", "trains")
+            if rule.precision and rule.precision not in bundled(Method):
+                unknown = NameUnknown(Method.KIND, rule.precision, bundled(Method))
+                raise Contradiction(str(unknown), "layers", place, "precision")
             if "logic" in rule.arithmetic.values() and any(
                 isinstance(width, float) for width in (rule.weights, rule.inputs)
             ):

@@ -189,6 +189,11 @@ class LayerEpoch(SpecModel):
 
     name: Name
     flip_rate: Share | None = Field(description="mean share of weights flipped in a step")
+    input_zeros: Share | None = Field(
+        default=None,
+        description="share of what it reads that is 0; null where that is signs, and in older "
+        "traces",
+    )
     preactivation: Range
     sum_bits: Bits | None = Field(
         description="bits of the sums that occurred, without the lowest, which never changes; "

@@ -54,8 +54,9 @@ class Supplied(Timed):
 
     voltage: Voltage | None = Field(
         default=None,
-        description="operations, memories below the outermost, hops and cycles of arrays cost "
-        "(run / priced)^2 of their prices; the outermost memory and static power do not move",
+        description="operations, hops, cycles of arrays and memories on the chip cost "
+        "(run / priced)^2 of their prices; static power does not move, nor outermost memories "
+        "but those on_chip",
     )
 
     def check_voltage(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from math import prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from hwmodel.work.tensor import Direction, Factor, Role, product
 
 __all__ = ["Asked", "Count", "Counting", "Cut", "Mapping", "Tile", "Traffic", "all_cuts"]
 __all__ += ["asked", "axis_spans", "between", "exact_cuts", "paper_cut", "paper_cuts"]
-__all__ += ["paper_extent", "paper_top", "piece_kinds", "pieces", "sums_moved", "traffic"]
+__all__ += ["paper_extent", "paper_top", "piece_kinds", "pieces", "rounds", "sums_moved", "traffic"]
 
 Counting = Literal["paper", "exact"]
 _MET = "outputs times taps, without those that meet padding or a zero put in; columns alike"
@@ -44,6 +45,16 @@ class Mapping:
     held: tuple[Operand, ...]
     unions: tuple[Extents, ...] = ()  # empty: as the tiles, one memory a level
     cycle: Extents | None = None  # what the MACs of an array do in one cycle
+    groups: tuple[int, ...] = ()  # side by side at each boundary; empty: one by one
+
+    def together(self, level: int) -> int:
+        """Groups whose tiles a memory of `levels[level]` has at one moment."""
+        return prod(self.groups[level:])
+
+
+def rounds(groups: int, side_by_side: tuple[int, ...]) -> int:
+    """How often the nest of one group runs, one after the other."""
+    return -(-groups // prod(side_by_side))
 
 
 class Cut(NamedTuple):

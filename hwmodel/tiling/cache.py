@@ -70,7 +70,8 @@ def store(key: object, found: Found) -> None:
     if folder() is None:
         return
     mapping, proof = found
-    parts = ["".join(mapping.held), mapping.tiles, mapping.unions, mapping.cycle, asdict(proof)]
+    tiles = mapping.tiles, mapping.unions, mapping.cycle, mapping.groups
+    parts = ["".join(mapping.held), *tiles, asdict(proof)]
     text = json.dumps(parts, default=int)
     name = _hash(key)
     _asked("INSERT OR REPLACE INTO tilings VALUES (?, ?)", name, _check(name, text) + text)
@@ -82,12 +83,13 @@ def _read(whole: object, name: bytes) -> Found | None:
     if not isinstance(whole, str) or whole[:16] != _check(name, whole[16:]):
         return None
     text = whole[16:]
-    held, tiles, unions, cycle, proof = json.loads(text)
+    held, tiles, unions, cycle, groups, proof = json.loads(text)
     mapping = Mapping(
         tuple(Extents(*tile) for tile in tiles),
         tuple(held),
         tuple(Extents(*union) for union in unions),
         Extents(*cycle) if cycle else None,
+        tuple(groups),
     )
     return mapping, Certificate(**proof)
 

@@ -189,14 +189,14 @@ def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
     places = zip(OPERANDS, kinds, strict=True)
     holders = [(chip.keepers[kind], operand) for operand, kind in places]
     buffers = [
-        _memory(one, tuple(x for memory, x in holders if memory is one), None, 1.0)
+        _memory(one, tuple(x for memory, x in holders if memory is one), None, chip.scale_of(one))
         for one in outermost.buffers
         if any(memory is one for memory, _ in holders)
     ]
     levels = [
         MemoryLevel(
             level.name,
-            tuple(_memory(b, b.operands, b.capacity_bits, chip.scale) for b in level.buffers),
+            tuple(_memory(b, b.operands, b.capacity_bits, chip.scale_of(b)) for b in level.buffers),
             *_spread(level, chip.scale),
         )
         for level in inner

@@ -130,14 +130,9 @@ def counts(problem: Problem, mapping: Mapping, options: SearchOptions) -> list[T
 
 
 def footprints(
-    problem: Problem,
-    tile: Extents,
-    memories: Memories,
-    level: int,
-    options: SearchOptions,
-    held: Operand,
+    problem: Problem, mapping: Mapping, memories: Memories, level: int, options: SearchOptions
 ) -> list[Room]:
-    """Return what a tile takes of each memory of a level.
+    """Return what a mapping takes of each memory of a level below the outermost.
 
     A capacity of None has no end. I counts with its halo, where that is widest; sums count,
     unfinished, only where the boundary above holds them, and at level 0 of a chip with an array,
@@ -145,12 +140,15 @@ def footprints(
 
     Source: docs/model.md section 3; docs/tiling.md; rows from `tile_rows`.
     """
+    tile, held = mapping.tiles[level - 1], mapping.held[level - 1]
     sum_bits = partial_sum_bits(problem, options.partial_sum_bits)
+    together = mapping.together(level)
+    several = (Factor("g", together, "side by side below"),) if together > 1 else ()
     rows, columns = tile_rows(problem, tile, options)
     loops = {loop: Factor(loop, length) for loop, length in tile._asdict().items()}
 
     def part(*names: str) -> tuple[Factor, ...]:
-        return tuple(loops[name] for name in names)
+        return *several, *(loops[name] for name in names)
 
     parts: dict[Operand, tuple[Factor, ...]] = {
         "I": (Factor("b_I", problem.bits.I), *part("N", "C"), Factor("rows", rows),

@@ -108,4 +108,5 @@ def widened(problem: Problem, mapping: Mapping, homes: Homes) -> Mapping:
     whole = (problem.extent,) * outside
     held = cast("tuple[Operand, ...]", ("F",) * outside)
     unions = (*whole, *mapping.unions) if mapping.unions else ()
-    return Mapping((*whole, *mapping.tiles), (*held, *mapping.held), unions, mapping.cycle)
+    groups = ((1,) * outside + mapping.groups) if mapping.groups else ()
+    return Mapping((*whole, *mapping.tiles), (*held, *mapping.held), unions, mapping.cycle, groups)

@@ -181,7 +181,15 @@ class Tally:
     count: int = 0
     total: float = 0.0
     squares: float = 0.0
+    read: int = 0
+    zeros: int = 0
     seen: dict[str, Sizes] = field(default_factory=dict)
+
+    def reads(self, x: NDArray[Any]) -> None:
+        """Count the zeros of what a step reads; signs, which are kept as Booleans, have none."""
+        if x.dtype != np.bool_:
+            self.read += x.size
+            self.zeros += x.size - int(np.count_nonzero(x))
 
     def step(self, sums: NDArray[Any], flips: int, **tensors: NDArray[Any] | None) -> None:
         """Count a step: its flips, its sums, the sizes of named tensors."""
@@ -204,6 +212,7 @@ class Tally:
         return LayerEpoch(
             name=self.name,
             flip_rate=self.flips / (self.weights * self.steps) if self.weights else None,
+            input_zeros=self.zeros / self.read if self.read else None,
             preactivation=Range(
                 lowest=self.lowest,
                 highest=self.highest,

@@ -248,6 +248,7 @@ class Use:
         """Forget the epoch before."""
         self._range = Extremes()
         self._count, self._total, self._squares = 0, 0.0, 0.0
+        self._read, self._zeros = 0, 0
         self._grid: Grid = "signs"
         self._tensors = {what: Tensor(Sizes(self.layer.error)) for what in ("signal", "sent")}
 
@@ -270,9 +271,13 @@ class Use:
         total, squares = float(exact.sum()), float((exact * exact).sum())
         real = self.layer.kind == "real" or bool((2 * exact != np.rint(2 * exact)).any())
         signs = not real and self.layer.signed and _signs(x)
+        zeros = x.numel() - _count_nonzero(x != 0)
+        read = 0 if not zeros and _signs(x) else x.numel()  # signs have none
 
         def put() -> None:
             self._range.see(pair)
+            self._read += read
+            self._zeros += zeros
             self._count += exact.size
             self._total += total
             self._squares += squares
@@ -308,6 +313,7 @@ class Use:
         spread = math.sqrt(max(self._squares / self._count - mean * mean, 0.0))
         return LayerEpoch(
             name=self.name,
+            input_zeros=self._zeros / self._read if self._read else None,
             preactivation=Range(lowest=low, highest=high, mean=mean, deviation=spread),
             sum_bits=self._sum_bits(low, high),
             signal=signal.result(f"the signal to {self.name}"),

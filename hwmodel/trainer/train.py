@@ -375,6 +375,8 @@ def _measure(net: Net, tallies: list[Tally], flips: dict[str, int]) -> None:
     layers = [node for node in net.nodes if node.shape]
     for node, tally in zip(layers, tallies, strict=True):
         boolean = node.layer.boolean
+        if len(node.inputs) == 1:
+            tally.reads(net.values[node.inputs[0]])
         tally.step(
             net.values[node.name],
             flips.get(node.name, 0),

@@ -3,9 +3,10 @@
     ratio = ours / published
     verdict: within 10 %, within 25 %, within 2 x, off
 
-No constant is fitted: chips, accounting and networks of a row are named in `specs/measured.yaml`,
-and every row stays, whatever comes out. A published time lies between the overlapped and the serial
-one where it can; a published bandwidth is a ceiling.
+No constant is fitted; a row that a constant of its chip is from has no verdict. Chips, accounting
+and networks of a row are named in `specs/measured.yaml`, and every row stays, whatever comes out. A
+published time lies between the overlapped and the serial one where it can; a published bandwidth is
+a ceiling.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from hwmodel.vary.paths import replaced_all
 from hwmodel.work.tensor import Direction, product
 from hwmodel.work.work import Multiply
 
-__all__ = ["Against", "against", "network_of", "verdict"]
+__all__ = ["ABOVE", "CALIBRATION", "Against", "against", "network_of", "verdict"]
 
+ABOVE = "above: impossible"  # of a ceiling
+CALIBRATION = "calibration"  # in the place of a verdict: a constant is from this row
 ALL = "all "  # how a row of all layers begins
 PJ = 1e-12
 
@@ -54,7 +57,7 @@ def verdict(ratio: float, ceiling: bool = False) -> str:
     ('within 10 %', 'within 25 %', 'within 2 x', 'off', 'below')
     """
     if ceiling:
-        return "below" if ratio <= 1 else "above: impossible"
+        return "below" if ratio <= 1 else ABOVE
     far = round(abs(ratio - 1), 9)  # 1.1 - 1 is a little above 0.1
     if far <= 0.10:
         return "within 10 %"
@@ -93,6 +96,7 @@ def against(
             ours, serial = _QUANTITIES[quantity](found[key], one, table)
             ratio = ours / published
             said = verdict(ratio, ceiling=quantity == "bandwidth")
+            said = CALIBRATION if one.calibration else said
             if quantity == "time" and serial is not None and ours <= published <= serial:
                 said = f"{said}, between the bounds"
             unit = UNITS[quantity].format(item=table.item)

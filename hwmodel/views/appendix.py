@@ -18,13 +18,28 @@ from hwmodel.rerun.verify import stated
 from hwmodel.specs.files import SpecModel, whole_file, write
 from hwmodel.views.colours import called, looks_of
 from hwmodel.views.figures.canvas import HEAVY, PLAIN, STYLES, broken, settings, width_of
+from hwmodel.views.rules import method_sentence
 
 __all__ = ["Section", "sections", "write_appendix"]
 
 ENDINGS = (".html", ".pdf")
+_OF_CHIP = {"array", "clock", "macs_per_cycle", "operations_per_cycle", "static_power"}
+_OF_CHIP |= {"static_energy_per_cycle", "voltage", "reference", "zeros", "path_prices"}
 A4 = 8.27, 11.69  # inch
 MARGIN = 0.6  # inch
-SIZES = (7.5, 7.0, 6.5, 6.0, 5.5, 5.0, 4.5)  # of type: the first in which one page holds all
+SIZES = (
+    7.5,
+    7.0,
+    6.5,
+    6.0,
+    5.5,
+    5.0,
+)  # of type: the first in which one page holds all, else the last
+_UNITS = {  # divisor and unit of what files state in units of their own
+    "clock": (1e6, "MHz"), "static_power": (1.0, "W"), "bandwidth": (1e9, "GB/s"),
+    "read_bandwidth": (1e9, "GB/s"), "write_bandwidth": (1e9, "GB/s"),
+}  # fmt: skip
+_UNDATED: dict[str, Any] = {"CreationDate": None}
 _CSS = (
     "@page{size:A4;margin:14mm}body{font:8.5pt/1.3 sans-serif;max-width:182mm;margin:1em auto;"
     "padding:0 1em;overflow-wrap:anywhere}h1{font-size:12pt}h2{font-size:9.5pt;margin:.8em 0 .2em}"
@@ -93,7 +108,10 @@ def sections(
             ],
         ),
         Section("Choices", [f"{x.name}: {'; '.join(_choices(x))}." for x in asked.accountings]),
+        Section("Methods", [*_methods(asked)]),
         Section("Constants", [], [*_constants(asked)]),
+        Section("Rates and extents of the chips", [*_rates(asked)]),
+        Section("Prices that no chip states", [*_assumed(asked)]),
         Section("Sources", [*_sources(asked)]),
         Section(
             "Not counted",
@@ -152,10 +170,82 @@ def _constants(asked: Question) -> Iterator[Sequence[str]]:
                 read = memory.read_energy_per_bit * scale
                 paid = memory.write_energy_per_bit * scale
                 price = f"{read:.4g}" if read == paid else f"{read:.4g} read, {paid:.4g} written"
-                yield chip.name, memory.name, f"{held}, {price} {chip.unit}/bit", memory.source
+                yield (
+                    chip.label or chip.name,
+                    memory.name,
+                    f"{held}, {price} {chip.unit}/bit",
+                    memory.source,
+                )
         for one in chip.arithmetic:
             value = f"{one.energy_per_operation * chip.scale:.4g} {chip.unit}"
-            yield chip.name, f"{one.bits}-bit {one.operation}", value, one.source
+            what = one.pair or f"{one.bits}-bit"
+            yield chip.label or chip.name, f"{what} {one.operation}", value, one.source
+
+
+def _rates(asked: Question) -> Iterator[str]:
+    """What a chip states beside sizes and prices, and its notes, which name their sources."""
+    for chip in asked.hardware:
+        found = [
+            f"{level.name}: {stated}"
+            for level in chip.levels
+            for stated in _stated(level, {"fanout", "multicast", "reduction", "hop_energy"})
+        ]
+        memories = [memory for level in chip.levels for memory in level.buffers]
+        fields = {"bandwidth", "read_bandwidth", "write_bandwidth", "leakage"}
+        found += [f"{m.name}: {stated}" for m in memories for stated in _stated(m, fields)]
+        found += _stated(chip, _OF_CHIP)
+        said = "; ".join(found) or "no rates are stated"
+        notes = "".join(f" {note.removesuffix('.')}." for note in chip.notes)
+        yield f"{chip.label or chip.name} ({chip.title}): {said}.{notes}"
+
+
+def _stated(spec: SpecModel, fields: set[str]) -> list[str]:
+    """The fields that a file states, of some, as it states them."""
+    values = spec.model_dump(mode="json", exclude_defaults=True, include=fields)
+    return [_flat(name, value) for name, value in values.items()]
+
+
+def _flat(name: str, value: Any) -> str:
+    """Write a field with its unit, "clock 1530 MHz"; parts of one in brackets."""
+    words = name.replace("_", " ")
+    if isinstance(value, dict):
+        return f"{words} ({', '.join(_flat(*one) for one in value.items())})"
+    if isinstance(value, list):
+        divisor, unit = _UNITS.get(name, (1.0, ""))
+        numbers = [f"{x / divisor:g}" if isinstance(x, float) else str(x) for x in value if x]
+        return " ".join(filter(None, (words, *numbers, unit)))
+    if isinstance(value, float):
+        return f"{words} {value:g}"
+    return f"{words} {('no', 'yes')[value] if isinstance(value, bool) else value}"
+
+
+def _methods(asked: Question) -> Iterator[str]:
+    """What each method is, and those that their rules take over."""
+    yield from map(method_sentence, asked.methods)
+    taken = {x.name: x for method in asked.methods for x in method.references()}
+    compared = {method.name for method in asked.methods}
+    yield from (method_sentence(x) for name, x in taken.items() if name not in compared)
+
+
+def _assumed(asked: Question) -> Iterator[str]:
+    """Relative prices of the accountings with their sources, and the rule for other widths."""
+    for one in asked.accountings:
+        prices = one.prices
+        found = [f"a special function {prices.special_function_macs:g}"]
+        if prices.logic_price_macs is not None:
+            found.append(f"a Boolean operation {prices.logic_price_macs:g}")
+        found += [
+            f"{x.bits}-bit {x.operation} {x.macs:g} ({x.source})" for x in prices.relative_prices
+        ]
+        yield (
+            f"{one.name}, where a chip states no price of its own, in MACs of "
+            f"{one.widths.full_precision_bits} bit: {'; '.join(found)}."
+        )
+    yield (
+        "An integer operation of a width that neither states lies between its neighbours, or in "
+        "proportion beyond them: an adder with its width, a multiplier with the square of its "
+        "width (docs/model.md section 5)."
+    )
 
 
 def _sources(asked: Question) -> Iterator[str]:
@@ -190,25 +280,25 @@ def _html(found: Sequence[Section]) -> str:
 
 
 def _pdf(found: Sequence[Section], output: Path) -> None:
-    """Write the page as a PDF of one page. Raises: HwmodelError where it has no room for all."""
+    """Write a PDF: one page in type of a size in which it holds all, else as many as it takes."""
     with settings(STYLES["paper"]):
+        from matplotlib.backends.backend_pdf import PdfPages
         from matplotlib.figure import Figure
 
-        room = A4[1] - 2 * MARGIN
         for size in SIZES:
             lines = [*_lines(found, size)]
-            step = 1.3 * size / 72
-            if len(lines) * step <= room:
+            most = int((A4[1] - 2 * MARGIN) / (1.3 * size / 72))
+            if len(lines) <= most:
                 break
-        else:
-            raise HwmodelError(f"{output}: more than a page of A4 holds; .html has no such limit")
-        figure = Figure(figsize=A4)
-        for number, (cells, weight) in enumerate(lines):
-            y = 1 - (MARGIN + number * step) / A4[1]
-            for x, text in cells:
-                figure.text((MARGIN + x) / A4[0], y, text, size=size, va="top", weight=weight)
-        with whole_file(output, "wb") as stream:
-            figure.savefig(stream, format="pdf", metadata={"CreationDate": None})
+        with whole_file(output, "wb") as stream, PdfPages(stream, metadata=_UNDATED) as pages:
+            for start in range(0, len(lines), most):
+                figure = Figure(figsize=A4)
+                for number, (cells, weight) in enumerate(lines[start : start + most]):
+                    y = 1 - (MARGIN + number * 1.3 * size / 72) / A4[1]
+                    for x, text in cells:
+                        at = (MARGIN + x) / A4[0], y
+                        figure.text(*at, text, size=size, va="top", weight=weight)
+                pages.savefig(figure)
 
 
 Line = tuple[list[tuple[float, str]], int]  # texts, each at an x [inch], and their weight

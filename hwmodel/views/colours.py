@@ -132,10 +132,12 @@ def called(name: str, kind: str = "method") -> str:
 def named(given: Iterable[str], methods: Sequence[str], option: str) -> tuple[str, ...]:
     """Return the names of methods of a table that an option gives by name, label or file.
 
+    A label that has a comma in it may have been taken apart at it.
+
     Raises: HwmodelError where one is none of them, or more than one.
     """
     found = []
-    for word in given:
+    for word in _rejoined([*given], methods):
         name = load(Method, word).name if is_path(word) else word
         same = [m for m in methods if name in (called(m), called(m).removesuffix(f" ({m})"))]
         meant = [name] if name in methods else same
@@ -149,6 +151,19 @@ def named(given: Iterable[str], methods: Sequence[str], option: str) -> tuple[st
             raise HwmodelError(f"{option} {word}: is no method of the table; {hint}")
         found += meant
     return tuple(found)
+
+
+def _rejoined(words: list[str], methods: Sequence[str]) -> Iterator[str]:
+    """Yield words of an option; those that a label was split into at its commas as one."""
+    known = {name: called(name).replace(", ", ",") for name in methods}
+    while words:
+        joined = {",".join(words[:n]): n for n in range(len(words), 1, -1)}
+        label, taken = next(
+            ((called(m), joined[text]) for m, text in known.items() if text in joined),
+            (words[0], 1),
+        )
+        yield label
+        del words[:taken]
 
 
 def specs_named(commands: str) -> Iterator[NamedSpec]:

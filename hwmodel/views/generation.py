@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hwmodel.model.cached import PARTS
-from hwmodel.model.generate import COLUMNS, Generation
+from hwmodel.model.generate import Generation
 from hwmodel.rerun.tables import NATURE, scale
+from hwmodel.views.colours import part_looks
+from hwmodel.views.figures.canvas import (
+    DRAFT,
+    STYLES,
+    Style,
+    below,
+    caption,
+    legend,
+    panels,
+    plain_ticks,
+    surface,
+    swatches,
+)
 from hwmodel.views.screen_tables import table
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
-__all__ = ["generation_csv", "generation_figure", "generation_tables"]
+__all__ = ["generation_figure", "generation_tables"]
 
 LEFT_OUT = (
     "speculative decoding, beams, shared prefixes, pages, ragged lengths, chunked prefill",
-    "eviction from the cache; tensors that stay on the chip from one layer to the next",
+    "eviction from the cache; maps that stay on the chip from one step to the next",
     "sampling of the next token, static power",
 )
-
-
-def generation_csv(found: Sequence[Generation]) -> str:
-    """Rows of all batches, with the heading `COLUMNS`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in found:
-        writer.writerows(one.records)
-    return text.getvalue()
 
 
 def _run(one: Generation) -> str:
@@ -97,27 +99,38 @@ def _sentences(found: Sequence[Generation]) -> Iterator[str]:
     yield f"All figures are {NATURE}."
 
 
-def generation_figure(found: Sequence[Generation]) -> Figure:
+def generation_figure(found: Sequence[Generation], style: Style = STYLES[DRAFT]) -> Figure:
     """Energy a token over the keys that are met, a line a batch; and over the batch, by part."""
-    from matplotlib import pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     first = found[0]
     steps = [sum(parts.values()) for one in found for parts in one.steps.values()]
     divisor, unit = scale(min(steps, default=first.energy), first.unit)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for one in found:
+    figure, (left, right) = panels(style, 2, style.height, columns=min(2, style.columns))
+    lines: dict[str, Artist] = {}
+    for n, one in enumerate(found):
         energies = [sum(parts.values()) / divisor for parts in one.steps.values()]
-        left.plot(list(one.steps), energies, "o-", ms=3, label=f"batch {one.batch}")
-    left.set(xlabel="keys that a token meets", ylabel=f"energy a token [{unit}]")
+        (lines[f"batch {one.batch}"],) = left.plot(
+            list(one.steps), energies, ("-", "--", ":")[n // 10 % 3], color=f"C{n % 10}",
+            marker="o", ms=0.4 * style.size,
+        )  # fmt: skip
+    below(left, style, "keys that a token meets")
+    left.set_ylabel(f"energy a token, {unit}")
     left.set_yscale("log" if len(found) > 1 else "linear")
-    if steps:
-        left.legend()
+    if len(found) > 1:
+        plain_ticks(left.yaxis)
+    left.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    left.grid()
     bottom = [0.0] * len(found)
+    looks = part_looks(PARTS)
     for part in PARTS:
         heights = [one.phases[-1].parts[part] / one.phases[-1].tokens / divisor for one in found]
-        right.bar([str(one.batch) for one in found], heights, bottom=bottom, label=part)
+        right.bar(range(len(found)), heights, bottom=bottom, **surface(looks[part]))
         bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
-    right.set(xlabel="sequences side by side", ylabel=f"energy a token [{unit}]")
-    right.legend()
-    figure.suptitle(f"{_run(first)}: {first.prefill:,} tokens, then {first.decode:,}")
+    right.set_xticks(range(len(found)), [str(one.batch) for one in found])
+    below(right, style, "sequences side by side")
+    right.set_ylabel(f"energy a token, {unit}")
+    said = f"{_run(first)}: {first.prefill:,} tokens, then {first.decode:,} ({NATURE})"
+    caption(figure, style, said)
+    legend(figure, style, {}, shown=lines | swatches(looks))
     return figure

@@ -6,8 +6,10 @@ point, in heavy type, too, whatever the version of a package for numbers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from textwrap import wrap
 
 from hwmodel.views.paper import Column, Paper, printed
 
@@ -15,6 +17,7 @@ __all__ = ["environment"]
 
 SIDE_BY_SIDE = 4  # groups of columns in one tabular: chips, each under an accounting
 WIDE = 7  # columns of numbers beyond which a table takes both columns of a page, in small type
+NARROW = 11  # characters of a heading above one column
 LONG = 45  # rows beyond which a table is longer than a page
 _UNITS = {"µJ": r"$\mu$J", "%": r"\%"}
 _POWERS = {"10¹²": "12", "10⁹": "9", "10⁶": "6", "10³": "3"}  # of MACs
@@ -147,7 +150,8 @@ def _groups(paper: Paper, columns: Sequence[Column]) -> Iterator[str]:
     for group, members in groupby(columns, key=lambda column: column.group):
         width = len(list(members))
         unit = f" ({_unit(group.unit)})" if group.unit else ""
-        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_text(group.text)}{unit}}}")
+        heading = _stacked(group.text, NARROW * width)
+        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{heading}{unit}}}")
         rules += [rf"\cmidrule(lr){{{at}-{at + width - 1}}}"] if group.text else []
         at += width
     if rules:
@@ -155,15 +159,27 @@ def _groups(paper: Paper, columns: Sequence[Column]) -> Iterator[str]:
         yield " ".join(rules)
 
 
+def _stacked(text: str, most: int) -> str:
+    """Escape a heading; one longer than the columns below it stands in several lines."""
+    lines = wrap(text, most, break_long_words=False) or [""]
+    if len(lines) == 1:
+        return _text(text)
+    return r"\shortstack{" + r" \\ ".join(map(_text, lines)) + "}"
+
+
 _LETTERS = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "µ": r"$\mu$",
+    "<": r"\textless{}",  # in fonts of TeX's own encoding these three are other letters
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
     **{letter: f"\\{letter}" for letter in "{}$&#_%"},
 }
 
 
 def _text(text: str) -> str:
     """Escape a text for LaTeX."""
-    return "".join(_LETTERS.get(letter, letter) for letter in text)
+    quoted = re.sub(r'"([^"]*)"', r"``\1''", text)  # a quotation mark alone is a closing one
+    return "".join(_LETTERS.get(letter, letter) for letter in quoted.replace('"', "''"))

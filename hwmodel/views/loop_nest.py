@@ -23,7 +23,11 @@ def loop_nest(
     problem: Problem, mapping: Mapping, memories: Memories, options: SearchOptions
 ) -> str:
     """Write the loops as they run, one inside the other, with each level's tile and filling."""
-    times = f", {problem.groups:,} groups one by one" if problem.groups > 1 else ""
+    times = ""
+    if problem.groups > 1:
+        number = prod(mapping.groups)
+        pace = f"{number:,} at a time" if number > 1 else "one by one"
+        times = f", {problem.groups:,} groups {pace}"
     lines = [f"{memories.levels[0].name}: all of {_shown(problem.extent)}{times}"]
     above, depth = problem.extent, 0
     unions = mapping.unions or mapping.tiles
@@ -33,7 +37,7 @@ def loop_nest(
             if getattr(union, loop) < getattr(above, loop):
                 depth += 1
                 lines.append(f"{'  ' * depth}for {loop} in blocks of {getattr(union, loop)}:")
-        side = _side_by_side(union, tile)
+        side = _side_by_side(union, tile, mapping.groups[index - 1] if mapping.groups else 1)
         if side:
             depth += 1
             lines.append(f"{'  ' * depth}{side}")
@@ -42,7 +46,7 @@ def loop_nest(
             f"{room.memory} {100 * room.used / room.capacity:.1f} %"
             if room.capacity
             else f"{room.memory} unlimited"
-            for room in footprints(problem, tile, memories, index, options, held)
+            for room in footprints(problem, mapping, memories, index, options)
         )
         lines.append(f"{'  ' * depth}{memories.levels[index].name}: {_shown(tile)}")
         lines[-1] += f"  # {held} held; {full} full"
@@ -50,10 +54,11 @@ def loop_nest(
     return "\n".join([*lines, *_cycles(above, mapping, memories, depth)])
 
 
-def _side_by_side(union: Extents, tile: Extents) -> str:
+def _side_by_side(union: Extents, tile: Extents, groups: int) -> str:
     """Loops over which several memories are spread; "" where there is one."""
     pairs = zip(Extents._fields, union, tile, strict=True)
     pieces = [(loop, inner, -(-outer // inner)) for loop, outer, inner in pairs if inner < outer]
+    pieces += [("g", 1, groups)] if groups > 1 else []
     times = prod(number for *_, number in pieces)
     spread = ", ".join(f"{loop} in blocks of {inner}" for loop, inner, _ in pieces)
     return f"parallel-for {spread}:  # {times:,} memories" if pieces else ""

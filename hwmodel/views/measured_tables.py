@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.measured import MeasuredTable
 from hwmodel.specs.provenance import Provenance
-from hwmodel.vary.against import Against
+from hwmodel.vary.against import ABOVE, CALIBRATION, Against
 from hwmodel.views.paper import Column, Heading, Paper
 from hwmodel.views.screen_tables import table
 
@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["measured_paper", "measured_tables", "sentence"]
 
-ORDER = ("within 10 %", "within 25 %", "within 2 x", "off", "below", "above: impossible")
+ORDER = (
+    "within 10 %",
+    "within 25 %",
+    "within 2 x",
+    "off",
+    "below",
+    ABOVE,
+    CALIBRATION,
+)
 
 
 def measured_tables(

@@ -98,7 +98,7 @@ def comparison_paper(
     first = lines[0]
     chips = _listed(called(name, "hardware") for name in dict.fromkeys(x.hardware for x in lines))
     of = "the networks listed" if several else called(networks[0], "network")
-    iteration = what(first.mode, first.batch)
+    iteration = what(first.mode, first.images)
     if batches:
         iteration = f"{iteration.partition(' of ')[0]} of the batch listed"
     caption = (
@@ -158,8 +158,8 @@ def _quantities(
     """Headings, decimals and numbers for the lines of one chip under one accounting."""
     energies = [line.energy for line in here]
     found = [_scaled("energy", energies, here[0].unit)]
-    if all(line.batch > 1 for line in here):
-        each = [None if line.energy is None else line.energy / line.batch for line in here]
+    if all(line.images > 1 for line in here):
+        each = [None if line.energy is None else line.energy / line.images for line in here]
         found.append(_scaled("an image", each, here[0].unit))
     percents = [line.percent_of_baseline for line in here]
     found.append((Heading("relative", "%"), 2, percents))

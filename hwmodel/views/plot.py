@@ -173,19 +173,15 @@ def draw_training(trace: Path, path: Path, kind: str = "", style: Style = STYLES
     Raises: HwmodelError.
     """
     from hwmodel.specs.trace import read_trace
-    from hwmodel.trainer.plot import signals_figure, training_figure
+    from hwmodel.views.figures.training import signals_figure, training_figure
 
     kinds = {"training": training_figure, "signals": signals_figure}
     if kind and kind not in kinds:
         raise DataError(f"{trace}: a trace is drawn as kind {' or '.join(kinds)}, not {kind}")
     _ending(path)
-    upright = style.columns < 3
-    height = (0.8 if upright else 1) * style.height
     found = read_trace(trace)
     return write_figure(
-        lambda own: kinds[kind or "training"](
-            found, own.width, height, upright=upright, titled=own.titled
-        ),
+        lambda own: kinds[kind or "training"](found, own),
         path,
         style=style,
         methods=[found.run.method],

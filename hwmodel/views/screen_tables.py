@@ -70,7 +70,7 @@ def comparison_tables(
         first = here[0]
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
         note, beside = greedy_notes(here, called), has_optimal(here)
-        columns = [f"energy, {unit}", *([f"an image, {unit}"] if first.batch > 1 else [])]
+        columns = [f"energy, {unit}", *([f"an image, {unit}"] if first.images > 1 else [])]
         columns += [f"% of {first.baseline or 'baseline'}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
         known = any(line.source_percent is not None for line in here)
@@ -87,7 +87,7 @@ def comparison_tables(
         listed = table(
             f"{' and '.join(called(name, 'network') for name in networks)} on "
             f"{called(hardware, 'hardware')}: "
-            f"energy of one {what(first.mode, first.batch)}, accounting {accounting}"
+            f"energy of one {what(first.mode, first.images)}, accounting {accounting}"
             + (", tiles greedy" if any(line.optimal for line in here) else ""),
             ["network", "method"] if several else ["method"],
             columns,
@@ -95,7 +95,7 @@ def comparison_tables(
         for line in here:
             cells = [
                 _scaled(line.energy, divisor),
-                *([_each(line, divisor)] if first.batch > 1 else []),
+                *([_each(line, divisor)] if first.images > 1 else []),
                 _number(line.percent_of_baseline),
                 *(_optimal(line, divisor) if beside else []),
                 *(_published(line) if known else []),
@@ -120,7 +120,7 @@ def comparison_tables(
 
 def _each(line: Comparison, divisor: float) -> str:
     """The energy of one image of a batch, in three digits at least."""
-    return "-" if line.energy is None else fixed(line.energy / line.batch / divisor, 2)
+    return "-" if line.energy is None else fixed(line.energy / line.images / divisor, 2)
 
 
 def _published(line: Comparison) -> list[str]:
@@ -310,7 +310,7 @@ def moved_tables(assumed: Report, measured: Report) -> Iterator[RenderableType |
     for name in [name for (name,) in before if name in assumed.edges]:
         old, new = assumed.edges[name], measured.edges[name]
         one, other = before[(name,)], after[(name,)]
-        if (old, one) != (new, other):
+        if (old._replace(nonzero=new.nonzero), one) != (new, other):
             found = (measured.measured or {}).get(name)
             zeros = (found.signal_zeros, found.vote_zeros) if found else (None, None)
             votes = _votes(assumed, measured, nodes[name])

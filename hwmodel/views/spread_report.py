@@ -13,6 +13,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.spatial.asked import Time, asked, time
+from hwmodel.tiling.spatial.grouped import narrowed
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.tile import Tiling, footprints
 from hwmodel.views.loop_nest import loop_nest
@@ -65,14 +66,17 @@ class Spread:
         mapping = self.tiling.mapping
         lines = [
             f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
-            for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1)
-            for room in footprints(self.problem, tile, self.places, index, self.options, held)
+            for index in range(1, len(mapping.tiles) + 1)
+            for room in footprints(self.problem, mapping, self.places, index, self.options)
             if room.capacity is not None and room.used > room.capacity
         ]
         pairs = zip(mapping.unions or mapping.tiles, mapping.tiles, strict=True)
         sizes = [tile for pair in pairs for tile in pair]
         sizes += [mapping.cycle] if mapping.cycle else []
-        for limit in Space(self.problem, self.places, self.options).limits:
+        places = self.places
+        if mapping.groups:
+            places = narrowed(self.problem, places, mapping.groups)
+        for limit in Space(self.problem, places, self.options).limits:
             outer, one = sizes[limit.outer], Extents(*[1] * 7)
             inner = one if limit.inner is None else sizes[limit.inner]
             side = prod(-(-getattr(outer, x) // getattr(inner, x)) for x in limit.bound.loops)
@@ -105,6 +109,7 @@ class Spread:
             "fits": not self.overflows,
             "tiles": tiles,
             "cycle": _sizes(mapping.cycle) if mapping.cycle else None,
+            "groups": list(mapping.groups) or None,  # side by side, at each boundary
             "accesses": [row._asdict() for row in self.rows],
             "cycles": product(self.time.cycles) if self.time else None,
             "moments": product(self.time.moments) if self.time else None,

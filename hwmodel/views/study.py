@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hwmodel.errors import many
+from pydantic import TypeAdapter, ValidationError
+
+from hwmodel.errors import DataError, many
 from hwmodel.rerun.tables import Table as Records
-from hwmodel.rerun.tables import scale
+from hwmodel.rerun.tables import read_csv, scale
+from hwmodel.specs.provenance import COLUMNS as PROVENANCE
 from hwmodel.specs.provenance import Provenance
 from hwmodel.trainer.study import Outcome
+from hwmodel.views.colours import called as named
 from hwmodel.views.colours import look
-from hwmodel.views.figures.canvas import DRAFT, GREY, STYLES, Style, panels
+from hwmodel.views.figures.canvas import (
+    DRAFT,
+    GREY,
+    STYLES,
+    Style,
+    below,
+    beside,
+    broken,
+    caption,
+    heading,
+    height_of,
+    panels,
+)
+from hwmodel.views.figures.points import Point, name_points, scatter
+from hwmodel.views.plot import write_figure
 from hwmodel.views.screen_tables import table
 
 if TYPE_CHECKING:
@@ -19,7 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
-__all__ = ["outcome_table", "outcomes_csv", "study_figure"]
+__all__ = ["draw_outcomes", "is_outcomes", "outcome_table", "outcomes_csv", "read_outcomes"]
+__all__ += ["study_figure"]
 
 
 def outcomes_csv(found: Sequence[Outcome], provenance: Provenance) -> str:
@@ -29,7 +49,7 @@ def outcomes_csv(found: Sequence[Outcome], provenance: Provenance) -> str:
 
 def called(one: Outcome) -> str:
     """What a row is called: a method, or its control."""
-    return f"{one.method}, frozen" if one.frozen else one.method
+    return f"{named(one.method)}, frozen" if one.frozen else named(one.method)
 
 
 def outcome_table(found: Sequence[Outcome]) -> Table:
@@ -111,23 +131,31 @@ def study_figure(found: Sequence[Outcome], style: Style = STYLES[DRAFT]) -> Figu
     aimed = found[0].target_percent is not None
     priced = found[0].energy_iteration is not None
     across = 1 + aimed + priced
-    height = max(style.height, style.bar * max(map(len, rows)))
-    wide = style._replace(width=style.width * across)
-    figure, axes = panels(wide, across * len(networks), height, columns=across)
+    beside = across if style.columns >= across else 1
+    names = [broken(called(one), 0.35 * style.width / beside, style.small) for one in found]
+    each = max(style.bar, max(1.3 * height_of(name, style.small) for name in names))
+    height = max(0.6 * style.height, each * max(map(len, rows)))
+    figure, axes = panels(style, across * len(networks), height, columns=beside)
+    points = []
     for row, mine in enumerate(rows):
         own = iter(axes[row * across : (row + 1) * across])
-        _bars(next(own), mine, "test", 1, f"{mine[0].network}: test accuracy, %")
+        _bars(next(own), mine, "test", 1, "test accuracy, %", style)
         if aimed:
             divisor, unit = _scaled(mine, "energy_low") if priced else (1.0, "")
             to = f"to {mine[0].target_percent:g} % on validation images"
             title = f"energy {to}, {unit}" if priced else f"steps {to}"
-            _bars(next(own), mine, "energy" if priced else "steps", divisor, title)
+            _bars(next(own), mine, "energy" if priced else "steps", divisor, title, style)
         if priced:
-            _points(next(own), mine)
+            last = next(own)
+            points.append((last, _points(last, mine, style)))
+    caption(figure, style, "; ".join(_title(mine[0]) for mine in rows))
+    name_points(figure, [one for one, _ in points], [several for _, several in points], style)
     return figure
 
 
-def _bars(axes: Axes, found: Sequence[Outcome], what: str, divisor: float, title: str) -> None:
+def _bars(
+    axes: Axes, found: Sequence[Outcome], what: str, divisor: float, title: str, style: Style
+) -> None:
     """A bar a method, with a line from the low to the high; an arrow where that has no end."""
     for y, one in enumerate(found):
         low, middle, high = (
@@ -141,24 +169,77 @@ def _bars(axes: Axes, found: Sequence[Outcome], what: str, divisor: float, title
             end = high if high is not None else low
             axes.plot([low, end], [y, y], color=GREY, linewidth=1, marker="|")
         if what != "test" and one.runs_reached != one.runs:
-            text = f"  reached {one.runs_reached} of {one.runs}"
-            axes.annotate(text, (max(low or 0, middle or 0), y), va="center", color=GREY)
-    axes.set_yticks(range(len(found)), [called(one) for one in found])
+            text = f" reached {one.runs_reached} of {one.runs}"
+            at = max(low or 0, middle or 0), y
+            axes.annotate(text, at, va="center", color=GREY, size=style.small)
+    room = 0.35 * style.width / beside(axes)
+    names = [broken(called(one), room, style.small) for one in found]
+    axes.set_yticks(range(len(found)), names)
     axes.set_ylim(len(found) - 0.4, -0.6)
     axes.set_xlim(left=0)
-    axes.set_xlabel(title)
+    axes.locator_params(axis="x", nbins=4)
+    heading(axes, style, named(found[0].network, "network"))
+    below(axes, style, title)
 
 
-def _points(axes: Axes, found: Sequence[Outcome]) -> None:
+def _points(axes: Axes, found: Sequence[Outcome], style: Style) -> list[Point]:
     """Accuracy against the energy of an iteration, with a line from the low to the high."""
     divisor, unit = _scaled(found, "energy_iteration")
+    points = []
     for one in found:
         if one.energy_iteration is None:
             continue
         x, colour = one.energy_iteration / divisor, look(one.method).colour
         axes.plot([x, x], [one.test_low, one.test_high], color=colour, linewidth=1, marker="_")
         middle = one.test_mean if one.test_middle is None else one.test_middle
-        axes.plot(x, middle, "o", color=colour, markersize=3)
-        axes.annotate(f" {one.method}", (x, middle), size=STYLES[DRAFT].small - 2)
-    axes.set_xlabel(f"energy of an iteration, {unit}")
+        points.append(Point(x, middle, named(one.method), one.method))
+    scatter(axes, points, style)
+    axes.margins(0.2)
+    heading(axes, style, named(found[0].network, "network"))
+    below(axes, style, f"energy of an iteration, {unit}")
     axes.set_ylabel("test accuracy, %")
+    return points
+
+
+def is_outcomes(path: Path) -> bool:
+    """Say whether a file begins as the table of a study does."""
+    try:
+        with path.open("rb") as stream:
+            begun = stream.read(200).removeprefix(b"\xef\xbb\xbf")
+    except OSError:
+        return False  # who reads it says so
+    return begun.startswith(",".join(Outcome._fields[:8]).encode())
+
+
+def read_outcomes(path: Path) -> tuple[list[Outcome], list[str]]:
+    """Read the rows of a study's table, and its provenance. Raises: DataError."""
+
+    def check(first: Mapping[str, str]) -> None:
+        if missing := [name for name in Outcome._fields if name not in first]:
+            raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a study")
+
+    _, rows = read_csv(path, check)
+    if not rows:
+        raise DataError(f"{path}: has no rows")
+    row_of = TypeAdapter(Outcome)
+    found = []
+    for line, row in enumerate(rows, start=2):
+        try:
+            found.append(row_of.validate_python({n: row[n] or None for n in Outcome._fields}))
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            where = ".".join(map(str, wrong["loc"]))
+            raise DataError(f"{path}:{line}: {where} {wrong['input']!r}: {wrong['msg']}") from None
+    stamp = [rows[0][name] for name in PROVENANCE] if PROVENANCE[0] in rows[0] else []
+    return found, stamp
+
+
+def draw_outcomes(path: Path, to: Path, kind: str, style: Style) -> str:
+    """Draw the table of a study. Return the caption. Raises: HwmodelError."""
+    if kind not in ("", "study"):
+        raise DataError(f"{path}: the table of a study is drawn as kind study, not {kind}")
+    found, stamp = read_outcomes(path)
+    methods = list(dict.fromkeys(one.method for one in found))
+    return write_figure(
+        lambda own: study_figure(found, own), to, stamp=stamp, style=style, methods=methods
+    )

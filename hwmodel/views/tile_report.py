@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,16 +23,25 @@ from hwmodel.tiling.accesses import Mapping, Traffic
 from hwmodel.tiling.options import Memories, SearchOptions, memories, pass_kinds
 from hwmodel.tiling.pricing import level_energies, level_energy, memory_energy, rates
 from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elements
+from hwmodel.tiling.view import NOWHERE, Homes, view, whole_view, widened
 from hwmodel.views.loop_nest import loop_nest
+from hwmodel.views.rooms import Rooms
 from hwmodel.views.screen_tables import table
 from hwmodel.views.spread_report import Spread, spread
-from hwmodel.work.problem import PASSES, Extents, Operand, Problem, ProductPass, Widths
+from hwmodel.work.problem import OPERANDS, PASSES, Extents, Operand, Problem, ProductPass, Widths
 from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Solved", "chosen", "parsed_pass", "parsed_problem", "read_mapping", "solved"]
+__all__ = [
+    "Solved",
+    "chosen",
+    "parsed_pass",
+    "parsed_problem",
+    "read_mapping",
+    "solved",
+]
 
 _NEEDED = ("N", "M", "C", "H", "W", "K")
 _OPTIONAL = {"stride": "1", "pad": "0", "dilation": "1", "groups": "1"}
@@ -149,6 +159,7 @@ class _Saved(SpecModel):
 
     tiles: Annotated[tuple[_Tile, ...], Field(min_length=1)]
     cycle: _Sizes | None = None
+    groups: tuple[Annotated[int, Field(ge=1)], ...] = ()  # side by side, of each level's boundary
 
 
 def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
@@ -160,22 +171,14 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
         values = json.loads(read_text(path, 2**20))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not JSON: {error}") from None
-    kept = {"tiles": values.get("tiles")} if isinstance(values, dict) else values
-    if isinstance(values, dict) and values.get("cycle") is not None:
-        kept["cycle"] = values["cycle"]
+    kept = values
+    if isinstance(values, dict):
+        kept = {"tiles": values.get("tiles")}
+        kept |= {name: values[name] for name in ("cycle", "groups") if values.get(name) is not None}
     saved = validate(_Saved, kept, path)
     tiles = tuple(tile.extents for tile in saved.tiles)
     unions = tuple(tile.union.extents if tile.union else tile.extents for tile in saved.tiles)
-    if len(tiles) != len(hardware.levels) - 1:
-        raise DataError(
-            f"{path}: has tiles of {len(tiles)} levels, {hardware.name} has {len(hardware.levels)}"
-            " with the outermost, which has none"
-        )
-    if (saved.cycle is None) != (hardware.array is None):
-        raise DataError(
-            f"{path}: has {'no' if saved.cycle is None else 'a'} cycle of an array, "
-            f"{hardware.name} has {'none' if hardware.array is None else 'one'}"
-        )
+    _check_parts(saved, problem, hardware, path)
     cycle = saved.cycle.extents if saved.cycle else None
     named = [(f"tiles {i}", size) for i, pair in enumerate(zip(unions, tiles, strict=True), 1)
              for size in pair]  # fmt: skip
@@ -188,7 +191,27 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
                 )
         above = inside
     held = tuple(tile.held for tile in saved.tiles)
-    return Mapping(tiles, held, unions if unions != tiles or cycle else (), cycle)
+    return Mapping(tiles, held, unions if unions != tiles or cycle else (), cycle, saved.groups)
+
+
+def _check_parts(saved: _Saved, problem: Problem, hardware: Hardware, path: Path) -> None:
+    """See that a saved tiling has what the chip has. Raises: DataError."""
+    levels, name = len(hardware.levels), hardware.name
+    if len(saved.tiles) != levels - 1:
+        raise DataError(
+            f"{path}: has tiles of {len(saved.tiles)} levels, {name} has {levels}"
+            " with the outermost, which has none"
+        )
+    if (saved.cycle is None) != (hardware.array is None):
+        raise DataError(
+            f"{path}: has {'no' if saved.cycle is None else 'a'} cycle of an array, "
+            f"{name} has {'none' if hardware.array is None else 'one'}"
+        )
+    if saved.groups and len(saved.groups) != len(saved.tiles):
+        raise DataError(f"{path}: groups: has {len(saved.groups)}, one a level is needed")
+    if prod(saved.groups) > problem.groups:
+        side = f"{prod(saved.groups):,} side by side"
+        raise DataError(f"{path}: groups: {side}, more than the {problem.groups:,} there are")
 
 
 @dataclass(frozen=True)
@@ -204,6 +227,7 @@ class Solved:
     energy: float  # of the memories [chip's unit]
     greedy: float | None  # of the level-by-level tiling under the same counting
     optimum: float | None = None  # of optimal tiles, counted exactly, where these are greedy
+    homes: Homes = NOWHERE  # where operands stay
 
     @property
     def overflows(self) -> list[str]:
@@ -211,8 +235,8 @@ class Solved:
         mapping = self.tiling.mapping
         return [
             f"{room.memory} holds {-((room.capacity - room.used) // 8):,} B too few for this tiling"
-            for index, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1)
-            for room in footprints(self.problem, tile, self.places, index, self.options, held)
+            for index in range(1, len(mapping.tiles) + 1)
+            for room in footprints(self.problem, mapping, self.places, index, self.options)
             if room.capacity is not None and room.used > room.capacity
         ]
 
@@ -295,21 +319,34 @@ class Solved:
                 f"{proof.space:.3g} tilings in the space, {proof.examined:,} examined"
             )
         yield from (f"DOES NOT FIT: {overflow}" for overflow in self.overflows)
-        top, bits = self.traffic[0], self.problem.bits
-        moved = top.I_reads * bits.I + top.F_reads * bits.F + top.O_writes * bits.O
-        once = (
-            touched_elements(self.problem) * bits.I
-            + self.problem.F_elements * bits.F
-            + self.problem.O_elements * bits.O
-        )
-        name = self.hardware.levels[0].name
-        yield f"{name} moves {moved / once:.4f} times the compulsory traffic"
+        yield from self._compulsory()
         if self.greedy is not None:
             yield (
                 f"level by level: {self.greedy / divisor:,.4f} {unit}, "
                 f"{self.greedy / self.energy:.4f} times this"
             )
         yield f"Operations are not part of it. All figures are {NATURE}."
+
+    def _compulsory(self) -> Iterator[str]:
+        """Set what the outermost memory moves beside each tensor moved once."""
+        top, problem = self.traffic[0], self.problem
+        each = (
+            (top.I_reads, touched_elements(problem), problem.bits.I),
+            (top.F_reads, problem.F_elements, problem.bits.F),
+            (top.O_writes, problem.O_elements, problem.bits.O),
+        )
+        moving = [one for one, home in zip(each, self.homes, strict=True) if home is None]
+        if moving:
+            moved, once = (sum(n[i] * n[2] for n in moving) for i in (0, 1))
+            name = self.hardware.levels[0].name
+            yield f"{name} moves {moved / once:.4f} times the compulsory traffic"
+        stay = ", ".join(
+            f"{operand} in {self.hardware.levels[home].name}"
+            for operand, home in zip(OPERANDS, self.homes, strict=True)
+            if home is not None
+        )
+        if stay:
+            yield f"{stay}: stays there, on its way home nothing is paid"
 
 
 def _sums(asked: Traffic) -> int:
@@ -323,6 +360,8 @@ def solved(
     options: SearchOptions,
     mapping: Mapping | None = None,
     pass_: ProductPass = "forward",
+    homes: Homes = NOWHERE,
+    free: Rooms | None = None,
 ) -> Solved | Spread:
     """Search the tiling of a problem, or take a given one; count its traffic and energy.
 
@@ -330,19 +369,39 @@ def solved(
 
     Args:
         pass_: says what is multiplied, and so which of several outermost memories are asked.
+        homes: where operands stay.
+        free: room that is left at some levels [bit].
 
     Raises: Infeasible, TooLarge.
     """
-    places = memories(hardware, pass_kinds(pass_))
-    tiling = Tiling(mapping, None) if mapping else tile(problem, places, options)
+    chip, free = memories(hardware, pass_kinds(pass_)), free or {}
+    places = whole_view(chip, homes, free) if homes != NOWHERE or free else chip
+    if mapping:
+        tiling = Tiling(mapping, None)
+    else:
+        tiling = tile(problem, view(chip, homes, free) if places != chip else chip, options)
+        tiling = tiling._replace(mapping=widened(problem, tiling.mapping, homes))
     if places.spatial:
         return spread(problem, hardware, places, options, tiling)
-    asked = counts(problem, tiling.mapping, options)
-    greedy = _greedy(problem, places, options)
+    asked = [
+        _paid(one, level, homes)
+        for level, one in enumerate(counts(problem, tiling.mapping, options))
+    ]
+    greedy = _greedy(problem, places, options) if homes == NOWHERE else None
     energy = _energy(problem, asked, places, options)
     searched = options.search == "level-by-level" and mapping is None
     optimum = _optimum(problem, places, options) if searched else None
-    return Solved(problem, hardware, places, options, tiling, asked, energy, greedy, optimum)
+    return Solved(problem, hardware, places, options, tiling, asked, energy, greedy, optimum, homes)
+
+
+def _paid(asked: Traffic, level: int, homes: Homes) -> Traffic:
+    """What a level is asked for without operands that stay further in."""
+    I, F, O = (home is not None and level < home for home in homes)  # noqa: E741
+    return asked._replace(
+        **({"I_reads": 0} if I else {}),
+        **({"F_reads": 0} if F else {}),
+        **({"O_partial_reads": 0, "O_partial_writes": 0, "O_writes": 0} if O else {}),
+    )
 
 
 def _optimum(problem: Problem, places: Memories, options: SearchOptions) -> float:

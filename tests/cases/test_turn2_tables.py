@@ -398,8 +398,8 @@ def test_a_table_of_another_tool_is_not_taken_for_an_old_one(tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        ("report", "vgg-small-1fc", "--hardware", "ascend", "--method", "bold"),
-        ("compare", "vgg-small-1fc", "--hardware", "ascend", "--methods", "fp,bold"),
+        ("report", "mlp-784-512-512-10", "--hardware", "ascend", "--method", "bold"),
+        ("compare", "mlp-784-512-512-10", "--hardware", "ascend", "--methods", "fp,bold"),
     ],
 )
 def test_a_csv_for_a_pipe_needs_neither_pandas_nor_matplotlib(tmp_path, words):

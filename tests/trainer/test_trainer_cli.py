@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from hwmodel.cli.train import train as cli_train
 from hwmodel.specs.trace import read_trace, write_trace
-from hwmodel.trainer.plot import signals_figure, training_figure
 from hwmodel.trainer.train import train
+from hwmodel.views.figures.training import signals_figure, training_figure
 from tests.traces import trace as made
 
 app = typer.Typer()
@@ -122,7 +122,7 @@ def test_the_figure_shows_what_the_trace_holds(name, tmp_path):
     trace = train(small.settings(name), small.images())
     figure = training_figure(trace)
     labels = [axes.get_ylabel() for axes in figure.axes]
-    assert labels[:2] == ["training loss [nat]", "accuracy [%]"]
+    assert labels[:2] == ["training loss, nat", "accuracy, %"]
     loss = figure.axes[0].lines[0]
     assert list(loss.get_xdata()) == [5, 10, 15]
     assert list(loss.get_ydata()) == [e.loss for e in trace.epochs]
@@ -181,7 +181,7 @@ def test_flip_rates_have_plain_numbers_on_their_axis(highest):
     assert len([n for n in numbers if 0.11 <= n <= 100 * highest]) >= 2
 
 
-def test_deviations_have_plain_numbers_and_the_legend_is_beside_the_panels(tmp_path):
+def test_deviations_have_plain_numbers_and_the_legend_is_below_the_panels(tmp_path):
     """Within a decade, from 0.003 to 0.006, minor ticks had numbers in TeX."""
     trace = train(small.settings(epochs=1), small.images())
     (epoch,) = trace.epochs
@@ -195,10 +195,10 @@ def test_deviations_have_plain_numbers_and_the_legend_is_beside_the_panels(tmp_p
     axis = figure.axes[1].yaxis
     texts = [label.get_text() for label in axis.get_ticklabels(which="both")]
     assert 0.005 in [float(text) for text in texts if text]  # none is a power written out
-    (legend,) = filter(None, (panel.get_legend() for panel in figure.axes))
+    (legend,) = figure.legends
     assert [t.get_text() for t in legend.get_texts()] == [layer.name for layer in trace.layers]
-    right = max(panel.get_window_extent().x1 for panel in figure.axes)
-    assert legend.get_window_extent().x0 >= right
+    lowest = min(panel.get_window_extent().y0 for panel in figure.axes)
+    assert legend.get_window_extent().y1 < lowest
     colours = [{line.get_label(): line.get_color() for line in a.lines} for a in figure.axes]
     assert colours[2].items() <= colours[0].items() == colours[1].items()
 

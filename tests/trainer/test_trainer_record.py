@@ -112,6 +112,7 @@ def test_an_operator_in_place_changes_no_figure():
     assert (first.preactivation.lowest, first.preactivation.highest) == (-7, 5)
     assert (first.signal.largest, first.signal.zero_share) == (2, 0.5)
     assert layer_of(trace, "2").sent.largest == 4
+    assert (first.input_zeros, layer_of(trace, "2").input_zeros) == (None, 0.5)  # 1 is a sign
 
 
 def test_a_layer_used_twice_stands_twice_with_one_weight():

@@ -15,13 +15,13 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.specs.provenance import digest
+from hwmodel.specs.provenance import Provenance, digest
 from hwmodel.specs.trace import dumps
 from hwmodel.trainer.data import load_dataset
 from hwmodel.trainer.real import BatchNorm
 from hwmodel.trainer.study import arms, at_widths, outcome, priced, trained, unlearned
 from hwmodel.trainer.train import Settings, train
-from hwmodel.views.study import study_figure
+from hwmodel.views.study import outcomes_csv, read_outcomes, study_figure
 from tests.traces import trace
 
 # The split
@@ -199,6 +199,22 @@ def test_the_figure_has_medians_as_bars():
     labels = [label.get_text() for label in accuracy.get_yticklabels()]
     assert labels == ["bold", "fp", "bold, frozen"]
     assert [text.get_text().strip() for text in points.texts] == ["bold", "fp"]
+
+
+def test_a_study_s_table_is_drawn_anew_in_any_style(hwmodel, tmp_path):
+    first = outcome(runs(*[(0.8,) * 4] * 5), 0.8, 2, (5.0, "pJ"), AT)
+    control = outcome(runs(*[(0.2,) * 4] * 5, frozen=True), 0.8, 2)
+    (tmp_path / "s.csv").write_text(outcomes_csv([first, control], Provenance("hwmodel train", ())))
+    assert read_outcomes(tmp_path / "s.csv")[0] == [first, control]
+    code, _, err = hwmodel("plot", "s.csv", "--style", "icml", "--ours", "bold", "-o", "s.svg")
+    assert (code, err) == (0, "wrote s.svg\n")
+    assert 'width="234pt"' in (tmp_path / "s.svg").read_text()  # 3.25 inches
+    code, _, err = hwmodel("plot", "s.csv", "--kind", "bars", "-o", "s.svg")
+    assert code == 2 and "is drawn as kind study, not bars" in err
+    text = (tmp_path / "s.csv").read_text()
+    (tmp_path / "s.csv").write_text(text.replace(",80.0,", ",eighty,", 1))
+    code, _, err = hwmodel("plot", "s.csv", "-o", "s.svg")
+    assert code == 2 and err.startswith("hwmodel: s.csv:2: test_low 'eighty': ")
 
 
 # The command

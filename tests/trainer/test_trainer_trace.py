@@ -1,11 +1,13 @@
 # tables hold whole messages, one a line
 import json
 
+import numpy as np
 import pytest
 import small
 
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.specs.trace import Trace, dumps, read_trace, steps_to, two_complement_bits, write_trace
+from hwmodel.trainer.measure import Tally
 from hwmodel.trainer.train import train
 
 
@@ -166,3 +168,16 @@ def test_two_complement_widths_at_their_limits(bits):
 
 def test_the_schema_describes_itself():
     assert "flip_rate" in json.dumps(Trace.model_json_schema())
+
+
+def test_zeros_that_a_layer_reads_are_counted():
+    """Three of eight, and signs, which are kept as Booleans, not at all."""
+    tally = Tally("fc", 0.3, integer=False, weights=0)
+    tally.reads(np.array([[0, 1.5, -2, 0]], np.float32))
+    tally.reads(np.array([[0, 1, 2, 3]], np.float32))
+    tally.step(np.ones((1, 2), np.float32), 0, signal=np.ones((1, 2), np.float32))
+    assert tally.result().input_zeros == 3 / 8
+    signs = Tally("fc", 0.3, integer=True, weights=0)
+    signs.reads(np.array([[True, False]]))
+    signs.step(np.ones((1, 2), np.float32), 0, signal=np.ones((1, 2), np.float32))
+    assert signs.result().input_zeros is None

@@ -151,6 +151,11 @@ def routed(sent: Dispatch, experts: int, M: int, C: int, rows: int) -> dict[Prod
         slots = ceil(sent.capacity * rows / experts)
         met, N, rows = float(experts), slots, experts * slots
     else:
+        if isinstance(sent.distinct, int) and sent.distinct > rows:
+            raise ShapeError(
+                f"layer {sent.name}: distinct {sent.distinct} of {tokens:,} tokens, each to "
+                f"{sent.active} experts: they meet {rows:,} at most"
+            )
         met = distinct(sent, experts, tokens)
         N = max(1, round(rows / met))
     why = f"experts that {tokens:,} tokens meet, {sent.distinct}, for one"

@@ -213,11 +213,16 @@ class Expand(BaseLayer):
 
     kind: Literal["expand"]
     shape: tuple[Positive, Positive, Positive]
+    overlapping: Flag = Field(
+        default=False,
+        description="whether the groups are under windows that overlap, so that not all elements "
+        "are repeated equally often",
+    )
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """`shape`. Raises: ShapeError where it has not a whole number of its input's elements."""
         given = self.one(inputs)
-        if prod(self.shape) % prod(given):
+        if prod(self.shape) % prod(given) and not self.overlapping:
             raise ShapeError(
                 f"layer {self.name}: {self.shape} has {prod(self.shape):,} elements, which are no "
                 f"multiple of the {prod(given):,} of {given}"

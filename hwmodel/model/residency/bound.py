@@ -85,7 +85,10 @@ def _deepest(run: Run) -> dict[tuple[int, int], int]:
 
 
 def _passes(run: Run, access: Access) -> list[float]:
-    """What one pass of an access costs at each level below which it may stay."""
+    """What one pass of an access costs at each level below which it may stay.
+
+    One also where a nest is done in each of several steps: a stay may begin in the first.
+    """
     last = max(run.capacities)
     if access.task in run.moves:
         return list(run.moves[access.task].levels[:last])

@@ -170,7 +170,7 @@ class Product:
     def _found(self, found: Tiling, homes: Homes, free: Mapping[int, int], taken: float) -> None:
         if found.certificate is not None:
             share = min((self._times(x) for x in OPERANDS), default=1.0)
-            least = share * max(found.certificate.lower_bound - taken, 0.0)
+            least = share * max(found.certificate.lower_bound - taken, 0.0) * self.work.repeats
             self._floors.append(Floor(homes, dict(free), least))
 
     def _taken(self, problem: Problem, seen: Memories) -> float:
@@ -229,14 +229,14 @@ class Product:
         if taken is None or self.chip.array is None:
             return 0.0
         times = product(self.work.nest.times[1:2] if self.work.nest.times else ())
+        times *= self.work.repeats
         each = product(taken.cycles) * self.chip.array.cycle_energy
         return times * (each + product(taken.moments) * self.chip.moment_energy)
 
     def _parts(self, mapping: Cuts, level: int) -> dict[Operand, int]:
         """Bits of each operand's tile at a level [bit]."""
-        here, held = mapping.tiles[level - 1], mapping.held[level - 1]
-        problem = self.work.problem
-        (room,) = footprints(problem, here, self.chip, level, self.options, held)
+        held = mapping.held[level - 1]
+        (room,) = footprints(self.work.problem, mapping, self.chip, level, self.options)
         kept = [x for x in OPERANDS if x != "O" or _counts_sums(self.chip, level, held)]
         return {x: product(part) for x, part in zip(kept, room.parts, strict=True)}
 

@@ -8,6 +8,7 @@ memory below for its side of each transfer.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from hwmodel.tiling.accesses import Asked, Mapping
@@ -36,9 +37,10 @@ class Time(NamedTuple):
         return self.products / self.possible if self.possible else 0.0
 
 
+@lru_cache(maxsize=2**10)  # layers that are alike, and the same question again
 def asked(
     problem: Problem, mapping: Mapping, chip: Memories, rule: RowRule, transfers: Transfers
-) -> Iterator[list[Asked]]:
+) -> tuple[tuple[Asked, ...], ...]:
     """List what is asked for at every level, the outermost first; what is nothing is left out.
 
     Of a sum, S of each output arrive and T begin anew: S - T find one resting, which is read.
@@ -48,9 +50,11 @@ def asked(
     """
     nest = Nest(problem, mapping, chip, rule)
     ways = [link for x in OPERANDS for link in links(chip, x)]
-    for level in range(len(chip.levels)):
-        found = [one for link in ways for one in _at(nest, link, level, transfers)]
-        yield [one for one in found if product(one.factors)]
+    found = (
+        [one for link in ways for one in _at(nest, link, level, transfers)]
+        for level in range(len(chip.levels))
+    )
+    return tuple(tuple(one for one in asks if product(one.factors)) for asks in found)
 
 
 def _at(nest: Nest, link: Link, level: int, transfers: Transfers) -> Iterator[Asked]:

@@ -14,6 +14,7 @@ from hwmodel.work.problem import Operand
 __all__ = ["Grid", "grid"]
 
 MOST = 2**13  # pairs of an output and a tap
+KEPT = 2**22  # members of groups that are remembered
 Ints = NDArray[np.int64]
 Cuts = tuple[tuple[int, ...], tuple[bool, ...]]  # tiles, and whether their pieces are told apart
 
@@ -42,6 +43,7 @@ class Grid:
         self._touched = real.reshape(axis.outs, axis.taps).astype(np.float32)
         self._groups: dict[tuple[int, Cuts], _Groups] = {}
         self._reached: dict[Cuts, NDArray[np.float32]] = {}
+        self._kept = 0
 
     def rows(self, outs: Cuts, taps: Cuts) -> int:
         """Rows that pairs of groups load: `paths.rows`."""
@@ -81,6 +83,11 @@ class Grid:
                     number = number * (int(place.max()) + 1) + place
             of, sizes = np.unique(number, return_inverse=True, return_counts=True)[1:]
             member = (of == np.arange(len(sizes))[:, None]).astype(np.float32)
+            self._kept += member.size
+            if self._kept > KEPT:
+                self._groups.clear()
+                self._reached.clear()
+                self._kept = member.size
             self._groups[length, cuts] = _Groups(of, sizes, member)
         return self._groups[length, cuts]
 

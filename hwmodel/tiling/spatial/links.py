@@ -28,7 +28,7 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.accesses import Mapping, rounds
 from hwmodel.tiling.options import Memories
 from hwmodel.tiling.rows import TOUCHED, RowRule, products
 from hwmodel.tiling.spatial.paths import Axis, Step, Steps, meetings, rows, values
@@ -237,9 +237,16 @@ class Nest(NamedTuple):
             for d in n._fields
             if d in others
         ]
-        groups = Factor("g", self.problem.groups)
-        whole = (groups, *(Factor(loop, getattr(n, loop)) for loop in once))
+        whole = (self._groups(plan), *(Factor(loop, getattr(n, loop)) for loop in once))
         return Counted(whole, (*met, *times))
+
+    def _groups(self, plan: Plan) -> Factor:
+        """The groups, all of which are asked for; in time, those that follow one another."""
+        groups, side = self.problem.groups, self.mapping.groups
+        if plan.operand is None and side and not plan.kept[0].place:
+            why = f"g = {groups:,}, {prod(side):,} side by side"
+            return Factor("rounds of g", rounds(groups, side), why)
+        return Factor("g", groups)
 
     def _axis(self, which: int) -> Axis:
         n, problem = self.problem.extent, self.problem

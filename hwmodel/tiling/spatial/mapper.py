@@ -10,6 +10,7 @@ Holds for: every chip; the certificate says how far the mapping may be from the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from math import comb, prod
 from random import Random
@@ -22,6 +23,7 @@ from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.rows import block_rows
 from hwmodel.tiling.spatial.bound import Bound, bound
 from hwmodel.tiling.spatial.descent import Held, Point, descended, settled, shaken
+from hwmodel.tiling.spatial.grouped import every, few, most_groups, narrowed
 from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.tables import Table
 from hwmodel.tiling.spatial.whole import best_of_all
@@ -45,17 +47,93 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     """Return a mapping of little energy and its certificate. Raises: Infeasible, TooLarge."""
     space = Space(problem, chip, options)
     _check_feasible(space)
-    tables = tuple(Table(space, group) for group in range(len(GROUPS)))
-    choices = [Held(space, held, tables) for held in holdings(options.stationary, space.depth)]
-    size = len(choices) * prod(_chains(space, loop) for loop in Extents._fields)
+    limits = most_groups(problem, chip)
+    size = prod(limits) * _size(problem, chip, options)
     if size <= WALKED:
-        found = [_Found(*best_of_all(held), held) for held in choices]
-        best = min(found, key=_energy)
-        return _certified(best, best.energy, size, size)
-    search = _Search(bound(problem, chip, options), choices)
-    best = search.best()
-    examined = sum(map(len, tables))
-    return _certified(best, min(search.least.energy, best.energy), size, examined)
+        return _walked(problem, chip, options, size)
+    least = bound(problem, chip, options)
+    first, *others = few(problem.groups, limits)
+    if not chip.moment_energy:  # time is free
+        others = others[-1:]
+    choices = _Choices.of(problem, chip, options, first)
+    assert choices is not None
+    best, examined = (_Search(least, choices.all()).best(), first), choices.chains
+    for groups in others:
+        choices = _Choices.of(problem, chip, options, groups)
+        if choices is not None:
+            energy, point, held = best[0]
+            look = _beside(choices.held(held.held), point, least)
+            examined += choices.chains
+            if look.energy <= energy * (1 + ROUNDING):  # as dear, but sooner done
+                best = look, groups
+    return _certified(*best, min(least.energy, best[0].energy), size, examined)
+
+
+def _walked(
+    problem: Problem, chip: Memories, options: SearchOptions, size: int
+) -> tuple[Mapping, Certificate]:
+    """Return the best of all mappings."""
+    best = None
+    for groups in every(most_groups(problem, chip)):
+        choices = _Choices.of(problem, chip, options, groups)
+        if choices is not None:
+            found = choices.walked()
+            if best is None or found.energy <= best[0].energy:  # as dear, but sooner done
+                best = found, groups
+    assert best is not None
+    return _certified(*best, best[0].energy, size, size)
+
+
+class _Choices(NamedTuple):
+    """What the boundaries may hold, with so many groups side by side."""
+
+    space: Space
+    tables: tuple[Table, ...]
+
+    @classmethod
+    def of(
+        cls, problem: Problem, chip: Memories, options: SearchOptions, groups: tuple[int, ...]
+    ) -> _Choices | None:
+        """Return the choices on a chip with groups side by side; None where nothing fits."""
+        space = Space(problem, narrowed(problem, chip, groups), options)
+        try:
+            _check_feasible(space)
+        except Infeasible:
+            return None
+        return cls(space, tuple(Table(space, group) for group in range(len(GROUPS))))
+
+    @property
+    def chains(self) -> int:
+        """Chains that were looked at."""
+        return sum(map(len, self.tables))
+
+    def held(self, operands: tuple[Operand, ...]) -> Held:
+        """The space under one choice."""
+        return Held(self.space, operands, self.tables)
+
+    def all(self) -> list[Held]:
+        """The space under every choice."""
+        return [
+            self.held(operands)
+            for operands in holdings(self.space.options.stationary, self.space.depth)
+        ]
+
+    def walked(self) -> _Found:
+        """The best of all mappings."""
+        return min((_Found(*best_of_all(held), held) for held in self.all()), key=_energy)
+
+
+def _beside(held: Held, point: Point, least: Bound) -> _Found:
+    """The best that is found with more groups side by side, from what was good with fewer."""
+    looks = [settled(held, one) for one in (_spread(held, point), *_seeds(held, least))]
+    return _Found(*descended(held, min(looks)[1]), held)
+
+
+def _size(problem: Problem, chip: Memories, options: SearchOptions) -> int:
+    """How many mappings there are of one group."""
+    space = Space(problem, chip, options)
+    held = len(holdings(options.stationary, space.depth))
+    return held * prod(_chains(space, loop) for loop in Extents._fields)
 
 
 class _Search:
@@ -184,12 +262,16 @@ def _chains(space: Space, loop: str) -> int:
     return comb(getattr(space.problem.extent, loop) + free - 1, free)
 
 
-def _certified(best: _Found, least: float, size: int, examined: int) -> tuple[Mapping, Certificate]:
-    proved = best.energy <= least * (1 + ROUNDING)
-    gap = 0.0 if proved else 1 - least / best.energy
-    return best.held.mapping(best.point), Certificate(
-        best.energy, best.energy if proved else least, gap, proved, size, examined
-    )
+def _certified(
+    best: _Found, groups: tuple[int, ...], least: float, size: int, examined: int
+) -> tuple[Mapping, Certificate]:
+    energy, point, held = best
+    proved = energy <= least * (1 + ROUNDING)
+    gap = 0.0 if proved else 1 - least / energy
+    mapping = held.mapping(point)
+    if prod(groups) > 1:
+        mapping = replace(mapping, groups=groups)
+    return mapping, Certificate(energy, energy if proved else least, gap, proved, size, examined)
 
 
 def _check_feasible(space: Space) -> None:

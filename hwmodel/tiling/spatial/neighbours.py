@@ -21,7 +21,7 @@ def neighbours(space: Space, group: int, axis: Axis) -> tuple[Axis, ...]:
     return _near(tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group]), axis)
 
 
-@lru_cache(maxsize=2**12)
+@lru_cache(maxsize=2**8)  # of up to MOST chains each
 def _near(lengths: tuple[int, ...], axis: Axis) -> tuple[Axis, ...]:
     once = [_changed(n, chosen, 1) for n, chosen in zip(lengths, axis, strict=True)]
     twice = [_changed(n, chosen, 2) for n, chosen in zip(lengths, axis, strict=True)]
@@ -31,7 +31,7 @@ def _near(lengths: tuple[int, ...], axis: Axis) -> tuple[Axis, ...]:
     return tuple(islice(found, MOST))
 
 
-@lru_cache(maxsize=2**14)
+@lru_cache(maxsize=2**11)
 def _changed(length: int, chosen: Chosen, sizes: int) -> tuple[Chosen, ...]:
     """Chains with so many neighbouring sizes changed; the others are cut or widened to them."""
     found = {chosen: None}

@@ -65,7 +65,8 @@ def _condition(text: str, known: Collection[str]) -> Condition:
     left, relation, right = (part.strip() for part in match.groups())
     left, right = (SHORT[x] if SHORT.get(x) in known else x for x in (left, right))
     if left not in known:
-        raise HwmodelError(f"{text!r}: {left!r} is no name here; {nearest(left, known)}")
+        short = [word for word, name in SHORT.items() if name in known]
+        raise HwmodelError(f"{text!r}: {left!r} is no name here; {nearest(left, [*known, *short])}")
     if right in known:
         return Condition(left, relation, right, None, text)
     value = _value(right, text, known)

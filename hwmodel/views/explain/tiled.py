@@ -26,8 +26,8 @@ def product_lines(
     yield f"### {work.pass_}: tiling\n"
     yield f"{_proof(tiling, unit)}\n"
     yield f"```\n{loop_nest(problem, mapping, memories, options)}\n```\n"
-    for level, (tile, held) in enumerate(zip(mapping.tiles, mapping.held, strict=True), 1):
-        for room in footprints(problem, tile, memories, level, options, held):
+    for level in range(1, len(mapping.tiles) + 1):
+        for room in footprints(problem, mapping, memories, level, options):
             if room.parts:
                 free = "unlimited" if room.capacity is None else f"of {room.capacity:,}"
                 yield f"- {room.memory} is taken up, {computed(room.parts, room.used)} bit, {free}"

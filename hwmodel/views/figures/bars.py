@@ -42,6 +42,7 @@ __all__ += ["passes_figure"]
 PERCENT = "energy, % of baseline"
 MOST_INCHES = 6.0  # of lying bars, each with a name; more layers stand upright, by number
 MOST_PARTS = 8  # tensors in a stack; the lightest are put together
+MOST_UNEQUAL = 10  # times the longest bar of one panel in another on the same scale
 OTHERS = "other"
 
 
@@ -197,14 +198,14 @@ def _percent(record: Record | None, part: str) -> float:
 
 def passes_figure(page: Page) -> Figure:
     """Energy of each pass of one run, cut by memory."""
-    stacks = [_stack(page, group, "pass", "memory") for group in page.groups]
+    stacks = _stacks(page, "pass", "memory")
     places = dict.fromkeys(place for stack in stacks for place in stack.heights)
     return _lying(page, stacks, depth_looks(list(places), OPERATIONS))
 
 
 def levels_figure(page: Page) -> Figure:
     """Energy at each memory, and of the operations, cut by tensor."""
-    return _lying(page, [_stack(page, group, "memory", "tensor") for group in page.groups])
+    return _lying(page, _stacks(page, "memory", "tensor"))
 
 
 def layers_figure(page: Page) -> Figure:
@@ -216,13 +217,12 @@ def layers_figure(page: Page) -> Figure:
     grouped = layer_groups(page.records)
     kinds = [page.layers_by] if page.layers_by else list(GROUPINGS)
     for kind in kinds:
-        stacks = [_stack(page, group, "layer", "pass", grouped[kind]) for group in page.groups]
+        stacks = _stacks(page, "layer", "pass", grouped[kind])
         own = _apart(stacks, page.style)
         if max(_height(stack.places, page.style, own) for stack in stacks) <= MOST_INCHES:
             return _lying(page, stacks, said=GROUPINGS[kind])
     of = grouped[kinds[0]]
-    stacks = [_stack(page, group, "layer", "pass", of) for group in page.groups]
-    return _standing(page, stacks)
+    return _standing(page, _stacks(page, "layer", "pass", of))
 
 
 def _in_turn(names: Iterable[str]) -> list[str]:
@@ -232,30 +232,45 @@ def _in_turn(names: Iterable[str]) -> list[str]:
     return sorted(found, key=order.index) if set(found) <= set(order) else found
 
 
-def _stack(
-    page: Page,
-    group: Sequence[Record],
-    along: str,
-    across: str,
-    of: Mapping[str, str] | None = None,
-) -> Stack:
-    """Sum a group's energy by two columns of the table, in a unit that suits it.
+def _stacks(
+    page: Page, along: str, across: str, of: Mapping[str, str] | None = None
+) -> list[Stack]:
+    """Sum the energy of every group by two columns of the table, those of one unit alike scaled.
 
     Args:
         of: the place of each value of `along`; by default each is a place of its own.
     """
-    found: dict[tuple[str, ...], float] = {}
-    for (part, value), energy in sums(group, across, along).items():
-        key = part, of[value] if of else value
-        found[key] = found.get(key, 0.0) + energy
+    found = []
+    largest: dict[str, float] = {}  # bar, by the chips' unit
+    for group in page.groups:
+        cells: dict[tuple[str, ...], float] = {}
+        for (part, value), energy in sums(group, across, along).items():
+            key = part, of[value] if of else value
+            cells[key] = cells.get(key, 0.0) + energy
+        bars: dict[str, float] = {}
+        for (_, place), energy in cells.items():
+            bars[place] = bars.get(place, 0.0) + energy
+        unit = group[0]["unit"]
+        largest[unit] = max(largest.get(unit, 0.0), *bars.values())
+        found.append((group, cells))
+    return [_stack(page, *one, largest[one[0][0]["unit"]]) for one in found]
+
+
+def _stack(
+    page: Page, group: Sequence[Record], found: Mapping[tuple[str, ...], float], largest: float
+) -> Stack:
+    """Cut the bars of a group into parts.
+
+    Args:
+        found: energies by part and place.
+        largest: bar that is drawn in this unit.
+    """
     parts, places = (_in_turn(names) for names in zip(*found, strict=True))
     most = len(parts) if len(parts) == MOST_PARTS + 1 else MOST_PARTS  # one is not put together
     kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), most)
     whole = fsum(found.values())
     total, in_total = scale(whole, group[0]["unit"])
-    divisor, unit = scale(
-        max(fsum(found.get((p, x), 0) for p in parts) for x in places), group[0]["unit"]
-    )
+    divisor, unit = scale(largest, group[0]["unit"])
     heights = {p: [found.get((p, x), 0) / divisor for x in places] for p in kept}
     others = [p for p in parts if p not in kept]
     if others:
@@ -301,9 +316,19 @@ def _lying(
                 outline(one, style, y, total)
         _numbers(one, page, stack, heavy)
         _prepare(one, page, stack.places, stack.title, stack.unit, heavy, stack.method, own)
+    _alike(axes, stacks)
     caption(figure, style, headline(page.records) + said)
     legend(figure, style, {part_words(part): look for part, look in drawn.items()})
     return figure
+
+
+def _alike(axes: Sequence[Axes], stacks: Sequence[Stack]) -> None:
+    """Give panels of one unit one scale, where every panel's bars can still be told apart."""
+    most = [max(stack.totals) for stack in stacks]
+    if len({stack.unit for stack in stacks}) == 1 and max(most) <= MOST_UNEQUAL * min(most):
+        right = max(one.get_xlim()[1] for one in axes)
+        for one in axes:
+            one.set_xlim(right=right)
 
 
 def _apart(stacks: Sequence[Stack], style: Style) -> int:

@@ -29,6 +29,7 @@ __all__ += [
     "caption",
     "foot",
     "heading",
+    "height_of",
     "in_order",
     "legend",
     "marker",
@@ -43,6 +44,7 @@ __all__ += [
     "spaced",
     "styled",
     "surface",
+    "swatches",
     "title_of",
 ]
 __all__ += ["width_of"]
@@ -153,6 +155,7 @@ def settings(style: Style) -> AbstractContextManager[None]:
             "svg.hashsalt": "hwmodel",  # the same table gives the same bytes
             "svg.fonttype": "none",  # text stays text
             "pdf.fonttype": 42,  # fonts are embedded as outlines that can be searched
+            "text.hinting": "none",  # a text is as wide in every format, whatever its resolution
             "font.family": ["serif" if style.serif else "sans-serif"],
             "font.sans-serif": ["DejaVu Sans", "Verdana"],  # of equal widths, where text is text
             "font.serif": ["STIXGeneral", "Times New Roman"],  # the first comes with Matplotlib
@@ -171,6 +174,8 @@ def settings(style: Style) -> AbstractContextManager[None]:
             "ytick.major.pad": 0.3 * style.size,
             "axes.labelpad": 0.4 * style.size,
             "axes.titlepad": 0.5 * style.size,
+            "lines.linewidth": 0.16 * style.size,
+            "lines.markersize": 0.6 * style.size,
             "hatch.linewidth": 0.08 * style.size,
             "grid.color": "0.9",
             "grid.linewidth": 0.07 * style.size,
@@ -216,9 +221,7 @@ def width_of(text: str, size: float) -> float:
         text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
         for line in text.split("\n")
     )
-    # At the resolution of a screen, letters of the serif font are set a little wider apart.
-    serif = font.get_family() == ["serif"]
-    return (1.06 if serif else 1.0) * max(widths) / 72
+    return max(widths) / 72
 
 
 def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> str:
@@ -242,7 +245,7 @@ def caption(figure: Figure, style: Style, text: str) -> None:
     width = 0.96 * style.width
     lines = "\n".join(broken(line, width, style.small) for line in text.split("\n"))
     figure.suptitle(lines, x=0.02, ha="left", size=style.small, color=GREY)
-    _grow(figure, _high(lines, style.small) + 0.6 * style.small / 72)
+    _grow(figure, height_of(lines, style.small) + 0.6 * style.small / 72)
 
 
 def title_of(figure: Figure) -> str:
@@ -259,7 +262,7 @@ def foot(figure: Figure, version: str, inputs: str, command: str) -> None:
     width = 0.97 * figure.get_figwidth()
     made = (f"hwmodel {version}: {command}", f"inputs {inputs}")
     lines = "\n".join(broken(line, width, small, hyphens=False) for line in made)
-    room = _high(lines, small) + small / 72
+    room = height_of(lines, small) + small / 72
     _lift(figure, room)
     edge = 1 - 0.5 * small / 72 / room  # of the room, from below
     height = edge * room / figure.get_figheight()
@@ -292,10 +295,12 @@ def heading(axes: Axes, style: Style, text: str, *, method: str = "") -> None:
     lines = broken(text, 0.58 * style.width / beside(axes), style.size)
     index = axes.figure.axes.index(axes)
     row = axes.figure.axes[index - index % beside(axes) : index]
-    room = max(_high(one.get_title(loc="left") or "one line", style.size) for one in [axes, *row])
+    room = max(
+        height_of(one.get_title(loc="left") or "one line", style.size) for one in [axes, *row]
+    )
     title = axes.set_title(lines, loc="left", weight=HEAVY if method in style.ours else PLAIN)
     title.set_label(text)  # before it was broken: `settle` knows what room there is
-    _grow(cast("Figure", axes.figure), max(0.0, _high(lines, style.size) - room))
+    _grow(cast("Figure", axes.figure), max(0.0, height_of(lines, style.size) - room))
 
 
 def below(axes: Axes, style: Style, text: str, *, once: bool = False) -> None:
@@ -313,7 +318,7 @@ def beside(axes: Axes) -> int:
     return int(place.get_gridspec().ncols)
 
 
-def _high(text: str, size: float) -> float:
+def height_of(text: str, size: float) -> float:
     """Return the height of lines in type of `size` points [inch]."""
     return 1.25 * len(text.split("\n")) * size / 72
 
@@ -408,7 +413,7 @@ def _refitted(text: Text, inches: float) -> float:
     ):
         return 0.0
     text.set_text(broken(str(text.get_label() or before), room / 1.1, size))
-    return _high(text.get_text(), size) - _high(before, size)
+    return height_of(text.get_text(), size) - height_of(before, size)
 
 
 def bar(
@@ -426,11 +431,11 @@ def surface(look: Look) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _swatch(look: Look, style: Style) -> Artist:
-    """Make a piece of a bar for the legend."""
+def swatches(looks: Mapping[str, Look]) -> dict[str, Artist]:
+    """Make a piece of a bar of each look for the legend."""
     from matplotlib.patches import Patch
 
-    return Patch(**surface(look))
+    return {name: Patch(**surface(look)) for name, look in looks.items()}
 
 
 def outline(axes: Axes, style: Style, y: float, width: float, *, high: float = 0.78) -> None:
@@ -468,7 +473,8 @@ def legend(
         shown: lines to be explained in place of bars, by their names.
     """
     if shown is None:
-        shown = {n: (_mark if marks else _swatch)(look, style) for n, look in looks.items()}
+        marked = {n: _mark(look, style) for n, look in looks.items()} if marks else {}
+        shown = marked or swatches(looks)
     named = [called(n) if marks else n for n in shown]
     wide = 1.15 if style.ours else 1.0  # heavy type is wider
     names = [broken(n, 0.38 * style.width / wide, style.small) for n in named]
@@ -483,7 +489,7 @@ def legend(
         text.set_fontweight(HEAVY if name in style.ours else PLAIN)
     rows = -(-len(names) // columns)
     stacked = ("\n".join(names[start : start + rows]) for start in range(0, len(names), rows))
-    high = max(_high(lines, style.small) for lines in stacked)
+    high = max(height_of(lines, style.small) for lines in stacked)
     _grow(figure, 1.1 * high + 0.6 * style.small / 72)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from hwmodel.vary.against import Against
+from hwmodel.vary.against import ABOVE, CALIBRATION, Against
 from hwmodel.views.colours import Look
 from hwmodel.views.figures.canvas import (
     GREY,
@@ -18,6 +18,7 @@ from hwmodel.views.figures.canvas import (
     panels,
     plain_ticks,
 )
+from hwmodel.views.figures.points import Point, name_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +29,9 @@ __all__ = ["measured_figure"]
 _LOOKS = (
     Look("#0072b2", "o", ""), Look("#d55e00", "s", ""), Look("#009e73", "^", ""),
     Look("#cc79a7", "D", ""), Look("#e69f00", "v", ""), Look("#56b4e9", "P", ""),
-    Look("#000000", "X", ""), Look("#999999", "<", ""),
+    Look("#000000", "X", ""), Look("#999999", "<", ""), Look("#5e3c99", ">", ""),
 )  # fmt: skip
+FEW = 10  # points of a panel that all have names
 _PANELS = {
     "energy, J": ("energy",),
     "rate, 1/s; GB/s": ("rate", "bandwidth"),
@@ -46,29 +48,55 @@ def measured_figure(lines: Sequence[Against], style: Style) -> Figure:
         for title, quantities in _PANELS.items()
         if (mine := [line for line in lines if line.quantity in quantities])
     }
-    figure, axes = panels(style, len(shown), style.height, columns=min(len(shown), style.columns))
+    figure, axes = panels(style, len(shown), style.height, columns=min(len(shown), 2))
     for one, (title, mine) in zip(axes, shown.items(), strict=True):
         _band(one, mine)
-        for name in dict.fromkeys(line.table for line in mine):
-            points = [line for line in mine if line.table == name]
-            one.plot(
-                [p.published for p in points], [p.ours for p in points], zorder=3,
-                **marker(looks[name], style),
-            )  # fmt: skip
+        for line in mine:
+            hollow = {"markerfacecolor": "white"} if line.verdict == CALIBRATION else {}
+            drawn = marker(looks[line.table], style) | hollow
+            one.plot([line.published], [line.ours], zorder=3, **drawn)
         heading(one, style, title)
         below(one, style, "published")
     axes[0].set_ylabel("ours")
-    caption(
-        figure, style,
-        "Published against ours; on the line they are equal, in the band within a factor of two. "
-        "Nothing is fitted.",
-    )  # fmt: skip
+    said = "on the line they are equal, in the band within a factor of two"
+    if any(line.verdict == CALIBRATION for line in lines):
+        said += "; a constant of its chip is from a hollow point, nothing else is fitted"
+    else:
+        said += "; nothing is fitted"
+    caption(figure, style, f"Published against ours: {said}.")
     legend(figure, style, looks, marks=True)
+    name_points(figure, axes, [_points(mine) for mine in shown.values()], style)
     return figure
+
+
+def _points(lines: Sequence[Against]) -> list[Point]:
+    """The points of a panel, with names: all where they are few, else of what is off.
+
+    Of many of one table that are off the first, the middle one and the last have names.
+    """
+    kinds = {line.quantity for line in lines}
+    named = set(lines)
+    if len(lines) > FEW:
+        far = [line for line in lines if line.verdict in ("off", ABOVE)]
+        tables = dict.fromkeys(line.table for line in far)
+        runs = [[line for line in far if line.table == table] for table in tables]
+        named = {run[at] for run in runs for at in (0, len(run) // 2, -1)}
+    return [
+        Point(line.published, line.ours, _name(line, kinds) if line in named else "", line.table)
+        for line in lines
+    ]
+
+
+def _name(line: Against, kinds: Collection[str]) -> str:
+    """A row, and which of its figures where a panel has several."""
+    alike = len(kinds) == 1 or line.quantity in ("rate", "bandwidth")
+    return line.row if alike else f"{line.row}, {line.quantity}"
 
 
 def _band(axes: Axes, lines: Sequence[Against]) -> None:
     """Draw the line of equal figures and the band about it."""
+    from matplotlib.ticker import LogLocator
+
     every = [value for line in lines for value in (line.published, line.ours)]
     ends = min(every) / 2, max(every) * 2
     axes.set_xscale("log")
@@ -79,3 +107,5 @@ def _band(axes: Axes, lines: Sequence[Against]) -> None:
     axes.set_ylim(*ends)
     for axis in (axes.xaxis, axes.yaxis):
         plain_ticks(axis, (1.0,) if ends[1] > 100 * ends[0] else (1.0, 2.0, 5.0))
+        if ends[1] > 1e4 * ends[0]:
+            axis.set_major_locator(LogLocator(base=100))

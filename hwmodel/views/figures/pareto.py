@@ -71,8 +71,12 @@ def _drawn(page: Page, *, by_names: bool) -> tuple[Figure, bool]:
     source = (
         "as traced; bars are what the runs of a method spread over" if traced else "as published"
     )
-    methods = [called(m) for m in unique(page.records, "method") if m in page.accuracies]
-    source = f"of {', '.join(methods)} as stated, else {source}" if methods else source
+    names = unique(page.records, "method")
+    methods = [called(m) for m in names if m in page.accuracies]
+    if len(methods) == len(names):
+        source = "as stated"
+    elif methods:
+        source = f"of {', '.join(methods)} as stated, else {source}"
     caption(figure, style, f"{headline(page.records)}; accuracy {source}")
     if by_names:
         return figure, name_points(figure, axes, [points for points, _ in series], style)

@@ -149,7 +149,7 @@ def _common(
     return {
         "title": _title(lines, shown),
         "subtitle": _subtitle(lines, shown),
-        "mode": what(lines[0].mode, lines[0].batch),
+        "mode": what(lines[0].mode, lines[0].images),
         "nature": NATURE,
         "summary": _summary(lines, shown, baseline),
         "groups": groups(lines),

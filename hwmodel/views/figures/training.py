@@ -1,16 +1,18 @@
-"""A trace as a figure."""
+"""A trace as a figure: loss, accuracy and flips over the steps of a run, or its signals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError
 from hwmodel.specs.trace import Trace, named, which
+from hwmodel.views.colours import called
+from hwmodel.views.figures.canvas import DRAFT, STYLES, Style, below, caption, legend, panels
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -18,41 +20,20 @@ if TYPE_CHECKING:
 
 __all__ = ["signals_figure", "training_figure"]
 
+_INK = "#1b3a5c"
 
-def training_figure(
-    trace: Trace,
-    width: float = 11.1,
-    height: float = 3.2,
-    *,
-    upright: bool = False,
-    titled: bool = True,
-) -> Figure:
+
+def training_figure(trace: Trace, style: Style = STYLES[DRAFT]) -> Figure:
     """Loss, accuracy, and the flip rate of every layer, over the steps of a run.
 
     The flip rate is left out where no weight is Boolean.
-
-    Args:
-        width: of the figure [inch].
-        height: of a panel [inch].
-        upright: whether panels stand below one another.
-        titled: whether a title stands above them.
     """
     flipping = any(layer.flip_rate is not None for e in trace.epochs for layer in e.layers)
-    draws = [_losses, _accuracies, *([_flips] if flipping else [])]
-    return _panels(trace, draws, width, height, upright, titled)
+    return _panels(trace, [_losses, _accuracies, *([_flips] if flipping else [])], style)
 
 
-def signals_figure(
-    trace: Trace,
-    width: float = 11.1,
-    height: float = 3.2,
-    *,
-    upright: bool = False,
-    titled: bool = True,
-) -> Figure:
+def signals_figure(trace: Trace, style: Style = STYLES[DRAFT]) -> Figure:
     """Mean and deviation of the signal that each layer receives, and its flips, over the steps.
-
-    Args: as `training_figure`.
 
     Raises: DataError for a trace from before means were measured.
 
@@ -62,48 +43,37 @@ def signals_figure(
     if any(signal.mean is None for signal in layers):
         raise DataError(f"the trace of {named(trace.run)} has no means of signals; train anew")
     flipping = any(layer.flip_rate is not None for e in trace.epochs for layer in e.layers)
-    draws = [_means, _deviations, *([_flips] if flipping else [])]
-    return _panels(trace, draws, width, height, upright, titled)
+    return _panels(trace, [_means, _deviations, *([_flips] if flipping else [])], style)
 
 
-def _panels(
-    trace: Trace, draws: Sequence[Draw], width: float, height: float, upright: bool, titled: bool
-) -> Figure:
-    """A panel for each of some drawings, over the steps of a run."""
-    from matplotlib.figure import Figure
-
-    rows, columns = (len(draws), 1) if upright else (1, len(draws))
-    figure = Figure(figsize=(width, rows * height), layout="constrained")
-    axes = figure.subplots(rows, columns)
+def _panels(trace: Trace, draws: Sequence[Draw], style: Style) -> Figure:
+    """A panel for each of some drawings, over the steps of a run, and one legend of the layers."""
+    upright = style.columns < len(draws)
+    figure, axes = panels(
+        style, len(draws), (0.8 if upright else 1) * style.height,
+        columns=1 if upright else len(draws),
+    )  # fmt: skip
     run = trace.run
     control = ", Boolean weights frozen" if run.frozen else ""
-    title = f"{run.network} on {run.dataset}: {run.method}, {which(run)}{control}"
-    figure.set_label(title)
-    if titled:
-        figure.suptitle(fill(title, int(14 * width)), fontsize="medium")
+    network, method = called(run.network, "network"), called(run.method)
+    caption(figure, style, f"{network} on {run.dataset}: {method}, {which(run)}{control}")
     steps = [epoch.steps for epoch in trace.epochs]
     for draw, panel in zip(draws, axes, strict=True):
         draw(panel, trace, steps)
-        panel.set_xlabel("step")
-        panel.grid(alpha=0.3, linewidth=0.5)
-        panel.spines[["top", "right"]].set_visible(False)
-    _name_layers(trace, [p for p in axes if any(line.get_gid() for line in p.lines)], upright)
+        below(panel, style, "step")
+        panel.grid()
+    lines: dict[str, Artist] = {
+        str(line.get_label()): line for panel in axes for line in panel.lines if line.get_gid()
+    }
+    if names := [shape.name for shape in trace.layers if shape.name in lines]:
+        legend(figure, style, {}, shown={name: lines[name] for name in names})
     return figure
-
-
-def _name_layers(trace: Trace, panels: Sequence[Axes], upright: bool) -> None:
-    """Name the layers once, beside the panels that have lines of them."""
-    lines = {line.get_label(): line for panel in panels for line in panel.lines}
-    if shown := [shape.name for shape in trace.layers if shape.name in lines]:
-        panels[0 if upright else -1].legend(
-            [lines[name] for name in shown], shown,
-            loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False, fontsize="small",
-        )  # fmt: skip
 
 
 def _layer(axes: Axes, steps: list[int], values: Sequence[float], index: int, name: str) -> None:
     """The line of one layer, of one colour in all panels; its mark tells it from other lines."""
-    axes.plot(steps, values, marker=".", color=f"C{index % 10}", label=name, gid="layer")
+    dashes = ("-", "--", ":")[index // 10 % 3]
+    axes.plot(steps, values, dashes, marker=".", color=f"C{index % 10}", label=name, gid="layer")
 
 
 def _logarithmic(axes: Axes) -> None:
@@ -117,20 +87,20 @@ def _logarithmic(axes: Axes) -> None:
 
 
 def _losses(axes: Axes, trace: Trace, steps: list[int]) -> None:
-    axes.plot(steps, [e.loss for e in trace.epochs], marker=".", color="#1b3a5c")
-    axes.set_ylabel("training loss [nat]")
+    axes.plot(steps, [e.loss for e in trace.epochs], marker=".", color=_INK)
+    axes.set_ylabel("training loss, nat")
     axes.set_ylim(bottom=0)
 
 
 def _accuracies(axes: Axes, trace: Trace, steps: list[int]) -> None:
-    for label, style, values in (
+    for label, dashes, values in (
         ("test", "-", [e.accuracy for e in trace.epochs]),
         ("training", ":", [e.train_accuracy for e in trace.epochs]),
     ):
         known = [float("nan") if v is None else 100 * v for v in values]  # recorded: need not be
-        axes.plot(steps, known, style, marker=".", color="#1b3a5c", label=label)
-    axes.set_ylabel("accuracy [%]")
-    axes.legend(frameon=False, loc="lower right")
+        axes.plot(steps, known, dashes, marker=".", color=_INK, label=label)
+    axes.set_ylabel("accuracy, %")
+    axes.legend(frameon=False, loc="best")
 
 
 def _means(axes: Axes, trace: Trace, steps: list[int]) -> None:
@@ -158,6 +128,6 @@ def _flips(axes: Axes, trace: Trace, steps: list[int]) -> None:
         if any(rates):
             shown = [100 * rate if rate else float("nan") for rate in rates]
             _layer(axes, steps, shown, index, shape.name)
-    axes.set_ylabel("weights flipped in a step [%]")
+    axes.set_ylabel("flips in a step, % of weights")
     if axes.lines:
         _logarithmic(axes)

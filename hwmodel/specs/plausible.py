@@ -1,0 +1,65 @@
+"""What memories and operations of the bundled chips cost, to tell a mistaken unit from a price.
+
+A unit that is mistaken is so by a thousand, mostly: pJ for fJ, a word for a bit, J of 10^9.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from hwmodel.specs.files import Number, SpecModel, Text, bundled_spec
+
+__all__ = ["NEAR", "Range", "doubt", "ranges"]
+
+# Between what is known of a bit in a register or a Boolean operation and one word over a network,
+# with room on both sides [pJ].
+PLAUSIBLE_PJ = 1e-4, 1e5
+NEAR = {"bit": 5.0, "operation": 10.0}  # how far beyond the bundled ones a price may lie
+
+
+class Range(SpecModel):
+    """The least and the most that bundled chips pay [pJ per bit or operation], and which do."""
+
+    least: Number
+    of_least: Text
+    most: Number
+    of_most: Text
+
+
+class _Ranges(SpecModel):
+    ranges: dict[str, Range]
+
+
+@cache
+def ranges() -> dict[str, Range]:
+    """What the bundled chips pay, by the kind of memory or operation: plausible.yaml."""
+    return bundled_spec(_Ranges, Path(__file__).with_suffix(".yaml")).ranges
+
+
+def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
+    """Say that a price is far from any that is known; "" where it is near one, or 0.
+
+    Args:
+        name: of the memory or operation.
+        kind: a key of `ranges`; another one is compared with nothing but `PLAUSIBLE_PJ`.
+        per: "bit" or "operation".
+        bare: whether it was stated without a unit.
+    """
+    least, most = PLAUSIBLE_PJ
+    hint = f" A bare number is in pJ per {per}" if bare else ""
+    if not pj:
+        return ""
+    if not least <= pj <= most:
+        between = f"outside {least:g} to {most:g}"
+        return f"{name}: {pj:g} pJ per {per} is {between}; is the unit right?{hint}"
+    known = ranges().get(kind)
+    if known is None or known.least / NEAR[per] <= pj <= known.most * NEAR[per]:
+        return ""
+    near, whose = known.least, known.of_least
+    if pj > known.most:
+        near, whose = known.most, known.of_most
+    return (
+        f"{name}: {pj:g} pJ per {per} is far from what bundled chips pay, the nearest {near:.4g} "
+        f"({whose}); is the unit right?{hint}"
+    )
