@@ -52,6 +52,7 @@ def planned(points: int) -> Plan:
         "network": "vgg-small",
         "hardware": ("ascend", "v100"),
         "method": ("fp", "bold"),
+        "accounting": "paper",
         "batch": batches,
         "axes": (
             {"accounting.widths.boolean_signal_bits": widths},
