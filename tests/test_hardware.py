@@ -77,8 +77,8 @@ def test_every_number_of_a_bundled_chip_has_a_known_source():
 
 @pytest.mark.parametrize(
     ("stated", "per_bit"),
-    [("access_energy: 50 pJ/B", 6.25), ("efficiency: 0.02 GB/s/mW", 6.25), ("access_energy: 1e-3", 0.001),
-     ("access_energy: 1.0e-3", 0.001), ("access_energy: 010", 10), ("access_energy: 0", 0),
+    [("access_energy: 50 pJ/B", 6.25), ("efficiency: 0.02 GB/s/mW", 6.25), ("access_energy: 1e-1", 0.1),
+     ("access_energy: 1.0e-1", 0.1), ("access_energy: 010", 10), ("access_energy: 0", 0),
      ("read_energy: 8 pJ/B, write_energy: 16 pJ/B", 1)],
 )  # fmt: skip
 def test_an_energy_may_be_stated_in_several_ways(tmp_path, stated, per_bit):

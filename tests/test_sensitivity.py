@@ -174,7 +174,7 @@ def test_choices_that_are_refused_alone_move_with_the_fewest_others():
     fields = (
         "search + counting", "stationary + search + counting", "weight_gradient + search + counting",
         "rows + counting", "padding + counting", "transfers + counting",
-        "residency + search + counting",
+        "residency + search + counting", "attention + counting",
     )  # fmt: skip
     assert together == {
         *(

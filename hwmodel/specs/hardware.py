@@ -391,9 +391,9 @@ class Hardware(Supplied):
         if self.energy_unit != "pJ":
             return []
         found = [
-            doubt(b.name, self._place_of(b), e.value, "bit", e.unit is None)
+            doubt(b.name, self._place_of(b, writes), e.value, "bit", e.unit is None)
             for b, _ in self._placed()
-            for e in b.energies
+            for writes, e in enumerate(b.energies)
         ]
         for price in self.arithmetic:
             name, bare = f"{price.bits}-bit {price.operation}", price.stated.unit is None
@@ -401,11 +401,12 @@ class Hardware(Supplied):
             found.append(doubt(name, kind, price.energy_per_operation, "operation", bare))
         return [one for one in dict.fromkeys(found) if one]
 
-    def _place_of(self, memory: Buffer) -> str:
-        """What a memory is compared with, of `plausible.ranges`: a flash with nothing."""
+    def _place_of(self, memory: Buffer, writes: int) -> str:
+        """What a memory is compared with, of `plausible.ranges`: a flash's writes with nothing."""
         if memory not in self.levels[0].buffers:
             return "memory on the chip"
-        return "unlimited outermost memory" if memory.capacity_bits is None else ""
+        bounded = memory.capacity_bits is not None
+        return "" if bounded or writes else "unlimited outermost memory"
 
     def holder(self, level: int, operand: Operand) -> Buffer:
         """Return the memory that holds `operand` at `levels[level]`, in a forward pass at 0.

@@ -15,7 +15,8 @@ __all__ = ["NEAR", "Range", "doubt", "ranges"]
 # Between what is known of a bit in a register or a Boolean operation and one word over a network,
 # with room on both sides [pJ].
 PLAUSIBLE_PJ = 1e-4, 1e5
-NEAR = {"bit": 5.0, "operation": 10.0}  # how far beyond the bundled ones a price may lie
+# How far below and above the bundled ones a price may lie.
+NEAR = {"bit": (25.0, 5.0), "operation": (10.0, 10.0)}
 
 
 class Range(SpecModel):
@@ -53,8 +54,8 @@ def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
     if not least <= pj <= most:
         between = f"outside {least:g} to {most:g}"
         return f"{name}: {pj:g} pJ per {per} is {between}; is the unit right?{hint}"
-    known = ranges().get(kind)
-    if known is None or known.least / NEAR[per] <= pj <= known.most * NEAR[per]:
+    known, (below, above) = ranges().get(kind), NEAR[per]
+    if known is None or known.least / below <= pj <= known.most * above:
         return ""
     near, whose = known.least, known.of_least
     if pj > known.most:

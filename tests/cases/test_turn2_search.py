@@ -142,6 +142,7 @@ def simulated(problem, hardware, mapping):
     return energy
 
 
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")  # prices drawn at random
 @pytest.mark.parametrize(
     ("case", "name", "stationary", "least"),
     [
