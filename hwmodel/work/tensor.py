@@ -8,8 +8,8 @@ from fractions import Fraction
 from math import ceil, prod
 from typing import NamedTuple
 
-__all__ = ["KINDS", "Bits", "Direction", "Factor", "Kinds", "Pass", "Role", "Tensor", "TensorKind"]
-__all__ += ["Stated", "Word", "format_bits", "kind_of", "plain", "product", "shown", "titled"]
+__all__ = ["KINDS", "Bits", "Direction", "Factor", "Kinds", "Pass", "Role", "Stated", "Tensor"]
+__all__ += ["TensorKind", "Word", "format_bits", "kind_of", "plain", "product", "shown", "titled"]
 __all__ += ["stated_bits", "whole_bits"]
 
 Stated = int | str  # what a network's file says of an element: bits of an integer, or "e4m3"
