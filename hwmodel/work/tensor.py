@@ -9,8 +9,17 @@ from math import ceil, prod
 from typing import NamedTuple
 
 __all__ = ["KINDS", "Bits", "Direction", "Factor", "Kinds", "Pass", "Role", "Stated", "Tensor"]
-__all__ += ["TensorKind", "Word", "format_bits", "kind_of", "plain", "product", "shown", "titled"]
-__all__ += ["stated_bits", "whole_bits"]
+__all__ += [
+    "TensorKind",
+    "Word",
+    "format_bits",
+    "kind_of",
+    "plain",
+    "product",
+    "shown",
+    "stated_bits",
+]
+__all__ += ["titled", "whole_bits"]
 
 Stated = int | str  # what a network's file says of an element: bits of an integer, or "e4m3"
 Bits = int | Fraction  # of an element: whole, or with what blocks of elements share
