@@ -278,3 +278,33 @@ def test_a_fused_norm_among_shapes_that_a_computation_states(tmp_path):
     stored = {"g": (8,), "none": ((1,), 7, [0]), "one": ((1,), 7, [2]), "to": ((2,), 7, [5, 8])}
     found = imported(tmp_path, nodes, given, stored, domains=(OURS,))
     assert [n.layer.kind for n in found] == ["source", "add", "rms-norm"]
+
+
+@pytest.mark.parametrize(
+    ("words", "zeros", "axis", "bits"),
+    [
+        (TensorProto.FLOAT4E2M1, None, 0, 4.5),
+        (TensorProto.INT4, None, 0, 4.5),
+        (TensorProto.INT4, ((8, 128), TensorProto.INT4, None), 0, 4.625),
+    ],
+)
+def test_blocks_of_dequantized_weights_share_a_scale_of_sixteen_bits(
+    tmp_path, words, zeros, axis, bits
+):
+    """Blocks of 32 along the 256 that are summed: 16 / 32 bit a weight of a scale, 4 / 32 of a zero."""
+    nodes = [
+        node("DequantizeLinear", "b s z" if zeros else "b s", "w", axis=axis, block_size=32),
+        node("MatMul", "x w"),
+    ]
+    stored = {"b": ((256, 128), words, None), "s": ((8, 128), HALF, None)}
+    stored |= {"z": zeros} if zeros else {}
+    (found,) = imported(tmp_path, nodes, {"x": [1, 16, 256]}, stored, opset=23)
+    assert float(found.weight_bits.width(128, 256)) == bits
+    assert (found.layer.weight_format.float == "e2m1") == (words == TensorProto.FLOAT4E2M1)
+
+
+def test_blocks_across_the_sums_of_a_product_are_no_format_of_it(tmp_path):
+    nodes = [node("DequantizeLinear", "b s", "w", axis=1, block_size=32), node("MatMul", "x w")]
+    stored = {"b": ((256, 128), TensorProto.INT4, None), "s": ((256, 4), HALF, None)}
+    (found,) = imported(tmp_path, nodes, {"x": [1, 16, 256]}, stored, opset=23)
+    assert found.weight_bits == 4

@@ -519,8 +519,9 @@ def test_qonnx_quantizers_set_widths(tmp_path):
 @pytest.mark.parametrize(
     ("operator", "operands", "bits"),
     [
-        ("FloatQuant", (4, 3, 7, 448), 8),  # exponent, mantissa, bias, largest: e4m3
-        ("FloatQuant", (2, 1, 1, 6), 4),  # e2m1
+        ("FloatQuant", (4, 3, 7, 448), "e4m3"),  # exponent, mantissa, bias, largest
+        ("FloatQuant", (2, 1, 1, 6), "e2m1"),
+        ("FloatQuant", (8, 23, 127, 3e38), None),  # full precision states nothing
         ("Quant", (0, 4), 4),
         ("Trunc", (0, 8, 1, 5), 5),  # zero, width before, scale and width after
         ("Trunc", (0, 8, 5), 5),  # of the first version
@@ -544,10 +545,14 @@ def test_quantizers_as_brevitas_exports_them(tmp_path, operator, operands, bits,
 
 @pytest.mark.parametrize(
     ("kind", "bits"),
-    [(TensorProto.FLOAT8E4M3FN, 8), (TensorProto.FLOAT8E5M2, 8), (TensorProto.FLOAT4E2M1, 4)],
+    [
+        (TensorProto.FLOAT8E4M3FN, "e4m3"),
+        (TensorProto.FLOAT8E5M2, "e5m2"),
+        (TensorProto.FLOAT4E2M1, "e2m1"),
+    ],
 )
 def test_floating_types_of_eight_and_four_bits(tmp_path, kind, bits):
-    """The type of the zero point, or the one that is stated, is the width."""
+    """The type of the zero point, or the one that is stated, is the format."""
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=kind),
         node("DequantizeLinear", "q s", "d"), node("DequantizeLinear", "w s", "v"),

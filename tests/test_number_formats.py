@@ -302,3 +302,47 @@ def test_bits_of_a_tensor_are_those_of_a_loop_over_its_elements(row):
     rows, channels, bits, block, scale = map(int, re.findall(r"\d+", row["case"]))
     form = Format(bits=bits, block=block, scale_bits=scale, source="me")
     assert form.total(rows, channels) == int(row["expected"]) == int(row["independent_check"])
+
+
+def with_widths(**widths):
+    """Layers a, b and c, with a width of weights and one of the output as a file states them."""
+    layers = tuple(
+        layer.model_copy(update=dict(zip(("weight_bits", "bits"), widths[layer.name], strict=True)))
+        for layer in MIDDLE.layers
+    )
+    return MIDDLE.model_copy(update={"layers": layers})
+
+
+def test_what_a_file_states_as_floating_is_multiplied_as_floating():
+    """b is e4m3 x e4m3, 16 x 256 x 256 MACs of 1.1 pJ; a and c have one full-precision operand."""
+    network = with_widths(a=("e4m3", "e4m3"), b=("e4m3", "e4m3"), c=(None, None))
+    run = {"accounting": FULL, "mode": "inference"}
+    report = evaluate(network, chip(FP8), "as-stated", **run)
+    (product,) = of(report, layer="b", component="product", direction="operate")
+    assert (str(product.key), product.elements) == ("e4m3 x e4m3 mac", 16 * 256 * 256)
+    assert report.prices.value(product.key) == 1.1
+    found = of(report, layer="b", component="product", tensor="F", memory="HBM")
+    assert [e.count for e in found] == [256 * 256 * 8]
+    for name in "ac":
+        (product,) = of(report, layer=name, component="product", direction="operate")
+        assert str(product.key) == "32-bit mac"
+    with pytest.raises(SpecError, match="tpuv4i: states no price of a e4m3 x e4m3 mac"):
+        evaluate(network, "tpuv4i", "as-stated", **run)
+    wider = replaced_all(FULL, {"prices.narrow_floats": "expanded"})
+    expanded = evaluate(network, "tpuv4i", "as-stated", accounting=wider, mode="inference")
+    (product,) = of(expanded, layer="b", component="product", direction="operate")
+    price = expanded.hardware.price("mac", 16).energy_per_operation
+    assert expanded.prices.value(product.key) == price
+
+
+def test_an_integer_times_a_float_is_no_product_of_integers():
+    network = with_widths(a=("e4m3", "e4m3"), b=(8, 8), c=(8, 8))
+    with pytest.raises(SpecError, match="states no price of a 8-bit mac"):
+        evaluate(network, chip(FP8), "as-stated", accounting=FULL, mode="inference")
+
+
+def test_formats_beyond_every_price_are_refused_though_narrow_floats_are_expanded():
+    network = with_widths(a=("e8m23", "e8m23"), b=("e8m23", "e8m23"), c=("e8m23", "e8m23"))
+    wider = replaced_all(FULL, {"prices.narrow_floats": "expanded"})
+    with pytest.raises(SpecError, match="states no price of a e8m23 x e8m23 mac"):
+        evaluate(network, "tpuv4i", "as-stated", accounting=wider, mode="inference")

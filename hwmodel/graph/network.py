@@ -38,6 +38,7 @@ from hwmodel.specs.files import (
 )
 from hwmodel.specs.formats import Format
 from hwmodel.specs.mistakes import Contradiction
+from hwmodel.work.tensor import Stated
 
 __all__ = [
     "BEFORE",
@@ -161,9 +162,9 @@ class Network(NamedSpec):
             feeds[p.layer.name] = tuple(kinds)
         terms: dict[str, int] = {INPUT: 1}
         learned = {INPUT: False}
-        stated: dict[str, int | None] = {INPUT: None}
+        stated: dict[str, Stated | None] = {INPUT: None}
         rates: dict[str, float | None] = {INPUT: None}
-        weight_bits: dict[str, int | Format | None] = {}
+        weight_bits: dict[str, Stated | Format | None] = {}
         zeros = {INPUT: self._zeros(INPUT)}
         nodes = []
         for p in placed:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hwmodel.graph.layers import Layer, Shape
 from hwmodel.specs.formats import Format
 from hwmodel.work.problem import ProductPass
+from hwmodel.work.tensor import Stated, stated_bits
 
 __all__ = ["Node"]
 
@@ -38,8 +39,8 @@ class Node(NamedTuple):
     input_terms: int  # terms of +-1 that one element of an input can be the sum of, at most
     terms: int  # the same of the output
     signal_to: tuple[bool, ...]  # for each input, whether something before it is learned
-    input_bits: tuple[int | None, ...]  # what the network itself states of each input [bit]
-    weight_bits: int | Format | None  # what it states of the weights, its own or shared [bit]
+    input_bits: tuple[Stated | None, ...]  # what the network itself states of each input [bit]
+    weight_bits: Stated | Format | None  # what it states of the weights, its own or shared [bit]
     input_rates: tuple[float | None, ...] = ()  # of each input's spikes; None: it has none
     steps: int = 1  # of the network, in each of which every layer runs
     input_zeros: tuple[float, ...] = ()  # share of each input that is 0, as the network states it
@@ -56,7 +57,7 @@ class Node(NamedTuple):
         return 0 if self.layer.shares else self.layer.other_parameters(self.input_shapes)
 
     @property
-    def bits(self) -> int | None:
+    def bits(self) -> Stated | None:
         """Width of an element of the output that the network itself states [bit].
 
         A width stated before passes through what keeps values; of several, the widest.
@@ -64,7 +65,19 @@ class Node(NamedTuple):
         stated = [bits for bits in self.input_bits if bits is not None]
         if self.layer.bits is not None or not _keeps_values(self.layer):
             return self.layer.bits
-        return max(stated) if stated and len(stated) == len(self.input_bits) else None
+        return (
+            max(stated, key=stated_bits) if stated and len(stated) == len(self.input_bits) else None
+        )
+
+    @property
+    def stated(self) -> bool | Literal["floating"]:
+        """Whether the file states all that a product reads; and then whether all of it floats."""
+        weights = [self.weight_bits] if self.layer.weights(self.input_shapes) else []
+        given = [*weights, *self.input_bits]
+        if None in given:
+            return False
+        floats = [one.float if isinstance(one, Format) else isinstance(one, str) for one in given]
+        return "floating" if given and all(floats) else not any(floats)
 
     @property
     def rate(self) -> float | None:

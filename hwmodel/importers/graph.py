@@ -36,8 +36,20 @@ from hwmodel.graph.layers import (
 )
 from hwmodel.graph.network import INPUT, MAX_LAYERS
 from hwmodel.importers.samples import BINARY, ROWS, Samples, recognised
+from hwmodel.specs.formats import Format
+from hwmodel.work.tensor import Stated, stated_bits
 
-__all__ = ["AFFINE", "COMBINED", "Constant", "Dims", "Graph", "Operand", "Value", "as_value"]
+__all__ = [
+    "AFFINE",
+    "COMBINED",
+    "Blocks",
+    "Constant",
+    "Dims",
+    "Graph",
+    "Operand",
+    "Value",
+    "as_value",
+]
 __all__ += [
     "combined",
     "frames",
@@ -62,6 +74,13 @@ NORMS: dict[str, tuple[type[BaseLayer], dict[str, str]]] = {
 COMBINED: dict[str, type[BaseLayer]] = {"Add": Add, "Sub": Add, "Mul": Multiply}
 
 
+class Blocks(NamedTuple):
+    """Elements side by side along one axis that share a scale."""
+
+    along: int  # elements of the axis
+    format: Format
+
+
 class Constant(NamedTuple):
     """A tensor that does not depend on the network's inputs; its elements are rarely known."""
 
@@ -69,14 +88,16 @@ class Constant(NamedTuple):
     key: str = ""  # one for each stored tensor
     learned: bool = False
     elements: Elements | Callable[[], Elements] = None  # where they are few, or what reads them
-    bits: int | None = None  # that a quantizer states [bit]
+    bits: Stated | None = None  # that a quantizer states [bit]
     frozen: bool = False  # whether it is a parameter that is not trained
     float_bits: int = 32  # of an element as it is stored, where it is floating [bit]
+    blocks: Blocks | None = None  # of which each has a scale, where a quantizer states them
 
     @property
     def stored(self) -> bool:
         """Whether it is a parameter: it is learned, or is too narrow for a shape or an index."""
-        return self.learned or (self.bits is not None and self.bits <= 8 and prod(self.dims) > 1)
+        narrow = self.bits is not None and stated_bits(self.bits) <= 8
+        return self.learned or (narrow and prod(self.dims) > 1)
 
     @property
     def values(self) -> Elements:

@@ -10,14 +10,15 @@ from typing import Any
 from hwmodel.errors import ShapeError
 from hwmodel.importers.graph import Constant, Elements
 from hwmodel.importers.wire import LONG
+from hwmodel.work.tensor import Stated
 
 __all__ = ["FLOATS", "INTEGERS", "WIDTHS", "of_node", "stored"]
 
 FLOATS = (1, 10, 11, 16)  # FLOAT, FLOAT16, DOUBLE, BFLOAT16
 INTEGERS = (6, 7)  # INT32, INT64
-# Element types -> their width [bit]: INT8, UINT8, INT16 …, 8-, 4- and 2-bit types.
-WIDTHS = {2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4}
-WIDTHS |= {24: 8, 25: 2, 26: 2, 27: 6, 28: 6}
+# Element types -> their width [bit], INT8, UINT8, INT16 …; or their format, FLOAT8E4M3FN …
+WIDTHS: dict[int, Stated] = {2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 21: 4, 22: 4, 24: 8, 25: 2, 26: 2}
+WIDTHS |= {17: "e4m3", 18: "e4m3", 19: "e5m2", 20: "e5m2", 23: "e2m1", 27: "e2m3", 28: "e3m2"}
 FLOAT_BITS = {10: 16, 11: 64, 16: 16}  # of other floating types than FLOAT
 FEW = 64  # elements that are read
 

@@ -19,7 +19,7 @@ from hwmodel.importers.onnx_call import Call
 from hwmodel.importers.onnx_constants import FLOATS, INTEGERS, of_node, stored
 from hwmodel.importers.onnx_contents import STANDARD, Contents, Node, Types
 from hwmodel.importers.onnx_operators import convert
-from hwmodel.importers.onnx_quantizers import IN_PLACE, QUANTIZERS
+from hwmodel.importers.onnx_quantizers import IN_PLACE, QUANTIZERS, blocks
 from hwmodel.importers.written_out import recognised_layers
 
 __all__ = ["Reader"]
@@ -224,7 +224,10 @@ class Reader:
             learned = found is not None and found.element in FLOATS and prod(dims) > 1
             learned = learned and node.operator != "ConstantOfShape"
             made = Constant(dims, name, learned, None, bits)
-            self.tensors[name] = _made_of(parts, node.operator, made) if parts else made
+            made = _made_of(parts, node.operator, made) if parts else made
+            if node.operator == "DequantizeLinear":
+                made = made._replace(blocks=blocks(operands, node.message.attribute))
+            self.tensors[name] = made
 
     def network(self, name: str) -> Network:
         """Return the network of all nodes; see that outputs and unused values are computed."""
@@ -255,7 +258,9 @@ def _made_of(parts: Sequence[Constant], operator: str, made: Constant) -> Consta
         bits = next((part.bits for part in parts if part.bits), None)
     first = parts[0]
     if operator in IN_PLACE and prod(made.dims) == prod(first.dims):
-        return Constant(made.dims, first.key, first.learned, first.elements, bits)
+        return Constant(
+            made.dims, first.key, first.learned, first.elements, bits, blocks=first.blocks
+        )
     return Constant(made.dims, key, made.learned, None, bits)
 
 

@@ -47,6 +47,7 @@ from hwmodel.importers.graph import (
 )
 from hwmodel.importers.products import matmul
 from hwmodel.importers.samples import BINARY, ROWS, UNARY, recognised
+from hwmodel.work.tensor import Stated
 
 __all__ = [
     "activation",
@@ -408,7 +409,9 @@ def upsample(graph: Graph, name: str, x: Value, dims: Dims, interpolation: str |
     return graph.put(Upsample, name, [source], dims, size=size, interpolation=interpolation)
 
 
-def quantized(graph: Graph, name: str, x: Operand, bits: int | None, dims: Dims | None) -> Operand:
+def quantized(
+    graph: Graph, name: str, x: Operand, bits: Stated | None, dims: Dims | None
+) -> Operand:
     """Note on the tensor's layer that the tensor is `bits` wide."""
     if isinstance(x, Constant):
         return x._replace(bits=bits if bits is not None else x.bits)

@@ -180,7 +180,7 @@ def linear(
     C, M = features
     _see_channels(graph, name, x.known[-1] if x.known else 1, C)
     fields: dict[str, Any] = {} if learned is None else dict(learned)
-    fields |= {"bias": bias, "weight_bits": weights.bits, "shares": graph.owner(weights)}
+    fields |= {"bias": bias, "shares": graph.owner(weights), **_widths(weights, C)}
     if fields["shares"]:  # it is trained as its owner is
         fields.pop("learned", None)
     if prod(x.known) == C:
@@ -194,6 +194,13 @@ def linear(
     if not bias:
         graph.open[made.layer] = {"Add": "bias"}
     return graph.owned(weights, made)
+
+
+def _widths(weights: Constant, C: int) -> dict[str, Any]:
+    """The width that is stated of weights; with scales of blocks, if they lie along the C sums."""
+    if weights.blocks and weights.blocks.along == C:
+        return {"weight_format": weights.blocks.format}
+    return {"weight_bits": weights.bits}
 
 
 def matmul(graph: Graph, name: str, a: Operand, b: Operand, dims: Dims | None) -> Value:
@@ -213,7 +220,7 @@ def _weights_first(graph: Graph, name: str, a: Constant, b: Value, dims: Dims | 
     places = prod(b.known) // rows
     _see_channels(graph, name, rows, a.dims[1])
     source = graph.seen(b, (rows, places, 1))
-    fields = {"weight_bits": a.bits, "shares": graph.owner(a)}
+    fields = {"shares": graph.owner(a), **_widths(a, a.dims[1])}
     fields |= {"features": a.dims[0], "over": "channels"}
     if not fields["shares"]:
         fields |= learned_of([a])

@@ -193,8 +193,8 @@ class Prices(NamedTuple):
         for asked in twice:
             if found := self._in_format(key.name, asked):
                 return (Factor("of a pair", 1, f"{key.format} priced as {asked}"), *found)
-        if self.accounting.prices.narrow_floats == "expanded":
-            return self._expanded(key)
+        if self.accounting.prices.narrow_floats == "expanded" and (found := self._expanded(key)):
+            return found
         others = " or ".join(one for one in twice if one != key.format)
         raise SpecError(
             f"hardware {self.chip.name}: states no price of a {key.format} {key.name}"
@@ -204,10 +204,12 @@ class Prices(NamedTuple):
         )
 
     def _expanded(self, key: Key) -> Price:
-        """Price a product of formats as the narrowest multiply-add that holds them."""
+        """Price a product of formats as the narrowest multiply-add that is wider; () if none is."""
         own = {p.bits for p in self.chip.arithmetic if p.operation == key.name and not p.format}
         relative = {p.bits for p in self.accounting.prices.relative_prices if p.operation == "mac"}
         wider = sorted(bits for bits in {*own, *relative, self._full} if bits > key.bits)
+        if not wider:
+            return ()
         why = f"{key.format} expanded to {wider[0]} bit: narrow_floats expanded"
         return (Factor("of the next wider", 1, why), *self._stated(key.name, wider[0]))
 

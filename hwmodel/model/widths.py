@@ -36,7 +36,7 @@ from hwmodel.specs.method import (
 from hwmodel.specs.provenance import Input, input_of
 from hwmodel.work.optimizers import Optimizer
 from hwmodel.work.problem import ProductPass
-from hwmodel.work.tensor import Bits, Word
+from hwmodel.work.tensor import Bits, Stated, Word, format_bits
 
 __all__ = [
     "Applied",
@@ -162,19 +162,13 @@ def matches(where: Where, node: Node) -> bool:
         return False
     if where.learned is not None and where.learned != (node.layer.learned is True):
         return False
-    if where.stated is not None and where.stated != _is_stated(node):
+    if where.stated is not None and where.stated != node.stated:
         return False
     if where.feeds_role is not None:
         roles = {layer.role for layer in node.consumers}
         if roles.isdisjoint(where.feeds_role):
             return False
     return where.feeds is None or (bool(node.feeds) and set(node.feeds) <= set(where.feeds))
-
-
-def _is_stated(node: Node) -> bool:
-    """Whether the network's file states the widths of all tensors that a product reads."""
-    weights = not node.layer.weights(node.input_shapes) or node.weight_bits is not None
-    return weights and None not in node.input_bits
 
 
 def tensor_rule(method: Method, node: Node) -> Applied[TensorRule]:
@@ -212,7 +206,7 @@ def treatment(
         votes = measured[node.layer.name].vote_bits or votes
 
     def wide(
-        word: float | str, shape: tuple[int, int], in_file: int | Format | None = None
+        word: float | str, shape: tuple[int, int], in_file: Stated | Format | None = None
     ) -> Wide:
         return _wide(word, 1, method, accounting, shape, in_file)
 
@@ -426,9 +420,11 @@ def _wide(
     method: Method,
     accounting: Accounting,
     shape: tuple[int, int],
-    in_file: int | Format | None = None,
+    in_file: Stated | Format | None = None,
 ) -> Wide:
     """Return a width's word as bits; of a format, for a tensor of so many rows and channels."""
+    if word == "stated" and isinstance(in_file, str):
+        return Wide(format_bits(in_file), Word(format_bits(in_file), in_file))
     stated = in_file if word == "stated" and isinstance(in_file, Format) else None
     if found := stated or method.format_of(word):
         return Wide(found.width(*shape), found.word)

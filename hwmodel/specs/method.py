@@ -111,8 +111,10 @@ class Where(SpecModel):
     learned: Flag | None = Field(
         default=None, description="whether the weights are trained; false: they are frozen"
     )
-    stated: Flag | None = Field(
-        default=None, description="whether the network states the width of its weights and input"
+    stated: Flag | Literal["floating"] | None = Field(
+        default=None,
+        description="whether the network states the width of its weights and input, as integers; "
+        "floating: whether all are in floating-point formats",
     )
 
 

@@ -72,5 +72,7 @@ def _where(where: Where) -> str:
     return f"layers of {', '.join(found)}" if found else "all layers"
 
 
-def _listed(value: bool | tuple[str, ...]) -> str:
+def _listed(value: bool | str | tuple[str, ...]) -> str:
+    if isinstance(value, str):
+        return value
     return ("no", "yes")[value] if isinstance(value, bool) else " or ".join(value)

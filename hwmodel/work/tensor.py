@@ -8,10 +8,20 @@ from fractions import Fraction
 from math import ceil, prod
 from typing import NamedTuple
 
-__all__ = ["KINDS", "Bits", "Direction", "Factor", "Kinds", "Pass", "Role", "Tensor", "TensorKind"]
-__all__ += ["Word", "format_bits", "kind_of", "plain", "product", "shown", "titled"]
-__all__ += ["whole_bits"]
+__all__ = ["KINDS", "Bits", "Direction", "Factor", "Kinds", "Pass", "Role", "Stated", "Tensor"]
+__all__ += [
+    "TensorKind",
+    "Word",
+    "format_bits",
+    "kind_of",
+    "plain",
+    "product",
+    "shown",
+    "stated_bits",
+]
+__all__ += ["titled", "whole_bits"]
 
+Stated = int | str  # what a network's file says of an element: bits of an integer, or "e4m3"
 Bits = int | Fraction  # of an element: whole, or with what blocks of elements share
 
 
@@ -114,6 +124,15 @@ def format_bits(floating: str) -> int:
     """
     exponent, _, rest = floating.removeprefix("e").partition("m")
     return 1 + int(exponent) + int(rest)
+
+
+def stated_bits(stated: Stated) -> int:
+    """Return the bits of an element as a network's file states it [bit].
+
+    >>> stated_bits(4), stated_bits("e5m2")
+    (4, 8)
+    """
+    return format_bits(stated) if isinstance(stated, str) else stated
 
 
 def plain(bits: Bits) -> int | float:

@@ -29,7 +29,7 @@ __all__ = [
     "Shape",
     "Sides",
 ]
-__all__ += ["Sliding", "reach"]
+__all__ += ["Sliding", "Width", "reach"]
 
 Shape = tuple[int, int, int]  # C, H, W of one image [elements]
 INPUT = "input"  # what layers call the network's own input
@@ -70,6 +70,7 @@ Sides = Annotated[tuple[int, int, int, int], BeforeValidator(_sides), _numbers(4
 Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_EXTENT)]
 Learned = Flag | Literal["biases", "frozen"]
 Bits = Annotated[int, Field(strict=True, ge=1, le=64)]
+Width = Bits | Annotated[str, Field(pattern=r"^e[1-9]m[0-9]{1,2}$")]
 
 
 class BaseLayer(SpecModel):
@@ -78,8 +79,10 @@ class BaseLayer(SpecModel):
     name: Name
     inputs: tuple[Name, ...] | None = Field(default=None, min_length=1)
     role: Name | None = Field(default=None, description="a word that rules of a method can match")
-    bits: Bits | None = Field(
-        default=None, description="width of an output element that the network itself states [bit]"
+    bits: Width | None = Field(
+        default=None,
+        description="width of an output element that the network itself states [bit], or its "
+        "floating-point format, e4m3",
     )
     shares: Name | None = Field(
         default=None, description="an earlier layer whose weights it uses, stored once"

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Bits, Pair, Positive, Shape, Sides, Sliding, reach
+from hwmodel.graph.layers.base import BaseLayer, Pair, Positive, Shape, Sides, Sliding, Width, reach
 from hwmodel.graph.layers.experts import Dispatch, routed
 from hwmodel.specs.files import Flag
 from hwmodel.specs.formats import Format
@@ -30,7 +30,7 @@ class _Channelled(Sliding):
         description="images one after the other in the channels, under the same filters",
     )
     bias: Flag = False
-    weight_bits: Bits | None = Field(
+    weight_bits: Width | None = Field(
         default=None, description="width of a weight that the network itself states [bit]"
     )
 
@@ -183,7 +183,7 @@ class Linear(BaseLayer):
         default=None, description="layers of which each token goes to some, behind a dispatch"
     )
     _sent: Dispatch | None = PrivateAttr(default=None)
-    weight_bits: Bits | None = Field(
+    weight_bits: Width | None = Field(
         default=None, description="width of a weight that the network itself states [bit]"
     )
     weight_format: Format | None = Field(

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers.base import BaseLayer, Bits, Positive, Shape
+from hwmodel.graph.layers.base import BaseLayer, Positive, Shape, Width
 from hwmodel.graph.layers.products import Conv
 from hwmodel.specs.files import Flag, Whole
 from hwmodel.work.problem import LoopNest, ProductPass
@@ -56,7 +56,7 @@ class _Stepped(BaseLayer):
     over all steps.
     """
 
-    weight_bits: Bits | None = Field(
+    weight_bits: Width | None = Field(
         default=None, description="width of a weight that the network itself states [bit]"
     )
 
