@@ -6,6 +6,8 @@ import pytest
 
 from hwmodel.cli import signs
 from hwmodel.cli.screen import progress
+from hwmodel.model import evaluate
+from hwmodel.model.progress import counted, place
 
 
 @pytest.fixture
@@ -40,6 +42,37 @@ def test_one_long_step_says_how_long_it_has_taken_and_silence_is_kept_where_aske
     with signs.pulse():
         time.sleep(0.12)
     assert quick() == ""
+
+
+def test_products_are_counted_where_nothing_else_is(quick):
+    with signs.pulse():
+        for _ in counted("products", slow(4), 4):
+            pass
+        time.sleep(0.08)
+        for _ in progress(counted("products", slow(2), 2), 2, "comparing"):
+            pass
+    said = quick().splitlines()
+    assert any(line.startswith("hwmodel: products: 2 of 4 after ") for line in said)
+    assert any(line.startswith("hwmodel: computing: ") for line in said)
+    later = said[[line.startswith("hwmodel: comparing: ") for line in said].index(True) :]
+    assert not any("products" in line for line in later[:-1])
+
+
+@pytest.mark.parametrize("accounting", ["paper", "chip"])
+def test_a_report_counts_its_products_as_they_are_tiled(monkeypatch, accounting):
+    seen = []
+
+    def watched(what, items, total):
+        for item in counted(what, items, total):
+            seen.append((what, place.done, place.total))
+            yield item
+
+    monkeypatch.setattr(evaluate, "counted", watched)
+    net = "mlp-784-512-512-10"
+    report = evaluate.evaluate(net, "ascend", "fp", accounting=accounting, batch=3)
+    products = len(report.tilings)
+    assert seen == [("products", done, products) for done in range(products)] and products == 8
+    assert place.total == 0
 
 
 def test_a_bar_that_is_drawn_is_not_written_over(quick):

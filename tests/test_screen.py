@@ -30,6 +30,15 @@ def test_a_batch_has_its_energy_an_image(hwmodel):
     assert float(sums["an image"]) == pytest.approx(float(sums["all layers"]) / 8, abs=0.01)
 
 
+def test_a_title_longer_than_its_table_is_one_line_in_a_pipe(hwmodel):
+    words = ("--hardware", "ascend", "--accounting", "paper", "--optimal-tiles", "no")
+    more = ("--method", "fp", "--mode", "inference", "--csv", "r.csv")
+    out = hwmodel("report", "mlp-784-512-512-10", *words, *more)[1]
+    title, _, _, rule = out.splitlines()[:4]
+    assert title.startswith("mlp-784-512-512-10 on ascend under fp: ") and "─" in rule
+    assert title.endswith(", accounting paper, µJ") and len(title) > len(rule)
+
+
 def test_what_is_published_of_nothing_has_no_column(hwmodel):
     words = (
         "--hardware",

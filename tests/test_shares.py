@@ -95,7 +95,7 @@ def test_a_table_whose_values_are_numbers_and_choices_is_verified(hwmodel):
     asked = ("compare", NET, "--methods", "fp", *where, *words, "--csv", "v.csv")
     code, _, err = hwmodel(*asked)
     assert code == 0, err
-    assert "1 rows equal" in hwmodel("verify", "v.csv")[1]
+    assert "1 row equal" in hwmodel("verify", "v.csv")[1]
 
 
 @pytest.mark.parametrize(

@@ -89,13 +89,13 @@ def test_a_table_that_nobody_touched_holds(hwmodel, table, arguments, rows, endi
     if rows is None:
         rows = len(read_csv(table(*arguments))[1])
         assert rows > 50
-    assert out == f"{SAME}{rows} rows equal, 0 moved, 0 missing, 0 extra\n"
+    assert out == f"{rows} rows equal, 0 moved, 0 missing, 0 extra\n{SAME}"
 
 
 def test_a_reproduction_holds(hwmodel, table):
     path = table("reproduce", "cifar10_vgg_small", "--accounting", "paper")
     code, out, _ = hwmodel("verify", path)
-    assert (code, out) == (0, f"{SAME}12 rows equal, 0 moved, 0 missing, 0 extra\n")
+    assert (code, out) == (0, f"12 rows equal, 0 moved, 0 missing, 0 extra\n{SAME}")
 
 
 SWEPT = """version: 1
@@ -119,14 +119,14 @@ def test_a_sweep_holds_and_a_point_that_somebody_changed_is_found(hwmodel, table
     assert hwmodel("sweep", "swept.yaml", "--out", f"s.{ending}", "--jobs", 1)[0] == 0
     before = sorted(p.name for p in tmp_path.iterdir())
     assert hwmodel("verify", f"s.{ending}") == (
-        0, f"{SAME}16 rows equal, 0 moved, 0 missing, 0 extra\n",
+        0, f"16 rows equal, 0 moved, 0 missing, 0 extra\n{SAME}",
         "computing anew: hwmodel sweep swept.yaml\n",
     )  # fmt: skip
     assert sorted(p.name for p in tmp_path.iterdir()) == before
     if ending == "csv":
         edited(tmp_path / "s.csv", lambda records: records[5].update(energy="1"))
         code, out, _ = hwmodel("verify", "s.csv")
-        assert (code, out.splitlines()[0].startswith("moved: 5: energy 1 -> ")) == (1, True)
+        assert (code, out.splitlines()[1].startswith("moved: 5: energy 1 -> ")) == (1, True)
         written(tmp_path, SWEPT, ("[1, 2]", "[1, 3]"), name="swept.yaml")
         code, out, _ = hwmodel("verify", "s.csv")
         assert code == 1 and "input differs: sweep swept" in out
@@ -154,11 +154,11 @@ def test_both_tables_of_a_study_hold_and_so_do_its_draws(hwmodel, table, tmp_pat
         (path,) = (tmp_path / "s").glob(f"sensitivity_net_chip_fp+bold_greedy_*_????????{name}.csv")
         rows = rows or len(read_csv(path)[1])
         assert hwmodel("verify", path)[:2] == (
-            0, f"{SAME}{rows} rows equal, 0 moved, 0 missing, 0 extra\n"
+            0, f"{rows} rows equal, 0 moved, 0 missing, 0 extra\n{SAME}"
         )  # fmt: skip
     edited(path, lambda records: records[1].update(percentile_50="1"))
     code, out, _ = hwmodel("verify", path)
-    assert code == 1 and out.startswith("moved: chip bold: percentile_50 1 -> ")
+    assert code == 1 and out.splitlines()[1].startswith("moved: chip bold: percentile_50 1 -> ")
     seed = command_of("--seed 5", "--seed x")
     edited(path, seed)
     assert hwmodel("verify", path)[2].endswith("hwmodel: --seed 'x': must be a whole number\n")
@@ -174,11 +174,11 @@ def test_a_cell_that_somebody_changed_is_found_with_the_change(hwmodel, table):
     edited(path, lambda records: records[1].update(energy=repr(energy * 0.8)))
     code, out, _ = hwmodel("verify", path)
     assert code == 1
-    first, *rest = out.splitlines()
+    verdict, first, *_ = out.splitlines()
     assert first == (
         f"moved: net bold chip paper training 1: energy {energy * 0.8!r} -> {energy!r} (+25 %)"
     )
-    assert rest[-1] == "1 rows equal, 1 moved, 0 missing, 0 extra"
+    assert verdict == "1 row equal, 1 moved, 0 missing, 0 extra"
     assert hwmodel("verify", path, "--tolerance", "0.2")[0] == 1
     assert hwmodel("verify", path, "--tolerance", "0.26")[0] == 0
 
@@ -218,8 +218,9 @@ def test_rows_that_are_missing_too_many_or_renamed_are_told(hwmodel, table):
     edited(path, lambda records: records[1:])
     code, out, _ = hwmodel("verify", path)
     assert code == 1
-    assert out.startswith("missing: conv1 forward ")
-    assert f"{count - 1} rows equal, 0 moved, 1 missing, 0 extra" in out
+    verdict, *rows = out.splitlines()
+    assert verdict == f"{count - 1} rows equal, 0 moved, 1 missing, 0 extra"
+    assert rows[0].startswith("missing: conv1 forward ")
     path = table(*REPORT)
     edited(path, lambda records: [*records, records[0]])
     code, out, _ = hwmodel("verify", path)
@@ -234,6 +235,13 @@ def test_the_order_of_rows_is_no_matter(hwmodel, table):
     path = table(*REPORT)
     edited(path, lambda records: records[::-1])
     assert hwmodel("verify", path)[0] == 0
+
+
+def test_rows_that_moved_come_in_the_order_of_the_table(hwmodel, table):
+    path = table(*COMPARE)
+    edited(path, lambda records: [{**r, "energy": "1"} for r in records[::-1]])
+    rows = hwmodel("verify", path)[1].splitlines()[1:3]
+    assert [row.split()[2] for row in rows] == ["bold", "fp"]
 
 
 def test_an_input_that_changed_is_named_and_so_are_the_rows_that_moved(hwmodel, table, tmp_path):
@@ -284,7 +292,7 @@ def command(text):
          f"t.csv: has rows of more than one version: 9, {package.__version__}"),
         (command("touch pwned"), "t.csv: command 'touch pwned': is none of hwmodel report, "
          "hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, "
-         "hwmodel reproduce --measured, hwmodel sensitivity, hwmodel sweep"),
+         "hwmodel reproduce --measured, hwmodel generate, hwmodel sensitivity, hwmodel sweep"),
         (command("hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x"),
          "t.csv: command 'hwmodel compare net.yaml --hardware chip.yaml --methods fp --csv x': "
          "hwmodel compare has no option --csv here; known: --accounting, --accumulate, --accuracy, --baseline, "
@@ -305,7 +313,7 @@ def command(text):
          "--batch 'x': must be a whole number"),
         (command("hwmodel explain net.yaml --layer conv1"), "t.csv: command 'hwmodel explain net.yaml --layer conv1': "
          "is none of hwmodel report, hwmodel compare, hwmodel reproduce, hwmodel reproduce --readings, "
-         "hwmodel reproduce --measured, hwmodel sensitivity, hwmodel sweep"),
+         "hwmodel reproduce --measured, hwmodel generate, hwmodel sensitivity, hwmodel sweep"),
         (command("hwmodel reproduce nothing --accounting paper"), "no published table is called "),
     ],
 )  # fmt: skip

@@ -173,6 +173,7 @@ def show(pieces: Iterable[RenderableType | str]) -> None:
             typer.echo(piece)
         else:
             _widen(screen, piece)
+            _entitle(screen, piece)
             screen.print(piece)
 
 
@@ -186,6 +187,16 @@ def _widen(screen: Console, table: RenderableType) -> None:
                 column.min_width = max((len(str(cell)) for cell in column.cells), default=0)
         least = screen.measure(table, options=screen.options.update(max_width=WIDEST)).minimum
         screen.width = max(screen.width, least)
+
+
+def _entitle(screen: Console, table: RenderableType) -> None:
+    """Print a title whole where no screen is, before its table, which would break it at its own
+    width."""
+    from rich.table import Table
+
+    if isinstance(table, Table) and table.title and not screen.is_terminal:
+        typer.echo(str(table.title))
+        table.title = None
 
 
 def console() -> Console:

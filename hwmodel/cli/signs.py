@@ -2,7 +2,8 @@
 
 On a terminal, commands with many steps draw a bar (`screen.py`, `running.py`, `sweep.py`). Where
 standard error is none, and for a command of one long step, a line is written every ten seconds; on
-a terminal the first comes after two. `HWMODEL_PROGRESS=off` is silence.
+a terminal the first comes after two. A command without steps of its own says how many products it
+has tiled. `HWMODEL_PROGRESS=off` is silence.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
+
+from hwmodel.model.progress import place
 
 __all__ = ["at", "drawn", "pulse", "sentence"]
 
@@ -76,8 +79,9 @@ def pulse() -> Iterator[None]:
         while not over.wait(wait):
             wait = EVERY
             if not _place.bar:
-                seconds = time.monotonic() - _place.started
-                said = sentence(_place.what, _place.done, _place.total, seconds)
+                at_now = place if place.total and not _place.total else _place
+                seconds = time.monotonic() - at_now.started
+                said = sentence(at_now.what, at_now.done, at_now.total, seconds)
                 with suppress(OSError, ValueError):  # nobody listens
                     print(f"hwmodel: {said}", file=sys.stderr, flush=True)
 

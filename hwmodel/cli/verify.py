@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hwmodel.cli.screen import say
-from hwmodel.errors import printable
+from hwmodel.errors import many, printable
 
 if TYPE_CHECKING:
     from hwmodel.rerun.verify import Verdict
@@ -49,7 +49,13 @@ def _sentences(verdict: Verdict, tolerance: float) -> list[str]:
     from hwmodel import __version__
     from hwmodel.rerun.lock import made_here
 
-    lines = [f"moved: {cell}" for cell in verdict.moved]
+    moved = len({cell.row for cell in verdict.moved})
+    within = f" within {tolerance:g}" if tolerance else ""
+    lines = [
+        f"{many(verdict.equal, 'row')} equal{within}, {moved:,} moved, "
+        f"{len(verdict.missing):,} missing, {len(verdict.extra):,} extra"
+    ]
+    lines += [f"moved: {cell}" for cell in verdict.moved]
     lines += [f"missing: {row}" for row in verdict.missing]
     lines += [f"extra: {row}" for row in verdict.extra]
     made = f"made by hwmodel {verdict.version or __version__}"
@@ -62,10 +68,4 @@ def _sentences(verdict: Verdict, tolerance: float) -> list[str]:
             f"bundled by {bundled}" + (", as here" if here == bundled else f"; here {here}")
         )
     lines += [f"input differs: {given}" for given in verdict.inputs] or ["inputs are as they were"]
-    moved = len({cell.row for cell in verdict.moved})
-    within = f" within {tolerance:g}" if tolerance else ""
-    lines.append(
-        f"{verdict.equal:,} rows equal{within}, {moved:,} moved, {len(verdict.missing):,} missing, "
-        f"{len(verdict.extra):,} extra"
-    )
     return lines

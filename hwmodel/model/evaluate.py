@@ -39,6 +39,7 @@ from hwmodel.model.not_counted import (
 )
 from hwmodel.model.notebook import html_table
 from hwmodel.model.prices import Key, Prices
+from hwmodel.model.progress import counted
 from hwmodel.model.residency.plan import Residency, residency
 from hwmodel.model.schedule import Schedule, schedule
 from hwmodel.model.traced import common_batch, fitted
@@ -409,20 +410,21 @@ def entered(
     """
     places = cache(partial(memories, chip))  # by the kinds of what is at I, F and O
     full = accounting.widths.full_precision_bits
+    products = [(n, t, t.work) for n, t in enumerate(tasks) if isinstance(t.work, Multiply)]
+    tilings = {
+        number: staying.tilings[number].tiling
+        if staying
+        else tiled(task, places(work.kinds), search_options(accounting, work), chip.name)
+        for number, task, work in counted("products", products, len(products))
+    }
     entries: list[Entry] = []
-    tilings: list[tuple[Task, Tiling]] = []
     for number, task in enumerate(tasks):
         layer, work, at = task
         stay = staying.stays.get(number, AWAY) if staying else AWAY
         if isinstance(work, Multiply):
-            options = search_options(accounting, work)
-            here = places(work.kinds)
-            if staying:
-                tiling = staying.tilings[number].tiling
-            else:
-                tiling = tiled(task, here, options, chip.name)
-            tilings.append((task, tiling))
-            found = list(multiplied(layer, work, tiling.mapping, here, options, at, stay))
+            options, here = search_options(accounting, work), places(work.kinds)
+            nest = tilings[number].mapping
+            found = list(multiplied(layer, work, nest, here, options, at, stay))
             if work.kinds[2] == TensorKind.GRADIENTS and not work.leaves:
                 _see_whole(found, {memory.name for memory in here.levels[-1].buffers})
         elif isinstance(work, Move):
@@ -431,7 +433,7 @@ def entered(
             found = [operated(layer, work, full, at)]
         again = () if at.times == 1 else (Factor("iterations", at.times, "for one update"),)
         entries += (entry.again(again) for entry in found if entry.elements)
-    return Ledger(tuple(entries)), tuple(tilings)
+    return Ledger(tuple(entries)), tuple((tasks[n], tiling) for n, tiling in tilings.items())
 
 
 def _see_whole(entries: Sequence[Entry], innermost: Set[str]) -> None:

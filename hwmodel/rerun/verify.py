@@ -190,7 +190,7 @@ def _verdict(path: Path, tolerance: float) -> Verdict:
     old = _by_key(records, keys)
     computed = zip(*table.rows, strict=True) if table.rows else [()] * len(table.header)
     new = _by_key(rows_of(dict(zip(table.header, computed, strict=True))), keys)
-    moved = {key: _moved(key, old[key], new[key], keys, tolerance) for key in new if key in old}
+    moved = {key: _moved(key, old[key], new[key], keys, tolerance) for key in old if key in new}
     return Verdict(
         equal=sum(not cells for cells in moved.values()),
         moved=[cell for cells in moved.values() for cell in cells],

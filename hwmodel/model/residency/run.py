@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from hwmodel.model.entries import AWAY, Stay, code_of
+from hwmodel.model.progress import counted
 from hwmodel.model.residency.items import Access, Item
 from hwmodel.model.residency.products import Product, Tiled
 from hwmodel.model.workload import Task
@@ -100,7 +101,8 @@ class Run:
         stays, energy = self.stays(some), 0.0
         tilings: dict[int, Tiled] = {}
         used = self._used(some)
-        for step, tasks in self.steps.items():
+        what = "steps beside what may stay on the chip"
+        for step, tasks in counted(what, self.steps.items(), len(self.steps)):
             free = {k: bits - used[k].get(step, 0) for k, bits in self.capacities.items()}
             found = self._step(step, tasks, stays, free)
             if found is None:
