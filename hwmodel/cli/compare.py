@@ -46,6 +46,7 @@ def compare(options: CompareAsked, to: Files, ours: Ours = "", strict: Strict = 
 def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     """Compute what is asked, and deliver it."""
     from hwmodel.rerun.tables import comparison_table
+    from hwmodel.views.colours import called
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
 
@@ -57,7 +58,10 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     presets = asked.accountings
     missing = {preset.name: _not_counted(networks, preset, asked) for preset in presets}
     provenance = asked.provenance(where.date)
-    paper = comparison_paper(lines, asked.training, asked.baseline_words(), provenance, ours)
+    paper = comparison_paper(
+        lines, asked.training, asked.baseline_words(called), provenance, ours,
+        moved=asked.moved_words(called),
+    )  # fmt: skip
     table = comparison_table(lines, asked.training, ends)
     several = [[one.name for one in of] for of in (asked.hardware, asked.methods, presets)]
     run = [asked.mode], [f"batch{asked.batch}"]
@@ -110,8 +114,9 @@ def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
 def _unmoved(asked: Question) -> str:
     """The percentages without the moves that were asked for; "" without any."""
     from hwmodel.rerun.question import question
+    from hwmodel.views.colours import called
 
-    moves = getattr(asked.asked, "move", ())
+    moves = asked.moved_words(called)
     if not moves:
         return ""
     before = question(asked.asked.model_copy(update={"move": ()}))
@@ -120,7 +125,7 @@ def _unmoved(asked: Question) -> str:
         for line in before.lines(optimal_tiles=False)
         if line.percent_of_baseline is not None
     ]
-    return f"Moved, for methods and baseline: {', '.join(moves)}. Unmoved: {', '.join(percents)}."
+    return f"Moved, for methods and baseline: {moves}. Unmoved: {', '.join(percents)}."
 
 
 def _tables(
@@ -142,6 +147,7 @@ def _tables(
 def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> str:
     """The HTML file of a comparison."""
     from hwmodel.rerun.tables import run_sentence
+    from hwmodel.views.colours import called
     from hwmodel.views.html.page import page
 
     run = asked.training
@@ -150,6 +156,8 @@ def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> s
         for line in lines
         if run and line.report
     ]
+    if moved := asked.moved_words(called):
+        remarks.insert(0, f"Moved, for methods and baseline: {moved}.")
     baseline = asked.baseline.name if asked.baseline else ""
     return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=remarks)
 

@@ -71,6 +71,8 @@ def plot(
     from hwmodel.vary.sweep.results import is_results, read_results
     from hwmodel.views.sweep_figures import View, draw_sweep
 
+    if bundles := [table for table in tables if table.suffix.lower() == ".zip"]:
+        raise HwmodelError(f"{bundles[0]}: is a bundle; unpack it, and name the table in it")
     view, style = View(x, y, z, by, where), drawn.as_style()
     if len(tables) == 1 and is_results(tables[0]):
         if group:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hwmodel.errors import HwmodelError, SpecError
@@ -11,7 +11,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import scalar
 from hwmodel.specs.hardware import Hardware
 
-__all__ = ["Chosen", "moved"]
+__all__ = ["Chosen", "moved", "moved_words"]
 
 Chosen = tuple[tuple[Hardware, ...], tuple[Accounting, ...]]
 _TIMES = re.compile(r"x([0-9]{1,6}(?:\.[0-9]{1,9})?)")
@@ -38,6 +38,29 @@ def moved(moves: Sequence[str], chips: Sequence[Hardware], rules: Sequence[Accou
             )
         found[root] = _each(move, found[root], rest, value)
     return tuple(found["hardware"]), tuple(found["accounting"])
+
+
+def moved_words(
+    moves: Sequence[str],
+    chips: Sequence[Hardware],
+    rules: Sequence[Accounting],
+    called: Callable[[str, str], str] = lambda name, kind: name,
+) -> str:
+    """Say what was moved, and of which where not all have the field; "" where nothing was.
+
+    Args:
+        called: what a name of a kind is called; by default the name.
+    """
+    from hwmodel.vary.paths import is_known
+
+    found = []
+    for move in moves:
+        root, _, rest = move.partition("=")[0].partition(".")
+        specs: Sequence[Hardware | Accounting] = chips if root == "hardware" else rules
+        having = [called(spec.name, spec.KIND) for spec in specs if is_known(spec, rest)]
+        alone = f" of {', '.join(having)} alone" if 0 < len(having) < len(specs) else ""
+        found.append(f"{move}{alone}")
+    return ", ".join(found)
 
 
 def _each(move: str, specs: Sequence[Any], path: str, value: str) -> list[Any]:

@@ -7,7 +7,7 @@ a table states as its command is what made it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, cast
@@ -33,7 +33,7 @@ from hwmodel.rerun.asked import (
     SensitivityAsked,
     command_line,
 )
-from hwmodel.rerun.moved import moved
+from hwmodel.rerun.moved import moved, moved_words
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, load
 from hwmodel.specs.hardware import Hardware
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Measurements", "Question", "Reproduction", "measurements", "question"]
 __all__ += ["readings_provenance", "reproduction"]
+
+Called = Callable[[str, str], str]  # of a name and its kind, what stands for it
 
 
 @dataclass(frozen=True)
@@ -124,11 +126,18 @@ class Question:
             ranges=draws.ranges, jobs=jobs, watch=watch,
         )  # fmt: skip
 
-    def baseline_words(self) -> str:
-        """What percentages refer to."""
+    def baseline_words(self, called: Called = lambda name, kind: name) -> str:
+        """What percentages refer to; `called` says what a name of a kind is called."""
         named = [self.baseline.name] if self.baseline else [x.baseline for x in self.accountings]
-        words = " or ".join(dict.fromkeys(named))
-        return f"{self.baseline_network.name} under {words}" if self.baseline_network else words
+        words = " or ".join(called(name, Method.KIND) for name in dict.fromkeys(named))
+        if self.baseline_network is None:
+            return words
+        return f"{called(self.baseline_network.name, Network.KIND)} under {words}"
+
+    def moved_words(self, called: Called = lambda name, kind: name) -> str:
+        """What was moved, of which chips and accountings; "" where nothing was."""
+        moves: tuple[str, ...] = getattr(self.asked, "move", ())
+        return moved_words(moves, self.hardware, self.accountings, called)
 
     def ends(self, lines: list[Comparison]) -> list[Reached]:
         """What the traces say of each line; empty without traces."""

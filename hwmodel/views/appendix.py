@@ -14,8 +14,10 @@ from hwmodel.errors import DataError, HwmodelError
 from hwmodel.model.not_counted import not_counted
 from hwmodel.rerun.question import Question, question
 from hwmodel.rerun.tables import NATURE, scale
-from hwmodel.rerun.verify import stated
+from hwmodel.rerun.verify import stated, verify
 from hwmodel.specs.files import SpecModel, whole_file, write
+from hwmodel.specs.hardware import Hardware
+from hwmodel.vary.paths import is_known
 from hwmodel.views.colours import called, looks_of
 from hwmodel.views.figures.canvas import HEAVY, PLAIN, STYLES, broken, settings, width_of
 from hwmodel.views.rules import method_sentence
@@ -25,6 +27,8 @@ __all__ = ["Section", "sections", "write_appendix"]
 ENDINGS = (".html", ".pdf")
 _OF_CHIP = {"array", "clock", "macs_per_cycle", "operations_per_cycle", "static_power"}
 _OF_CHIP |= {"static_energy_per_cycle", "voltage", "reference", "zeros", "path_prices"}
+FULL = ".15g"  # a number as a file has it, without the noise of binary fractions
+ROUNDING = 1e-9  # relative difference of a number that is none
 A4 = 8.27, 11.69  # inch
 MARGIN = 0.6  # inch
 SIZES = (
@@ -61,6 +65,8 @@ def write_appendix(table: Path, output: Path) -> None:
     ending = output.suffix.lower()
     if ending not in ENDINGS:
         raise HwmodelError(f"{output}: an appendix ends in {' or '.join(ENDINGS)}")
+    if table.suffix.lower() == ".zip":
+        raise DataError(f"{table}: is a bundle; unpack it, and name the table in it")
     records, made, asked = stated(table)
     if asked.NAME != "compare":
         raise DataError(f"{table}: is of {asked.NAME}; an appendix is of a table of compare")
@@ -70,12 +76,27 @@ def write_appendix(table: Path, output: Path) -> None:
         raise DataError(
             f"{table}: its inputs are not as they were; make it anew, or see `hwmodel verify`"
         )
+    _see_numbers(table)
     with looks_of(values.specs()):
         found = sections(values, records, made)
     if ending == ".html":
         write(output, _html(found))
     else:
         _pdf(found, output)
+
+
+def _see_numbers(table: Path) -> None:
+    """See that the table is what is computed today. Raises: DataError with the first that is not.
+
+    Libraries of other machines may round the last digit otherwise.
+    """
+    verdict = verify(table, tolerance=ROUNDING)
+    if not verdict.holds:
+        extra = [f"{row}: is not computed" for row in verdict.extra]
+        missing = [f"{row}: is missing" for row in verdict.missing]
+        first, *more = [*map(str, verdict.moved), *extra, *missing]
+        others = f" (and {len(more):,} more)" if more else ""
+        raise DataError(f"{table}: is not what is computed: {first}{others}; see `hwmodel verify`")
 
 
 def sections(
@@ -95,8 +116,11 @@ def sections(
         f"Energy of {run} of {called(network.name, 'network')} ({network.title}; {macs:,} MACs an "
         f"image forward, {weights:,} weights of products), batch {asked.batch}; {NATURE}."
     )
+    moves = asked.moved_words(called)
+    texts = [what, f"Moved, for methods and baseline: {moves}."] if moves else [what]
+    whole = f"The baseline, 100 %, is {asked.baseline_words(called)}, on the same chip."
     return [
-        Section("What was computed", [what], [*_results(records)]),
+        Section("What was computed", [*texts, whole], [*_results(records)]),
         Section(
             "Model",
             [
@@ -109,8 +133,8 @@ def sections(
         ),
         Section("Choices", [f"{x.name}: {'; '.join(_choices(x))}." for x in asked.accountings]),
         Section("Methods", [*_methods(asked)]),
-        Section("Constants", [], [*_constants(asked)]),
-        Section("Rates and extents of the chips", [*_rates(asked)]),
+        Section("Constants", [], [*_moved_constants(asked)]),
+        Section("Rates and extents of the chips", [*_rates(asked.hardware)]),
         Section("Prices that no chip states", [*_assumed(asked)]),
         Section("Sources", [*_sources(asked)]),
         Section(
@@ -158,33 +182,53 @@ def _choices(spec: SpecModel, path: str = "") -> Iterator[str]:
             yield f"{name.replace('_', ' ')} {word}"
 
 
-def _constants(asked: Question) -> Iterator[Sequence[str]]:
-    """Prices and capacities of the chips, each with its source."""
+def _moved_constants(asked: Question) -> Iterator[Sequence[str]]:
+    """Prices and capacities of the chips; a source is not cited for what was moved."""
     yield "chip", "what", "value", "source"
-    for chip in asked.hardware:
+    moves: tuple[str, ...] = getattr(asked.asked, "move", ())
+    own = [move for move in moves if move.startswith("hardware.")]
+    if not own:
+        yield from _constants(asked.hardware)
+        return
+    stated = question(asked.asked.model_copy(update={"move": ()})).hardware
+    for chip, before in zip(asked.hardware, stated, strict=True):
+        having = ", ".join(m for m in own if is_known(chip, m.partition("=")[0].partition(".")[2]))
+        for now, then in zip(_constants([chip]), _constants([before]), strict=True):
+            *words, value, source = now
+            said = source if value == then[2] else f"moved: {having}, of {then[2]} ({source})"
+            yield *words, value, said
+
+
+def _constants(chips: Sequence[Hardware]) -> Iterator[Sequence[str]]:
+    """Prices and capacities of chips, each with its source."""
+    for chip in chips:
         for level in chip.levels:
             for memory in level.buffers:
                 size = memory.capacity_bits
-                held = "unlimited" if size is None else f"{size / 8192:,g} KiB"
+                held = "unlimited" if size is None else f"{size / 8192:,{FULL}} KiB"
                 scale = chip.scale_of(memory)
                 read = memory.read_energy_per_bit * scale
                 paid = memory.write_energy_per_bit * scale
-                price = f"{read:.4g}" if read == paid else f"{read:.4g} read, {paid:.4g} written"
+                price = (
+                    f"{read:{FULL}}"
+                    if read == paid
+                    else f"{read:{FULL}} read, {paid:{FULL}} written"
+                )
                 yield (
-                    chip.label or chip.name,
+                    called(chip.name, chip.KIND),
                     memory.name,
                     f"{held}, {price} {chip.unit}/bit",
                     memory.source,
                 )
         for one in chip.arithmetic:
-            value = f"{one.energy_per_operation * chip.scale:.4g} {chip.unit}"
+            value = f"{one.energy_per_operation * chip.scale:{FULL}} {chip.unit}"
             what = one.pair or f"{one.bits}-bit"
-            yield chip.label or chip.name, f"{what} {one.operation}", value, one.source
+            yield called(chip.name, chip.KIND), f"{what} {one.operation}", value, one.source
 
 
-def _rates(asked: Question) -> Iterator[str]:
+def _rates(chips: Sequence[Hardware]) -> Iterator[str]:
     """What a chip states beside sizes and prices, and its notes, which name their sources."""
-    for chip in asked.hardware:
+    for chip in chips:
         found = [
             f"{level.name}: {stated}"
             for level in chip.levels
@@ -196,7 +240,7 @@ def _rates(asked: Question) -> Iterator[str]:
         found += _stated(chip, _OF_CHIP)
         said = "; ".join(found) or "no rates are stated"
         notes = "".join(f" {note.removesuffix('.')}." for note in chip.notes)
-        yield f"{chip.label or chip.name} ({chip.title}): {said}.{notes}"
+        yield f"{called(chip.name, chip.KIND)} ({chip.title}): {said}.{notes}"
 
 
 def _stated(spec: SpecModel, fields: set[str]) -> list[str]:
@@ -212,10 +256,10 @@ def _flat(name: str, value: Any) -> str:
         return f"{words} ({', '.join(_flat(*one) for one in value.items())})"
     if isinstance(value, list):
         divisor, unit = _UNITS.get(name, (1.0, ""))
-        numbers = [f"{x / divisor:g}" if isinstance(x, float) else str(x) for x in value if x]
+        numbers = [f"{x / divisor:{FULL}}" if isinstance(x, float) else str(x) for x in value if x]
         return " ".join(filter(None, (words, *numbers, unit)))
     if isinstance(value, float):
-        return f"{words} {value:g}"
+        return f"{words} {value:{FULL}}"
     return f"{words} {('no', 'yes')[value] if isinstance(value, bool) else value}"
 
 

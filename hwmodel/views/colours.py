@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import cycle
-from pathlib import Path
 from typing import Any, NamedTuple, get_args
 from warnings import catch_warnings
 from zlib import crc32
@@ -25,6 +24,7 @@ from hwmodel.rerun.asked import (
     SweepAsked,
     read_command,
 )
+from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, bundled, is_path, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Hatch, Marker, Method
@@ -167,9 +167,11 @@ def _rejoined(words: list[str], methods: Sequence[str]) -> Iterator[str]:
 
 
 def specs_named(commands: str) -> Iterator[NamedSpec]:
-    """Load the methods, networks and chips whose files some commands name, joined by semicolons.
+    """Load the methods, chips and networks that some commands name, joined by semicolons.
 
-    A file that is gone, or is none any more, is passed over.
+    Of networks those in files alone. Bundled methods and chips are among them, so that a file's
+    label that is the name of one beside it is told apart. A file that is gone, or is none any
+    more, is passed over.
     """
     from hwmodel.vary.sweep.file import SweepFile
 
@@ -180,12 +182,16 @@ def specs_named(commands: str) -> Iterator[NamedSpec]:
             if isinstance(asked, SweepAsked):
                 asked = load(SweepFile, asked.file)
             names = asked.methods if hasattr(asked, "methods") else asked.method
-            for name in _files(names):
+            whole = getattr(asked, "baseline", "")
+            for name in filter(None, [*_each(names), whole]):
                 with suppress(HwmodelError):
-                    yield load(Method, Path(name))
-            for name in _files(getattr(asked, "hardware", ())):
+                    yield load(Method, name)
+            for name in [] if whole else _each(getattr(asked, "accounting", ())):
                 with suppress(HwmodelError):
-                    yield load(Hardware, Path(name))
+                    yield load(Method, load(Accounting, name).baseline)
+            for name in _each(getattr(asked, "hardware", ())):
+                with suppress(HwmodelError):
+                    yield load(Hardware, name)
             nets: Any = getattr(asked, "networks", None) or getattr(asked, "network", ())
             for name in _files(nets):
                 with suppress(HwmodelError):
@@ -194,7 +200,12 @@ def specs_named(commands: str) -> Iterator[NamedSpec]:
 
 def _files(names: str | Sequence[str] | None) -> Iterator[str]:
     """Yield those of one or several names that are paths."""
-    yield from filter(is_path, [names] if isinstance(names, str) else names or ())
+    yield from filter(is_path, _each(names))
+
+
+def _each(names: str | Sequence[str] | None) -> Sequence[str]:
+    """One or several names, as several."""
+    return [names] if isinstance(names, str) else names or ()
 
 
 def look(method: str) -> Look:

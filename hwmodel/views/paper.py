@@ -63,6 +63,7 @@ def comparison_paper(
     baseline: str,
     provenance: Provenance,
     ours: Sequence[str] = (),
+    moved: str = "",
 ) -> Paper:
     """A row for each method, and for each chip its energy, percent of the baseline, published.
 
@@ -72,6 +73,7 @@ def comparison_paper(
     Args:
         baseline: what is 100 %, in words.
         ours: methods that are marked as such, by name or label.
+        moved: constants that are not as the chips' files have them, in words.
 
     Raises: HwmodelError where one of ours is none of the lines'.
     """
@@ -105,6 +107,7 @@ def comparison_paper(
         f"Energy of one {iteration} of {of} on {chips}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
+    caption += f". Moved, for methods and baseline: {moved}" if moved else ""
     caption += f". {_comparable(len(places), len(accountings), several or batches)}"
     caption += "".join(f". {note.removesuffix('.')}" for note in greedy_notes(lines, called))
     if mixed := not_to_compare(line.unit for line in lines):
@@ -112,7 +115,7 @@ def comparison_paper(
     texts = [
         (
             *([called(network, "network")] if several else []),
-            called(method) + (" (ours)" if method in ours else ""),
+            _own(called(method)) if method in ours else called(method),
             *([batch] if batches else []),
         )
         for network, method, batch in keys
@@ -126,6 +129,15 @@ def comparison_paper(
         ours=frozenset(i for i, (_, method, _) in enumerate(keys) if method in ours),
         best=frozenset() if several or batches else _best(cells),
     )
+
+
+def _own(label: str) -> str:
+    """Say that a method is ours, where its label does not.
+
+    >>> _own("W2A4"), _own("Ours (W2A4)")
+    ('W2A4 (ours)', 'Ours (W2A4)')
+    """
+    return label if re.match(r"ours\b", label, re.IGNORECASE) else f"{label} (ours)"
 
 
 def _comparable(places: int, accountings: int, apart: bool) -> str:
@@ -226,6 +238,8 @@ def _label(*parts: str) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Join names as a sentence lists them."""
+    """Join names as a sentence lists them; by semicolons where one has a comma."""
     *before, last = names
+    if any("," in name for name in (*before, last)):
+        return "; ".join((*before, last))
     return f"{', '.join(before)} and {last}" if before else last

@@ -45,6 +45,15 @@ PLOTS: dict[str, dict[Table, Callable[[Page], Figure]]] = {
     "pareto": {"compare": pareto_figure},
     "roofline": {"report": roofline_figure},
 }
+# What is drawn of other tables, each by a function of its own.
+OF_OTHERS = {
+    "tornado": "a CSV of `hwmodel sensitivity`",
+    "lines": "a table of `hwmodel sweep`",
+    "heatmap": "a table of `hwmodel sweep`",
+    "training": "a trace",
+    "signals": "a trace",
+    "study": "a study of `hwmodel train`",
+}
 
 
 def fitting(records: Sequence[Record]) -> list[str]:
@@ -84,14 +93,7 @@ def draw(
         _ending(path)
     table = table_of(records)
     kind = kind or next(kind for kind, tables in PLOTS.items() if table in tables)
-    if kind not in PLOTS:
-        raise HwmodelError(f"no plot is called {kind!r}: {nearest(kind, PLOTS)}")
-    if table not in PLOTS[kind]:
-        fitting = ", ".join(kind for kind, tables in PLOTS.items() if table in tables)
-        raise DataError(
-            f"a plot of {kind} needs a CSV of `hwmodel {' or '.join(PLOTS[kind])}`; "
-            f"of `{table}` there are {fitting}"
-        )
+    _see_kind(kind, table)
     if layers_by and kind != "layers":
         raise HwmodelError(f"--group {layers_by}: is of a figure of layers, not of {kind}")
     if layers_by and layers_by not in GROUPINGS:
@@ -112,6 +114,22 @@ def draw(
         return made(page._replace(style=own, accuracies=given))
 
     return write_figure(figure, *paths, stamp=stamp, style=style, methods=methods)
+
+
+def _see_kind(kind: str, table: Table) -> None:
+    """See that a kind of figure is drawn of such tables. Raises: HwmodelError."""
+    if kind in OF_OTHERS:
+        raise DataError(
+            f"a plot of {kind} is drawn of {OF_OTHERS[kind]}; this is a table of `{table}`"
+        )
+    if kind not in PLOTS:
+        raise HwmodelError(f"no plot is called {kind!r}: {nearest(kind, PLOTS)}")
+    if table not in PLOTS[kind]:
+        fitting = ", ".join(kind for kind, tables in PLOTS.items() if table in tables)
+        raise DataError(
+            f"a plot of {kind} needs a CSV of `hwmodel {' or '.join(PLOTS[kind])}`; "
+            f"of `{table}` there are {fitting}"
+        )
 
 
 def write_figure(

@@ -28,7 +28,7 @@ from hwmodel.views.figures.canvas import (
     surface,
 )
 from hwmodel.views.figures.grouping import GROUPINGS, layer_groups
-from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums
+from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums, unknown
 from hwmodel.views.figures.words import part_words, pass_words
 from hwmodel.work.tensor import Pass
 
@@ -54,6 +54,7 @@ class Stack(NamedTuple):
     heights: dict[str, list[float]]  # of each part, one a place
     unit: str
     method: str = ""  # whose panel it is, if one's
+    unknown: Mapping[int, str] = {}  # places without a bar, and why
 
     @property
     def totals(self) -> list[float]:
@@ -86,7 +87,7 @@ def _method_bar(axes: Axes, y: int, record: Record, page: Page) -> bool:
     percent, source = record["percent_of_baseline"], float(record["source_percent"] or 0)
     small = page.style.small
     if not percent:
-        axes.annotate(" no energy", (0, y), va="center", size=small, color=GREY, style="italic")
+        _say(axes, page, y, unknown(record))
         return False
     bar(axes, y, float(percent), look(record["method"]))
     ours = record["method"] in page.style.ours
@@ -102,6 +103,12 @@ def _method_bar(axes: Axes, y: int, record: Record, page: Page) -> bool:
         textcoords="offset points", va="center", size=small, weight=HEAVY if ours else PLAIN,
     )  # fmt: skip
     return bool(source)
+
+
+def _say(axes: Axes, page: Page, y: int, text: str) -> None:
+    """Write why there is no bar where it would begin."""
+    small = page.style.small
+    axes.annotate(f" {text}", (0, y), va="center", size=small, color=GREY, style="italic")
 
 
 def _optimal_percent(record: Record) -> float | None:
@@ -185,7 +192,12 @@ def method_passes_figure(page: Page) -> Figure:
     for group in page.groups:
         lines = {label(record, page.records): record for record in group}
         shares = {part: [_percent(lines.get(name), part) for name in names] for part in parts}
-        stacks.append(Stack(page.name(group), names, shares, PERCENT))
+        without = {
+            place: unknown(lines[name]) if name in lines else ""
+            for place, name in enumerate(names)
+            if name not in lines or not lines[name]["percent_of_baseline"]
+        }
+        stacks.append(Stack(page.name(group), names, shares, PERCENT, unknown=without))
     return _lying(page, stacks, columns=page.columns, heavy=_ours(page, names))
 
 
@@ -341,6 +353,9 @@ def _numbers(axes: Axes, page: Page, stack: Stack, heavy: Container[int]) -> Non
     totals = stack.totals
     whole = 100.0 if stack.unit == PERCENT else fsum(totals)
     for y, total in enumerate(totals):
+        if y in stack.unknown:
+            _say(axes, page, y, stack.unknown[y])
+            continue
         text = rounded(100 * total / whole) if whole else "0"
         percent = "" if stack.unit == PERCENT else " %"
         axes.annotate(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import fsum
 from pathlib import Path
 from typing import Literal, NamedTuple
+from warnings import catch_warnings
 
-from hwmodel.errors import DataError
+from hwmodel.errors import DataError, HwmodelError, SpecWarning
 from hwmodel.model.evaluate import COLUMNS
 from hwmodel.model.ledger import Component
+from hwmodel.rerun.asked import CompareAsked, read_command
+from hwmodel.rerun.moved import moved_words
 from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, OPERATIONS, RATED, read_csv
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import is_path, load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import not_to_compare, refuse_unit
@@ -31,6 +39,7 @@ __all__ = [
     "sums",
     "table_of",
     "unique",
+    "unknown",
 ]
 
 Record = Mapping[str, str]
@@ -202,6 +211,11 @@ def label(record: Record, records: Sequence[Record]) -> str:
     return f"{method} ({called(record['network'], 'network')})" if len(networks) > 1 else method
 
 
+def unknown(record: Record) -> str:
+    """Say why a line of a comparison has no percentage."""
+    return "no baseline" if record["energy"] else "no energy"
+
+
 def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], float]:
     """Energy of every group of records that agree in some columns [their unit].
 
@@ -228,4 +242,36 @@ def headline(records: Sequence[Record]) -> str:
     accountings = ", ".join(unique(records, "accounting"))
     mixed = not_to_compare(unique(records, "unit"))
     end = f"; {mixed}" if mixed else ""
-    return f"{what}, {mode}batch {first['batch']}, accounting {accountings} ({NATURE}){end}"
+    about = f"{what}, {mode}batch {first['batch']}, accounting {accountings} ({NATURE}){end}"
+    return about + _asked(records)
+
+
+def _asked(records: Sequence[Record]) -> str:
+    """Say what was moved, and what is 100 % where it is chosen or not drawn, by the command."""
+    commands = unique(records, "command") if "command" in records[0] else []
+    if table_of(records) != "compare" or len(commands) != 1:
+        return ""
+    try:
+        asked = read_command(commands[0], [CompareAsked])
+    except HwmodelError:  # of another command
+        return ""
+    if not isinstance(asked, CompareAsked):
+        return ""
+    chips: list[Hardware] = []
+    rules: list[Accounting] = []
+    with suppress(HwmodelError), catch_warnings(action="ignore", category=SpecWarning):
+        rules = [load(Accounting, name) for name in asked.accounting]
+        chips = [load(Hardware, name) for name in asked.hardware]  # files that may be gone
+    methods = unique(records, "method")
+    stated = [Path(asked.baseline).stem if is_path(asked.baseline) else asked.baseline]
+    if is_path(asked.baseline):
+        with suppress(HwmodelError), catch_warnings(action="ignore", category=SpecWarning):
+            stated = [load(Method, asked.baseline).name]
+    whole = stated if asked.baseline else list(dict.fromkeys(one.baseline for one in rules))
+    end = ""
+    if asked.baseline or asked.baseline_network or not {*whole} <= {*methods}:
+        end = f"; 100 % is {' or '.join(map(called, whole))}"
+    if asked.baseline_network:
+        end += f" on {called(asked.baseline_network, 'network')}"
+    moves = moved_words(asked.move, chips, rules, called)
+    return f"{end}; moved, for methods and baseline: {moves}" if moves else end

@@ -209,7 +209,7 @@ def sentence(report: Report, percent: float | None, baseline: str) -> str:
     """
     divisor, unit = scale(report.energy, report.unit)
     energy = f"{fixed(report.energy / divisor, 2)} {unit}"
-    cost = energy if percent is None else f"{percent:.2f} % of the baseline {baseline}"
+    cost = energy if percent is None else f"{percent:.2f} % of the baseline {called(baseline)}"
     also = "" if percent is None else f": {energy}"
     levels, passes, layers = (_largest(report, column) for column in ("memory", "pass", "layer"))
     return (
