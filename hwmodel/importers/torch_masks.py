@@ -44,7 +44,7 @@ def _computed(node: Any, stored: Mapping[Any, Any], known: dict[Any, Any]) -> An
     from torch.fx.node import map_arg
 
     if node not in known:
-        if any(_in_place(one) for one in (node, *node.users)) or len(known) > LONGEST:
+        if _in_place(node) or _written(node) or len(known) > LONGEST:
             raise _UnknownError
         if node in stored:
             known[node] = stored[node]
@@ -60,6 +60,16 @@ def _computed(node: Any, stored: Mapping[Any, Any], known: dict[Any, Any]) -> An
         else:
             raise _UnknownError
     return known[node]
+
+
+def _written(node: Any) -> bool:
+    """Say whether an operator writes to the tensor that a node gives, or to a view of it."""
+    return any(_in_place(one) or (_is_view(one) and _written(one)) for one in node.users)
+
+
+def _is_view(node: Any) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return bool(schema and any(one.alias_info for one in schema.returns))
 
 
 def _in_place(node: Any) -> bool:
