@@ -596,7 +596,7 @@ def test_text_is_text_and_its_fonts_are_in_the_file(tmp_path):
          "n.csv: is of network alexnet, and r.csv of vgg-small: not to be set side by side"),
         (("m.csv",), "m.csv: has rows of more than one hardware: ascend, v100"),
         (("o.csv",), "o.csv: has rows of more than one network: vgg-small, alexnet"),
-        (("u.csv", "--kind", "pareto"), "no row has both an energy and an accuracy, traced or published"),
+        (("u.csv", "--kind", "pareto"), "no row has both an energy and an accuracy, traced or published; state those you know, --accuracy mine=91.2"),
         (("b.csv", "--kind", "roofline"), "b.csv:3: bits '-8' is no number of bits"),
         (("t.csv", "--kind", "roofline"), "t.csv:3: count 'many' is no count"),
         (("old.csv",), "old.csv: is a table of format 1, and format 2 is read: make it anew"),
