@@ -238,6 +238,7 @@ def test_the_head_gives_one_row_of_a_prompt():
         ("llama-3.2-1b", {"prefill": 0}, "prefill 0"),
         ("llama-3.2-1b", {"decode": -1}, "decode -1"),
         ("llama-3.2-1b", {"cache_bits": "8/0"}, "cache-bits '8/0': bits of an element"),
+        ("llama-3.2-1b", {"cache_bits": "15/1"}, "cache-bits 15/1 (31 bit an element with scales): layer"),
         ("llama-3.2-1b", {"cache_bits": 32}, "cache-bits 32: layer layers.0.scores reads keys or values of 16 bit"),
     ],
 )  # fmt: skip
