@@ -30,6 +30,7 @@ __all__ = ["Known", "together"]
 GAP, ROUGH = 5e-4, 2e-3  # of the energy, and where rooms are guessed
 ENERGY = 1e6  # of the run without residents, in units of the program
 MOST = 24  # tilings of one product
+EFFORT = 130  # of the solver, which at its root alone may take minutes
 
 
 @dataclass
@@ -88,7 +89,8 @@ def together(run: Run, energy: float, parts: int = 1) -> Known:
             saves, begins = saving.get((access, level), []), beginning.get((access, level), [])
             _linked(program, own, saves, begins, product.pass_to(OPERANDS[place], level))
     program.rows += [*pick_rows(run), *_rooms(program)]
-    best = solved(program.costs, program.rows, GAP if parts == 1 else ROUGH, program.parts)
+    gap = GAP if parts == 1 else ROUGH
+    best = solved(program.costs, program.rows, gap, program.parts, EFFORT)
     rest = sum(move.energy(()) for move in run.moves.values())
     return Known([i for i in best.chosen if i < len(run.items)], best.cost * program.unit + rest)
 
