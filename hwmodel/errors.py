@@ -99,9 +99,9 @@ class SpecWarning(UserWarning):
 class NameUnknown(HwmodelError):
     """A name that stands for nothing bundled and is no path to a file."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         known = sorted(known)
-        hint = "one is expected here" if "," in name else nearest(name, known)
+        hint = hint or ("one is expected here" if "," in name else nearest(name, known))
         try:
             if Path(f"{name}.yaml").is_file():
                 hint = f"give the file that is here, {name}.yaml"

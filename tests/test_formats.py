@@ -358,6 +358,21 @@ def test_latex_is_a_whole_table_and_compiles(hwmodel, tmp_path):
             assert (tmp_path / "x.pdf").stat().st_size > 0
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "size"),
+    [
+        ("a" * 20, "table}", ""),
+        ("a" * 50, "table}", "\\small"),
+        ("a" * 75, "table*}", "\\footnotesize"),
+    ],
+)
+def test_a_long_line_has_smaller_type(name, kind, size):
+    column = Column(Heading("ascend"), Heading("energy", "µJ"), 1)
+    tex = environment(Paper("C.", "tab:x", ("layer",), (column,) * 2, [((name,), (1.0, 2.0))]), [])
+    assert f"\\begin{{{kind}" in tex
+    assert re.findall(r"\\(?:small|footnotesize)$", tex, re.M) == ([size] if size else [])
+
+
 def test_several_chips_stand_side_by_side_ours_and_the_best_are_heavy(hwmodel):
     """Counted by hand from the table that the CSV has."""
     words = (*COMPARE, "--ours", "int8", "--optimal-tiles", "no")

@@ -171,3 +171,13 @@ def test_a_frozen_network_beside_the_whole_one(hwmodel):
     assert [line.split(",")[:2] for line in out.splitlines()[1:]] == [
         ["vgg-small", "fp"], ["vgg-small-frozen", "bold"]
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["lora", "LoRA"])
+def test_that_lora_is_no_method_is_said_with_what_it_is(name):
+    with pytest.raises(HwmodelError) as refused:
+        evaluate("bert-base", "ascend", name)
+    assert str(refused.value) == (
+        f"no method is called {name!r}: its adapters are layers of the network's own, and the "
+        "layers that they adapt are frozen by --freeze; any method prices them (docs/networks.md)"
+    )

@@ -234,6 +234,10 @@ def split(*holds):
          "of TOPS/W, GOPS/W"),
         (PRICE, PRICE + PRICE.split("\n")[1],
          ":12: arithmetic.2: prices a 32-bit mac a second time"),
+        ('sources: {me: "me, 2024"}', "sources: {}",
+         ":5: sources: names no source; list them (key: publication) or leave it out"),
+        ('sources: {me: "me, 2024"}', "sources: {me: me}",
+         ":5: sources.me: 'me' stands for itself: say which publication, file or choice it is"),
     ],
 )  # fmt: skip
 def test_a_chip_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, sentence):

@@ -36,7 +36,7 @@ version: 1
 name: apart
 title: A memory for each kind of tensor, with prices of its own
 energy_unit: pJ
-sources: {me: me}
+sources: {me: "me, 2024"}
 levels:
   - level: 2
     name: off

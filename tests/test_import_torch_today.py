@@ -4,6 +4,7 @@ Counts are by hand, or PyTorch's own counter's, which omits recurrent layers.
 """
 
 from collections import Counter
+from math import prod
 
 import pytest
 
@@ -529,3 +530,43 @@ def test_initial_states_and_biases_of_scores_that_are_learned_are_parameters():
     assert parameters_of(found) == own(module)
     assert [n.layer.kind for n in found].count("add") == 2 + 1  # a mask that is none is left out
     assert not uncounted(found)
+
+
+def test_shifts_and_merged_patches_are_views():
+    """As Swin has them: 8 x 6 places of 5 features, shifted; four of them side by side are one."""
+
+    class Merged(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.reduce = nn.Linear(20, 10)
+
+        def forward(self, x):
+            x = torch.roll(x, shifts=(-3, -3), dims=(1, 2))
+            parts = [x[:, i::2, j::2, :] for j in (0, 1) for i in (0, 1)]
+            return self.reduce(torch.cat(parts, -1))
+
+    for batch in (1, 2):
+        found = nodes(Merged(), torch.zeros(batch, 8, 6, 5))
+        assert not uncounted(found)
+        assert sum(n.macs for n in found) == 4 * 3 * 20 * 10
+        cut = [n for n in found if n.layer.kind == "slice"]
+        assert sorted(prod(n.output_shape) for n in cut) == [60] * 4 + [120] * 4
+
+
+def test_what_is_shifted_is_another_tensor_than_before():
+    """A map times itself, shifted, multiplies two tensors, though both are of one."""
+
+    class Shifted(nn.Module):
+        def forward(self, x):
+            return x.relu() * torch.roll(x.relu(), 1, 1)
+
+    found = nodes(Shifted(), torch.zeros(1, 6, 5))
+    assert [n.layer.kind for n in found] == ["activation", "activation", "reshape", "multiply"]
+
+
+def test_a_step_that_does_not_divide_an_axis_is_listed():
+    class Odd(nn.Module):
+        def forward(self, x):
+            return x[:, ::3].relu()
+
+    assert uncounted(nodes(Odd(), torch.zeros(1, 7, 5))) == ["slice"]

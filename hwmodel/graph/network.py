@@ -397,7 +397,7 @@ class NetworkFile(NamedSpec):
         """Write every repeated list out. Raises: SpecError where the network gets too long."""
         if self._length > MAX_LAYERS:
             raise SpecError(f"{self.name}: {self._length:,} layers; at most {MAX_LAYERS:,}")
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
         return Network(**fields | {"layers": tuple(self._written_out())})
 
     @property

@@ -48,7 +48,7 @@ def network_yaml(network: _Written) -> str:
         f"name: {_scalar(re.sub(_NO_NAME, '-', network.name))}",
         f"title: {_scalar(network.title)}",
         *([f"label: {_scalar(network.label)}"] if network.label else []),
-        f"sources: {_flow(network.sources)}",
+        *([f"sources: {_flow(network.sources)}"] if network.sources else []),
         f"input: {_flow(list(network.input))} # C, H, W of one image",
         *([f"steps: {network.steps}"] if network.steps > 1 else []),
         *([f"zeros: {_flow(network.zeros)}"] if network.zeros else []),

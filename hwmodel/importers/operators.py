@@ -378,6 +378,24 @@ def sliced(graph: Graph, name: str, x: Value, axis: int, start: int, dims: Dims 
     return graph.put(Slice, name, [graph.seen(x, (outer, length, inner))], dims, **rows)
 
 
+def every(
+    graph: Graph, name: str, x: Value, axis: int, start: int, step: int, dims: Dims
+) -> Value | None:
+    """Add a view of every `step`-th place of an axis: of one place of each group of so many.
+
+    None where the groups are not whole.
+    """
+    length = x.known[axis]
+    if length % step or start >= step or dims[axis] * step != length:
+        return None
+    before, after = x.known[:axis], x.known[axis + 1 :]
+    source = graph.seen(x)
+    grouped = Value((*before, length // step, step, *after), source, x.shape)
+    one = (*before, length // step, 1, *after)
+    cut = sliced(graph, name, grouped, axis + 1, start, one)
+    return Value(dims, cut.layer, cut.shape)
+
+
 def same(graph: Graph, x: Value, dims: Dims | None) -> Value:
     """Return the value with other dimensions; a pending chain goes on if they stay as they are."""
     if dims != x.dims:

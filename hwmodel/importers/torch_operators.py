@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from hwmodel.errors import ShapeError
-from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Rotary
+from hwmodel.graph.layers import PixelShuffle, PixelUnshuffle, Reshape, Rotary
 from hwmodel.importers import operators as ops
 from hwmodel.importers import products
 from hwmodel.importers.einsum import einsum
@@ -290,6 +290,12 @@ def _same(ran: Ran) -> Value:
     return ops.same(ran.graph, ran.value, ran.dims[0])
 
 
+def _roll(ran: Ran) -> Value:
+    """Convert a shift, a matter of addresses; not its input, for both may be added up."""
+    source = ran.graph.seen(ran.value)
+    return ran.graph.put(Reshape, ran.name, [source], ran.dims[0], shape=ran.value.shape)
+
+
 def _expand(ran: Ran) -> Value | None:
     return ops.expanded(ran.graph, ran.name, ran.value, ran.dims[0])
 
@@ -332,13 +338,14 @@ def _parts(ran: Ran) -> list[Operand]:
 def _slice(ran: Ran) -> Value | None:
     x = ran.value
     axis = ran.argument("dim", 0) % len(x.known)
-    if ran.operator == "slice" and ran.argument("step", 1) != 1:
-        return None
     start = ran.argument("index", None)
     start = ran.argument("start", 0) if start is None else start
     if not isinstance(start, int):
         return None
     start = start + x.known[axis] if start < 0 else min(start, x.known[axis])
+    step = ran.argument("step", 1) if ran.operator == "slice" else 1
+    if step != 1:
+        return ops.every(ran.graph, ran.name, x, axis, start, step, ran.known())
     return ops.sliced(ran.graph, ran.name, x, axis, start, ran.dims[0])
 
 
@@ -409,6 +416,7 @@ _TABLE: dict[str, Callable[[Ran], Result | None]] = {
     "prelu": _prelu,
     "rms_norm": partial(_last_norm, ops.rms_norm),
     "scaled_dot_product_attention": _attention,
+    "roll": _roll,
     "select": _slice,
     "slice": _slice,
     "split": _parts,

@@ -175,6 +175,11 @@ class Names:
     def _moved(self, node: Node, tensor: Tensor, way: Direction) -> list[Lying]:
         """What is moved, by role and letter."""
         name, role = node.layer.name, tensor.role
+        if role == Role.STATES:
+            part = Part.SIGNALS if tensor.name == "dO" else Part.ACTIVATIONS
+            return [
+                Lying(f"states {tensor}:{name}", part, whole_bits(tensor.elements, tensor.bits))
+            ]
         if role in _OWN or tensor.name == "index":
             word, part = _OWN.get(role, ("index", Part.INDICES))
             if role == Role.COPY and tensor.name in ("dO", "F"):

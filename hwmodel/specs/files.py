@@ -10,11 +10,11 @@ import os
 import re
 import secrets
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, Annotated, Any, ClassVar, TypeVar
+from typing import IO, Annotated, Any, ClassVar, Self, TypeVar
 from unicodedata import category
 
 from pydantic import (
@@ -28,12 +28,13 @@ from pydantic import (
     StrictStr,
     ValidationError,
     WithJsonSchema,
+    model_validator,
 )
 
 from hwmodel.errors import HwmodelError, NameUnknown, SpecError, SpecWarning, nearest
 from hwmodel.specs.arguments import expect
 from hwmodel.specs.inputs import read_text, refuse_input
-from hwmodel.specs.mistakes import sentence, show
+from hwmodel.specs.mistakes import Contradiction, sentence, show
 from hwmodel.specs.quick_yaml import quickly_read
 
 __all__ = ["Flag", "Label", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled"]
@@ -98,11 +99,28 @@ class NamedSpec(SpecModel):
 
     KIND: ClassVar[str]  # the word for it in messages and on the command line
     FOLDER: ClassVar[str]  # the folder of the bundled ones
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {}  # a name that none has -> how it is stated
 
     version: Version
     name: Name
     title: Text
     sources: dict[Name, Text] = Field(default={}, description="key -> publication")
+
+    @model_validator(mode="after")
+    def _see_sources(self) -> Self:
+        """See that a list of sources lists some, and that each says more than its own key."""
+        if "sources" in self.model_fields_set and not self.sources:
+            raise Contradiction(
+                "names no source; list them (key: publication) or leave it out", "sources"
+            )
+        own = next((key for key, text in self.sources.items() if text.strip() == key), None)
+        if own is not None:
+            raise Contradiction(
+                f"{own!r} stands for itself: say which publication, file or choice it is",
+                "sources",
+                own,
+            )
+        return self
 
     @classmethod
     def as_now(cls, values: Any, path: Path) -> Any:
@@ -182,7 +200,7 @@ def _bundled(kind: type[NamedSpec], name: str) -> Any:
     """Return a bundled spec, read once: its file is part of the program."""
     known = bundled(kind)
     if name not in known:
-        raise NameUnknown(kind.KIND, name, known)
+        raise NameUnknown(kind.KIND, name, known, kind.ELSEWHERE.get(name.lower(), ""))
     return bundled_spec(kind, known[name])
 
 

@@ -225,6 +225,10 @@ class Method(NamedSpec):
 
     KIND: ClassVar[str] = "method"
     FOLDER: ClassVar[str] = "methods"
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {
+        "lora": "its adapters are layers of the network's own, and the layers that they adapt are "
+        "frozen by --freeze; any method prices them (docs/networks.md)"
+    }
 
     label: Label | None = None
     colour: str | None = Field(

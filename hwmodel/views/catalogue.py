@@ -69,5 +69,6 @@ def _in_full(spec: Accounting) -> str:
     yaml.width = 2**20  # no line of it is broken
     yaml.indent(mapping=2, sequence=4, offset=2)
     text = StringIO()
-    yaml.dump(spec.model_dump(mode="json"), text)
+    own = None if spec.sources else {"sources"}  # an empty list of them is refused
+    yaml.dump(spec.model_dump(mode="json", exclude=own), text)
     return f"# what the file does not state is as in {spec.based_on}\n{text.getvalue()}".rstrip()

@@ -16,6 +16,8 @@ from hwmodel.views.paper import Column, Paper, printed
 __all__ = ["environment"]
 
 SIDE_BY_SIDE = 4  # groups of columns in one tabular: chips, each under an accounting
+LINE = 62  # characters of a line of an article, with two for each gap between columns
+SMALL_LINE = 84  # of the same in small type
 WIDE = 7  # columns of numbers beyond which a table takes both columns of a page, in small type
 NARROW = 11  # characters of a heading above one column
 LONG = 45  # rows beyond which a table is longer than a page
@@ -48,11 +50,11 @@ def _parts(paper: Paper) -> list[list[int]]:
 def _floating(paper: Paper) -> list[str]:
     """The lines of a table that floats."""
     parts = _parts(paper)
-    wide = max(map(len, parts), default=0) > WIDE
-    name = "table*" if wide else "table"
+    name = "table*" if _is_wide(paper, parts) else "table"
     lines = [rf"\begin{{{name}}}", r"  \centering"]
     lines += [rf"  \caption{{{_text(paper.caption)}}}", rf"  \label{{{paper.label}}}"]
-    lines += [r"  \footnotesize", r"  \setlength{\tabcolsep}{3pt}"] if wide else []
+    lines += [r"  \smallskip"]
+    lines += [rf"  {order}" for order in _type(paper, parts)]
     for number, indices in enumerate(parts):
         lines += [r"  \par\medskip"] if number else []
         inside = [
@@ -74,9 +76,9 @@ def _long(paper: Paper) -> list[str]:
         columns = len(paper.words) + len(indices)
         caption = rf"\caption{{{_text(paper.caption)}}}\label{{{paper.label}}}"
         heads = [r"\toprule", *_heads(paper, indices), r"\midrule"]
-        wide = len(indices) > WIDE
+        orders = _type(paper, [indices])
         inside = [
-            caption + r" \\" if not number else r"\caption[]{(continued)} \\",
+            caption + r" \\[\smallskipamount]" if not number else r"\caption[]{(continued)} \\",
             *heads,
             r"\endfirsthead",
             rf"\multicolumn{{{columns}}}{{@{{}}l}}{{Table~\ref{{{paper.label}}}, continued}} \\",
@@ -89,11 +91,37 @@ def _long(paper: Paper) -> list[str]:
             r"\endlastfoot",
             *_body(paper, indices),
         ]
-        lines += [r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}"] if wide else []
+        lines += [rf"\begingroup{''.join(orders)}"] if orders else []
         lines += [rf"\begin{{longtable}}{{{_format(paper, indices)}}}"]
         lines += [*(f"    {line}" for line in inside), r"\end{longtable}"]
-        lines += [r"\endgroup"] if wide else []
+        lines += [r"\endgroup"] if orders else []
     return lines
+
+
+def _type(paper: Paper, parts: Sequence[Sequence[int]]) -> list[str]:
+    """Give the size of type and the gaps in which a table's parts fit their line."""
+    if _is_wide(paper, parts):
+        return [r"\footnotesize", r"\setlength{\tabcolsep}{3pt}"]
+    small = _characters(paper, parts) > LINE
+    return [r"\small", r"\setlength{\tabcolsep}{4pt}"] if small else []
+
+
+def _is_wide(paper: Paper, parts: Sequence[Sequence[int]]) -> bool:
+    """Say whether a table takes both columns of a page."""
+    return max(map(len, parts), default=0) > WIDE or _characters(paper, parts) > SMALL_LINE
+
+
+def _characters(paper: Paper, parts: Sequence[Sequence[int]]) -> int:
+    """Count the characters of the widest part's lines, with two for each gap."""
+    rows = [*printed(paper)]
+    heads = [column.heading for column in paper.columns]
+    texts = zip(*(words for words, _ in rows), strict=True)
+    named = sum(max(map(len, column)) for column in texts)
+    numbers = [
+        max(len(head.text), len(head.unit) + 2, *(len(cells[i]) for _, cells in rows)) + 2
+        for i, head in enumerate(heads)
+    ]
+    return named + max((sum(numbers[i] for i in part) for part in parts), default=0)
 
 
 def _format(paper: Paper, indices: Sequence[int]) -> str:

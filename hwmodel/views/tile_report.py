@@ -130,7 +130,7 @@ def chosen(name: str, *, search: str, counting: str, stationary: str) -> SearchO
     if values["search"] == "level-by-level":
         values |= {"weight_gradient": "signal-as-filters"}
         values |= {} if stationary else {"stationary": "filter"}
-    whole = preset.model_dump() | {"counting": values}
+    whole = preset.model_dump(exclude_defaults=True) | {"counting": values}
     return SearchOptions.of(validate(Accounting, whole, "options"), Pass.FORWARD)
 
 

@@ -87,6 +87,7 @@ class Role(StrEnum):
     EXTRA = "extra work"  # what a method does beside the graph
     EXPANDED = "expanded"  # packed words, made into what the product multiplies
     CELL = "cell state"  # of a recurrent layer, from step to step
+    STATES = "states"  # of a scan by one kernel an operator, and what they are made of
     MEMBRANE = "membrane"  # of spiking neurons, from step to step
     SUMMED = "summed"  # a gradient added to those of iterations before
     SCALED = "scaled"  # sums of blocks, each times the scales of its operands

@@ -7,7 +7,7 @@ for dt; the head uses the embedding's table. The convolution sees what is before
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from hwmodel.graph.families import _transformer as parts
 from hwmodel.graph.families._wiring import Wiring
@@ -19,7 +19,13 @@ KERNEL = 4
 
 
 def network(
-    *, blocks: int, features: int, vocabulary: int, states: int = 16, tokens: int = 512
+    *,
+    blocks: int,
+    features: int,
+    vocabulary: int,
+    states: int = 16,
+    tokens: int = 512,
+    scan: Literal["fused", "materialised"] = "fused",
 ) -> dict[str, Any]:
     """Input and layers.
 
@@ -27,16 +33,17 @@ def network(
         vocabulary: rows of the table, as the checkpoint has them.
         states: of each feature.
         tokens: length of a sequence.
+        scan: whether in one kernel, in which states stay on the chip.
     """
     net = Wiring()
     x = parts.table(net, "embedding", vocabulary, features)
     for index in range(blocks):
-        x = _block(net, f"layers.{index}", x, features, states)
+        x = _block(net, f"layers.{index}", x, features, states, scan)
     parts.head(net, parts.rms_norm(net, "norm", x), vocabulary, "embedding")
     return {"input": (1, tokens, 1), "layers": net.layers}
 
 
-def _block(net: Wiring, name: str, x: str, features: int, states: int) -> str:
+def _block(net: Wiring, name: str, x: str, features: int, states: int, scan: Any) -> str:
     inner, rank = 2 * features, -(-features // 16)
     y = parts.rms_norm(net, f"{name}.norm", x)
     y = parts.linear(net, f"{name}.in_proj", y, 2 * inner, "in")
@@ -54,5 +61,6 @@ def _block(net: Wiring, name: str, x: str, features: int, states: int) -> str:
     dt = parts.linear(net, f"{name}.dt_proj", dt, inner, "selection", bias=True)
     B = net.channels(f"{name}.B", three, rank, rank + states)
     C = net.channels(f"{name}.C", three, rank + states, rank + 2 * states)
-    y = net.put(Scan(name=f"{name}.scan", kind="scan", inputs=(u, dt, B, C, z), states=states))
+    of = (u, dt, B, C, z)
+    y = net.put(Scan(name=f"{name}.scan", kind="scan", inputs=of, states=states, scan=scan))
     return net.add(f"{name}.sum", parts.linear(net, f"{name}.out_proj", y, features, "out"), x)
