@@ -1,7 +1,7 @@
 """A 0/1 program: which items together save most, with room at every step and level for all.
 
-Solved by HiGHS, on one thread. Its effort is counted and not timed, in the times that it asks whether
-to go on, so that reruns are equal. Values and bits are whole numbers.
+Solved by HiGHS, on one thread. Its effort is counted and not timed, by how often it asks whether to
+go on, so that reruns are equal. Values and bits are whole numbers.
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ class Residency:
     border: frozenset[str]  # tensors that come from outside, or are given to whoever asked
 
     def at(self, level: int, step: int) -> list[Item]:
-        """The items that live at a level in a step, the largest first."""
+        """The items that live at a level in a step, one a tensor, the largest first."""
         living = (i for i in self.items if i.level == level and i.first <= step <= i.last)
-        return sorted(living, key=lambda item: -item.bits)
+        return sorted({item.name: item for item in living}.values(), key=lambda item: -item.bits)
 
     @property
     def gap(self) -> float | None:
