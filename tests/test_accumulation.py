@@ -76,6 +76,21 @@ def test_k_iterations_and_one_update_by_hand():
     assert all_four["backward_weight"] == pytest.approx(again, rel=1e-12)
 
 
+@pytest.mark.parametrize("learned", [True, False])
+def test_tables_of_embeddings_are_added_up_as_weights_are(learned):
+    """20 x 4 words of dF, three times more; of a frozen table none."""
+    table = {"name": "words", "kind": "embedding", "vocabulary": 20, "features": 4}
+    head = {"name": "head", "kind": "linear", "features": 20, "over": "channels"}
+    text = {"version": 1, "name": "lm", "title": "t", "input": [1, 6, 1]}
+    layers = [table | {"learned": learned}, head]
+    found = run(validate(Network, text | {"layers": layers}, "lm"), accumulated(4))
+    outermost = found.hardware.levels[0].buffers[0].name
+    read = of(found, layer="words", role="summed", memory=outermost)
+    added = of(found, layer="words", role="summed", direction="operate")
+    wanted = [3 * 20 * 4] if learned else []
+    assert [one.elements for one in read] == [one.elements for one in added] == wanted
+
+
 def test_once_is_none_and_inference_has_no_update():
     assert run(net(), accumulated(1)).ledger == run(net()).ledger
     there = {"mode": "inference"}

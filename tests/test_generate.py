@@ -6,6 +6,8 @@ import csv
 import io
 import os
 import re
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import pytest
@@ -236,6 +238,7 @@ def test_the_head_gives_one_row_of_a_prompt():
         ("llama-3.2-1b", {"prefill": 0}, "prefill 0"),
         ("llama-3.2-1b", {"decode": -1}, "decode -1"),
         ("llama-3.2-1b", {"cache_bits": "8/0"}, "cache-bits '8/0': bits of an element"),
+        ("llama-3.2-1b", {"cache_bits": "15/1"}, "cache-bits 15/1 (31 bit an element with scales): layer"),
         ("llama-3.2-1b", {"cache_bits": 32}, "cache-bits 32: layer layers.0.scores reads keys or values of 16 bit"),
     ],
 )  # fmt: skip
@@ -410,6 +413,55 @@ def test_an_lstm_generates_by_its_own_step():
     assert decode.elements.macs == 3 * (2 * 8 * 650 * 650 + 650 * 64)
     assert decode.elements.weights == decode.elements.macs
     assert decode.elements.cache_read == 0
+
+
+def test_a_prompt_of_an_lstm_reads_its_own_weights_at_every_step():
+    """4 H H of each layer at each of 8 tokens; of the inputs, and the head, once."""
+    net = family_member("lstm-ptb-medium", {"vocabulary": 64})
+    prompt = generate(net, CHIP, METHOD, prefill=8, decode=1, accounting="full").phases[0]
+    assert prompt.elements.weights == 2 * 4 * 650 * 650 * (1 + 8) + 650 * 64
+
+
+def test_what_looks_ahead_is_not_generated(tmp_path):
+    text = """\
+version: 1
+name: both
+title: Both ways
+input: [1, 10, 1]
+layers:
+  - {name: words, kind: embedding, vocabulary: 100, features: 32}
+  - {name: rnn, kind: lstm, features: 48, directions: 2}
+  - {name: head, kind: linear, features: 100, over: channels}
+"""
+    (tmp_path / "both.yaml").write_text(text, encoding="utf-8")
+    again = tmp_path / "again.yaml"
+    load_network(tmp_path / "both.yaml").save(again)  # where its layers are written out
+    for file in (tmp_path / "both.yaml", again):
+        with pytest.raises(HwmodelError, match=r"layer rnn\.1 goes from the last token"):
+            generate(file, CHIP, METHOD, prefill=4, decode=1)
+
+
+def test_elements_of_weights_are_rounded_not_cut():
+    """An expected number of experts, as a binary float, is a little below the whole one."""
+    one = generated(16, 4)
+    phases = tuple(
+        replace(p, elements=p.elements._replace(weights=8 - Fraction(1, 2**40))) for p in one.phases
+    )
+    assert [r[13] for r in replace(one, phases=phases).records if r[9] == "weights"] == [8, 8]
+
+
+def test_new_keys_and_values_are_written_for_later_steps():
+    """Under `chip` 2 kv d words a token leave for the outermost memory, though maps stay."""
+    tiny = {"blocks": 1, "features": 64, "heads": 2, "kv_heads": 1, "hidden": 64, "vocabulary": 64}
+    net, chip = family_member("llama-3.1-8b", tiny), load(Hardware, CHIP)
+    one = generate(net, CHIP, METHOD, prefill=16, decode=4, accounting="chip")
+    outermost = {memory.name for memory in chip.levels[0].buffers}
+    words = [
+        count
+        for (part, key), count in one.phases[0].counts.items()
+        if part == "cache" and key.direction == Direction.WRITE and key.name in outermost
+    ]
+    assert sum(words) == 2 * 16 * 32 * 16  # keys and values, tokens, d, bits
 
 
 def test_what_stays_on_the_chip_is_moved_less():

@@ -570,3 +570,37 @@ def test_a_step_that_does_not_divide_an_axis_is_listed():
             return x[:, ::3].relu()
 
     assert uncounted(nodes(Odd(), torch.zeros(1, 7, 5))) == ["slice"]
+
+
+LOWER = torch.ones(6, 6, dtype=torch.bool).tril()
+
+
+def overwritten():
+    mask = torch.ones(6, 6, dtype=torch.bool).tril()
+    mask[0] = True
+    return mask
+
+
+MASKS = {
+    "tril": lambda: torch.ones(6, 6, dtype=torch.bool).tril(),
+    "arange": lambda: (torch.arange(6)[None, :] <= torch.arange(6)[:, None])[None, None],
+    "full": lambda: torch.full((6, 6), float("-inf")).triu(1),
+    "where": lambda: torch.where(LOWER, torch.tensor(0.0), torch.finfo(torch.float32).min),
+    "strictly before": lambda: torch.ones(6, 6, dtype=torch.bool).tril(-1),
+    "window": lambda: torch.ones(6, 6, dtype=torch.bool).tril().triu(-2),
+    "upper": lambda: torch.full((6, 6), float("-inf")).tril(-1),
+    "overwritten": overwritten,
+    "slopes": lambda: torch.full((6, 6), -1.0).triu(1),
+}
+
+
+@pytest.mark.parametrize(("name", "batch"), [*((name, 1) for name in MASKS), ("arange", 2)])
+def test_a_mask_of_constants_is_causal_where_it_is_exactly_that(name, batch):
+    class Masked(nn.Module):
+        def forward(self, x):
+            return F.scaled_dot_product_attention(x, x, x, attn_mask=MASKS[name]())
+
+    found = nodes(Masked(), torch.zeros(batch, 2, 6, 4))
+    causal = name in ("tril", "arange", "full", "where")
+    attention = [n.layer.causal for n in found if n.layer.kind.startswith("attention")]
+    assert attention == [causal] * 2

@@ -11,9 +11,10 @@ from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.measured import Run, measured_table, measured_tables
-from hwmodel.vary.against import CALIBRATION, against, network_of, verdict
+from hwmodel.vary.against import CALIBRATION, against, network_of, run_of, verdict
 from hwmodel.views.figures.canvas import STYLES, title_of
 from hwmodel.views.figures.measured import measured_figure
+from hwmodel.views.measured_tables import ORDER
 from hwmodel.views.measured_tables import measured_tables as shown
 from tests.test_docs import ROOT
 
@@ -221,6 +222,8 @@ def test_one_table_as_csv_is_verified(hwmodel, tmp_path):
     code, out, err = hwmodel("reproduce", "resnet50_inference", "--csv", "t.csv")
     assert code == 0, err
     assert "energies are of the whole server" in out
+    assert "Run: accounting full with counting.transfers upper (its file: both)" in out
+    assert "All: " not in out  # of one table its own count is enough
     rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
     assert [row["quantity"] for row in rows] == [
         "energy",
@@ -231,6 +234,7 @@ def test_one_table_as_csv_is_verified(hwmodel, tmp_path):
     ]
     for row in rows:
         assert float(row["ratio"]) == pytest.approx(float(row["ours"]) / float(row["published"]))
+        assert "extras.elementwise fused (its file: streamed); chip a100-sxm-board" in row["run"]
     assert rows[0]["command"] == "hwmodel reproduce --measured resnet50_inference"
     if os.environ.get("HWMODEL_TESTS") == "thorough":
         assert "5 rows equal" in hwmodel("verify", "t.csv")[1]
@@ -240,7 +244,65 @@ def test_what_goes_beside_measured_is_told(refused):
     said = "--measured states networks, chips and accountings of its own"
     assert said in refused("reproduce", "--measured", "--readings")
     assert said in refused("reproduce", "mlperf_tiny", "--batch", "2")
+    assert "nope" in refused("reproduce", "mlperf_tiny", "--style", "nope")
+    assert "--ours sets off methods" in refused("reproduce", "mlperf_tiny", "--ours", "bold")
     assert "no table of measurements is called 'tiny'" in refused("reproduce", "--measured", "tiny")
+
+
+def test_runs_are_named_under_their_tables():
+    """What differs from files, and what is from the measurement's own paper: in page and column."""
+    page = PAGE.read_text(encoding="utf-8")
+    for table in measured_tables().values():
+        for row in table.rows:
+            missing = [part for part in run_of(table, row).split("; ") if part not in page]
+            assert not missing, (table.name, row.row)
+    rates = measured_table("resnet50_training_rates")
+    said = run_of(rates, rates.rows[0])
+    assert "chip v100-pcie-board with clock 1,530,000,000 Hz (its file: 1,380,000,000)" in said
+    said = run_of(measured_table("eyeriss_alexnet"), measured_table("eyeriss_alexnet").rows[1])
+    assert "135 PEs at work, as published" in said and "conv2 0.725" in said
+
+
+def test_codes_that_cannot_hold_their_pairs_are_refused(hwmodel, tmp_path):
+    """Eyeriss packs three pairs of 5 and 16 bit into 64: 63 fit, 62 do not."""
+    assert RunLength(word_bits=16, run_bits=5, pairs=3, packed_bits=63, source="made-up")
+    text = (ROOT / "hardware_specs" / "eyeriss.yaml").read_text(encoding="utf-8")
+    (tmp_path / "chip.yaml").write_text(text.replace("packed_bits: 64", "packed_bits: 62"))
+    code, _, err = hwmodel("hardware", "check", "chip.yaml")
+    assert code == 2 and re.search(r"chip.yaml:\d+: .*packed_bits is 62, .* are 63", err)
+
+
+def test_the_recipe_of_a_board_is_a_whole_file(hwmodel, tmp_path):
+    page = (ROOT / "docs" / "chips.md").read_text(encoding="utf-8")
+    _, _, rest = page.partition("**A board in ten lines.**")
+    (tmp_path / "my-board.yaml").write_text(rest.partition("```yaml\n")[2].partition("```")[0])
+    code, _, err = hwmodel("hardware", "check", "my-board.yaml")
+    assert code == 0, err
+    assert load(Hardware, str(tmp_path / "my-board.yaml")).path_prices
+
+
+def test_power_in_the_page_of_checks_is_that_of_the_rows():
+    """Our energy of an item times our items a second, smallest and largest [W]."""
+    text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+
+    def watts(table, begins, unit):
+        page = page_rows()
+        rows = [x.row for x in measured_table(table).rows if x.row.startswith(begins)]
+        found = [
+            unit * float(page[table, row, "energy"][2].replace(",", ""))
+            * float(page[table, row, "rate"][2].replace(",", ""))
+            for row in rows if "TF32" not in row
+        ]  # fmt: skip
+        return f"{min(found):,.0f}", f"{max(found):,.0f}"
+
+    for said, *of in (
+        ("ResNet-50 {} to {} W on a V100", "resnet50_training_v100", "batch", 1e-3),
+        ("{} to {} on an A40 of 300", "resnet50_training_a40", "batch", 1e-3),
+        ("BERT-base {} to {} and", "bert_training", "V100", 1),
+        ("and {} to {} W; decoding", "bert_training", "A40", 1),
+        ("decoding {} to {} W on an H100", "llama31_8b_decode", "batch", 1e-3),
+    ):
+        assert said.format(*watts(*of)) in text
 
 
 def test_every_constant_of_the_comparison_has_a_source():
@@ -263,6 +325,9 @@ def test_what_the_page_of_checks_says_follows_from_the_rows():
         f"{counts['within 10 %']} within 10 %, {counts['within 25 %']} within 25 %, "
         f"{counts['within 2 x']} within a factor of two, {counts['off']} off" in text
     )
+
+    order = [f"{counts[word]} {word}" for word in ORDER if word in counts]
+    assert f"All: {len(page)} figures: {', '.join(order)}." in PAGE.read_text(encoding="utf-8")
 
     def both(table, first, second, quantity):
         pairs = [

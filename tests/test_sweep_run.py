@@ -20,7 +20,7 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import input_of
 from hwmodel.vary.sweep.file import SweepFile
 from hwmodel.vary.sweep.flat import flat_memories
-from hwmodel.vary.sweep.parts import opened
+from hwmodel.vary.sweep.parts import GROUP, opened
 from hwmodel.vary.sweep.plan import plan
 from hwmodel.vary.sweep.results import read_results
 from hwmodel.vary.sweep.run import cut, run
@@ -268,6 +268,15 @@ def test_parquet_has_the_values_of_the_csv(hwmodel, tmp_path):
         assert hwmodel("sweep", "sizes.yaml", "--out", name, "--jobs", "1")[0] == 1
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert read_results(tmp_path / "a.parquet") == read_results(tmp_path / "t.csv")
+
+
+def test_parts_share_groups_of_rows_in_parquet(hwmodel, tmp_path):
+    """What a file says of its groups is held while it is written: few, whatever the parts."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "sizes.yaml").write_text(PAPER)
+    hwmodel("sweep", "sizes.yaml", "--out", "t.parquet", "--jobs", "1")
+    about = parquet.read_metadata(tmp_path / "t.parquet")
+    assert (about.num_rows, about.num_row_groups) == (192, 64 // GROUP)  # 64 parts of three
 
 
 def test_every_row_says_where_it_comes_from(unbroken):

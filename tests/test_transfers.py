@@ -107,7 +107,12 @@ def test_prices_of_paths_are_said_to_be_paid_twice_where_both_sides_pay(hwmodel,
     )
     words = ("--hardware", "c.yaml", "--method", "fp", "--csv", "-")
     said = "chip: its prices were measured of whole paths"
-    assert said in hwmodel("report", "net.yaml", *words)[2]
+    told = hwmodel("report", "net.yaml", *words)[2]
+    assert said in told and "`transfers: upper` (based_on: full)" in told
+    assert "`compare --move" in told  # report has no such option
+    own = "version: 1\nname: mine\ntitle: Upper\nbased_on: full\ncounting: {transfers: upper}\n"
+    (tmp_path / "mine.yaml").write_text(own)
+    assert said not in hwmodel("report", "net.yaml", *words, "--accounting", "mine.yaml")[2]
     assert said not in hwmodel("report", "net.yaml", *words, "--accounting", "paper")[2]
     both = ("compare", "net.yaml", *words[:2], "--methods", "fp", "--csv", "-")
     assert said in hwmodel(*both)[2]

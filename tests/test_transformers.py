@@ -411,6 +411,20 @@ def test_a_context_of_another_mask_is_told_by_its_line(tmp_path):
     assert str(told.value) == f"{path}:8: layer c: window 3, and 2 of its scores s"
 
 
+@pytest.mark.parametrize("E", [2, 8])
+def test_layers_of_experts_have_as_many_as_the_router_scores(E):
+    layers = [
+        {"name": "x", "kind": "source", "shape": [16, 8, 1], "learned": True},
+        {"name": "router", "kind": "linear", "features": 4, "over": "channels"},
+        {"name": "sent", "kind": "dispatch", "inputs": ["x", "router"], "active": 2},
+        {"name": "up", "kind": "linear", "features": 8, "over": "channels", "experts": 4},
+        {"name": "down", "kind": "linear", "features": 16, "over": "channels", "experts": E},
+    ]
+    said = f"layer down: {E} experts, but sent chooses among 4, the channels of router"
+    with pytest.raises(ShapeError, match=said):
+        network(*layers).nodes()
+
+
 def test_experts_need_a_dispatch_before_them():
     layer = {"name": "x", "kind": "linear", "features": 4, "over": "channels", "experts": 2}
     with pytest.raises(ShapeError, match="layer x: experts, but no dispatch before it"):

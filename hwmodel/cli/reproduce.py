@@ -93,10 +93,12 @@ def _measured(
     from hwmodel.vary.against import Against, against
     from hwmodel.views.figures.measured import measured_figure
     from hwmodel.views.formats import Result
-    from hwmodel.views.measured_tables import measured_paper, measured_tables
+    from hwmodel.views.measured_tables import measured_paper, measured_tables, sentence
     from hwmodel.views.plot import write_figure
 
-    where = destination(to)
+    if drawn.ours:
+        raise HwmodelError("--ours sets off methods, and --measured compares chips; leave it out")
+    where, wide = destination(to), drawn.as_style(WIDE)
     asked = measurements(MeasuredAsked(table=options.table))
     found: dict[str, list[Against]] = {}
     for table in asked.tables:
@@ -107,14 +109,16 @@ def _measured(
     provenance = asked.provenance(where.date)
     result = Result(against_table(lines), measured_paper(lines, provenance), {}, provenance)
     stem = stem_of(asked.asked, [options.table or "all"]).replace(" --", "_")
+    tally = f"All: {sentence(lines)}\n" if len(asked.tables) > 1 else ""
+    end = f"{tally}Our figures are {NATURE}."
     deliver(
-        measured_tables(asked.tables, found), lambda _: f"Our figures are {NATURE}.", result, where,
+        measured_tables(asked.tables, found), lambda _: end, result, where,
         stem=stem, kinds=[],
     )  # fmt: skip
     folder = to.out or (None if where.target else REPORTS)
     if folder is not None:
         paths = [folder / f"{stem}.{ending}" for ending in ("png", "svg")]
-        wide, stamp = drawn.as_style(WIDE), provenance.cells
+        stamp = provenance.cells
         write_figure(lambda own: measured_figure(lines, own), *paths, stamp=stamp, style=wide)
         say(printable(f"wrote {' and '.join(map(str, paths))}"))
 

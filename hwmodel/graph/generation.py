@@ -13,6 +13,7 @@ from hwmodel.graph.layers import (
     Linear,
     Slice,
 )
+from hwmodel.graph.layers.recurrent import Recurrence
 from hwmodel.graph.network import Network
 
 __all__ = ["POSITIONS", "generating", "see_generates", "state_columns"]
@@ -36,6 +37,11 @@ def see_generates(network: Network, longest: int) -> None:
     _see_attention(network)
     for node in network.nodes():
         layer = node.layer
+        if isinstance(layer, Recurrence) and layer.reverse:
+            raise HwmodelError(
+                f"{name}: layer {layer.name} goes from the last token to the first, so that "
+                "nothing can be generated token by token"
+            )
         slides = layer.kind in _SLIDING and node.input_shapes[0][1] > 1
         if slides and not state_columns(layer):
             raise HwmodelError(

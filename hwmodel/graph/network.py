@@ -286,7 +286,15 @@ class _Walk:
         of_all = isinstance(layer, Combine) or not inputs
         sent = layer if isinstance(layer, Dispatch) else None if of_all else self.sent[inputs[0]]
         self.sent[layer.name] = sent
-        return layer.behind(sent) if isinstance(layer, Linear) and layer.experts else layer
+        if not isinstance(layer, Linear) or not layer.experts:
+            return layer
+        layer = layer.behind(sent)
+        if sent and layer.experts != (scores := self.shapes[sent.inputs[1]][0]):
+            raise ShapeError(
+                f"layer {layer.name}: {layer.experts} experts, but {sent.name} chooses among "
+                f"{scores}, the channels of {sent.inputs[1]}"
+            )
+        return layer
 
     @staticmethod
     def _see_parameters(layer: Layer, given: tuple[Shape, ...]) -> None:

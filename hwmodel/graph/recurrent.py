@@ -63,7 +63,7 @@ class Recurrent(BaseLayer):
         whole = f"{self.name}.all" if last else self.name
         for way in range(self.directions):
             name = f"{self.name}.{way}" if self.directions == 2 else whole
-            yield from self._direction(name, source)
+            yield from self._direction(name, source, way)
             ends.append(name)
         if self.directions == 2:
             yield self._made({"name": whole, "kind": "concat", "inputs": ends})
@@ -73,7 +73,7 @@ class Recurrent(BaseLayer):
                  "start": (self.steps or 1) - 1, "stop": self.steps}
             )  # fmt: skip
 
-    def _direction(self, name: str, source: str) -> Iterator[Layer]:
+    def _direction(self, name: str, source: str, way: int) -> Iterator[Layer]:
         own = {"role": self.role, "learned": self.learned}
         given, state = f"{name}.input", f"{name}.state" if self.projection else name
         gates = GATES[self.kind] * self.features
@@ -83,7 +83,8 @@ class Recurrent(BaseLayer):
         )  # fmt: skip
         yield self._made(
             {"name": state, "kind": "recurrence", "cell": self.kind, "features": self.features,
-             "projection": self.projection, "bias": self.biases > 1, "inputs": [given], **own}
+             "projection": self.projection, "bias": self.biases > 1, "inputs": [given],
+             "reverse": True if way else None, **own}
         )  # fmt: skip
         if self.projection:
             yield self._made(

@@ -111,6 +111,7 @@ class _Walk:
         self.found: dict[Any, Any] = {}
         self.parameters: dict[str, str] = dict(run.program.graph_signature.inputs_to_parameters)
         self.inputs = input_nodes(run.program)
+        self.stored = _stored(run.program)
         self.graph.images = run.images
         self.without_gradients = False  # whether what runs now is under torch.no_grad
         self.expected: dict[
@@ -264,7 +265,7 @@ class _Walk:
         dims = [self._dims(v, node.name) for v in (value if several else [value])]
         ran = Ran(
             self.graph, _called(node), operator, node, self.found, dims, several,
-            trained=not self.without_gradients,
+            trained=not self.without_gradients, stored=self.stored,
         )  # fmt: skip
         results = self._converted(ran)
         for result in results:
@@ -298,6 +299,15 @@ class _Walk:
             return learned[0]._replace(dims=shape)
         frozen = bool(learned) and all(one.frozen for one in learned)
         return Constant(shape, node.name, bool(learned), frozen=frozen)
+
+
+def _stored(program: Any) -> dict[Any, Any]:
+    """Buffers and constants of a module, by their nodes."""
+    signature = program.graph_signature
+    names = {**signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
+    tensors = {**program.constants, **program.state_dict}
+    places = (node for node in program.graph.nodes if node.op == "placeholder")
+    return {node: tensors[names[node.name]] for node in places if names.get(node.name) in tensors}
 
 
 # Regions of a module that run once, as they stand.

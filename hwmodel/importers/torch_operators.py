@@ -129,9 +129,11 @@ def _attention(ran: Ran) -> Value | None:
     shared = bool(ran.argument("enable_gqa", False)) and heads % kv_heads == 0
     if kv_heads != heads and not shared:
         return None
+    masked = ran.is_causal("attn_mask")
+    bias = None if masked else _operand(ran.argument("attn_mask"))
     return products.attention(
         ran.graph, ran.name, (query, key, value), heads, ran.dims[0], kv_heads=kv_heads,
-        causal=bool(ran.argument("is_causal", False)), bias=_operand(ran.argument("attn_mask")),
+        causal=masked or bool(ran.argument("is_causal", False)), bias=bias,
     )  # fmt: skip
 
 

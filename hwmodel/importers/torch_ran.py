@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from hwmodel.importers.graph import Constant, Dims, Graph, Operand, Value, as_value, learned_of
+from hwmodel.importers.torch_masks import is_causal
 
 __all__ = ["Ran", "Result"]
+
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Ran:
@@ -24,15 +28,28 @@ class Ran:
         several: bool,
         *,
         trained: bool = True,
+        stored: Mapping[Any, Any] = NOTHING,
     ) -> None:
-        """With what it takes, its results' dimensions, and whether gradients are recorded."""
-        self.trained = trained
+        """With what it takes, its results' dimensions, and whether gradients are recorded.
+
+        Args:
+            stored: tensors of the module that are no parameters, by their nodes.
+        """
+        self.trained, self.stored = trained, stored
         self.in_place = operator.endswith("_") and not operator.startswith("_")
         self.graph, self.name, self.node, self.several = graph, name, node, several
         self.operator = operator.rstrip("_") if self.in_place else operator
         self.found, self.dims = found, dims
         schema = getattr(node.target, "_schema", None)
         self.fields = [argument.name for argument in schema.arguments] if schema else []
+
+    def is_causal(self, name: str) -> bool:
+        """Whether an argument is a constant that is exactly a causal mask."""
+        at = self.fields.index(name)
+        given = self.node.args[at] if at < len(self.node.args) else self.node.kwargs.get(name)
+        found = self.found.get(given) if hasattr(given, "users") else None
+        whole = isinstance(found, Constant) and not found.learned
+        return whole and is_causal(given, self.stored)
 
     def argument(self, name: str, default: Any = None) -> Any:
         """An argument by name; tensors are values or constants."""

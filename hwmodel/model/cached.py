@@ -132,9 +132,12 @@ def narrowed(
             yield task
             continue
         kept = work.I if work.kernel else work.F
-        if width.bits > kept.bits:
+        wide = width.bits * (1 + width.scales)
+        if wide > kept.bits:
+            with_scales = f" ({float(wide):.6g} bit an element with scales)" if width.group else ""
             raise HwmodelError(
-                f"cache-bits {width}: layer {layer} reads keys or values of {kept.bits} bit"
+                f"cache-bits {width}{with_scales}: layer {layer} reads keys or values of "
+                f"{kept.bits} bit"
             )
         sizes = zip("CL", node.input_shapes[1], strict=False)
         new = (Factor("N", batch), *(Factor(*size) for size in sizes))

@@ -381,16 +381,19 @@ def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
 
 
 def staying_in(
-    tasks: Sequence[Task], network: Network, job: Job, chip: Hardware
+    tasks: Sequence[Task], network: Network, job: Job, chip: Hardware, asked: Sequence[str] = ()
 ) -> Residency | None:
     """Choose what stays on a chip, where the accounting has it and the chip a memory for it.
+
+    Args:
+        asked: names of tensors that whoever asked takes, beside what the network gives.
 
     Raises: Infeasible, TooLarge, HwmodelError.
     """
     if job.accounting.counting.residency == "none":
         return None
     runs = [run for run in (_teacher(job), planned(network, job)) if run]
-    given = [name for run in runs for name in run.given]
+    given = [*(name for run in runs for name in run.given), *asked]
     return residency(tasks, occupancy(runs), given, chip, job.accounting)
 
 

@@ -144,7 +144,7 @@ class Generation:
         for phase in self.phases:
             n = phase.elements
             moved: dict[str, tuple[object, object, object]] = {
-                "weights": (int(n.weights), 0, ""),
+                "weights": (round(n.weights), 0, ""),
                 "cache": (int(n.cache_read), int(n.cache_written), ""),
                 "scores": (int(n.scores), int(n.scores), ""),
                 "compute": ("", "", int(n.macs)),
@@ -278,7 +278,9 @@ class _Run:
             tasks = list(narrowed(tasks, places.attention, self.width, self.job.batch))
         see_priced(tasks, self.prices)
         counts: Counts = {}
-        staying = staying_in(tasks, network, self.job, self.chip)
+        # Later steps read the cache from the outermost memory, so that what is new leaves for it.
+        new = [] if self.width else _keys_and_values(tasks, places)
+        staying = staying_in(tasks, network, self.job, self.chip, new)
         for entry in entered(tasks, self.chip, self.job.accounting, staying)[0].entries:
             for part, share in places.parts(entry):
                 key = part, entry.key
@@ -307,7 +309,7 @@ def elements_of(tasks: list[Task], places: Places, batch: int) -> Elements:
         node = places.attention.get(layer)
         if node is None:
             met = work.nest.times[1].value if work.nest.times else 1
-            weights += Fraction(met) * work.problem.F_elements
+            weights += Fraction(met) * work.repeats * work.problem.F_elements
             continue
         cache += work.problem.I_elements if work.kernel else work.problem.F_elements
         C, L, _ = node.input_shapes[1]
@@ -317,6 +319,15 @@ def elements_of(tasks: list[Task], places: Places, batch: int) -> Elements:
                 work.problem.O_elements * (work.nest.times[2].value if work.nest.times else 1)
             )
     return Elements(weights, *(Fraction(n) for n in (cache, written, scores, macs)))
+
+
+def _keys_and_values(tasks: Iterable[Task], places: Places) -> list[str]:
+    """Names of the tensors that attention leaves to later tokens, as the works read them."""
+    found: list[str] = []
+    for layer, work, at in tasks:
+        if isinstance(work, Multiply) and layer in places.attention:
+            found += at.stored[0 if work.kernel else 1]
+    return found
 
 
 def _sum(found: Iterable[tuple[Counts, Elements]]) -> tuple[Counts, Elements]:

@@ -57,8 +57,8 @@ def paid_twice(chip: Hardware, accounting: Accounting) -> str:
     return (
         f"{chip.label or chip.name}: its prices were measured of whole paths, both sides of a "
         f"transfer, and under accounting {accounting.name} (transfers: both) the lower memory pays "
-        "once more: too much is counted; with --move accounting.counting.transfers=upper, or an "
-        "accounting that states it, it is not"
+        "once more: too much is counted; with an accounting file of `transfers: upper` (based_on: "
+        f"{accounting.name}), or `compare --move accounting.counting.transfers=upper`, it is not"
     )
 
 

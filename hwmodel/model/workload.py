@@ -471,10 +471,19 @@ class Run:
         boolean = self.treatment is not None and self.treatment.update == "boolean"
         if not (extras.boolean_update if boolean else extras.optimizer != "none"):
             return
-        if again and self.treatment and self.node.learned_weights:
+        of_product = self.treatment and self.node.learned_weights
+        if again and (of_product or self._writes_table_gradient):
             dF = self.t.dF.as_(Role.SUMMED)
             yield from read(WEIGHT, dF, times=again, why="what iterations before have given")
             yield Operate(WEIGHT, "add", dF, again, (dF,), "to the gradients before")
+
+    @property
+    def _writes_table_gradient(self) -> bool:
+        """Whether the layer itself writes a gradient of its own, without a product."""
+        return bool(self.node.learned_parameters) and any(
+            isinstance(work, Move) and (work.pass_, work.tensor.name) == (WEIGHT, "dF")
+            for work in self.node.layer.work(self.t)
+        )
 
     # -- the step --------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hwmodel.specs.files import SpecModel, Text, Whole
 
@@ -20,6 +20,15 @@ class RunLength(SpecModel):
     pairs: Whole = Field(default=1, ge=1, le=64, description="packed together")
     packed_bits: Whole = Field(ge=2, le=1024, description="of so many pairs")
     source: Text
+
+    @model_validator(mode="after")
+    def _fits(self) -> RunLength:
+        least = self.pairs * (self.run_bits + self.word_bits)
+        if self.packed_bits < least:
+            raise ValueError(
+                f"packed_bits is {self.packed_bits}, and pairs x (run_bits + word_bits) are {least}"
+            )
+        return self
 
     def bits(self, zeros: float) -> float:
         """Bits of a word in the mean, if each is zero with the same share by itself.

@@ -1,4 +1,4 @@
-"""What was measured on chips: data to be set beside the model's results, never put into the model.
+"""What was measured on chips: data to be set beside the model's results.
 
 `measured.yaml` has tables by name, each with its source, what is computed for it, and its rows.
 """

@@ -11,7 +11,7 @@ a ceiling.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import fsum
 from typing import NamedTuple
 
@@ -20,14 +20,15 @@ from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import Report, evaluate
 from hwmodel.model.ledger import Component, Entry
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import load, validate
+from hwmodel.specs.files import NamedSpec, load, validate
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.measured import UNITS, MeasuredTable, Measurement, Run, measured_network
-from hwmodel.vary.paths import replaced_all
+from hwmodel.vary.paths import leaves, replaced_all
 from hwmodel.work.tensor import Direction, product
 from hwmodel.work.work import Multiply
 
-__all__ = ["ABOVE", "CALIBRATION", "Against", "against", "network_of", "verdict"]
+__all__ = ["ABOVE", "CALIBRATION", "Against", "against", "network_of", "run_of"]
+__all__ += ["verdict"]
 
 ABOVE = "above: impossible"  # of a ceiling
 CALIBRATION = "calibration"  # in the place of a verdict: a constant is from this row
@@ -48,6 +49,7 @@ class Against(NamedTuple):
     ratio: float  # ours / published
     verdict: str
     why: str | None
+    run: str  # what it is computed of, other than a file as it stands
 
 
 def verdict(ratio: float, ceiling: bool = False) -> str:
@@ -101,7 +103,38 @@ def against(
                 said = f"{said}, between the bounds"
             unit = UNITS[quantity].format(item=table.item)
             numbers = published, ours, serial, ratio
-            yield Against(table.name, one.row, quantity, unit, *numbers, said, one.why)
+            told = run_of(table, one)
+            yield Against(table.name, one.row, quantity, unit, *numbers, said, one.why, told)
+
+
+def run_of(table: MeasuredTable, one: Measurement) -> str:
+    """Say what a row is computed with: accounting and chip, and all that is not as their files."""
+    run = one.run.within(table.run)
+    chip, counting = load(Hardware, run.hardware or ""), load(Accounting, run.accounting or "")
+    parts = [f"accounting {_with(counting, run.counting)}", f"chip {_with(chip, run.chip)}"]
+    if chip.zeros != "none" or any(x.coding for level in chip.levels for x in level.buffers):
+        zeros = (measured_network(run.network or "") or {}).get("zeros", {})
+        shares = ", ".join(f"{name} {share}" for name, share in zeros.items())
+        parts += [f"zeros as published beside the figures: {shares}"] * bool(zeros)
+    if one.active_pes:
+        parts.append(f"{one.active_pes} PEs at work, as published beside the figures")
+    return "; ".join(parts)
+
+
+def _with(spec: NamedSpec, changes: Mapping[str, object]) -> str:
+    """Name a spec, and its changes with what its file has in their place."""
+    stated = {leaf.path: leaf for leaf in leaves(spec)}
+    said = [
+        f"{path} {_plain(value)} {stated[path].unit}".rstrip()
+        + f" (its file: {_plain(stated[path].value)})"
+        for path, value in changes.items()
+        if stated[path].value != value
+    ]
+    return f"{spec.name} with {', '.join(said)}" if said else spec.name
+
+
+def _plain(value: object) -> str:
+    return f"{value:,.15g}" if isinstance(value, float) else str(value)
 
 
 def _evaluated(run: Run) -> Report:

@@ -83,7 +83,7 @@ def _sentences(found: Sequence[Generation]) -> Iterator[str]:
             n = phase.elements
             yield (
                 f"batch {one.batch}, {phase.name}: {int(n.macs):,} MACs; elements of one pass: "
-                f"{int(n.weights):,} of weights, {int(n.cache_read):,} read from the cache, "
+                f"{round(n.weights):,} of weights, {int(n.cache_read):,} read from the cache, "
                 f"{int(n.cache_written):,} written to it, {int(n.scores):,} scores."
             )
     errors = [one.error for one in found if one.error is not None]

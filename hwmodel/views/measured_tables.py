@@ -48,10 +48,23 @@ def measured_tables(
             ratio = f"{line.ratio:.3f}"
             listed.add_row(line.row, line.quantity, unit, *numbers, ratio, line.verdict)
         yield listed
-        said = [f"Source: {one.source}.", sentence(lines)]
+        said = [*_runs(lines), f"Source: {one.source}.", sentence(lines)]
         said += dict.fromkeys(f"{line.row}: {line.why}." for line in lines if line.why)
         said += ["Measured and not counted, or not known:", *(f"  - {x}" for x in one.left_out)]
         yield Text("".join(f"  {line}\n" for line in said))
+
+
+def _runs(lines: Sequence[Against]) -> Iterator[str]:
+    """Yield what all rows are computed with, then what a row is beside that."""
+    parts = {line.row: line.run.split("; ") for line in lines}
+    first = next(iter(parts.values()), [])
+    common = [part for part in first if all(part in own for own in parts.values())]
+    yield f"Run: {'; '.join(common)}."
+    rows: dict[str, list[str]] = {}
+    for row, own in parts.items():
+        if rest := "; ".join(part for part in own if part not in common):
+            rows.setdefault(rest, []).append(row)
+    yield from (f"Run of {' | '.join(of)}: {rest}." for rest, of in rows.items())
 
 
 def sentence(lines: Sequence[Against]) -> str:

@@ -101,6 +101,7 @@ class Recurrence(_Stepped):
     features: Positive
     projection: Whole = Field(default=0, ge=0, description="features that go back; 0: all")
     bias: Flag = False
+    reverse: Flag = Field(default=False, description="from the last step to the first")
 
     def output_shape(self, inputs: Sequence[Shape]) -> Shape:
         """(H, T, 1). Raises: ShapeError where the input is not (g H, T, 1)."""

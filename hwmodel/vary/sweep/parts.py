@@ -18,6 +18,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +33,7 @@ __all__ = ["ENDINGS", "Folder", "Summary", "ending_of", "opened"]
 
 ENDINGS = (".csv", ".parquet")
 MANIFEST = "manifest.json"
+GROUP = 32  # parts, of up to 1000 points each
 
 
 class Summary(NamedTuple):
@@ -210,20 +212,27 @@ def _write_csv(out: Path, columns: Mapping[str, type], parts: Lines) -> None:
 
 
 def _write_parquet(out: Path, columns: Mapping[str, type], parts: Lines) -> None:
-    """Write the parts' lines with a type for each column; a part is a group of rows."""
+    """Write the parts' lines with a type for each column; `GROUP` parts are a group of rows.
+
+    What the file says of each group is held until its end, so that there must not be too many.
+    """
     arrow, parquet = _arrow(out)
     kinds = {int: arrow.int64(), float: arrow.float64(), str: arrow.string(), bool: arrow.bool_()}
     read: dict[type, Callable[[str], object]]
     read = {int: int, float: float, str: str, bool: "true".__eq__}
     schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
+
+    def typed(lines: list[list[str]]) -> Any:
+        cells = zip(columns.values(), zip(*lines, strict=True), schema, strict=True)
+        arrays = [
+            arrow.array([read[kind](cell) if cell else None for cell in column], field.type)
+            for kind, column, field in cells
+        ]
+        return arrow.Table.from_arrays(arrays, schema=schema)
+
     with whole_file(out, "wb") as stream, parquet.ParquetWriter(stream, schema) as writer:
-        for lines in parts:
-            cells = zip(columns.values(), zip(*lines, strict=True), schema, strict=True)
-            arrays = [
-                arrow.array([read[kind](cell) if cell else None for cell in column], field.type)
-                for kind, column, field in cells
-            ]
-            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+        while some := [typed(lines) for lines in islice(parts, GROUP)]:
+            writer.write_table(arrow.concat_tables(some))
 
 
 _WRITERS = {".csv": _write_csv, ".parquet": _write_parquet}
