@@ -33,6 +33,7 @@ from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.tile import tile
 from hwmodel.tiling.view import Homes, view
 from hwmodel.vary.paths import replaced_all
+from hwmodel.work.tensor import Direction
 from hwmodel.work.work import Move, Multiply
 from tests.specs import chip, written
 
@@ -382,3 +383,36 @@ def test_the_schedule_lists_what_stays_and_the_room(hwmodel):
     assert lines[3][3] == f"F:fc2 {512 * 512:,}, F:fc3 {5120 * 32:,}, a:fc1 512, a:fc2 512"
     code, out, err = hwmodel(*asked, *inference, "--accounting", "full")
     assert (code, out) == (2, "") and err.startswith("hwmodel: --schedule: nothing stays on the ")
+
+
+def test_a_tensor_that_stays_on_takes_its_room_once(tmp_path):
+    """The input's 131,072 bit, maps of 8,192 and filters of 512: 148,992 bit, or 18.2 KiB.
+
+    So the input comes from outside once, for a; b and c find it. Its stay from a to
+    b and the one from b to c share a step, and take its room there once.
+    """
+    layers = "".join(
+        f"  - {{name: {name}, kind: conv, channels: 1, kernel: 1, bias: false, inputs: [input]}}\n"
+        for name in "abc"
+    )
+    text = f"version: 1\nname: fan\ntitle: t\ninput: [16, 16, 16]\nlayers:\n{layers}"
+    (tmp_path / "fan.yaml").write_text(f"{text}  - {{name: s, kind: add, inputs: [a, b, c]}}\n")
+    one_level = {"levels.L1.stays": False}
+    found = [
+        evaluate(
+            tmp_path / "fan.yaml",
+            replaced_all(small(size), one_level),
+            "fp",
+            accounting=CHIP,
+            mode="inference",
+        )
+        for size in ("17 KiB", "19 KiB", "24 KiB", "64 KiB")
+    ]
+    assert all(one.residency.lower_bound <= found[3].residency.energy for one in found[1:])
+    read = [
+        sum(one.count for one in report.ledger.entries
+            if one.memory == "DRAM" and one.direction == Direction.READ and one.tensor == "I")
+        for report in found
+    ]  # fmt: skip
+    assert read == [131_072] * 4  # twice, where each stay took its own room
+    assert [one.energy for one in found] == sorted((one.energy for one in found), reverse=True)

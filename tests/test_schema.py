@@ -159,6 +159,23 @@ def test_the_summary_has_macs_for_each_pair_of_widths():
     assert by_width[1, 1] == 616_966_144 - 3_538_944 - 10_240
 
 
+def test_the_summary_says_that_it_is_of_a_step(tmp_path):
+    from typer.testing import CliRunner
+
+    from hwmodel.cli import app
+
+    (tmp_path / "s.yaml").write_text(
+        "version: 1\nname: s\ntitle: t\ninput: [3, 4, 4]\nsteps: 4\nlayers:\n"
+        "  - {name: c, kind: conv, channels: 2, kernel: 1}\n"
+        "  - {name: f, kind: spiking, neuron: lif, reset: subtract, rate: 0.15, membrane_bits: 16}\n"
+        "  - {name: d, kind: linear, features: 2}\n",
+        encoding="utf-8",
+    )
+    shown = CliRunner().invoke(app, ["network", "show", str(tmp_path / "s.yaml")]).stdout
+    assert "one of 4 steps of one image" in " ".join(shown.split())
+    assert f"{2 * 3 * 16 + 2 * 32:,}" in shown  # MACs of one step
+
+
 def test_the_command_line_shows_imports_and_writes(tmp_path, monkeypatch):
     from typer.testing import CliRunner
 

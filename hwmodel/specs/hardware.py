@@ -215,8 +215,13 @@ class Hardware(Supplied):
     @model_validator(mode="after")
     def _coherent(self) -> Hardware:
         self._check_levels()
+        outermost = self.levels[0].buffers
         check_spread(self.levels, self.array)
-        self.check_time(next((at for b, at in self._placed() if b.leakage), None))
+        leaking = next((at for b, at in self._placed() if b.leakage), None)
+        self.check_time(leaking)
+        if self.array is None and self.static_watts and not any(b.rates for b in outermost):
+            rule = f"is an energy only with a bandwidth of {outermost[0].name}"
+            raise Contradiction(rule, *((*leaking, "leakage") if leaking else ("static_power",)))
         self.check_voltage()
         self._check_units()
         self._check_reference()

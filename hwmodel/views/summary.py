@@ -95,8 +95,9 @@ def summary_tables(network: Network, method: Method, lines: list[Line]) -> Itera
         sum(line.learned for line in lines),
         sum(line.weights + line.other_parameters for line in lines),
     )
+    of = "one image" if network.steps == 1 else f"one of {network.steps} steps of one image"
     some = "" if learned == stored else f"; {learned:,} of {stored:,} parameters learn"
-    title = f"{network.name}: {network.title}; input {C} x {H} x {W}; one image"
+    title = f"{network.name}: {network.title}; input {C} x {H} x {W}; {of}"
     listed = table(
         f"{title}, method {method.name}{some}",
         ["layer", "kind", "inputs"],
@@ -125,7 +126,9 @@ def summary_tables(network: Network, method: Method, lines: list[Line]) -> Itera
     cells = "", "", "", parameters, *trained, macs, bops, "", "", held, active
     listed.add_row("all layers", *cells, style="bold")
     yield listed
-    pairs = table("MACs of one image by width", ["weight bits x activation bits"], ["MACs", "%"])
+    pairs = table(
+        f"MACs of {of} by width in memory", ["weight bits x activation bits"], ["MACs", "%"]
+    )
     for (weight, activation), count in macs_by_width(lines).items():
         pairs.add_row(
             f"{weight:.6g} x {activation:.6g}", f"{count:,}", f"{100 * count / totals[1]:.1f}"

@@ -100,7 +100,9 @@ def _least_rooms(run: Run) -> Iterator[Row]:
     resident = _resident(run)
     for level, capacity in run.capacities.items():
         for step, living in run.alive(level).items():
-            row, most = {i: run.items[i].bits for i in living}, capacity
+            later = {i for several in run.again(living) for i in several[1:]}
+            row = {i: run.items[i].bits for i in living if i not in later}
+            most = capacity
             for number in run.steps.get(step, ()):
                 if number in run.products:
                     most -= _elements(run, number, level, resident, row)

@@ -8,7 +8,8 @@ variable is
     z_t,X,l    that, and operand X has its home at level l: at most one level, and only if y_t
 
 and for each access of X the z of its level add up to the items that have it there. Its room at
-every step and level is what living items take and the tiles of what does not stay. The best choice
+every step and level is what living items take (once, of a tensor that goes on where it ended: a
+variable that is 1 if any of them is) and the tiles of what does not stay. The best choice
 so far is one of the program's, so that its answer is never worse, but for the gap.
 """
 
@@ -30,6 +31,7 @@ __all__ = ["Known", "together"]
 GAP, ROUGH = 5e-4, 2e-3  # of the energy, and where rooms are guessed
 ENERGY = 1e6  # of the run without residents, in units of the program
 MOST = 24  # tilings of one product
+EFFORT = 80  # of the solver, which at its root alone may take minutes
 
 
 @dataclass
@@ -88,7 +90,8 @@ def together(run: Run, energy: float, parts: int = 1) -> Known:
             saves, begins = saving.get((access, level), []), beginning.get((access, level), [])
             _linked(program, own, saves, begins, product.pass_to(OPERANDS[place], level))
     program.rows += [*pick_rows(run), *_rooms(program)]
-    best = solved(program.costs, program.rows, GAP if parts == 1 else ROUGH, program.parts)
+    gap = GAP if parts == 1 else ROUGH
+    best = solved(program.costs, program.rows, gap, program.parts, EFFORT)
     rest = sum(move.energy(()) for move in run.moves.values())
     return Known([i for i in best.chosen if i < len(run.items)], best.cost * program.unit + rest)
 
@@ -164,7 +167,14 @@ def _rooms(program: _Program) -> list[Row]:
         alive = program.run.alive(level)
         for step in {*alive, *(at for k, at in program.rooms if k == level)}:
             bits = dict(program.rooms.get((level, step), {}))
-            bits |= {i: program.run.items[i].bits for i in alive.get(step, ())}
+            living = alive.get(step, ())
+            bits |= {i: program.run.items[i].bits for i in living}
+            for several in program.run.again(living):
+                there = program.variable(0.0)
+                program.parts.add(there)
+                program.rows += [Row({i: 1, there: -1}, 0) for i in several]
+                bits[there] = bits[several[0]]
+                bits = {i: own for i, own in bits.items() if i not in several}
             row = rounded(Row(bits, capacity), loose=False)
             if sum(x for x in row.of.values() if x > 0) > row.most:
                 found[(row.most, *sorted(row.of.items()))] = row

@@ -1,7 +1,7 @@
 """A 0/1 program: which items together save most, with room at every step and level for all.
 
-Solved by HiGHS, on one thread and to a number of nodes, not of seconds, so that reruns are equal.
-Values and bits are whole numbers.
+Solved by HiGHS, on one thread. Its effort is counted and not timed, by how often it asks whether to
+go on, so that reruns are equal. Values and bits are whole numbers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from highspy import HighsLp
@@ -26,6 +26,7 @@ OPTIONS: dict[str, bool | int | float | str] = {
     "random_seed": 0,
     "mip_max_nodes": 500,  # of branch and bound
 }
+MUCH = 2_000  # times that it may go on
 VALUES = 2**40  # the sum of all values is about that
 PARTS = {True: 2**24, False: 2**20}  # of a capacity: a unit of room
 
@@ -73,25 +74,45 @@ def pack(values: Sequence[float], rows: Sequence[Row], gap: float, *, loose: boo
 
 
 def solved(
-    costs: Sequence[float], rows: Sequence[Row], gap: float, parts: Collection[int] = ()
+    costs: Sequence[float],
+    rows: Sequence[Row],
+    gap: float,
+    parts: Collection[int] = (),
+    effort: int = MUCH,
 ) -> Solved:
     """Choose variables of least cost.
 
     Args:
         gap: relative, at which a choice is good enough.
         parts: variables that may be anything between 0 and 1.
+        effort: how often HiGHS may go on. With little, it does without rewriting the program first.
     """
     with _quiet():  # it prints its name
         import highspy as hp
 
         solver = hp.Highs()
-        for option, value in {**OPTIONS, "mip_rel_gap": gap}.items():
+        own = {"mip_rel_gap": gap, "presolve": "on" if effort >= MUCH else "off"}
+        for option, value in (OPTIONS | own).items():
             solver.setOptionValue(option, value)
+        solver.cbMipInterrupt.subscribe(_Counted(effort))
         solver.passModel(_program(costs, rows, frozenset(parts)))
         solver.run()
     found, about = solver.getSolution(), solver.getInfo()
     chosen = [i for i, x in enumerate(found.col_value) if x > 0.5] if found.value_valid else []
     return Solved(chosen, about.objective_function_value, about.mip_dual_bound)
+
+
+class _Counted:
+    """Ends a solver that has gone on too often."""
+
+    def __init__(self, effort: int) -> None:
+        self._left = effort
+
+    def __call__(self, event: Any) -> None:
+        """Count one more time."""
+        self._left -= 1
+        if self._left < 0:
+            event.interrupt()
 
 
 def _program(costs: Sequence[float], rows: Sequence[Row], parts: Collection[int]) -> HighsLp:

@@ -31,10 +31,10 @@ from hwmodel.work.work import Move, Multiply
 __all__ = ["Residency", "residency", "residency_levels"]
 
 SHARE = 12  # a product is searched again with one part in so many of the usual budget
-ENOUGH, MUCH = 5e-3, 1e-2  # gaps down to which tilings are searched for less room, or guessed
+MUCH = 1e-2  # a gap down to which tilings are searched for less room, or guessed
 MOST_LESS, LESS = 10, 2  # parts of what tiles take, of which they may need one
 ROOMS = ((2, 1), (4, 1), (8, 2), (32, 8))  # parts of the capacities, from the outermost level
-ROUNDS, WORTH = 6, 1e-4  # as long as one saves that part of the energy
+ROUNDS, WORTH = 3, 1e-4  # as long as one saves that part of the energy
 MANY_STEPS = 20  # above which no single items are exchanged
 EXCHANGES, SEARCHES = 300, 40  # choices that are looked at for that, tilings that are searched
 NO_END = 2**62  # bits of a memory without end
@@ -54,9 +54,9 @@ class Residency:
     border: frozenset[str]  # tensors that come from outside, or are given to whoever asked
 
     def at(self, level: int, step: int) -> list[Item]:
-        """The items that live at a level in a step, the largest first."""
+        """The items that live at a level in a step, one a tensor, the largest first."""
         living = (i for i in self.items if i.level == level and i.first <= step <= i.last)
-        return sorted(living, key=lambda item: -item.bits)
+        return sorted({item.name: item for item in living}.values(), key=lambda item: -item.bits)
 
     @property
     def gap(self) -> float | None:
@@ -157,7 +157,7 @@ def _best(run: Run, alone: Outcome, least: float | None) -> Outcome:
     best = _rounds(run, alone, alone, MOST_LESS)
     if any(product.chip.spatial for product in run.products.values()):
         return best  # a search takes seconds there
-    if _gap(best, least) > ENOUGH:
+    if _gap(best, least) > MUCH:
         for product in run.products.values():
             for parts in ROOMS:
                 some = zip(run.capacities.items(), parts, strict=False)

@@ -121,9 +121,14 @@ class Run:
         found: dict[int, dict[int, int]] = {level: {} for level in self.capacities}
         last = max(self.steps, default=0)
         change = {level: [0] * (last + 2) for level in self.capacities}
-        for one in some:
-            change[one.level][one.first] += one.bits
-            change[one.level][min(one.last, last) + 1] -= one.bits
+        until: dict[tuple[int, str], int] = {}  # a tensor that stays on takes its room once
+        for one in sorted(some, key=lambda item: item.first):
+            there = until.get((one.level, one.name), -1)
+            first, end = max(one.first, there + 1), min(one.last, last)
+            if first <= end:
+                change[one.level][first] += one.bits
+                change[one.level][end + 1] -= one.bits
+                until[one.level, one.name] = end
         for level, changes in change.items():
             bits = 0
             for step, more in enumerate(changes):
@@ -225,6 +230,17 @@ class Run:
             for access in item.saves:
                 found.setdefault(access, []).append(i)
         return found
+
+    def again(self, living: Iterable[int]) -> list[list[int]]:
+        """Segments of one tensor among items of a level and step: one goes on where another ends.
+
+        They take the tensor's room once.
+        """
+        found: dict[str, list[int]] = {}
+        for i in sorted(living, key=lambda i: self.items[i].first):
+            if not self.items[i].whole:
+                found.setdefault(self.items[i].name, []).append(i)
+        return [several for several in found.values() if len(several) > 1]
 
     def alive(self, level: int) -> dict[int, list[int]]:
         """The items that can live at a level, by step."""
