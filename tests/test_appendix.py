@@ -93,6 +93,7 @@ def test_the_page_says_what_methods_are_what_chips_can_and_what_is_assumed(hwmod
     net, chip = NETWORK, CHIP.replace("energy_unit: pJ", "energy_unit: pJ\nlabel: My Chip")
     rates = "energy_unit: pJ\nclock: 200 MHz\nmacs_per_cycle: {32: 64}\nstatic_power: 2 mW"
     written(tmp_path, net, name="net.yaml")
+    chip = chip.replace("unlimited,", "unlimited, bandwidth: 8 GB/s,")
     written(tmp_path, chip.replace("energy_unit: pJ", rates), name="chip.yaml")
     words = ("--hardware", "chip.yaml", "--methods", "bold-bn", "--accounting", "full")
     assert hwmodel("compare", "net.yaml", *words, "--csv", "c.csv")[0] == 0
@@ -100,6 +101,7 @@ def test_the_page_says_what_methods_are_what_chips_can_and_what_is_assumed(hwmod
     text = parsed((tmp_path / "a.html").read_text().removeprefix("<!doctype html>")).text
     assert "bold-bn (BOLD with batch norm): products of all layers: as bold; outputs of" in text
     assert "weights 1 bit, inputs 1 bit" in text  # of bold, which it takes over
-    assert "My Chip (A chip): clock 200 MHz; macs per cycle (32 64); static power 0.002 W." in text
+    said = "DRAM: bandwidth 8 GB/s; clock 200 MHz; macs per cycle (32 64); static power 0.002 W."
+    assert f"My Chip (A chip): {said}" in text
     assert "8-bit int-mac 0.05 (horowitz: (0.2 + 0.03) / 4.6)" in text
     assert "a multiplier with the square of its width" in text
