@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
-from hwmodel.model.progress import place
-
 __all__ = ["at", "drawn", "pulse", "sentence"]
 
 EVERY = 10.0  # seconds between lines
@@ -78,6 +76,8 @@ def pulse() -> Iterator[None]:
         wait = min(FIRST, EVERY) if terminal else EVERY
         while not over.wait(wait):
             wait = EVERY
+            from hwmodel.model.progress import place  # most commands are done before
+
             if not _place.bar:
                 at_now = place if place.total and not _place.total else _place
                 seconds = time.monotonic() - at_now.started

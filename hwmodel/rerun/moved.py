@@ -51,6 +51,8 @@ def moved_words(
     Args:
         called: what a name of a kind is called; by default the name.
     """
+    if not moves:  # what tells fields from others is imported for them alone
+        return ""
     from hwmodel.vary.paths import is_known
 
     found = []

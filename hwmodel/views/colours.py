@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import cycle
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 from warnings import catch_warnings
 from zlib import crc32
 
@@ -30,7 +30,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Hatch, Marker, Method
 
 __all__ = ["Look", "called", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of"]
-__all__ += ["named", "part_looks", "shade_on", "specs_named"]
+__all__ += ["named", "part_looks", "shade_on", "specs_named", "told"]
 
 # For methods whose file states no colour: of middle lightness, apart from those of the main ones.
 _SPARE_COLOURS = ("#4c72b0", "#8a6bbd", "#a0522d", "#d1772e", "#5b8c3e", "#6b7a8f", "#c2528b")
@@ -88,8 +88,10 @@ _DEPTHS = (
 _OPERATIONS = Look("#eab04d", "", "|")
 
 
+Spec = TypeVar("Spec", bound=NamedSpec)
 _stated: dict[str, Look] = {}  # of some methods, while something is drawn
 _labels: dict[tuple[str, str], str] = {}  # (kind, name) -> what stands for it, meanwhile
+_specs: list[NamedSpec] | None = None  # that say so; None where nothing is drawn
 
 
 @contextmanager
@@ -98,10 +100,10 @@ def looks_of(specs: Iterable[NamedSpec]) -> Iterator[None]:
 
     What was set before stays as it is.
     """
-    global _stated, _labels
-    before = _stated, _labels
-    if not _stated and not _labels:
-        found = list(specs)
+    global _stated, _labels, _specs
+    before = _stated, _labels, _specs
+    if _specs is None:
+        _specs = found = list(specs)
         _stated = {one.name: _look(one) for one in found if isinstance(one, Method)}
         names = {(one.KIND, one.name): getattr(one, "label", None) or one.name for one in found}
         _labels = {
@@ -112,12 +114,18 @@ def looks_of(specs: Iterable[NamedSpec]) -> Iterator[None]:
     try:
         yield
     finally:
-        _stated, _labels = before
+        _stated, _labels, _specs = before
 
 
 def _alone(kind: str, label: str, names: Mapping[tuple[str, str], str]) -> bool:
     """Say whether no two of a kind are called so."""
     return sum(one == label for (its, _), one in names.items() if its == kind) == 1
+
+
+def told(kind: type[Spec]) -> list[Spec]:
+    """Return the methods, chips or accountings of what is drawn, each once."""
+    found = (one for one in _specs or () if isinstance(one, kind))
+    return list({one.name: one for one in found}.values())
 
 
 def called(name: str, kind: str = "method") -> str:
@@ -186,9 +194,10 @@ def specs_named(commands: str) -> Iterator[NamedSpec]:
             for name in filter(None, [*_each(names), whole]):
                 with suppress(HwmodelError):
                     yield load(Method, name)
-            for name in [] if whole else _each(getattr(asked, "accounting", ())):
+            for name in _each(getattr(asked, "accounting", ())):
                 with suppress(HwmodelError):
-                    yield load(Method, load(Accounting, name).baseline)
+                    yield (rule := load(Accounting, name))
+                    yield load(Method, rule.baseline)
             for name in _each(getattr(asked, "hardware", ())):
                 with suppress(HwmodelError):
                     yield load(Hardware, name)

@@ -22,7 +22,7 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import not_to_compare, refuse_unit
-from hwmodel.views.colours import called
+from hwmodel.views.colours import called, told
 from hwmodel.views.figures.canvas import Style
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Pass
@@ -257,11 +257,7 @@ def _asked(records: Sequence[Record]) -> str:
         return ""
     if not isinstance(asked, CompareAsked):
         return ""
-    chips: list[Hardware] = []
-    rules: list[Accounting] = []
-    with suppress(HwmodelError), catch_warnings(action="ignore", category=SpecWarning):
-        rules = [load(Accounting, name) for name in asked.accounting]
-        chips = [load(Hardware, name) for name in asked.hardware]  # files that may be gone
+    chips, rules = told(Hardware), told(Accounting)  # without those whose files are gone
     methods = unique(records, "method")
     stated = [Path(asked.baseline).stem if is_path(asked.baseline) else asked.baseline]
     if is_path(asked.baseline):
