@@ -42,7 +42,7 @@ FREE_LOGIC = replaced_all(load(Accounting, "paper"), {"prices.logic_price_macs":
 def method(name, weights, arithmetic):
     passes = ("forward", "backward_input", "backward_weight")
     return Method.model_validate(
-        {"version": 1, "name": name, "title": name, "sources": {"me": "me"},
+        {"version": 1, "name": name, "title": name, "sources": {"me": "assumed"},
          "layers": [{"weights": weights, "weight_signal": 32, "update": "optimizer", "source": "me",
                      "arithmetic": dict.fromkeys(passes, arithmetic)}],
          "tensors": [{"bits": 32, "signal": 32, "source": "me"}]}
