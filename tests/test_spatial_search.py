@@ -367,3 +367,18 @@ def test_groups_lie_side_by_side_by_hand(axes, moments, side):
     assert mapping.groups == ((side,) if side > 1 else ())
     assert proof.energy == pytest.approx(energy(problem, mapping, chip, ISCA))
     assert fits(problem, mapping, chip, ISCA)
+
+
+def test_a_memory_further_out_holds_the_tiles_of_all_groups_by_hand():
+    """One word of I and one of F a group are 16 bit; in 48 bit there is room for three groups.
+
+    So ten groups take four rounds of 144, though there are four memories below.
+    """
+    problem, chip = depthwise(10, (Bound(("M",), 4),))
+    dram, rf = chip.levels
+    small = MemoryLevel("SRAM", (Memory("SRAM", ("I", "F", "O"), 48, 1.0, 1.0),))
+    chip = chip._replace(levels=(dram, small, rf))
+    mapping, _ = mapped(problem, chip, ISCA)
+    assert number(time(problem, mapping, chip, ISCA.rule).moments) == 4 * 144
+    assert mapping.groups == (1, 3) and mapping.together(1) == 3
+    assert fits(problem, mapping, chip, ISCA)
