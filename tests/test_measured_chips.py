@@ -7,10 +7,13 @@ import re
 
 import pytest
 
+from hwmodel.importers.load import load_network
+from hwmodel.rerun.tables import against_table
 from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.measured import Run, measured_table, measured_tables
+from hwmodel.specs.provenance import Provenance
 from hwmodel.vary.against import CALIBRATION, against, network_of, run_of, verdict
 from hwmodel.views.figures.canvas import STYLES, title_of
 from hwmodel.views.figures.measured import measured_figure
@@ -132,6 +135,64 @@ def test_points_of_a_figure_have_names(quick):
     many = [line._replace(row=f"{line.row} {n}") for n in range(2) for line in lines]
     off = [line.row for line in many if line.verdict == "off"]
     assert len(off) == 6 and names(many) & {x.row for x in many} == {off[0], off[3], off[-1]}
+
+
+def test_names_of_points_of_several_tables_end_in_the_number_that_the_legend_has(quick):
+    lines = [line for several in quick.values() for line in several]
+    figure = measured_figure(lines, STYLES["slides"])
+    (legend,) = figure.legends
+    listed = dict(
+        re.fullmatch(r"(\w+) \((\d)\)", t.get_text()).groups() for t in legend.get_texts()
+    )
+    assert list(listed) == list(quick)
+    said = [t.get_text().replace("\n", " ") for one in figure.axes for t in one.texts]
+    ends = {
+        f"{line.row}{more} ({listed[line.table]})"
+        for line in lines
+        for more in ("", f", {line.quantity}")
+    }
+    assert said and set(filter(None, said)) <= ends
+
+
+@pytest.mark.parametrize("style", ["ieee", "neurips", "slides"])
+def test_a_csv_of_measured_rows_is_drawn(quick, hwmodel, tmp_path, style):
+    lines = [line for several in quick.values() for line in several]
+    text = against_table(lines).csv(Provenance("hwmodel reproduce --measured", ()))
+    (tmp_path / "m.csv").write_text(text)
+    code, out, err = hwmodel("plot", "m.csv", "--style", style, "-o", "m.svg")
+    assert (code, out, err) == (0, "", "wrote m.svg\n")
+    svg = (tmp_path / "m.svg").read_text()
+    assert "Published against ours" in svg and "mlperf_tiny" in svg
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("table,row", "tabel,row", "m.csv:1: has not the columns of a `compare` or a `report` CSV"),
+        (",energy,", ",enrgy,", "m.csv:2: no quantity is called 'enrgy'"),
+        ("J/inference,", "J/inference,x", "m.csv:2: published 'x"),
+    ],
+)
+def test_a_damaged_csv_of_measured_rows_is_refused(quick, hwmodel, tmp_path, old, new, sentence):
+    lines = quick["mlperf_tiny"]
+    text = against_table(lines).csv(Provenance("hwmodel reproduce --measured", ()))
+    (tmp_path / "m.csv").write_text(text.replace(old, new))
+    code, out, err = hwmodel("plot", "m.csv", "-o", "m.svg")
+    assert (code, out) == (2, "") and sentence in err
+    assert not (tmp_path / "m.svg").exists()
+    assert "is drawn as kind measured, not methods" in told(hwmodel, text, tmp_path)
+
+
+def told(hwmodel, text, tmp_path):
+    """What is said of the right table, drawn as another kind."""
+    (tmp_path / "m.csv").write_text(text)
+    return hwmodel("plot", "m.csv", "--kind", "methods", "-o", "m.svg")[2]
+
+
+def test_networks_of_measurements_are_called_by_name():
+    for name in ("tiny-ic", "tiny-kws", "tiny-vww", "tiny-ad"):
+        net = load_network(name)
+        assert net.name == name and net == network_of(Run(network=name))
 
 
 @pytest.mark.parametrize(

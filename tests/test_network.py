@@ -1,11 +1,18 @@
 """Networks: wiring, inferred shapes, positions, and what a network's file may not say."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from hwmodel import NameUnknown, ShapeError, SpecError
+from hwmodel.graph.layers import KINDS, BaseLayer
 from hwmodel.graph.network import Network, zoo
+from hwmodel.graph.recurrent import CELLS, Recurrent
 from hwmodel.importers.load import load_network
 from tests.specs import NETWORK, written
+
+ROOT = Path(__file__).parent.parent
 
 
 def test_shapes_follow_from_the_input(tmp_path):
@@ -57,7 +64,9 @@ def test_a_branch_takes_the_layer_it_names(tmp_path):
         ("padding: 1", "strid: 1", ":6: layers.conv1.strid is not a field; did you mean 'stride'?"),
         ("channels: 8, ", "", ":6: layers.conv1.channels is missing"),
         ("kind: conv,", "kind: convolution,",
-         ":6: layers.conv1.kind 'convolution': must be one of 'conv', "),
+         ":6: layers.conv1.kind: 'convolution' is no kind of layer; known: activation, add, "),
+        ("kind: conv,", "kind: lsmt,",
+         ":6: layers.conv1.kind: 'lsmt' is no kind of layer; did you mean 'lstm'?"),
         ("kind: conv, ", "", ":6: layers.conv1.kind is missing"),
         ("channels: 8, kernel: 3, ", "", ":6: layers.conv1.kernel, channels are missing"),
         ("features: 10", "features: 10, channels: 3",
@@ -165,3 +174,28 @@ def test_all_values_of_a_field_of_several_kinds_are_told(tmp_path, refused):
     assert text != NETWORK
     said = refused("network", "check", written(tmp_path, text).name)
     assert said.endswith("learned 'maybe': must be true or false, or 'biases' or 'frozen'")
+
+
+def test_the_documents_list_every_kind_of_layer_that_a_file_may_have_with_its_fields():
+    """Against the schema, by which an editor checks a file."""
+    text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (`.*?) \| (.*?) \| .* \|$", text.partition("### Kinds")[2], re.MULTILINE
+    )
+    common = {"name", "kind", *BaseLayer.model_fields}
+    listed = {}
+    for kinds, fields in rows:
+        words = fields
+        for kind in re.findall(r"`(.*?)`", kinds):
+            if like := re.match(r"as `(.*?)`", fields):
+                words = f"{listed[like[1]]}{fields[like.end() :]}"
+            listed[kind] = words
+    models = {kind: model for model, kind in KINDS.items()} | dict.fromkeys(CELLS, Recurrent)
+    assert set(listed) == set(models)
+    for kind, model in models.items():
+        required = {name for name, field in model.model_fields.items() if field.is_required()}
+        assert set(re.findall(r"\*\*`(.*?)`\*\*", listed[kind])) == required - {"name", "kind"}, (
+            kind
+        )
+        named = set(re.findall(r"`(.*?)`", re.sub(r"\(left out.*?\)", "", listed[kind])))
+        assert named - common == set(model.model_fields) - common, kind

@@ -416,6 +416,9 @@ def test_a_label_stands_for_the_name_in_figures_and_tables_and_not_in_the_csv(hw
     )
     assert code == 0, err
     assert "Ours & Co. 100%" in out and "Small Net on Chip_7 (22 nm)" in out
+    whole = hwmodel("compare", "net.yaml", "--methods", "fp", *words, "--baseline", "mine.yaml",
+                    "--csv", "b.csv")[1]  # fmt: skip
+    assert "% of Ours & Co. 100%" in whole and "% of mine" not in whole
     assert err == "wrote c.csv\n"  # remarks on rows stand below the tables, once
     rows = (tmp_path / "c.csv").read_text()
     assert ",mine," in rows and "Co." not in rows and "22 nm" not in rows

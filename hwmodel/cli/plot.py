@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,8 +23,8 @@ def plot(
     tables: Annotated[
         list[Path],
         typer.Argument(
-            help="A CSV of compare, sensitivity or a study, one or more of report, a sweep's "
-            "table, or a trace."
+            help="A CSV of compare, sensitivity, reproduce or a study, one or more of report, a "
+            "sweep's table, or a trace."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="FILE.png, .svg or .pdf.")],
@@ -33,7 +34,8 @@ def plot(
         typer.Option(
             help="Of compare: methods, passes, pareto. Of report: layers, levels, passes, "
             "level-tensor, roofline. Of a sweep: pareto, lines, heatmap. Of sensitivity: tornado. "
-            "Of a trace: training, signals. Of a study of `train`: study.",
+            "Of a trace: training, signals. Of a study of `train`: study. Of reproduce --measured: "
+            "measured.",
             show_default="what the CSV is of",
         ),
     ] = "",
@@ -105,11 +107,9 @@ def _draw(
     """A figure of a trace, or of what `compare`, `report` and `sensitivity` wrote; its caption."""
     from hwmodel.rerun.asked import split_names
     from hwmodel.views.plot import draw, draw_training, read_records
-    from hwmodel.views.study import draw_outcomes, is_outcomes
-    from hwmodel.views.tornado import draw_effects, is_effects
 
-    trace, effects = tables[0].suffix == ".json", is_effects(tables[0])
-    alone = trace or effects or is_outcomes(tables[0])
+    trace, other = tables[0].suffix == ".json", _other(tables[0], hardware)
+    alone = trace or other is not None
     if alone and len(tables) > 1:
         raise HwmodelError(f"{tables[1]}: of traces and studies one is drawn at a time")
     if alone and group:
@@ -118,16 +118,36 @@ def _draw(
         raise HwmodelError(f"--accuracy {accuracy[0]}: is of a table of compare")
     if trace:
         return draw_training(tables[0], output, kind, style)
-    if effects:
-        return draw_effects(tables[0], output, kind, style, hardware)
-    if alone:
-        return draw_outcomes(tables[0], output, kind, style)
+    if other:
+        return other(tables[0], output, kind, style)
     chips = split_names(hardware) if hardware else []
     records = read_records(*tables)
     return draw(
         records, output, kind=kind, style=style, network=network, hardware=chips, layers_by=group,
         accuracies=dict(map(_stated, accuracy)),
     )  # fmt: skip
+
+
+def _other(table: Path, hardware: str) -> Callable[[Path, Path, str, Style], str] | None:
+    """What draws a table of one of the kinds that stand alone; None for another."""
+    from hwmodel.specs.csv_files import begins_with
+    from hwmodel.trainer.study import Outcome
+    from hwmodel.vary.against import Against
+    from hwmodel.vary.sensitivity import Effect
+
+    if begins_with(table, Effect._fields[:8]):
+        from hwmodel.views.tornado import draw_effects
+
+        return partial(draw_effects, hardware=hardware)
+    if begins_with(table, Outcome._fields[:8]):
+        from hwmodel.views.study import draw_outcomes
+
+        return draw_outcomes
+    if begins_with(table, Against._fields):
+        from hwmodel.views.figures.measured import draw_measured
+
+        return draw_measured
+    return None
 
 
 def _stated(text: str) -> tuple[str, float]:

@@ -15,11 +15,11 @@ from operator import mul
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from hwmodel.errors import HwmodelError, ShapeError, SpecError, near
+from hwmodel.errors import HwmodelError, ShapeError, SpecError, near, nearest
 from hwmodel.graph.attended import scores_by_layer
-from hwmodel.graph.layers import INPUT, Combine, Dispatch, Layer, Linear, Shape
+from hwmodel.graph.layers import INPUT, KINDS, Combine, Dispatch, Layer, Linear, Shape
 from hwmodel.graph.layers.base import MAX_EXTENT
 from hwmodel.graph.node import Node
 from hwmodel.graph.recurrent import CELLS, Recurrent
@@ -37,7 +37,7 @@ from hwmodel.specs.files import (
     write,
 )
 from hwmodel.specs.formats import Format
-from hwmodel.specs.mistakes import Contradiction
+from hwmodel.specs.mistakes import Contradiction, show
 from hwmodel.work.tensor import Stated
 
 __all__ = [
@@ -373,11 +373,21 @@ def _entry(value: Any) -> str:
     return "recurrent layer" if kind in CELLS else "one layer"
 
 
+def _known_kind(value: Any) -> Any:
+    """See that an entry is of some kind, a recurrent one among them. Raises: Contradiction."""
+    kind = value.get("kind") if isinstance(value, dict) and "repeat" not in value else None
+    known = (*KINDS.values(), *CELLS)
+    if isinstance(kind, str) and kind not in known:
+        raise Contradiction(f"{show(kind)} is no kind of layer; {nearest(kind, known)}", "kind")
+    return value
+
+
 Entry = Annotated[
     Annotated[Layer, Tag("one layer")]
     | Annotated[Repeat, Tag("repeated list")]
     | Annotated[Recurrent, Tag("recurrent layer")],
     Discriminator(_entry),
+    BeforeValidator(_known_kind),
 ]
 
 

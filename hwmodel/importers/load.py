@@ -9,9 +9,10 @@ from pathlib import Path
 
 from hwmodel.errors import ShapeError, SpecError, near
 from hwmodel.graph.network import BEFORE, Network, NetworkFile, Repeat, family_member
-from hwmodel.graph.zoo import family_arguments
+from hwmodel.graph.zoo import family_arguments, zoo
 from hwmodel.specs.arguments import expect
 from hwmodel.specs.files import is_path, read_yaml, validate
+from hwmodel.specs.measured import measured_network
 from hwmodel.specs.mistakes import line_of
 
 __all__ = ["load_network"]
@@ -45,11 +46,13 @@ def load_network(
 
 @cache
 def _bundled(name: str) -> Network:
-    """A bundled network, built once: its family is part of the program.
+    """A bundled network, built once: its family is part of the program, or measurements have it.
 
     NAME@192 and NAME@192x256 are it at another image size, where its family has one.
     """
     member, at, size = name.partition("@")
+    if name not in zoo() and (document := measured_network(name)):
+        return validate(NetworkFile, document, f"network {name}").network()
     network = resized(member, size, name) if at else family_member(name)
     network.nodes()
     return network

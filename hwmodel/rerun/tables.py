@@ -7,14 +7,16 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from hwmodel.errors import DataError
 from hwmodel.model.compare import Comparison
 from hwmodel.model.duration import UNTIMED
 from hwmodel.model.evaluate import COLUMNS, Report
 from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
 from hwmodel.model.reached import Reached
 from hwmodel.specs.csv_files import Check, Row, read_table, rows_of
+from hwmodel.specs.provenance import COLUMNS as PROVENANCE
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import PJ_PER_KWH, Training
 from hwmodel.work.tensor import Pass
@@ -26,7 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "RATED", "Table", "against_table"]
 __all__ += ["comparison_table", "csv_text", "effects_table", "fixed", "greedy_notes", "layer_sums"]
-__all__ += ["notes", "read_csv", "readings_table", "report_table", "run_sentence", "scale"]
+__all__ += [
+    "notes",
+    "read_csv",
+    "read_rows",
+    "readings_table",
+    "report_table",
+    "run_sentence",
+    "scale",
+]
 __all__ += ["spreads_table", "tiles_sentence", "what", "whole_run"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
@@ -36,6 +46,7 @@ COMPARED = Comparison._fields[:-4]  # columns of the CSV; the last are for other
 # Columns that tables of before have not: they are read and verified without.
 RATED = ("peak_bytes", *UNTIMED, "accumulate")
 ADDED = ("energy_optimal_tiles", "percent_of_baseline_optimal_tiles", "tiles", *RATED)
+Made = TypeVar("Made")  # a named tuple
 _JOULES = (1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")
 _POWERS = (1e12, "10¹² "), (1e9, "10⁹ "), (1e6, "10⁶ "), (1e3, "10³ "), (1.0, "")  # of MACs
 
@@ -240,6 +251,39 @@ def read_csv(path: Path, check: Check = lambda first: None) -> tuple[tuple[str, 
     """
     columns = read_table(path, check)
     return tuple(columns), rows_of(columns)
+
+
+def read_rows(path: Path, kind: type[Made], what: str) -> tuple[list[Made], list[str]]:
+    """Read a table of named tuples that this program wrote, and its provenance ([] without).
+
+    Args:
+        kind: of the rows; an empty cell is None.
+        what: the table in words.
+
+    Raises: DataError for columns that are missing and cells that break a rule.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+
+    def check(first: Mapping[str, str]) -> None:
+        if missing := [name for name in fields if name not in first]:
+            raise DataError(f"{path}: has no column {missing[0]!r}: it is no {what}")
+
+    _, rows = read_csv(path, check)
+    if not rows:
+        raise DataError(f"{path}: has no rows")
+    row_of = TypeAdapter(kind)
+    found = []
+    for line, row in enumerate(rows, start=2):
+        try:
+            found.append(row_of.validate_python({name: row[name] or None for name in fields}))
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            where = ".".join(map(str, wrong["loc"]))
+            raise DataError(f"{path}:{line}: {where} {wrong['input']!r}: {wrong['msg']}") from None
+    stated = PROVENANCE[0] in rows[0]
+    return found, [rows[0][name] for name in PROVENANCE] if stated else []
 
 
 def notes(not_counted: Mapping[str, Sequence[str]]) -> str:

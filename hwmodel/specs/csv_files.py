@@ -18,7 +18,7 @@ from typing import IO, Any
 from hwmodel.errors import DataError
 from hwmodel.specs.inputs import note_input
 
-__all__ = ["ALIKE", "CONTROL", "Check", "Row", "begun", "read_table", "rows_of"]
+__all__ = ["ALIKE", "CONTROL", "Check", "Row", "begins_with", "begun", "read_table", "rows_of"]
 
 MAX_LINE = 2**20  # characters
 MAX_HELD = 2**28  # bytes of cells
@@ -91,6 +91,16 @@ def read_table(
         if held > most:
             raise DataError(f"{path}: its cells take more than the {most:,} B that are held")
     return dict(zip(header, columns, strict=True))
+
+
+def begins_with(path: Path, columns: Sequence[str]) -> bool:
+    """Say whether a file begins with some columns, as a table of a kind does."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(400).removeprefix(b"\xef\xbb\xbf")
+    except OSError:
+        return False  # who reads it says so
+    return start.startswith(",".join(columns).encode())
 
 
 def begun(path: Path, check: Check) -> tuple[list[str], Iterator[list[str]]]:

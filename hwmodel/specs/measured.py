@@ -118,6 +118,6 @@ def measured_table(name: str) -> MeasuredTable:
 
 
 def measured_network(name: str) -> dict[str, Any] | None:
-    """The document of a network that is of use only here; None for a bundled one."""
+    """The document of a network that measurements bring along; None for any other."""
     found = _measured().networks.get(name)
     return found and {"version": 1, "name": name, **found}

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import fsum
 from typing import NamedTuple
 
-from hwmodel.graph.network import Network, NetworkFile
+from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
 from hwmodel.model.evaluate import Report, evaluate
 from hwmodel.model.ledger import Component, Entry
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import NamedSpec, load, validate
+from hwmodel.specs.files import NamedSpec, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.measured import UNITS, MeasuredTable, Measurement, Run, measured_network
 from hwmodel.vary.paths import leaves, replaced_all
@@ -71,10 +71,7 @@ def verdict(ratio: float, ceiling: bool = False) -> str:
 def network_of(run: Run) -> Network:
     """The network of a run, bundled or of the measurements' own file."""
     assert run.network is not None
-    document = measured_network(run.network)
-    if document is None:
-        return load_network(run.network)
-    return validate(NetworkFile, document, run.network).network()
+    return load_network(run.network)
 
 
 def against(

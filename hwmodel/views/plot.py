@@ -53,6 +53,7 @@ OF_OTHERS = {
     "training": "a trace",
     "signals": "a trace",
     "study": "a study of `hwmodel train`",
+    "measured": "a table of `hwmodel reproduce --measured`",
 }
 
 

@@ -71,7 +71,7 @@ def comparison_tables(
         divisor, unit = scale(_least(line.energy for line in here), first.unit)
         note, beside = greedy_notes(here, called), has_optimal(here)
         columns = [f"energy, {unit}", *([f"an image, {unit}"] if first.images > 1 else [])]
-        columns += [f"% of {first.baseline or 'baseline'}"]
+        columns += [f"% of {_baseline(first)}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
         known = any(line.source_percent is not None for line in here)
         columns += [*(["published %", "residual %"] if known else []), *shown]
@@ -116,6 +116,12 @@ def comparison_tables(
         yield from (Text(f"  {text}") for text in note)
     if mixed := not_to_compare(line.unit for line in lines):
         yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
+
+
+def _baseline(line: Comparison) -> str:
+    """What is 100 %, by its label: a method, if need be on a network."""
+    method, on, network = (line.baseline or "baseline").partition(" on ")
+    return f"{called(method)}{on}{called(network, 'network')}"
 
 
 def _each(line: Comparison, divisor: float) -> str:

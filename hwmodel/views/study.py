@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter, ValidationError
-
 from hwmodel.errors import DataError, many
 from hwmodel.rerun.tables import Table as Records
-from hwmodel.rerun.tables import read_csv, scale
-from hwmodel.specs.provenance import COLUMNS as PROVENANCE
+from hwmodel.rerun.tables import read_rows, scale
 from hwmodel.specs.provenance import Provenance
 from hwmodel.trainer.study import Outcome
 from hwmodel.views.colours import called as named
@@ -38,8 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
-__all__ = ["draw_outcomes", "is_outcomes", "outcome_table", "outcomes_csv", "read_outcomes"]
-__all__ += ["study_figure"]
+__all__ = ["draw_outcomes", "outcome_table", "outcomes_csv", "study_figure"]
 
 
 def outcomes_csv(found: Sequence[Outcome], provenance: Provenance) -> str:
@@ -201,44 +197,11 @@ def _points(axes: Axes, found: Sequence[Outcome], style: Style) -> list[Point]:
     return points
 
 
-def is_outcomes(path: Path) -> bool:
-    """Say whether a file begins as the table of a study does."""
-    try:
-        with path.open("rb") as stream:
-            begun = stream.read(200).removeprefix(b"\xef\xbb\xbf")
-    except OSError:
-        return False  # who reads it says so
-    return begun.startswith(",".join(Outcome._fields[:8]).encode())
-
-
-def read_outcomes(path: Path) -> tuple[list[Outcome], list[str]]:
-    """Read the rows of a study's table, and its provenance. Raises: DataError."""
-
-    def check(first: Mapping[str, str]) -> None:
-        if missing := [name for name in Outcome._fields if name not in first]:
-            raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a study")
-
-    _, rows = read_csv(path, check)
-    if not rows:
-        raise DataError(f"{path}: has no rows")
-    row_of = TypeAdapter(Outcome)
-    found = []
-    for line, row in enumerate(rows, start=2):
-        try:
-            found.append(row_of.validate_python({n: row[n] or None for n in Outcome._fields}))
-        except ValidationError as error:
-            wrong = error.errors()[0]
-            where = ".".join(map(str, wrong["loc"]))
-            raise DataError(f"{path}:{line}: {where} {wrong['input']!r}: {wrong['msg']}") from None
-    stamp = [rows[0][name] for name in PROVENANCE] if PROVENANCE[0] in rows[0] else []
-    return found, stamp
-
-
 def draw_outcomes(path: Path, to: Path, kind: str, style: Style) -> str:
     """Draw the table of a study. Return the caption. Raises: HwmodelError."""
     if kind not in ("", "study"):
         raise DataError(f"{path}: the table of a study is drawn as kind study, not {kind}")
-    found, stamp = read_outcomes(path)
+    found, stamp = read_rows(path, Outcome, "table of a study")
     methods = list(dict.fromkeys(one.method for one in found))
     return write_figure(
         lambda own: study_figure(found, own), to, stamp=stamp, style=style, methods=methods

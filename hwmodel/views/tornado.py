@@ -34,11 +34,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_effects", "draw_tornado", "is_effects", "read_effects", "tornado_figure"]
+__all__ = ["draw_effects", "draw_tornado", "read_effects", "tornado_figure"]
 
 BARS = 8  # fields of a panel
 End = tuple[float, float, int, str]  # unmoved, change, row and value of the farthest move
-_BEGINS = ",".join(Effect._fields[:8])  # the first columns of such a table
 _WHOLE = ("batch", "rank_before", "rank_after")
 _NUMBERS = ("percent_before", "percent_after", "change_points", "flips_at")
 
@@ -60,16 +59,6 @@ def draw_tornado(
     return write_figure(
         lambda own: tornado_figure(effects, own), path, stamp=stamp, style=style, methods=methods
     )
-
-
-def is_effects(path: Path) -> bool:
-    """Say whether a file begins as a table of `sensitivity` does."""
-    try:
-        with path.open("rb") as stream:
-            begun = stream.read(200).removeprefix(b"\xef\xbb\xbf")
-    except OSError:
-        return False  # who reads it says so
-    return begun.startswith(_BEGINS.encode())
 
 
 def read_effects(path: Path) -> tuple[list[Effect], list[str]]:

@@ -11,6 +11,7 @@ import small
 from hwmodel import evaluate
 from hwmodel.errors import DataError
 from hwmodel.importers.load import load_network
+from hwmodel.rerun.tables import read_rows
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
@@ -19,9 +20,9 @@ from hwmodel.specs.provenance import Provenance, digest
 from hwmodel.specs.trace import dumps
 from hwmodel.trainer.data import load_dataset
 from hwmodel.trainer.real import BatchNorm
-from hwmodel.trainer.study import arms, at_widths, outcome, priced, trained, unlearned
+from hwmodel.trainer.study import Outcome, arms, at_widths, outcome, priced, trained, unlearned
 from hwmodel.trainer.train import Settings, train
-from hwmodel.views.study import outcomes_csv, read_outcomes, study_figure
+from hwmodel.views.study import outcomes_csv, study_figure
 from tests.traces import trace
 
 # The split
@@ -205,7 +206,7 @@ def test_a_study_s_table_is_drawn_anew_in_any_style(hwmodel, tmp_path):
     first = outcome(runs(*[(0.8,) * 4] * 5), 0.8, 2, (5.0, "pJ"), AT)
     control = outcome(runs(*[(0.2,) * 4] * 5, frozen=True), 0.8, 2)
     (tmp_path / "s.csv").write_text(outcomes_csv([first, control], Provenance("hwmodel train", ())))
-    assert read_outcomes(tmp_path / "s.csv")[0] == [first, control]
+    assert read_rows(tmp_path / "s.csv", Outcome, "table of a study")[0] == [first, control]
     code, _, err = hwmodel("plot", "s.csv", "--style", "icml", "--ours", "bold", "-o", "s.svg")
     assert (code, err) == (0, "wrote s.svg\n")
     assert 'width="234pt"' in (tmp_path / "s.svg").read_text()  # 3.25 inches

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hwmodel.errors import DataError, HwmodelError
+from hwmodel.rerun.tables import read_rows
 from hwmodel.vary.against import ABOVE, CALIBRATION, Against
 from hwmodel.views.colours import Look
 from hwmodel.views.figures.canvas import (
@@ -19,12 +22,17 @@ from hwmodel.views.figures.canvas import (
     plain_ticks,
 )
 from hwmodel.views.figures.points import Point, name_points
+from hwmodel.views.figures.records import LARGEST
+from hwmodel.views.plot import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["measured_figure"]
+__all__ = ["draw_measured", "measured_figure"]
+
+KIND = "measured"
+WIDE = 5.0  # inches that two panels with decades at their ticks take side by side
 
 _LOOKS = (
     Look("#0072b2", "o", ""), Look("#d55e00", "s", ""), Look("#009e73", "^", ""),
@@ -48,7 +56,8 @@ def measured_figure(lines: Sequence[Against], style: Style) -> Figure:
         for title, quantities in _PANELS.items()
         if (mine := [line for line in lines if line.quantity in quantities])
     }
-    figure, axes = panels(style, len(shown), style.height, columns=min(len(shown), 2))
+    columns = min(len(shown), 2 if style.width >= WIDE else 1)
+    figure, axes = panels(style, len(shown), style.height, columns=columns)
     for one, (title, mine) in zip(axes, shown.items(), strict=True):
         _band(one, mine)
         for line in mine:
@@ -64,15 +73,33 @@ def measured_figure(lines: Sequence[Against], style: Style) -> Figure:
     else:
         said += "; nothing is fitted"
     caption(figure, style, f"Published against ours: {said}.")
-    legend(figure, style, looks, marks=True)
-    name_points(figure, axes, [_points(mine) for mine in shown.values()], style)
+    numbers = {name: f" ({n})" if names[1:] else "" for n, name in enumerate(names, start=1)}
+    legend(figure, style, {name + numbers[name]: its for name, its in looks.items()}, marks=True)
+    points = [_points(mine, numbers) for mine in shown.values()]
+    name_points(figure, axes, points, style)
     return figure
 
 
-def _points(lines: Sequence[Against]) -> list[Point]:
+def draw_measured(path: Path, to: Path, kind: str, style: Style) -> str:
+    """Draw a table that `reproduce --measured` wrote. Return the caption. Raises: HwmodelError."""
+    if kind not in ("", KIND):
+        raise DataError(f"{path}: a table of measurements is drawn as kind {KIND}, not {kind}")
+    lines, stamp = read_rows(path, Against, "table of measurements")
+    for number, line in enumerate(lines, start=2):
+        if not all(0 < value < LARGEST for value in (line.published, line.ours)):
+            raise DataError(f"{path}:{number}: published and ours have to be above 0, and drawable")
+        if not any(line.quantity in quantities for quantities in _PANELS.values()):
+            raise DataError(f"{path}:{number}: no quantity is called {line.quantity!r}")
+    if style.ours:
+        raise HwmodelError("--ours sets off methods, and this table compares chips; leave it out")
+    return write_figure(lambda own: measured_figure(lines, own), to, stamp=stamp, style=style)
+
+
+def _points(lines: Sequence[Against], numbers: Mapping[str, str]) -> list[Point]:
     """The points of a panel, with names: all where they are few, else of what is off.
 
-    Of many of one table that are off the first, the middle one and the last have names.
+    Of many of one table that are off the first, the middle one and the last have names, which end
+    in the number of their table.
     """
     kinds = {line.quantity for line in lines}
     named = set(lines)
@@ -82,7 +109,12 @@ def _points(lines: Sequence[Against]) -> list[Point]:
         runs = [[line for line in far if line.table == table] for table in tables]
         named = {run[at] for run in runs for at in (0, len(run) // 2, -1)}
     return [
-        Point(line.published, line.ours, _name(line, kinds) if line in named else "", line.table)
+        Point(
+            line.published,
+            line.ours,
+            f"{_name(line, kinds)}{numbers[line.table]}" if line in named else "",
+            line.table,
+        )
         for line in lines
     ]
 
