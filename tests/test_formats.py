@@ -89,12 +89,14 @@ def test_csv_is_short_for_a_format_and_a_file(hwmodel):
         (("--format", "excel", "-o", "-"), "--format excel: is no text; name a file, -o FILE.xlsx"),
         (("--format", "latex", "-o", "x.csv"), "x.csv: ends as csv does, but --format is latex"),
         (("--csv", "x.json"), "x.json: ends as json does, but --format is csv"),
-        (("--csv", "x.csv", "-o", "y.csv"),
-         "--csv FILE means --format csv -o FILE; give the one or the other"),
-        (("--csv", "-", "--format", "csv"),
-         "--csv FILE means --format csv -o FILE; give the one or the other"),
+        (("--csv", "x.csv", "-o", "x.csv"), "-o x.csv: is where --csv goes, too"),
+        (("-o", "x.tex", "-o", "./x.tex"), "-o x.tex: is where -o goes, too"),
+        (("--csv", "-", "--format", "latex"),
+         "standard output takes one table; write the other to a file, -o FILE"),
+        (("--format", "csv", "-o", "x.csv", "-o", "y.tex"),
+         "--format csv: is of one -o; of several each ending says its own"),
         (("-o", "x.txt"), "x.txt: its ending is none of .md, .markdown, .tex, .csv, .json, "
-         ".parquet, .xlsx; or state a --format"),
+         ".parquet, .xlsx, .png, .svg, .pdf; or state a --format"),
         (("-o", "-"), "-o -: needs a --format, markdown, latex, csv, json, parquet, excel"),
         (("-o", "chip.yaml", "--format", "csv"),
          "chip.yaml: would be written over what looks like an input"),
@@ -107,6 +109,56 @@ def test_what_contradicts_itself_is_refused_and_nothing_is_written(
 ):
     assert hwmodel(*command, *options) == (2, "", f"hwmodel: {sentence}\n")
     assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("command", [COMPARE, REPORT])
+def test_one_command_writes_all_that_is_asked_for(hwmodel, tmp_path, command):
+    """Each file is that of a command of its own."""
+    for option in (("--csv", "1.csv"), ("-o", "1.tex"), ("-o", "1.svg", "--style", "neurips")):
+        assert hwmodel(*command, *option)[0] == 0
+    code, out, err = hwmodel(*command, "--csv", "2.csv", "-o", "2.tex", "-o", "2.svg", "--style",
+                             "neurips", "--html", "2.html")  # fmt: skip
+    assert code == 0 and out.startswith("vgg-small")
+    assert err == "wrote 2.csv\nwrote 2.tex\nwrote 2.html\nwrote 2.svg\n"
+    assert files(tmp_path) == [
+        "1.csv", "1.svg", "1.tex", "2.csv", "2.html", "2.svg", "2.tex",
+    ]  # fmt: skip
+    for ending in ("csv", "tex", "svg"):
+        one, two = ((tmp_path / f"{n}.{ending}").read_bytes() for n in (1, 2))
+        assert one == two
+
+
+def test_a_table_goes_to_a_pipe_and_the_rows_to_a_file(hwmodel, tmp_path):
+    code, out, err = hwmodel(*REPORT, "--csv", "rows.csv", "--format", "latex")
+    assert code == 0 and out == hwmodel(*REPORT, "--format", "latex")[1]
+    assert "wrote rows.csv" in err and files(tmp_path) == ["rows.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((*COMPARE, "-o", "x.pdf", "--style", "nerips"), "no style of plots is called 'nerips'"),
+        ((*COMPARE, "--csv", "x.csv", "--style", "ieee"),
+         "--style ieee: no figure is drawn here; add -o FILE.pdf"),
+        ((*COMPARE, "--baseline-network", "vgg-small", "-o", "x.pdf"),
+         "-o x.pdf: a figure is of one network; this table has two"),
+        (("reproduce", "cifar10_vgg_small", "-o", "x.pdf"),
+         "-o x.pdf: no figure is drawn of this table here"),
+    ],
+)  # fmt: skip
+def test_a_figure_that_cannot_be_is_told_and_nothing_is_written(hwmodel, tmp_path, words, sentence):
+    code, out, err = hwmodel(*words)
+    assert (code, out) == (2, "") and err.startswith(f"hwmodel: {sentence}")
+    assert files(tmp_path) == []
+
+
+def test_of_several_outputs_none_is_written_where_one_would_replace_an_input(hwmodel, tmp_path):
+    hwmodel("network", "save", "vgg-small-1fc", "-o", "net.yml")
+    (tmp_path / "net.yml").rename(tmp_path / "net.yaml")
+    (tmp_path / "out.tex").symlink_to("net.yaml")
+    code, _, err = hwmodel("report", "net.yaml", *REPORT[2:], "--csv", "a.csv", "-o", "out.tex")
+    assert code == 2 and "is read by the same command" in err
+    assert files(tmp_path) == ["net.yaml", "out.tex"]
 
 
 @pytest.mark.parametrize(("format", "package"), [("parquet", "pyarrow"), ("excel", "xlsxwriter")])

@@ -130,7 +130,7 @@ REPORT = ("report", "vgg-small", "--hardware", "ascend", "--method", "fp")
         ((*COMPARE, "--hardware", "v100"), "--hardware is given 2 times; it has one value"),
         ((*COMPARE, "--methods=bold", "--methods", "bold"), "--methods is given 3 times; it has one value"),
         ((*REPORT, "--batch", "2", "--batch", "2"), "--batch is given 2 times; it has one value"),
-        ((*REPORT, "-o", "a.csv", "--output", "b.csv"), "--output is given 2 times; it has one value"),
+        ((*REPORT, "--csv", "a.csv", "--csv", "b.csv"), "--csv is given 2 times; it has one value"),
         (("sweep", "s.yaml", "--jobs", "1", "--jobs", "2"), "--jobs is given 2 times; it has one value"),
         (("network", "show", "vgg-small", "--csv", "-", "--csv", "-"), "--csv is given 2 times; it has one value"),
         (("train", "--seed", "1", "--seed", "2"), "--seed is given 2 times; it has one value"),

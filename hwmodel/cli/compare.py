@@ -34,7 +34,7 @@ def compare(options: CompareAsked, to: Files, ours: Ours = "", strict: Strict = 
     from hwmodel.rerun.question import question
     from hwmodel.views.colours import looks_of, named
 
-    where, asked = destination(to), question(options)
+    where, asked = destination(to, draws=True), question(options)
     if strict:
         refuse_unknown(asked.network)
     with looks_of(asked.specs()):
@@ -51,6 +51,8 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     from hwmodel.views.paper import comparison_paper
 
     networks = [asked.network, *([asked.baseline_network] if asked.baseline_network else [])]
+    if where.figures and len(networks) > 1:
+        raise HwmodelError(f"-o {where.figures[0]}: a figure is of one network; this table has two")
     total = len(asked.hardware) * (len(asked.methods) + len(networks) - 1) * len(asked.accountings)
     lines = progress(asked.lines(), total, "comparing")
     refuse_if_none(lines)
@@ -72,7 +74,7 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     end = partial(_notes, asked)
     kinds = ["methods"] if len(networks) == 1 else []  # of one network
     deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, ours=ours)
-    partly(lines, told=where.target is None or where.target.path is not None)
+    partly(lines, told=not where.printed)
 
 
 def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -> list[str]:

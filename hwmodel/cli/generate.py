@@ -35,7 +35,7 @@ def generate(options: GenerateOptions, drawn: Drawn) -> None:
     own = options.model_dump(include={*GenerateAsked.model_fields})
     asked = generations(GenerateAsked.model_validate(own))
     table = Path(options.csv) if options.csv not in ("", "-") else None
-    see_apart({"--csv": table, "--plot": options.plot})  # what is read is known by now
+    see_apart([("--csv", table), ("--plot", options.plot)])  # what is read is known by now
     found = asked.found()
     if options.csv != "-":
         show(generation_tables(found))

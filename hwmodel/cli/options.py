@@ -25,7 +25,10 @@ __all__ = ["Drawn", "Files", "Ours", "Strict", "Study", "Tables", "bundled_names
 class Study(Options):
     """Where the tables and figures of a study go."""
 
-    csv: Annotated[str, Says("Short for --format csv -o FILE; '-' is standard output.")] = ""
+    csv: Annotated[
+        str,
+        Says("Write every row as CSV, beside other files; '-' is standard output."),
+    ] = ""
     out: Annotated[
         Path | None,
         Says("Folder for the CSV and the figures.", usual="reports, unless one file is asked for"),
@@ -77,11 +80,13 @@ class Tables(Study):
         ),
     ] = ""
     output: Annotated[
-        str,
+        tuple[str, ...],
         Says(
-            "Write one file, .md, .tex, .csv, .json, .parquet or .xlsx, and no figures.", short="-o"
+            "Write one file, .md, .tex, .csv, .json, .parquet or .xlsx, or a figure, .pdf, .svg or "
+            ".png, and nothing else; repeatable.",
+            short="-o",
         ),
-    ] = ""
+    ] = ()
 
 
 class Files(Tables):
@@ -89,6 +94,13 @@ class Files(Tables):
 
     html: Annotated[
         str, Says("Write one HTML file that needs nothing beside it, and no figures.")
+    ] = ""
+    style: Annotated[
+        str,
+        Says(
+            "Of figures: draft, paper, neurips, icml, ieee or slides; `plot` has more.",
+            usual="draft",
+        ),
     ] = ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,13 +84,13 @@ def see_outputs(places: Mapping[str, Path | None]) -> None:
             _take(taken, option, path, checkpoint_path(real))
 
 
-def see_apart(places: Mapping[str, Path | None]) -> None:
+def see_apart(places: Iterable[tuple[str, Path | None]]) -> None:
     """See that no two options name one file, and none a file that was read before.
 
     Raises: HwmodelError.
     """
     taken: dict[Path, str] = {}
-    for option, path in places.items():
+    for option, path in places:
         if path is not None:
             refuse_input(path)
             _take(taken, option, path, path.resolve())

@@ -45,7 +45,7 @@ def report(
 
     if optimal_tiles not in ("yes", "no"):
         raise HwmodelError(f"--optimal-tiles {optimal_tiles!r}: yes or no")
-    where, asked = destination(to), question(options)
+    where, asked = destination(to, draws=True), question(options)
     if strict:
         refuse_unknown(asked.network)
     with looks_of(asked.specs()):

@@ -98,7 +98,7 @@ def _measured(
 
     if drawn.ours:
         raise HwmodelError("--ours sets off methods, and --measured compares chips; leave it out")
-    where, wide = destination(to), drawn.as_style(WIDE)
+    where, wide = destination(to, draws=True), drawn.as_style(WIDE)
     asked = measurements(MeasuredAsked(table=options.table))
     found: dict[str, list[Against]] = {}
     for table in asked.tables:
@@ -115,9 +115,10 @@ def _measured(
         measured_tables(asked.tables, found), lambda _: end, result, where,
         stem=stem, kinds=[],
     )  # fmt: skip
-    folder = to.out or (None if where.target else REPORTS)
-    if folder is not None:
-        paths = [folder / f"{stem}.{ending}" for ending in ("png", "svg")]
+    paths = [*where.figures]
+    if where.folder is not None:
+        paths += [where.folder / f"{stem}.{ending}" for ending in ("png", "svg")]
+    if paths:
         stamp = provenance.cells
         write_figure(lambda own: measured_figure(lines, own), *paths, stamp=stamp, style=wide)
         say(printable(f"wrote {' and '.join(map(str, paths))}"))
@@ -176,14 +177,14 @@ def _figure(number: int, options: ReproduceAsked, to: Tables, drawn: Drawn) -> N
     of_tables = [word for word in ("csv", "format", "date") if getattr(to, word)]
     if of_tables:
         raise HwmodelError(f"--{of_tables[0]} is of tables, and --figure draws; leave it out")
-    destination(to.model_copy(update={"output": ""}))  # a folder that is none is told here
+    destination(to.model_copy(update={"output": ()}))  # a folder that is none is told here
     published = figures[number]
     if options.table not in ("", published.name):
         raise HwmodelError(f"--figure {number} is of {published.name}, not of {options.table}")
     of_figure = {"table": published.name, "optimal_tiles": ""}
     asked = reproduction(options.model_copy(update=of_figure))
     stem = stem_of(asked.asked, [f"figure{number}"], *_names(asked))
-    one = [Path(to.output)] if to.output else []
+    one = [Path(path) for path in to.output]
     folder = to.out or (None if one else REPORTS)
     paths = one + ([folder / f"{stem}.{ending}" for ending in ("png", "svg")] if folder else [])
     total = len(published.modelled) * len(published.chips) * len(asked.accountings)

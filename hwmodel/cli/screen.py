@@ -34,18 +34,34 @@ Item = TypeVar("Item")
 class Destination(NamedTuple):
     """Where the options of a command send its results."""
 
-    target: Target | None  # one file or standard output, in one format
+    printed: str  # format of what standard output gets in place of tables; "" is none
+    files: tuple[Target, ...]  # tables
+    figures: tuple[Path, ...]
     html: Path | None
     out: Path | None  # folder for the CSV and the figures; by default `REPORTS`
     date: str | None  # to be put into what is written
+    style: str  # of figures; "" is the usual one
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the CSV and the figures go; None where single files are asked for instead."""
+        single = self.printed or self.files or self.figures or self.html
+        return self.out or (None if single else REPORTS)
 
 
-def destination(to: Study) -> Destination:
-    """The same from the options. Raises: HwmodelError where they contradict one another."""
+def destination(to: Study, *, draws: bool = False) -> Destination:
+    """The same from the options.
+
+    Args:
+        draws: whether figures are drawn of the table.
+
+    Raises: HwmodelError where they contradict one another.
+    """
+    from hwmodel.cli.outputs import see_apart
     from hwmodel.specs.provenance import now
-    from hwmodel.views.formats import ENDINGS, target
+    from hwmodel.views.formats import ENDINGS, FIGURE, targets
 
-    said = {"format": "", "output": "", "html": ""} | dict(to)
+    said = {"format": "", "output": (), "html": "", "style": ""} | dict(to)
     html = said["html"]
     if html and not html.lower().endswith((".html", ".htm")):
         raise HwmodelError(f"--html {html}: an HTML file ends in .html or .htm")
@@ -57,8 +73,29 @@ def destination(to: Study) -> Destination:
             raise HwmodelError(
                 f"--out {to.out}: --out names a folder; one file is {option} {to.out}"
             )
-    one = target(to.csv, said["format"], said["output"])
-    return Destination(one, Path(html) if html else None, to.out, now() if to.date else None)
+    found = targets(to.csv, said["format"], said["output"])
+    printed = next((one.format for one in found if one.path is None), "")
+    files = tuple(one for one in found if one.path and one.format != FIGURE)
+    figures = tuple(one.path for one in found if one.path and one.format == FIGURE)
+    if figures and not draws:
+        raise HwmodelError(f"-o {figures[0]}: no figure is drawn of this table here")
+    page = Path(html) if html else None
+    named = ["--csv"] * bool(to.csv) + ["-o"] * len(said["output"]), [one.path for one in found]
+    see_apart([*zip(*named, strict=False), ("--html", page)])
+    date = now() if to.date else None
+    where = Destination(printed, files, figures, page, to.out, date, said["style"])
+    if where.style:
+        _see_style(where)
+    return where
+
+
+def _see_style(where: Destination) -> None:
+    """See that a style is one, and that something is drawn in it. Raises: HwmodelError."""
+    from hwmodel.views.figures.canvas import styled
+
+    styled(where.style)
+    if not where.figures and where.folder is None:
+        raise HwmodelError(f"--style {where.style}: no figure is drawn here; add -o FILE.pdf")
 
 
 def stem_of(asked: Asked, *words: Sequence[str]) -> str:
@@ -111,47 +148,80 @@ def deliver(
         page: what the HTML file is to hold, where one is asked for.
         ours: methods that figures of methods set off.
     """
-    from hwmodel.specs.files import write
     from hwmodel.views.formats import LISTING, WRITERS
 
-    written = WRITERS[to.target.format](result) if to.target else ""
-    listed = to.target and to.target.path is None and to.target.format in LISTING
-    end = notes({} if listed else result.not_counted)
-    folder = told(tables, f"{end}\n{result.provenance}", written, to)
+    end = notes({} if to.printed in LISTING else result.not_counted)
+    told(tables, f"{end}\n{result.provenance}", lambda form: WRITERS[form](result), to)
     if to.html is not None:
         handed(page, to.html)
-    if folder is None:
+    _figures(result, to, kinds[0] if kinds else "", ours)
+    if to.folder is not None:
+        _to_folder(result, to, to.folder / stem, kinds, ours)
+
+
+def _figures(result: Result, to: Destination, kind: str, ours: Sequence[str]) -> None:
+    """Draw the figures that are asked for one by one; without a kind, who asked draws them."""
+    if not (to.figures and kind):
         return
-    made = folder / f"{stem}.csv"
+    from hwmodel.views.figures.canvas import DRAFT, styled
+    from hwmodel.views.figures.records import records_of
+    from hwmodel.views.plot import draw
+
+    records = records_of(result.table.stamped(result.provenance))
+    draw(records, *to.figures, kind=kind, style=styled(to.style or DRAFT, ours=ours))
+    for path in to.figures:
+        say(printable(f"wrote {path}"))
+
+
+def _to_folder(
+    result: Result, to: Destination, stem: Path, kinds: Sequence[str], ours: Sequence[str]
+) -> None:
+    """Write the CSV and the figures, called by a stem."""
+    from hwmodel.specs.files import write
+    from hwmodel.views.formats import WRITERS
+
+    made = stem.parent / f"{stem.name}.csv"
     write(made, WRITERS["csv"](result))
-    from hwmodel.views.figures.canvas import styled
+    from hwmodel.views.figures.canvas import DRAFT, styled
     from hwmodel.views.plot import draw, fitting, read_records
 
     records = read_records(made) if kinds else []
     if records and to.out:
         kinds = fitting(records)
     for kind in kinds:
-        files = [folder / f"{stem}_{kind}.{ending}" for ending in ("png", "svg")]
-        draw(records, *files, kind=kind, style=styled(ours=ours))
+        files = [stem.parent / f"{stem.name}_{kind}.{ending}" for ending in ("png", "svg")]
+        draw(records, *files, kind=kind, style=styled(to.style or DRAFT, ours=ours))
     figures = f", and {', '.join(kinds)} as .png and .svg beside it" if kinds else ""
     say(printable(f"wrote {made}{figures}"))
 
 
 def told(
-    tables: Iterable[RenderableType | str], notes: str, written: str | bytes, to: Destination
-) -> Path | None:
-    """The part of `deliver` before the folder, and the folder; None where none is wanted."""
-    if to.target and to.target.path is None:
-        text = str(written)
+    tables: Iterable[RenderableType | str],
+    notes: str,
+    written: Callable[[str], str | bytes],
+    to: Destination,
+) -> None:
+    """The part of `deliver` that is tables: on the screen or standard output, and in files.
+
+    Args:
+        written: the table in a format.
+    """
+    from hwmodel.specs.inputs import refuse_input
+
+    named = [one.path for one in to.files if one.path]
+    for path in (*named, *to.figures):  # before anything is written
+        refuse_input(path)
+    contents = [written(one.format) for one in to.files]
+    if to.printed:
+        text = str(written(to.printed))
         for start in range(0, len(text), PIECE):  # so that it is not there twice, as bytes, too
             sys.stdout.write(text[start : start + PIECE])
         say(notes)
     else:
         show(tables)
         typer.echo(notes)
-    if to.target and to.target.path is not None:
-        handed(written, to.target.path)
-    return to.out or (None if to.target or to.html else REPORTS)
+    for path, content in zip(named, contents, strict=True):
+        handed(content, path)
 
 
 def handed(content: str | bytes, to: str | Path, more: str = "") -> None:

@@ -63,8 +63,8 @@ def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
     greedy = greedy_note(asked.accountings[0])
     beside = f"{greedy}:\n{_with_optimal_tiles(asked)}\n" if greedy else ""
     notes = f"{beside}All figures are {NATURE}.\n{provenance}"
-    folder = told(sensitivity_tables(found), notes, text, to)
-    if folder is None:
+    told(sensitivity_tables(found), notes, lambda _: text, to)
+    if (folder := to.folder) is None:
         return
     chips, methods = ([one.name for one in of] for of in (asked.hardware, asked.methods))
     run = [asked.accountings[0].name], [asked.mode], [f"batch{asked.batch}"]

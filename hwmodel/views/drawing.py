@@ -11,10 +11,10 @@ from hwmodel.errors import HwmodelError
 from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
 from hwmodel.model.notebook import Lines
-from hwmodel.rerun.tables import Table, comparison_table, report_table
+from hwmodel.rerun.tables import comparison_table, report_table
 from hwmodel.views.colours import looks_of
 from hwmodel.views.figures.canvas import DRAFT, styled
-from hwmodel.views.figures.records import Record
+from hwmodel.views.figures.records import Record, records_of
 from hwmodel.views.plot import draw
 
 __all__ = ["Drawing", "plot"]
@@ -69,17 +69,11 @@ def plot(
     if isinstance(result, Lines):
         lines = result.every
         reports = [line.report for line in lines if line.report is not None]
-        records = _records(comparison_table(lines))
+        records = records_of(comparison_table(lines))
     else:
         reports = [result] if isinstance(result, Report) else [*result]
         if not reports or not all(isinstance(one, Report) for one in reports):
             raise HwmodelError("a plot is of a Report, several of them, or what compare gives")
-        records = [record for one in reports for record in _records(report_table(one))]
+        records = [record for one in reports for record in records_of(report_table(one))]
     specs = [spec for one in reports for spec in (one.method, one.network)]
     return Drawing(records, kind, specs, look)
-
-
-def _records(table: Table) -> list[Record]:
-    """The rows as a CSV has them."""
-    rows = ([("" if cell is None else str(cell)) for cell in row] for row in table.rows)
-    return [dict(zip(table.header, row, strict=True)) for row in rows]

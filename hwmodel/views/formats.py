@@ -26,7 +26,7 @@ from hwmodel.views.paper import Paper, printed
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["ENDINGS", "LISTING", "WRITERS", "Result", "Target", "target"]
+__all__ = ["ENDINGS", "FIGURE", "FIGURES", "LISTING", "WRITERS", "Result", "Target", "targets"]
 
 ENDINGS = {
     "markdown": (".md", ".markdown"),
@@ -36,6 +36,7 @@ ENDINGS = {
     "parquet": (".parquet",),
     "excel": (".xlsx",),
 }
+FIGURE, FIGURES = "figure", (".png", ".svg", ".pdf")  # the format of a target, and its endings
 LISTING = ("markdown", "latex", "json")  # texts that say themselves what is not counted
 _PACKAGES = {"parquet": "pyarrow", "excel": "xlsxwriter"}  # the extra's name is the format's
 _INPUTS = (".yaml", ".yml", ".onnx")  # endings of what a command reads
@@ -61,17 +62,23 @@ class Target(NamedTuple):
     path: Path | None  # None: to standard output
 
 
-def target(csv: str, format: str, output: str) -> Target | None:
-    """Return the target that --csv, --format and -o ask for together; None if there is none.
+def targets(csv: str, format: str, outputs: Sequence[str]) -> list[Target]:
+    """Return the targets that --csv, --format and every -o ask for together.
 
     Raises: HwmodelError where they contradict one another, or a package is missing.
     """
-    if csv and (format or output):
-        raise HwmodelError("--csv FILE means --format csv -o FILE; give the one or the other")
-    if csv:
-        format, output = "csv", csv
-    if not format and not output:
-        return None
+    if format and len(outputs) > 1:
+        raise HwmodelError(f"--format {format}: is of one -o; of several each ending says its own")
+    asked = [("csv", csv)] if csv else []
+    asked += [(format, one) for one in outputs or ([""] if format else [])]
+    found = [_target(*one) for one in asked]
+    if sum(one.path is None for one in found) > 1:
+        raise HwmodelError("standard output takes one table; write the other to a file, -o FILE")
+    return found
+
+
+def _target(format: str, output: str) -> Target:
+    """Return one target. Raises: HwmodelError."""
     if format and format not in WRITERS:
         raise HwmodelError(f"--format {format!r}: {nearest(format, WRITERS)}")
     path = None if output in ("", "-") else Path(output)
@@ -96,8 +103,10 @@ def _by_ending(path: Path, format: str) -> str:
         raise HwmodelError(f"{path}: would be written over what looks like an input")
     if format and meant not in ("", format):
         raise HwmodelError(f"{path}: ends as {meant} does, but --format is {format}")
+    if not format and ending in FIGURES:
+        return FIGURE
     if not format and not meant:
-        known = ", ".join(ends for endings in ENDINGS.values() for ends in endings)
+        known = ", ".join([*(ends for endings in ENDINGS.values() for ends in endings), *FIGURES])
         raise HwmodelError(f"{path}: its ending is none of {known}; or state a --format")
     return format or meant
 

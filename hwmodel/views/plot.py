@@ -26,14 +26,13 @@ from hwmodel.views.figures.heat import level_tensor_figure
 from hwmodel.views.figures.pareto import accuracy, pareto_figure
 from hwmodel.views.figures.records import Page, Record, Table, read_records, table_of, unique
 from hwmodel.views.figures.roofline import roofline_figure
+from hwmodel.views.formats import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "PLOTS", "draw", "draw_training", "fitting", "read_records"]
+__all__ = ["PLOTS", "draw", "draw_training", "fitting", "read_records"]
 __all__ += ["see_figure", "write_figure"]
-
-FORMATS = ("png", "svg", "pdf")
 
 # What is drawn of which table. The first of a table is what is drawn when no kind is asked for.
 PLOTS: dict[str, dict[Table, Callable[[Page], Figure]]] = {
@@ -214,6 +213,6 @@ def see_figure(path: Path) -> None:
 
 def _ending(path: Path) -> str:
     ending = path.suffix.removeprefix(".").lower()
-    if ending not in FORMATS:
-        raise HwmodelError(f"{path}: a figure ends in {', '.join('.' + f for f in FORMATS)}")
+    if f".{ending}" not in FIGURES:
+        raise HwmodelError(f"{path}: a figure ends in {', '.join(FIGURES)}")
     return ending

@@ -15,6 +15,7 @@ from hwmodel.model.ledger import Component
 from hwmodel.rerun.asked import CompareAsked, read_command
 from hwmodel.rerun.moved import moved_words
 from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, OPERATIONS, RATED, read_csv
+from hwmodel.rerun.tables import Table as Rows
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import is_path, load
 from hwmodel.specs.hardware import Hardware
@@ -36,6 +37,7 @@ __all__ = [
     "label",
     "place",
     "read_records",
+    "records_of",
     "sums",
     "table_of",
     "unique",
@@ -111,6 +113,15 @@ def read_records(*paths: Path) -> Sequence[Record]:
     if len(tables) > 1:
         _check_beside(paths, tables)
     return [record for records in tables for record in records]
+
+
+def records_of(table: Rows) -> list[Record]:
+    """Return the rows of a table as its CSV has them, checked as those. Raises: DataError."""
+    texts = ([("" if cell is None else str(cell)) for cell in row] for row in table.rows)
+    records: list[Record] = [dict(zip(table.header, row, strict=True)) for row in texts]
+    for line, record in enumerate(records, start=1):
+        _check(record, f"row {line}")
+    return records
 
 
 def _read(path: Path) -> Sequence[Record]:
