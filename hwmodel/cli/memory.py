@@ -51,7 +51,7 @@ def memory(options: MemoryAsked) -> None:
     from hwmodel.graph.freezing import frozen
     from hwmodel.importers.load import load_network
     from hwmodel.importers.onnx import input_shapes
-    from hwmodel.model.evaluate import check_run, occupied
+    from hwmodel.model.evaluate import attention_ways, check_run, in_ways, occupied
     from hwmodel.model.workload import Job
     from hwmodel.specs.accounting import Accounting
     from hwmodel.specs.files import load
@@ -66,6 +66,7 @@ def memory(options: MemoryAsked) -> None:
     network = checkpointed(network, asked.checkpoint)
     job = Job(load(Rules, asked.method), load(Accounting, asked.accounting), images, mode)
     chip = load(Hardware, asked.hardware) if asked.hardware else None
+    job = in_ways(job, attention_ways(network, job, chip)) if chip else job
     run = (
         f"{network.label or network.name} under {job.method.label or job.method.name}, {mode} of "
         f"{many(images, 'image')}"

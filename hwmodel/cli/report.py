@@ -92,7 +92,7 @@ def _notes(
     if doubt:
         end = f"{doubt}\n{end}"
     twice = paid_twice(found.hardware, found.accounting)
-    told = found.by_width, found.unproved, found.idleness, found.staying, twice
+    told = found.by_width, found.unproved, found.idleness, found.attention, found.staying, twice
     for said in filter(None, told):
         end = f"{said}.\n{end}"
     end = f"{remark}\n{end}" if remark else end

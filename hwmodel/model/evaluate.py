@@ -16,6 +16,7 @@ from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
+from hwmodel.model.attention_choice import Ways, cheaper_ways
 from hwmodel.model.duration import Duration, demands, duration
 from hwmodel.model.entries import (
     AWAY,
@@ -61,11 +62,12 @@ from hwmodel.work.work import Move, Multiply, Operate
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "all_tasks", "check_run", "entered", "evaluate", "occupied"]
-__all__ += ["prepared", "read_traces", "run_name", "staying_in", "teacher_layer", "teacher_run"]
-__all__ += ["tiled", "unproved"]
+__all__ = ["COLUMNS", "Report", "all_tasks", "attention_ways", "check_run", "entered", "evaluate"]
+__all__ += ["in_ways", "occupied", "prepared", "read_traces", "run_name", "staying_in"]
+__all__ += ["teacher_layer", "teacher_run", "tiled", "unproved"]
 
 MAX_BATCH = 2**31
+FEW = 3  # layers that a sentence names
 COLUMNS = (
     "network", "hardware", "method", "accounting", "batch",
     *NAME, "bits", "elements", "count", "price", "energy", "unit",
@@ -89,6 +91,7 @@ class Report:
     measured: Measures | None = None  # of traces, if the report took some
     traces: tuple[Trace, ...] = ()
     residency: Residency | None = None  # what stays on the chip; None: nothing may
+    ways: tuple[Ways, ...] = ()  # of attention that takes the cheaper of two
 
     def __repr__(self) -> str:
         inputs = (self.network, self.hardware, self.method, self.accounting)
@@ -122,7 +125,8 @@ class Report:
     @property
     def job(self) -> Job:
         """The job that the report is of."""
-        return Job(self.method, self.accounting, self.batch, self.mode, self.measured)
+        job = Job(self.method, self.accounting, self.batch, self.mode, self.measured)
+        return in_ways(job, self.ways)
 
     @cached_property
     def memory(self) -> Occupancy:
@@ -168,6 +172,22 @@ class Report:
             f"{many(len(found.items), 'stay')} of tensors on the chip; {known}. Activations "
             f"through the outermost memory: "
             f"{100 * left / self.energy:.1f} % (depth-first could save at most this)"
+        )
+
+    @property
+    def attention(self) -> str:
+        """A sentence on blocks of attention that run as separate products; "" if none does."""
+        apart = [one for one in self.ways if one.is_separate]
+        if not apart:
+            return ""
+        kernel = sum(one.kernel or 0.0 for one in apart) if all(x.kernel for x in apart) else None
+        separate, known = sum(one.separate or 0.0 for one in apart), "in one kernel they do not fit"
+        if kernel is not None:
+            known = f"alone {100 * (1 - separate / kernel):.1f} % less than in one kernel"
+        few = ", ".join(one.scores for one in apart[:FEW]) + ", ..." * (len(apart) > FEW)
+        return (
+            f"attention: {len(apart)} of {many(len(self.ways), 'block')} cost least as separate "
+            f"products, {known} ({few})"
         )
 
     @property
@@ -306,6 +326,8 @@ def evaluate(
     measured = fitted(traces, network, nodes, method, choices) if traces else None
     job = Job(method, choices, images, mode, measured)
     edges = prepared(network, job)[1]
+    ways = attention_ways(network, job, chip)
+    job = in_ways(job, ways)
     tasks = all_tasks(network, job)
     see_priced(tasks, Prices(chip, choices))
     if chip.is_bounded:
@@ -328,7 +350,7 @@ def evaluate(
     missing += tuple(widths.unpriced(method, choices)) if job.trains else ()
     return Report(
         network, chip, method, choices, images, mode, ledger, tilings, edges, missing, measured,
-        traces, staying,
+        traces, staying, ways,
     )  # fmt: skip
 
 
@@ -395,6 +417,25 @@ def staying_in(
     runs = [run for run in (_teacher(job), planned(network, job)) if run]
     given = [*(name for run in runs for name in run.given), *asked]
     return residency(tasks, occupancy(runs), given, chip, job.accounting)
+
+
+@lately(16)
+def attention_ways(network: Network, job: Job, chip: Hardware) -> tuple[Ways, ...]:
+    """Compute each block of attention in both ways on a chip, where the cheaper is to be taken."""
+
+    def energy(tasks: Sequence[Task], one: Job) -> float:
+        staying = staying_in(tasks, network, one, chip)
+        ledger, _ = entered(tasks, chip, one.accounting, staying)
+        return ledger.by().energies(Prices(chip, one.accounting)).get((), 0.0)
+
+    nodes, _ = prepared(network, job)
+    return cheaper_ways(nodes, job, partial(all_tasks, network), energy)
+
+
+def in_ways(job: Job, ways: Iterable[Ways]) -> Job:
+    """Return a job whose attention runs in the ways that cost less."""
+    separate = frozenset(one.scores for one in ways if one.is_separate)
+    return job._replace(separate=separate) if separate else job
 
 
 @lately(4)

@@ -16,7 +16,7 @@ Source: docs/generate.md.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -31,8 +31,10 @@ from hwmodel.importers.load import load_network
 from hwmodel.model.cached import PARTS, CacheWidth, Counts, Places, narrowed, states
 from hwmodel.model.evaluate import (
     all_tasks,
+    attention_ways,
     check_run,
     entered,
+    in_ways,
     occupied,
     run_name,
     see_priced,
@@ -224,19 +226,21 @@ class _Run:
     def prompted(self, P: int) -> Phase:
         """The prompt at once."""
         whole = generating(self.network, P, 0)
-        self._see_room(whole)
-        counts, elements = self.counted(whole, None, begins=True)
+        run = self._suited(whole)
+        run._see_room(whole)
+        counts, elements = run.counted(whole, None, begins=True)
         return Phase("prefill", P * self.job.batch, counts, elements, self.prices)
 
     def decoded(self, P: int, D: int) -> tuple[Phase, dict[int, dict[str, float]], float | None]:
         """All steps; the energy of a token at the lengths that are counted; and the error."""
         last = generating(self.network, 1, P + D - 1)
-        self._see_room(last)
+        run = self._suited(last)  # all steps in one way, of which three lengths tell all others
+        run._see_room(last)
         alone = self.job.accounting.counting.residency == "none"  # else all shares a chip's room
-        same, moved = self.counted(last, False) if alone else ({}, Elements())
+        same, moved = run.counted(last, False) if alone else ({}, Elements())
         lengths = _lengths(self.network, P + 1, P + D)
         counted = {
-            S: self.counted(generating(self.network, 1, S - 1), True if alone else None)
+            S: run.counted(generating(self.network, 1, S - 1), True if alone else None)
             for S in lengths
         }
         total: Counts = {key: D * count for key, count in same.items()}
@@ -289,6 +293,11 @@ class _Run:
                     more *= 1 + self.width.scales
                 counts[key] = counts.get(key, Fraction(0)) + more
         return counts, elements
+
+    def _suited(self, network: Network) -> _Run:
+        """The run with attention as it costs less on the chip, at a network's length."""
+        ways = attention_ways(network, self.job, self.chip)
+        return replace(self, job=in_ways(self.job, ways))
 
     def _see_room(self, network: Network) -> None:
         if self.chip.is_bounded:

@@ -24,7 +24,9 @@ def workload(nodes: tuple[Node, ...], edges: Mapping[str, Edge], job: Job) -> tu
     pairs = unmasked_pairs(nodes) if skips else {}
     runs = {n.layer.name: Run(n, edges, job, pairs.get(n.layer.name)) for n in nodes}
     found = {name: run.works() for name, run in runs.items()}
-    if job.accounting.counting.attention == "fused":
+    if job.accounting.counting.attention != "separate":
         for group in attended(nodes, job.trains):
+            if group.scores.layer.name in job.separate:
+                continue
             found |= fused_attention([runs[name] for name in group.names], skips=skips)
     return tuple(Task(name, work) for name, works in found.items() for work in works)

@@ -51,6 +51,8 @@ class Job(NamedTuple):
     batch: int
     mode: Mode
     measured: Measures | None = None
+    # Scores of attention that runs as separate products, where each takes the cheaper way.
+    separate: frozenset[str] = frozenset()
 
     @property
     def trains(self) -> bool:

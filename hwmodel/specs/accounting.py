@@ -111,10 +111,11 @@ class Counting(_Group):
         description="pairs of a query and a key that a causal mask or a window hides: computed and "
         "moved like all others, or, as kernels that know the mask, not at all",
     )
-    attention: Literal["separate", "fused"] = Field(
+    attention: Literal["separate", "fused", "cheaper"] = Field(
         default="separate",
         description="separate: scores and softmax are moved as what any layer gives; fused: they "
-        "stay in a block of queries and keys, and are computed again on the way back",
+        "stay in a block of queries and keys, and are computed again on the way back; cheaper: of "
+        "each block of attention the one that costs less on the chip",
     )
 
 
@@ -320,8 +321,8 @@ class Accounting(NamedSpec):
             self._refuse(
                 "paper counts what is asked of the upper memory alone", "transfers", "counting"
             )
-        if chosen.counting == "paper" and chosen.attention == "fused":
-            self._refuse("fused needs counting exact", "attention", "counting")
+        if chosen.counting == "paper" and chosen.attention != "separate":
+            self._refuse(f"{chosen.attention} needs counting exact", "attention", "counting")
         self._see_residency()
         self._see_fused()
         free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")

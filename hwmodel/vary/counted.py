@@ -4,6 +4,7 @@
     a tiling moves                      ->  counted anew
     only prices move                    ->  counts . matrix of prices [key, chip]
     tensors stay on the chip            ->  all anew
+    attention takes the cheaper way     ->  work anew, where that is another one
 
 Holds for: every energy equal to that of `evaluate` to 1e-12 (relative).
 """
@@ -21,7 +22,16 @@ from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.duration import UNTIMED, Demand, demands, duration, untimed
 from hwmodel.model.entries import search_options
-from hwmodel.model.evaluate import entered, occupied, run_name, staying_in, tiled
+from hwmodel.model.evaluate import (
+    all_tasks,
+    attention_ways,
+    entered,
+    in_ways,
+    occupied,
+    run_name,
+    staying_in,
+    tiled,
+)
 from hwmodel.model.ledger import Counts
 from hwmodel.model.memory import Occupancy, see_room
 from hwmodel.model.prices import Prices
@@ -69,6 +79,30 @@ class Counted:
             key: what tells these tasks, and the accounting but for its prices, which move no
                 count, from all others that are asked for here.
         """
+        alike: dict[frozenset[str], list[int]] = {}
+        for i, chip in enumerate(chips):
+            ways = attention_ways(network, job, chip)
+            alike.setdefault(in_ways(job, ways).separate, []).append(i)
+        costs = [Cost()] * len(chips)
+        for separate, members in alike.items():
+            own, work, here = job, tasks, [chips[i] for i in members]
+            if separate:  # on these chips some attention is other work
+                own = job._replace(separate=separate)
+                work = all_tasks(network, own)
+            found = self._costs((key, separate), work, network, own, here)
+            for i, cost in zip(members, found, strict=True):
+                costs[i] = cost
+        return costs
+
+    def _costs(
+        self,
+        key: Hashable,
+        tasks: Sequence[Task],
+        network: Network,
+        job: Job,
+        chips: Sequence[Hardware],
+    ) -> list[Cost]:
+        """The costs on chips on which the work is the same."""
         if job.accounting.counting.residency != "none":
             return [self._staying(key, tasks, network, job, chip) for chip in chips]
         return self._tiled(key, tasks, network, job, chips)

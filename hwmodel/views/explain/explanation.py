@@ -27,6 +27,7 @@ from hwmodel.views.explain.layer import Place, layer_lines
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
 from hwmodel.views.explain.staying import homes_of, staying_lines
 from hwmodel.views.explain.tiled import product_lines
+from hwmodel.views.explain.ways import ways_lines
 from hwmodel.work.tensor import Direction, Factor, Pass, shown, titled
 from hwmodel.work.work import Multiply
 
@@ -122,6 +123,7 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
     """Print prices, then every entry, products pass by pass, then operators; then their sum."""
     yield f"{_HOW}\n"
     yield from _memories(report)
+    yield from ways_lines(report, layer)
     yield from staying_lines(report, layer)
     yield from _operations(report, rows)
     homes = homes_of(report)

@@ -1,0 +1,28 @@
+"""In which of two ways the attention of a layer runs, and what both cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hwmodel.model.evaluate import Report
+from hwmodel.views.explain.lines import energy
+
+__all__ = ["ways_lines"]
+
+
+def ways_lines(report: Report, layer: str) -> Iterator[str]:
+    """Say in which way the block of attention runs that a layer belongs to; nothing for others."""
+    for one in report.ways:
+        if layer not in one.layers:
+            continue
+        runs = "as separate products" if one.is_separate else "in one kernel"
+        costs = [
+            f"{how} {'has no tiling' if paid is None else f'{energy(paid)} {report.unit}'}"
+            for how, paid in (("in one kernel", one.kernel), ("as separate products", one.separate))
+        ]
+        yield f"## Attention of {one.scores}\n"
+        yield (
+            f"It runs {runs}, which costs less. Its layers ({', '.join(one.layers)}) alone, what "
+            f"enters and leaves them in the outermost memory: {', '.join(costs)} "
+            "(docs/model.md section 7).\n"
+        )

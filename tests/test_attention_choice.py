@@ -1,0 +1,120 @@
+"""Attention in one kernel or as separate products: of each block the cheaper, against both forced."""
+
+import pytest
+
+from hwmodel import evaluate
+from hwmodel.graph.network import family_member
+from hwmodel.model.evaluate import all_tasks
+from hwmodel.model.generate import generate
+from hwmodel.model.workload import Job
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.specs.method import Method
+from hwmodel.vary.counted import Counted
+from hwmodel.vary.paths import replaced
+from hwmodel.views.explain.explanation import explanation
+from tests.test_residency import small
+from tests.test_transformers import attention, network
+
+CHIP = load(Accounting, "chip")
+SHARED = {"heads": 8, "kv_heads": 2, "L": 64, "S": 64, "d": 32}
+LONG = {"heads": 2, "L": 128, "S": 128, "d": 64}
+SHORT = {"heads": 4, "L": 16, "S": 16, "d": 64}
+
+
+def energies(net, chip, mode, base=CHIP):
+    """Of one kernel, separate products, and the cheaper of each block."""
+    return [
+        evaluate(net, chip, "fp", mode=mode, accounting=replaced(base, "counting.attention", way))
+        for way in ("fused", "separate", "cheaper")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "L2", "mode", "cheaper"),
+    [
+        (SHARED, "8 KiB", "inference", "fused"),
+        (SHARED, "8 KiB", "training", "fused"),
+        (LONG, "8 KiB", "inference", "fused"),
+        (LONG, "8 KiB", "training", "separate"),
+        (SHORT, "8 KiB", "inference", "separate"),
+        (SHARED, "1 MiB", "training", "separate"),  # all of it fits: what is computed again costs
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*is larger than")
+def test_the_cheaper_way_is_taken(sizes, L2, mode, cheaper):
+    kernel, separate, chosen = energies(attention(**sizes), small(L2), mode)
+    least = {"fused": kernel, "separate": separate}[cheaper]
+    assert chosen.energy == pytest.approx(min(kernel.energy, separate.energy), rel=1e-12)
+    assert chosen.energy == pytest.approx(least.energy, rel=1e-12)
+    assert chosen.job.separate == ({"scores"} if cheaper == "separate" else set())
+    names = {one.name for one in chosen.memory.tensors}
+    assert names == {one.name for one in least.memory.tensors}
+
+
+def test_without_residents_a_block_alone_costs_what_the_difference_is():
+    """Neither the choice nor the sum knows anything of the other layers then."""
+    base = replaced(CHIP, "counting.residency", "none")
+    kernel, separate, chosen = energies(attention(**LONG), small("8 KiB"), "training", base)
+    (one,) = chosen.ways
+    assert one.kernel - one.separate == pytest.approx(kernel.energy - separate.energy, rel=1e-9)
+
+
+def two_blocks():
+    """Scores for which one kernel is cheaper on a chip of 8 KiB, and others for which it is not."""
+    layers = []
+    for sizes, name in ((SHARED, "a"), (SHORT, "b")):
+        for layer in attention(**sizes).layers:
+            own = layer.model_dump(exclude_unset=True, by_alias=True)
+            own["name"] = f"{name}.{layer.name}"
+            if layer.kind.startswith("attention"):
+                first, second = {"scores": ("q", "k"), "context": ("softmax", "v")}[layer.name]
+                own["inputs"] = [f"{name}.{first}", f"{name}.{second}"]
+            layers.append(own)
+    return network(*layers)
+
+
+@pytest.mark.filterwarnings("ignore:.*is larger than")
+def test_each_block_has_its_own():
+    net, chip = two_blocks(), small("8 KiB")
+    kernel, separate, chosen = energies(net, chip, "inference")
+    assert chosen.job.separate == {"b.scores"}
+    assert chosen.energy < min(kernel.energy, separate.energy)
+    said = chosen.attention
+    assert said.startswith("attention: 1 of 2 blocks cost least as separate products, alone 3.")
+    assert said.endswith("less than in one kernel (b.scores)")
+    assert not kernel.attention and not separate.attention
+    for layer, way in (("a.softmax", "in one kernel"), ("b.softmax", "as separate products")):
+        text = explanation(chosen, layer)
+        assert f"## Attention of {layer[0]}.scores\n\nIt runs {way}, which costs less." in text
+        assert "in one kernel" in text.partition("outermost memory: ")[2]
+
+
+@pytest.mark.filterwarnings("ignore:.*is larger than")
+@pytest.mark.parametrize("residency", ["tensors", "none"])
+def test_a_sweep_over_chips_has_the_energies_of_reports(residency):
+    """Chips of which each takes another way of the same network."""
+    base = replaced(CHIP, "counting.residency", residency)
+    net, chips = attention(**LONG), [small(L2) for L2 in ("2 KiB", "64 KiB")]
+    job = Job(load(Method, "fp"), base, 1, "inference")
+    found = Counted().costs("key", all_tasks(net, job), net, job, chips)
+    reports = [evaluate(net, chip, "fp", accounting=base, mode="inference") for chip in chips]
+    assert [r.job.separate for r in reports] == [{"scores"}, set()]
+    for cost, report in zip(found, reports, strict=True):
+        assert cost.energy == pytest.approx(report.energy, rel=1e-12)
+        assert cost.peak_bytes == report.memory.peak().size
+
+
+@pytest.mark.filterwarnings("ignore:.*is larger than")
+def test_prompt_and_steps_of_a_generation_each_take_theirs():
+    tiny = {"blocks": 1, "features": 64, "heads": 2, "kv_heads": 1, "hidden": 64, "vocabulary": 64}
+    net, found = family_member("llama-3.1-8b", tiny), {}
+    base = replaced(CHIP, "counting.residency", "none")
+    chip = small("2 KiB", "1 KiB", "256 B")
+    for way in ("fused", "separate", "cheaper"):
+        accounting = replaced(base, "counting.attention", way)
+        done = generate(net, chip, "fp", prefill=8, decode=2, accounting=accounting)
+        found[way] = [phase.energy for phase in done.phases]
+    assert found["cheaper"] == [found["separate"][0], found["fused"][1]]
+    assert all(map(float.__le__, found["cheaper"], found["fused"]))
+    assert all(map(float.__le__, found["cheaper"], found["separate"]))
