@@ -74,6 +74,21 @@ def test_two_steps_by_hand():
     assert found.energy(5.5) == 16.0
 
 
+def test_a_step_takes_a_cycle_at_least():
+    """A MAC of 2 a cycle of 0.1 s; a byte of 10 a cycle; a step that asks for nothing takes none."""
+    entries = [
+        one(0, OPERATE, "mac", 1, 32), one(0, READ, "DRAM", 1),
+        one(1, READ, "DRAM", 1, component=Component.ELEMENTWISE),
+        one(2, OPERATE, "mac", 1, 32, Component.ELEMENTWISE),
+        one(3, OPERATE, "mac", 3, 32), one(3, READ, "DRAM", 1),
+    ]  # fmt: skip
+    found = duration(demands(entries), chip(), 1, 0.6e12)
+    assert [s.overlapped for s in found.steps] == pytest.approx([0.1, 0.1, 0.0, 0.15])
+    assert [s.serial for s in found.steps] == pytest.approx([0.1, 0.1, 0.0, 0.16])
+    assert [s.bound for s in found.steps] == [MACS, "DRAM", MACS, MACS]
+    assert found.power == pytest.approx(0.6 / 0.35)
+
+
 @pytest.mark.parametrize(
     ("operations", "seconds"),
     [
@@ -306,6 +321,9 @@ arithmetic: [{operation: mac, bits: 32, energy: 4.6 pJ, source: made-up}]
     rows = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
     assert rows["time,"][-2:] == ["2.064e+04", "3.58e+04"]
     assert "steps wait for MACs 81.4 %, DRAM 18.6 % of the time" in " ".join(out.split())
+    assert "What moves in SRAM takes no time, for no bandwidth is stated there" in " ".join(
+        out.split()
+    )
     code, out, err = hwmodel(*asked, "--method", "bold")
     assert code == 0
 
@@ -324,6 +342,27 @@ levels:
   - {level: 0, name: SRAM, capacity: 1 MiB, access_energy: 1 pJ/bit, source: made-up}
 arithmetic: [{operation: mac, bits: 32, energy: 4.6 pJ, source: made-up}]
 """
+
+
+def test_static_energy_that_a_time_counts_is_not_called_uncounted(hwmodel, tmp_path):
+    (tmp_path / "net.yaml").write_text(str(CHAIN).replace("'", '"'))
+    (tmp_path / "toy.yaml").write_text(TOY)
+    asked = (
+        "report",
+        "net.yaml",
+        "--hardware",
+        "toy.yaml",
+        "--mode",
+        "inference",
+        "--method",
+        "fp",
+    )
+    out = " ".join(hwmodel(*asked, "--accounting", "full")[1].split())
+    assert "energy with static energy, mJ" in out
+    said = "but counted beside a time, which it goes with, and in no other energy: static energy"
+    assert said in out
+    (tmp_path / "toy.yaml").write_text(TOY.replace("static_power: 3 W\n", ""))
+    assert said not in " ".join(hwmodel(*asked, "--accounting", "full")[1].split())
 
 
 def test_compare_and_sweeps_have_a_report_s_times_and_peak(hwmodel, tmp_path):

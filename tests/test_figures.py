@@ -351,6 +351,24 @@ def test_a_layer_s_point_is_its_energy_per_mac_over_its_macs_per_byte(tmp_path):
     assert point == Point(1000 / 300, 7 * 50 / 1000, "conv1", "mine")
 
 
+def test_layers_without_traffic_are_left_out_and_counted(hwmodel, tmp_path):
+    asked = "mlp-784-512-512-10 --hardware ascend --method bold --mode inference --csv r.csv"
+    assert hwmodel("report", *asked.split(), "--accounting", "chip")[0] == 0
+    page = Page(read_records(tmp_path / "r.csv"), STYLES["paper"])
+    with settings(page.style):
+        figure = roofline_figure(page)
+    points = [
+        xy
+        for line in shown(figure)[0].lines
+        if line.get_marker() != "None"
+        for xy in line.get_xydata()
+    ]
+    assert len(points) == 2  # the first reads the input, the last writes what it gives
+    words = " ".join(text.get_text() for text in figure.texts)
+    assert "; 1 layer without traffic there left out" in " ".join(words.split())
+    assert hwmodel("plot", "r.csv", "--kind", "roofline", "-o", "r.svg")[0] == 0
+
+
 @pytest.mark.parametrize(("chip", "method"), [("ascend", "fp"), (STACKED, "fp"), ("v100", "bold")])
 def test_no_layer_lies_below_the_roof_that_its_arithmetic_has(hwmodel, tmp_path, chip, method):
     words = f"vgg-small --method {method} --csv r.csv --accounting paper".split()

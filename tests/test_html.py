@@ -85,6 +85,25 @@ def test_a_roofline_in_seconds_has_each_product_under_the_roof():
     assert "900 GB/s" in caption and "5.652e+13 MAC/s" in caption
 
 
+def test_steps_without_traffic_are_circles_at_the_edge_and_the_choice_has_its_bound():
+    """Of a small network all stays on the chip but what comes in and goes out."""
+    text, report = report_page(
+        "mlp-784-512-512-10",
+        "fp16",
+        chips=("v100-pcie-board",),
+        accounting="chip",
+        mode="inference",
+    )
+    figure = parsed(text).one("figure")
+    dots = list(figure.all("circle"))
+    edge = [dot for dot in dots if float(dot["cx"]) == 100]
+    assert len(dots) == 3 and len(edge) == 1
+    assert edge[0].text.startswith("forward of fc2: nothing through HBM2, ")
+    assert all("MAC/B" in dot.text for dot in dots if dot not in edge)
+    assert "1 of 3 move nothing through" in figure.one("figcaption").text
+    assert report.staying and f"<p>{report.staying}. </p>" in text
+
+
 def test_a_chip_without_rates_has_no_time_on_its_page():
     text, _ = report_page("deep-mlp", "fp16", accounting="full")
     assert "d1-times" not in text and "Over time" not in text

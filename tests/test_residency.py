@@ -379,8 +379,15 @@ def test_the_schedule_lists_what_stays_and_the_room(hwmodel):
         ):  # fmt: skip
             bits = [int(one.split()[1].replace(",", "")) for one in residents.split(", ")]
             assert sum(bits) + int(tiles.replace(",", "")) + int(free.replace(",", "")) == capacity
+    assert [line[0] for line in lines] == list(map(str, range(1, 9)))  # as `memory` numbers them
     assert f"F:fc1 {784 * 512 * 32:,}" == lines[0][2]
     assert lines[3][3] == f"F:fc2 {512 * 512:,}, F:fc3 {5120 * 32:,}, a:fc1 512, a:fc2 512"
+    assert "but for what comes from outside or is given there: 0.0 %" in " ".join(out.split())
+    markdown = (*inference[:2], "--accounting", "chip", "--format", "markdown")
+    text = hwmodel(*asked, *markdown)[1]
+    assert re.search(
+        r"stays of tensors on the chip; no choice costs less than \d+\.\d\d % of this \(gap", text
+    )
     code, out, err = hwmodel(*asked, *inference, "--accounting", "full")
     assert (code, out) == (2, "") and err.startswith("hwmodel: --schedule: nothing stays on the ")
 

@@ -397,9 +397,13 @@ def test_comparisons_are_read_and_nothing_else_is():
         "energy",
         "accounting.extras.teacher",
         "peak_bytes",
+        "time_overlapped_s",
+        "power_w",
     )
     values = {
         "peak_bytes": 2**18,
+        "time_overlapped_s": 1e-4,
+        "power_w": 0.25,
         "batch": 16,
         L1: 8 * 2**20,
         "method": "bold",
@@ -417,6 +421,9 @@ def test_comparisons_are_read_and_nothing_else_is():
     assert not kept("method == 'fp'")
     assert kept("peak <= 256 KiB and peak == 262144 and peak >= 2097152 bit")
     assert not kept("peak < 256 KiB") and not kept("peak > 262144")
+    assert kept("time <= 0.1 ms and time >= 100 us and time < 0.2 ms and time <= 1e-4")
+    assert not kept("time < 99 µs") and not kept("time > 0.001 s")
+    assert kept("power_w <= 250 mW") and not kept("power_w > 0.3 W")
     assert kept("")
     assert not holds(conditions("energy < 3", known), {"energy": None}, absent=False)
     assert holds(conditions("energy < 3", known), {}, absent=True)
@@ -429,6 +436,7 @@ def test_comparisons_are_read_and_nothing_else_is():
         ("peak < 3 pJ", "'pJ'"),
         ("peek < 3 KiB", "did you mean 'peak'?"),
         ("1 < batch < 3", "'1' is no name here"),
+        ("time < 3 KiB", "'KiB' is no time; use one of s, ms, us, µs, ns"),
         ("batch < 3 < 4", "is no value"),
         ("method < bold", "words are equal or not"),
         ("method < 3", "compares 'bold' with 3"),
@@ -461,6 +469,8 @@ def test_the_front_and_the_best_by_hand():
         ("64 KiB", "0 KiB", "s.yaml:8: axes.1: hardware ascend, levels.L1: capacity: '0 KiB'"),
         ("L0-A.capacity: {", "L0-Z.capacity: {", "s.yaml:11: hardware ascend: 'levels.L0-Z.capacity' is no"),
         ("batch < 2", "bach < 2", "s.yaml:14: 'bach < 2': 'bach' is no name here; did you mean 'batch'?"),
+        ("batch < 2", "time <= 1 ms", "s.yaml:14: 'time <= 1 ms': time is a result, and constraints choose points before any is computed; choose among results: hwmodel best TABLE --where 'time <= 1 ms'"),
+        ("batch < 2", "energy < 2", "s.yaml:14: 'energy < 2': energy is a result, and"),
         ("deep-mlp", "deep-mpl", "s.yaml:4: no network is called 'deep-mpl': did you mean 'deep-mlp'?"),
         ("method: fp", "method: [fp, bald]", "s.yaml:6: no method is called 'bald': did you mean"),
     ],

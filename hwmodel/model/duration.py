@@ -2,6 +2,7 @@
 
     T_mac = cycles of the MACs / clock                 T_l = bytes through memory l / bandwidth of l
     overlapped   T_s = max(T_mac, T_l over the memories that state a bandwidth)
+                 and a whole cycle where that is less and not 0
     serial       T_s = T_mac + sum of T_l
 
 Both are sums over the steps; nothing overlaps across steps. Operators have no MACs: their bytes
@@ -172,7 +173,10 @@ def _time(step: int, asks: Demand, chip: Hardware) -> StepTime:
                 memories[memory.name] = times[memory.name] = max(ports)
                 serial += fsum(ports)
     bound = max(times, key=lambda name: times[name])
-    return StepTime(step, compute, memories, times[bound], serial, bound)
+    assert chip.clock is not None
+    least = 1 / chip.clock.hertz if times[bound] else 0.0
+    overlapped, serial = max(times[bound], least), max(serial, least)
+    return StepTime(step, compute, memories, overlapped, serial, bound)
 
 
 def _ports(memory: Buffer, rates: Sequence[float], asks: Demand, several: int) -> list[float]:

@@ -170,7 +170,7 @@ class Report:
             known = f"no choice costs less than {100 - gap:.2f} % of this (gap {gap:.2f} %)"
         return (
             f"{many(len(found.items), 'stay')} of tensors on the chip; {known}. Activations "
-            f"through the outermost memory: "
+            f"through the outermost memory, but for what comes from outside or is given there: "
             f"{100 * left / self.energy:.1f} % (depth-first could save at most this)"
         )
 

@@ -13,6 +13,7 @@ from math import prod
 from hwmodel.errors import HwmodelError, ShapeError, SpecWarning, many
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
+from hwmodel.model.duration import untimed
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import Mode
 from hwmodel.specs.accounting import Accounting
@@ -84,6 +85,8 @@ def of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
     paid = [what for what, is_stated in stated.items() if is_stated]
     if paid:
         yield f"but counted, for the chip states it: {', '.join(paid)}"
+    if chip.static_watts and not stated["static energy"] and not untimed(chip):
+        yield "but counted beside a time, which it goes with, and in no other energy: static energy"
 
 
 def of_zeros(network: Network, edges: Iterable[Edge], chip: Hardware) -> Iterator[str]:

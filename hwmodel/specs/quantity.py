@@ -23,6 +23,7 @@ __all__ = [
     "power",
     "refuse_mixed",
     "refuse_unit",
+    "seconds",
     "voltage",
 ]
 
@@ -42,6 +43,7 @@ _OPERATIONS_PER_PJ = {"TOPS/W": 1.0, "GOPS/W": 1e-3}
 
 _HERTZ = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
 _BYTES_A_SECOND = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _WATTS = {"uW": 1e-6, "mW": 1e-3, "W": 1.0, "kW": 1e3}
 _VOLTS = {"mV": 1e-3, "V": 1.0}
 
@@ -167,6 +169,15 @@ def power(text: str) -> float:
     (50.0, 0.25)
     """
     return _scaled(text, "50 W", _WATTS, "power")
+
+
+def seconds(text: str) -> float:
+    """A time [s].
+
+    >>> seconds("0.5 s"), seconds("2 ms")
+    (0.5, 0.002)
+    """
+    return _scaled(text, "0.1 ms", _SECONDS, "time")
 
 
 def voltage(text: str) -> float:

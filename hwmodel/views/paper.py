@@ -218,7 +218,8 @@ def report_paper(report: Report, provenance: Provenance, remark: str = "") -> Pa
         f"{called(names[2])} on {called(names[1], 'hardware')} by layer and pass, under "
         f"accounting {report.accounting.name}"
     )
-    caption += f". {remark.removesuffix('.')}" if remark else ""
+    for said in filter(None, (remark.removesuffix("."), report.staying, report.attention)):
+        caption += f". {said[0].upper()}{said[1:]}"
     return Paper(
         _caption(caption, provenance),
         _label(provenance.task, *names),

@@ -42,5 +42,5 @@ def schedule_table(report: Report) -> Table:
             free = found.capacities[level] - taken - sum(item.bits for item in here)
             unlimited = found.capacities[level] >= NO_END
             rooms += [f"{taken:,}", "unlimited" if unlimited else f"{free:,}"]
-        listed.add_row(str(number), str(step), *residents, *rooms)
+        listed.add_row(str(number + 1), str(step), *residents, *rooms)
     return listed

@@ -37,7 +37,20 @@ def time_tables(report: Report) -> Iterator[RenderableType | str]:
     yield Text(
         f"Overlapped, steps wait for {shares} of the time; MACs work in {100 * found.busy:.1f} %. "
         "It is a lower bound: published trainings of ResNet-50 take 1.2 to 2.0 times as long "
-        "(docs/model.md section 10).\n"
+        f"(docs/model.md section 10).{_untimed(report)}\n"
+    )
+
+
+def _untimed(report: Report) -> str:
+    """Say which memories are used and take no time, for their chip states no bandwidth of them."""
+    used = {memory for (memory,) in report.energies("memory") if memory}
+    memories = (memory for level in report.hardware.levels for memory in level.buffers)
+    names = [memory.name for memory in memories if memory.name in used and not memory.rates]
+    if not names:
+        return ""
+    return (
+        f" What moves in {', '.join(names)} takes no time, for no bandwidth is stated there: where "
+        "little else moves, the power is more than any chip has."
     )
 
 

@@ -2,7 +2,7 @@
 
 Nothing is evaluated but this: a name, a relation, a name or a value. A value is a number, a size
 with its unit ("256 KiB"), true or false, or a word. Sizes are compared in bit; a number beside a
-column of bytes is one of bytes.
+column of bytes is one of bytes. Beside a time or a power a value may have a unit of these ("2 ms").
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
-from hwmodel.specs.quantity import QuantityError, bits
+from hwmodel.specs.quantity import QuantityError, bits, power, seconds
 
 __all__ = ["SHORT", "Condition", "conditions", "holds", "is_size"]
 
@@ -29,7 +29,9 @@ _RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 _COMPARISON = re.compile(r"(.+?)(<=|>=|==|!=|<|>)(.+)")
-_SIZE = re.compile(r"[-+]?[\d._]+(?:[eE][-+]?\d+)?\s*[A-Za-z]+")
+_SIZE = re.compile(r"[-+]?[\d._]+(?:[eE][-+]?\d+)?\s*[A-Za-zµ]+")
+# Readers of values with a unit, by the end of a column's name.
+_UNITS: dict[str, Callable[[str], float]] = {"_s": seconds, "_w": power}
 
 
 class Condition(NamedTuple):
@@ -42,19 +44,20 @@ class Condition(NamedTuple):
     text: str  # as it was written
 
 
-def conditions(text: str, known: Collection[str]) -> list[Condition]:
+def conditions(text: str, known: Collection[str], later: Collection[str] = ()) -> list[Condition]:
     """Parse the comparisons of a text; "" has none.
 
     Args:
         known: names that may stand in them.
+        later: names of what is known only once a point is computed.
 
     Raises: HwmodelError, with the nearest name.
     """
     parts = re.split(r"\s+and\s+", text.strip()) if text.strip() else []
-    return [_condition(part.strip(), known) for part in parts]
+    return [_condition(part.strip(), known, later) for part in parts]
 
 
-def _condition(text: str, known: Collection[str]) -> Condition:
+def _condition(text: str, known: Collection[str], later: Collection[str]) -> Condition:
     match = _COMPARISON.fullmatch(text)
     if not match:
         relations = ", ".join(_RELATIONS)
@@ -64,11 +67,11 @@ def _condition(text: str, known: Collection[str]) -> Condition:
         )
     left, relation, right = (part.strip() for part in match.groups())
     left, right = (SHORT[x] if SHORT.get(x) in known else x for x in (left, right))
-    if left not in known:
-        short = [word for word, name in SHORT.items() if name in known]
-        raise HwmodelError(f"{text!r}: {left!r} is no name here; {nearest(left, [*known, *short])}")
+    _see_known(left, text, known, later)
     if right in known:
         return Condition(left, relation, right, None, text)
+    if (read := _UNITS.get(left[-2:])) and _SIZE.fullmatch(right):
+        return Condition(left, relation, None, _quantity(read, right, text), text)
     value = _value(right, text, known)
     if _SIZE.fullmatch(right):
         if not is_size(left):
@@ -76,6 +79,19 @@ def _condition(text: str, known: Collection[str]) -> Condition:
     elif isinstance(value, (int, float)):
         value = _in_bits(left, value)
     return Condition(left, relation, None, value, text)
+
+
+def _see_known(name: str, text: str, known: Collection[str], later: Collection[str]) -> None:
+    """Refuse a name that is none, or stands for what is not computed yet. Raises: HwmodelError."""
+    if name in known:
+        return
+    if SHORT.get(name, name) in later:
+        raise HwmodelError(
+            f"{text!r}: {name} is a result, and constraints choose points before any is computed; "
+            f"choose among results: hwmodel best TABLE --where {text!r}"
+        )
+    short = [word for word, full in SHORT.items() if full in known]
+    raise HwmodelError(f"{text!r}: {name!r} is no name here; {nearest(name, [*known, *short])}")
 
 
 def is_size(name: str) -> bool:
@@ -99,15 +115,20 @@ def _value(word: str, text: str, known: Collection[str]) -> Any:
     except ValueError:
         pass
     if _SIZE.fullmatch(word):
-        try:
-            return bits(word)
-        except QuantityError as error:
-            raise HwmodelError(f"{text!r}: {error}") from None
+        return _quantity(bits, word, text)
     if re.search(r"[<>=!]", word) or not word:
         raise HwmodelError(f"{text!r}: {word!r} is no value")
     if re.match(r"(hardware|method|accounting|network)\.", word):
         raise HwmodelError(f"{text!r}: {word!r} is no name here; {nearest(word, known)}")
     return word.strip("'\"")
+
+
+def _quantity(read: Callable[[str], float], word: str, text: str) -> float:
+    """Read a value with its unit. Raises: HwmodelError."""
+    try:
+        return read(word)
+    except QuantityError as error:
+        raise HwmodelError(f"{text!r}: {error}") from None
 
 
 def holds(wanted: Sequence[Condition], values: Mapping[str, Any], *, absent: bool) -> bool:

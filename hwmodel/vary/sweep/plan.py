@@ -22,6 +22,7 @@ from hwmodel import __version__
 from hwmodel.errors import HwmodelError, SpecError
 from hwmodel.importers.load import load_network
 from hwmodel.model.compare import told_apart
+from hwmodel.model.duration import UNTIMED
 from hwmodel.model.evaluate import occupied
 from hwmodel.model.widths import method_inputs
 from hwmodel.model.workload import Job, Mode
@@ -178,7 +179,7 @@ class Plan:
         found: list[Condition] = []
         for number, text in enumerate(self.file.constraints):
             with _at("constraints", number):
-                found += conditions(text, known)
+                found += conditions(text, known, ("energy", *UNTIMED))
         return found
 
 

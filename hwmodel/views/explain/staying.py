@@ -36,9 +36,10 @@ def staying_lines(report: Report, layer: str) -> Iterator[str]:
                 here[f"{task.work.pass_}, {does}: {costs}"] = None
         if here:
             life = "whole" if item.whole else "from one use to the next"
+            steps = f"steps {item.first + 1} to {item.last + 1}"
             lines.append(
-                f"- {item.name}, {item.bits:,} bit, stays in {where}, {life}, steps {item.first} "
-                f"to {item.last}. {'; '.join(here)}."
+                f"- {item.name}, {item.bits:,} bit, stays in {where}, {life}, {steps}. "
+                f"{'; '.join(here)}."
             )
     if lines:
         yield "## What stays on the chip\n"

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
-from hwmodel.errors import DataError
+from hwmodel.errors import DataError, many
 from hwmodel.graph.network import zoo
 from hwmodel.importers.load import load_network
 from hwmodel.model.ledger import Component
@@ -78,9 +78,8 @@ def roofline_figure(page: Page) -> Figure:
         several = len(unique(page.records, "accounting")) > 1
         name = called(group[0]["hardware"], "hardware")
         heading(one, style, f"{name}, {group[0]['accounting']}" if several else name)
-    caption(
-        figure, style, headline(page.records) + f"; a point a layer: products of {_passes(page)}"
-    )
+    of = f"; a point a layer: products of {_passes(page)}"
+    caption(figure, style, headline(page.records) + of + _left_out(page, series))
     legend(figure, style, looks(unique(page.records, "method")), marks=True)
     named = [[*points, *more] for points, more in zip(series, lines, strict=True)]
     name_points(figure, axes, named, style)
@@ -89,6 +88,8 @@ def roofline_figure(page: Page) -> Figure:
 
 def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int]) -> list[Point]:
     """Return a point for each layer with products, over its passes: MACs per byte, energy per MAC.
+
+    None for layers that move nothing at the outermost level, which have no end of MACs per byte.
 
     Args:
         macs: of each layer in one pass over the batch.
@@ -103,12 +104,24 @@ def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int])
     for (method, layer), records in layers.items():
         count = len(unique(records, "pass")) * macs.get(layer, 0)
         moved = fsum(float(r["count"]) for r in records if r["memory"] in top.names) / 8
-        if not count or not moved:
-            what = f"moves nothing at {top.level}" if count else "is none of the network's"
-            raise DataError(f"layer {layer} of the table {what}: it was made of other files")
-        energy = fsum(float(record["energy"]) for record in records)
-        points.append(Point(count / moved, energy / count, layer, method))
+        if not count:
+            raise DataError(
+                f"layer {layer} of the table is none of the network's: it was made of other files"
+            )
+        if moved:
+            energy = fsum(float(record["energy"]) for record in records)
+            points.append(Point(count / moved, energy / count, layer, method))
+    if layers and not points:
+        raise DataError(f"no layer of the table moves anything at {top.level}: nothing to draw")
     return points
+
+
+def _left_out(page: Page, series: Sequence[Sequence[Point]]) -> str:
+    """Say how many layers have no point; "" for none."""
+    products = [r for r in page.records if r["component"] == Component.PRODUCT]
+    every = {(r["hardware"], r["accounting"], r["method"], r["layer"]) for r in products}
+    left = len(every) - sum(map(len, series))
+    return f"; {many(left, 'layer')} without traffic there left out" if left else ""
 
 
 def _passes(page: Page) -> str:

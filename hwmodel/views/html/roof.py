@@ -4,12 +4,14 @@
     y = MACs of a step / its overlapped time                       [MAC/s]
     roof: y <= bandwidth x, and y <= MACs a second at the widths that the steps have
 
+A step that moves nothing through the outermost memory has no end of MACs a byte: at the right edge.
+
 Source: Williams, Waterman, Patterson, Roofline, CACM 52(4), 2009.
 """
 
 from __future__ import annotations
 
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 from typing import NamedTuple
 
 from hwmodel.model.duration import MACS, demands
@@ -26,6 +28,7 @@ class Dot(NamedTuple):
     y: float
     colour: str  # of what it waits for
     tip: str
+    at_edge: bool  # nothing is moved
 
 
 class Roof(NamedTuple):
@@ -49,12 +52,14 @@ def roof(report: Report) -> Roof | None:
         asks = asked[step.step]
         macs = sum(asks.macs.values()) + asks.logic
         moved = (asks.read.get(memory.name, 0) + asks.written.get(memory.name, 0)) / 8
-        if macs and moved and step.overlapped:
-            found.append((step, macs / moved, macs / step.overlapped, macs / step.compute))
-    if not found:
+        if macs and step.overlapped:
+            far = macs / moved if moved else inf
+            found.append((step, far, macs / step.overlapped, macs / step.compute))
+    near = [x for _, x, _, _ in found if x < inf]
+    if not near:
         return None
     bandwidth, peaks = memory.rates[0], sorted({round(peak, -6) for *_, peak in found})
-    left, right = _decades([x for _, x, _, _ in found] + [peaks[-1] / bandwidth])
+    left, right = _decades([*near, peaks[-1] / bandwidth])
     low, high = _decades([y for _, _, y, _ in found] + [peaks[-1]])
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -66,10 +71,12 @@ def roof(report: Report) -> Roof | None:
     colours = part_looks([MACS, *(step.bound for step, *_ in found)])
     dots = [
         Dot(
-            *at(x, y),
+            *at(min(x, 10.0**right), y),
             colours[step.bound].colour,
-            f"{report.memory.steps[step.step]}: {x:.3g} MAC/B, {y:.3g} MAC/s, "
-            f"waits for {step.bound}",
+            f"{report.memory.steps[step.step]}: "
+            f"{f'{x:.3g} MAC/B' if x < inf else f'nothing through {memory.name}'}, "
+            f"{y:.3g} MAC/s, waits for {step.bound}",
+            x == inf,
         )
         for step, x, y, _ in found
     ]
