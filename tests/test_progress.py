@@ -1,5 +1,6 @@
 """Signs of life: a line now and then with an estimate, where standard error is no terminal, too."""
 
+import re
 import time
 
 import pytest
@@ -8,6 +9,7 @@ from hwmodel.cli import signs
 from hwmodel.cli.screen import progress
 from hwmodel.model import evaluate
 from hwmodel.model.progress import counted, place
+from hwmodel.tiling.effort import effort
 
 
 @pytest.fixture
@@ -54,8 +56,40 @@ def test_products_are_counted_where_nothing_else_is(quick):
     said = quick().splitlines()
     assert any(line.startswith("hwmodel: products: 2 of 4 after ") for line in said)
     assert any(line.startswith("hwmodel: computing: ") for line in said)
-    later = said[[line.startswith("hwmodel: comparing: ") for line in said].index(True) :]
-    assert not any("products" in line for line in later[:-1])
+    later = [line for line in said if line.startswith("hwmodel: comparing: ")]
+    assert later and all("; products " in line for line in later)
+    assert not any(line.startswith("hwmodel: products") for line in later)
+
+
+def test_a_long_first_step_moves_with_what_is_within_it(quick):
+    """Of 15 lines none is done yet: products, and tilings looked at, move meanwhile."""
+    with signs.pulse():
+        for _ in progress(counted("products", slow(4), 4), 15, "comparing"):
+            effort.looked += 1000
+    said = [line for line in quick().splitlines() if " 0 of 15 " in line]
+    assert said == list(dict.fromkeys(said))  # no two alike
+    with signs.pulse():
+        for number in counted("products", slow(4), 4):
+            effort.looked += 1000
+            signs.at("comparing", 0, 15)
+            effort.compiling = number == 1
+    effort.compiling = False
+    said = quick().splitlines()
+    inner = [re.search(r"products (\d) of 4, tilings looked at ([\d,]+)", line) for line in said]
+    looked = [int(match[2].replace(",", "")) for match in inner if match]
+    assert len(looked) > 2 and looked == sorted(looked) and looked[-1] > looked[0]
+    assert any(line.startswith("hwmodel: comparing: 0 of 15 after") and " s left; " in line
+               for line in said)  # fmt: skip
+    assert any(
+        line.endswith("compiling the search, which is kept for the next time") for line in said
+    )
+
+
+def test_searches_say_how_far_they_are(monkeypatch):
+    monkeypatch.setenv("HWMODEL_CACHE", "off")
+    looked, found = effort.looked, effort.found
+    evaluate.evaluate("mlp-784-512-512-10", "ascend", "fp", accounting="full", batch=11)
+    assert effort.found > found and effort.looked > looked and not effort.compiling
 
 
 @pytest.mark.parametrize("accounting", ["paper", "chip"])

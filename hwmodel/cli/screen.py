@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
-from hwmodel.cli.signs import at, drawn
+from hwmodel.cli.signs import at, drawn, within
 from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
@@ -297,11 +297,22 @@ def _with_bar(items: Iterator[Item], total: int, what: str) -> Iterable[Item]:
             at(what, done, total)
         return
     from rich.console import Console
-    from rich.progress import track
+    from rich.progress import Progress, ProgressColumn, Task
+    from rich.table import Column
+    from rich.text import Text
+
+    class Within(ProgressColumn):
+        """What moves within a step."""
+
+        max_refresh = 0.5  # seconds
+
+        def render(self, task: Task) -> Text:
+            return Text(within()[1])
 
     errors: Any = Console(stderr=True)
-    with drawn():
-        yield from track(items, what, total, transient=True, console=errors)
+    columns = *Progress.get_default_columns(), Within(table_column=Column(no_wrap=True))
+    with drawn(), Progress(*columns, transient=True, console=errors) as bar:
+        yield from bar.track(items, total, description=what)
 
 
 def say(message: str) -> None:

@@ -2,8 +2,8 @@
 
 On a terminal, commands with many steps draw a bar (`screen.py`, `running.py`, `sweep.py`). Where
 standard error is none, and for a command of one long step, a line is written every ten seconds; on
-a terminal the first comes after two. A command without steps of its own says how many products it
-has tiled. `HWMODEL_PROGRESS=off` is silence.
+a terminal the first comes after two. What moves within a step is said behind it, in the bar, too:
+products tiled, tilings looked at, code that is being compiled. `HWMODEL_PROGRESS=off` is silence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
-__all__ = ["at", "drawn", "pulse", "sentence"]
+__all__ = ["at", "drawn", "pulse", "sentence", "within"]
 
 EVERY = 10.0  # seconds between lines
 FIRST = 2.0  # on a terminal
@@ -49,18 +49,54 @@ def drawn() -> Iterator[None]:
         _place.bar = False
 
 
-def sentence(what: str, done: int, total: int, seconds: float) -> str:
+def sentence(
+    what: str, done: int, total: int, seconds: float, part: float = 0.0, inside: str = ""
+) -> str:
     """Say how far a command is after so many seconds, and what is left at this pace.
+
+    Args:
+        part: share of the step that is being worked on that is done.
+        inside: what moves within it, in words.
 
     >>> sentence("comparing", 3, 12, 30)
     'comparing: 3 of 12 after 30 s, about 90 s left'
+    >>> sentence("comparing", 0, 12, 30, 0.5, "products 4 of 8")
+    'comparing: 0 of 12 after 30 s, about 690 s left; products 4 of 8'
     >>> sentence("computing", 0, 0, 20.4)
     'computing: 20 s'
     """
+    more = f"; {inside}" if inside else ""
     if not total:
-        return f"{what}: {seconds:.0f} s"
-    left = f", about {seconds / done * (total - done):,.0f} s left" if done else ""
-    return f"{what}: {done:,} of {total:,} after {seconds:,.0f} s{left}"
+        return f"{what}: {seconds:.0f} s{more}"
+    whole = done + part
+    left = f", about {seconds / whole * (total - whole):,.0f} s left" if whole else ""
+    return f"{what}: {done:,} of {total:,} after {seconds:,.0f} s{left}{more}"
+
+
+def within() -> tuple[float, str]:
+    """Return the share of a step's products that are tiled, and what moves now, in words."""
+    from hwmodel.model.progress import place  # most commands are done before
+    from hwmodel.tiling.effort import effort
+
+    said = [f"{place.what} {place.done:,} of {place.total:,}"] if place.total else []
+    if effort.looked:
+        said.append(f"tilings looked at {effort.looked:,.0f}")
+    if effort.compiling:
+        said.append("compiling the search, which is kept for the next time")
+    return (place.done / place.total if place.total else 0.0), ", ".join(said)
+
+
+def _said() -> str:
+    """Say where the command is: its steps, or the products of its only one."""
+    from hwmodel.model.progress import place
+
+    part, inside = within()
+    if _place.total or not place.total:
+        seconds = time.monotonic() - _place.started
+        return sentence(_place.what, _place.done, _place.total, seconds, part, inside)
+    seconds = time.monotonic() - place.started
+    rest = inside.partition(", ")[2]
+    return sentence(place.what, place.done, place.total, seconds, 0.0, rest)
 
 
 @contextmanager
@@ -76,12 +112,8 @@ def pulse() -> Iterator[None]:
         wait = min(FIRST, EVERY) if terminal else EVERY
         while not over.wait(wait):
             wait = EVERY
-            from hwmodel.model.progress import place  # most commands are done before
-
             if not _place.bar:
-                at_now = place if place.total and not _place.total else _place
-                seconds = time.monotonic() - at_now.started
-                said = sentence(at_now.what, at_now.done, at_now.total, seconds)
+                said = _said()
                 with suppress(OSError, ValueError):  # nobody listens
                     print(f"hwmodel: {said}", file=sys.stderr, flush=True)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hwmodel.errors import HwmodelError, TooLarge
 from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
 from hwmodel.tiling.cache import look_up, store
+from hwmodel.tiling.effort import effort
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.search import Certificate, Options, optimal
 from hwmodel.tiling.options import Memories, SearchOptions
@@ -80,6 +81,7 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
             mapping, certificate = optimal(problem, memories, chosen)
             found = mapping, certificate
         store(key, found)
+        effort.found += 1
     return Tiling(*found)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hwmodel.tiling.effort import effort
+
 __all__ = ["ENTRIES", "NEST", "STEPS", "Budget", "TooMany"]
 
 ENTRIES = 10  # of a list of numbers that take as long as one tiling that is looked at
@@ -27,6 +29,7 @@ class Budget:
     def spend(self, tilings: float) -> None:
         """Take the work of looking at so many tilings, be it done or given up."""
         self.left -= tilings
+        effort.looked += tilings
 
     @property
     def is_spent(self) -> bool:

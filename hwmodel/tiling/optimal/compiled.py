@@ -7,8 +7,11 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+from hwmodel.tiling.effort import effort
+
 __all__ = ["is_compiled", "kernel"]
 
+_called: dict[str, Callable[..., Any]] = {}  # functions that are compiled by now
 _switch: list[bool] = []  # what the tests say, in the place of what is installed
 
 
@@ -22,10 +25,24 @@ def _is_there() -> bool:
     return find_spec("numba") is not None
 
 
-@cache
 def kernel(name: str) -> Callable[..., Any]:
-    """Return a compiled function of `kernels`."""
+    """Return a compiled function of `kernels`, which the first call compiles, unless it is kept."""
+    return _called.get(name) or _first(name)
+
+
+@cache
+def _first(name: str) -> Callable[..., Any]:
+    """Return a function of `kernels`, of whose first call it is said that it may compile."""
     from hwmodel.tiling.optimal import kernels
 
     found: Callable[..., Any] = getattr(kernels, name)
-    return found
+
+    def first(*given: Any) -> Any:
+        effort.compiling = is_compiled()
+        try:
+            return found(*given)
+        finally:
+            effort.compiling = False
+            _called[name] = found
+
+    return first

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwmodel.tiling.effort import effort
 from hwmodel.tiling.spatial.links import Plan
 from hwmodel.tiling.spatial.neighbours import Axis, neighbours
 from hwmodel.tiling.spatial.space import GROUPS, Space
@@ -81,6 +82,7 @@ class Table:
         new = list(dict.fromkeys(chain for chain in chains if chain not in self._places))
         if not new:
             return
+        effort.looked += len(new)
         loops = GROUPS[self._group]
         sizes = tuple(
             self._space.chain(
