@@ -2,12 +2,14 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 import hwmodel
 from hwmodel import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
+from hwmodel.model.notebook import Lines
 from tests.page import parsed
 from tests.test_architecture import PACKAGE
 
@@ -61,10 +63,49 @@ def test_a_comparison_is_an_iterator_a_frame_and_a_table():
     assert list(frame["method"]) == ["fp", "bold"]
     assert frame["energy"][0] == first.energy
     assert not {"report", "optimal"} & set(frame.columns)
-    assert list(lines) == [] and len(lines.table) == 2
+    assert [line.method for line in lines] == ["fp", "bold"] == [line.method for line in lines]
+    with pytest.raises(StopIteration):
+        next(lines)
     rows = [[cell.text for cell in row.children] for row in parsed(lines._repr_html_()).all("tr")]
     assert [row[1] for row in rows] == ["method", "fp", "bold"]
     assert rows[1][-1] == "100.00"
+
+
+def test_a_comparison_is_used_as_a_frame():
+    """As a cell of a notebook would: what pandas says of the table is what it says of the lines."""
+    lines, frame = compared(), compared().table
+    assert isinstance(frame, pd.DataFrame)
+    assert len(lines) == 2 and lines.shape == frame.shape and list(lines.columns) == list(frame)
+    pd.testing.assert_series_equal(lines["energy"], frame["energy"])
+    pd.testing.assert_frame_equal(
+        lines[lines["method"] == "bold"], frame[frame["method"] == "bold"]
+    )
+    pd.testing.assert_frame_equal(lines.query("method == 'fp'"), frame.iloc[:1])
+    named = lines.set_index("method")
+    assert named.loc["bold", "percent_of_baseline"] < named.loc["fp", "percent_of_baseline"] == 100
+    cheapest = lines.sort_values("energy").iloc[0]
+    assert cheapest["method"] == "bold"
+    assert lines.groupby("hardware")["energy"].sum()["ascend"] == frame["energy"].sum()
+    assert lines.to_csv(index=False).splitlines()[0].startswith("network,method,hardware")
+    assert {"groupby", "every", "table", "_repr_html_"} <= set(dir(lines))
+    with pytest.raises(AttributeError, match="sort_valeus"):
+        _ = lines.sort_valeus
+    assert type(lines.plot()).__name__ == "Drawing"  # not that of pandas
+
+
+def test_lines_come_as_they_are_computed():
+    asked = []
+
+    def computed():
+        for line in compared():
+            asked.append(line.method)
+            yield line
+
+    lines = Lines(computed())
+    first, again = iter(lines), iter(lines)
+    assert next(first).method == "fp" == next(again).method and asked == ["fp"]
+    assert [line.method for line in first] == ["bold"] and asked == ["fp", "bold"]
+    assert next(again).method == "bold" and len(list(lines)) == 2 and asked == ["fp", "bold"]
 
 
 @pytest.mark.parametrize("kind", ["", "passes", "level-tensor"])

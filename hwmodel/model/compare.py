@@ -124,7 +124,8 @@ def compare(
 ) -> Lines[Comparison]:
     """Give lines in the order given, by chip, by accounting, by method, as they are asked for.
 
-    They are an iterator; `.table` is a `pandas.DataFrame` of all, `.plot()` a figure.
+    They come as they are computed, and can be used as the `pandas.DataFrame` of all, which is
+    `.table`; `.plot()` is a figure.
 
     Everything is loaded before the first line is computed.
 

@@ -17,9 +17,12 @@ _LEFT_OUT = ("reason", "report", "optimal", "baseline")  # are for other views t
 
 
 class Lines(Iterator[Line], Generic[Line]):
-    """Lines of a comparison, computed one by one as they are asked for, and kept.
+    """Lines of a comparison, computed one by one as they are asked for, and kept; and their frame.
 
-    An iterator, as of old; whatever part was taken, `table` has all of them.
+    `for line in lines` gives the lines, each time from the first; `next(lines)` the first that was
+    not asked for yet. All else that a `pandas.DataFrame` can be asked, as `lines["energy"]`,
+    `lines.query(...)` and `len(lines)`, is asked of `table`, for which all are computed. `table` is
+    a frame of its own each time: to change one, give it a name.
     """
 
     def __init__(self, lines: Iterable[Line]) -> None:
@@ -30,12 +33,39 @@ class Lines(Iterator[Line], Generic[Line]):
         self._taken.append(line)
         return line
 
+    def __iter__(self) -> Iterator[Line]:
+        at = 0
+        while True:
+            if at == len(self._taken):
+                try:
+                    next(self)
+                except StopIteration:
+                    return
+            yield self._taken[at]
+            at += 1
+
+    def __len__(self) -> int:
+        return len(self.every)
+
+    def __getitem__(self, key: Any) -> Any:
+        """As of the frame: a column, several, or the rows of a condition."""
+        return self.table[key]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # protocols that are asked of every object
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.table, name)
+
+    def __dir__(self) -> list[str]:
+        """List the names of a frame, too, so that a notebook completes them; compute nothing."""
+        import pandas as pd
+
+        return sorted({*super().__dir__(), *dir(pd.DataFrame)})
+
     @property
     def every(self) -> tuple[Line, ...]:
         """All lines, those that are still to be computed, too."""
-        for _ in self:
-            pass
-        return tuple(self._taken)
+        return tuple(iter(self))
 
     @property
     def table(self) -> pd.DataFrame:
