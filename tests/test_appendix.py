@@ -5,8 +5,13 @@ import re
 
 import pytest
 
+from hwmodel.rerun.asked import CompareAsked, command_line
+from hwmodel.rerun.question import question
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.views.appendix import sections
+from hwmodel.views.figures.canvas import HEAVY, PLAIN, STYLES, settings, width_of
+from hwmodel.views.pages import A4, SIZES, Section, laid_out
 from tests.page import parsed
 from tests.specs import CHIP, NETWORK, written
 
@@ -34,15 +39,16 @@ def test_the_page_has_the_residuals_the_constants_with_sources_and_the_command(
         rows = list(csv.DictReader(stream))
     for shown, row in zip(results[1:], rows, strict=True):
         numbers = ("percent_of_baseline", "source_percent", "residual_percent")
-        assert shown[4:] == [f"{float(row[name]):.2f}" for name in numbers]
+        assert shown[0] == row["method"]
+        assert shown[2:] == [f"{float(row[name]):.2f}" for name in numbers]
     chip = load(Hardware, "ascend")
     memories = {memory.name: memory for level in chip.levels for memory in level.buffers}
-    found = {row[1]: row for row in constants[1:]}
+    found = {row[0]: row for row in constants[1:]}
     assert set(found) == {*memories, "32-bit mac"}
     for name, memory in memories.items():
-        price = re.search(r"([\d.]+) pJ/bit", found[name][2])[1]
+        price = re.search(r"([\d.]+) pJ/bit", found[name][1])[1]
         assert float(price) == pytest.approx(memory.read_energy_per_bit, rel=1e-3)
-        assert found[name][3] == memory.source
+        assert found[name][2] == memory.source
     text = tree.text
     assert rows[0]["command"] in text and rows[0]["inputs_sha256"] in text
     assert "search level-by-level" in text and "biases, data loading" in text
@@ -56,6 +62,77 @@ def test_a_pdf_is_of_one_page_and_the_same_again(hwmodel, made, tmp_path):
     assert first == (tmp_path / "b.pdf").read_bytes() and first.startswith(b"%PDF")
     assert len(re.findall(rb"/Type /Page\b", first)) == 1
     assert b"/FontFile2" in first and b"/Type3" not in first
+
+
+@pytest.fixture(scope="module")
+def fonts():
+    with settings(STYLES["paper"]):
+        yield
+
+
+def words(several):
+    return " ".join(several).split()
+
+
+def five_on_three():
+    """Sections of an ordinary comparison, five methods on three chips."""
+    asked = CompareAsked(
+        network="resnet18", hardware=("ascend", "v100", "tpuv4i"),
+        methods=("fp", "int8", "binaryconnect", "xnor-net", "bold"), accounting=("full",),
+    )  # fmt: skip
+    empty = dict.fromkeys(("source_percent", "residual_percent"), "")
+    records = [
+        {"network": "resnet18", "hardware": chip, "accounting": "full", "method": method,
+         "energy": "123456789.5", "unit": "pJ", "percent_of_baseline": "12.345", **empty}
+        for chip in asked.hardware
+        for method in asked.methods
+    ]  # fmt: skip
+    made = {"command": command_line(asked), "version": "0", "inputs_sha256": "a" * 8}
+    return sections(question(asked), records, made)
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_all_is_there_nothing_lies_on_another_and_no_column_ends_in_a_heading(fonts, times):
+    found = five_on_three()
+    found = [found[0], *found[1:] * times]
+    size, pages = laid_out("Title", found)
+    assert size in SIZES and (len(pages) <= 2 if times == 1 else len(pages) > 2)
+    said = [text for one in found for text in (one.title, *one.texts)]
+    said += [cell for one in found for table in one.tables for row in table for cell in row]
+    laid = words(placed.text for page in pages for placed in page)
+    assert sorted("".join(laid)) == sorted("Title" + "".join(words(said)))
+    for page in pages:
+        boxes = [
+            (x, y, x + width_of(text, size), y + size / 72)
+            for x, y, text, _ in page
+            if text.strip()
+        ]
+        for left, top, right, bottom in boxes:
+            assert left >= 0.5 and top >= 0.5 and right <= A4[0] - 0.49 and bottom <= A4[1] - 0.4
+        for n, (left, top, right, bottom) in enumerate(boxes):
+            for other in boxes[n + 1 :]:
+                across = min(right, other[2]) - max(left, other[0])
+                assert min(across, min(bottom, other[3]) - max(top, other[1])) < 0.01
+        for placed in page:
+            if placed.weight == HEAVY and placed.text != "Title":
+                assert any(
+                    below.weight == PLAIN
+                    and abs(below.x - placed.x) < 0.01
+                    and 0 < below.y - placed.y < 2.5 * size / 72
+                    for below in page
+                )
+
+
+def test_what_does_not_fit_one_page_is_in_type_that_is_read(fonts):
+    long = Section("Long", ["word " * 6000])
+    size, pages = laid_out("Title", [Section("First", ["one"]), long])
+    assert len(pages) > 1 and size >= 8
+    size, pages = laid_out("Title", [Section("First", ["word " * 9000]), long])
+    assert len(pages) > 3
+    wide = Section("Wide", [], [[["a" * 500, "b" * 500, "c" * 500]]])
+    _, pages = laid_out("Title", [Section("First", ["one"]), wide])
+    text = "".join(placed.text for placed in pages[0])
+    assert [text.count(letter * 5) > 20 for letter in "abc"] == [True] * 3
 
 
 def test_what_has_no_page_is_one_line(hwmodel, made, refused, tmp_path):

@@ -8,56 +8,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.model.not_counted import not_counted
 from hwmodel.rerun.question import Question, question
-from hwmodel.rerun.tables import NATURE, scale
+from hwmodel.rerun.tables import NATURE, fixed, scale
 from hwmodel.rerun.verify import stated, verify
-from hwmodel.specs.files import SpecModel, whole_file, write
+from hwmodel.specs.files import SpecModel, write
 from hwmodel.specs.hardware import Hardware
 from hwmodel.vary.paths import is_known
 from hwmodel.views.colours import called, looks_of
-from hwmodel.views.figures.canvas import HEAVY, PLAIN, STYLES, broken, settings, width_of
+from hwmodel.views.pages import Section, write_pages
 from hwmodel.views.rules import method_sentence
 
-__all__ = ["Section", "sections", "write_appendix"]
+__all__ = ["sections", "write_appendix"]
+
+TITLE = "How the energies were computed"
 
 ENDINGS = (".html", ".pdf")
 _OF_CHIP = {"array", "clock", "macs_per_cycle", "operations_per_cycle", "static_power"}
 _OF_CHIP |= {"static_energy_per_cycle", "voltage", "reference", "zeros", "path_prices"}
 FULL = ".15g"  # a number as a file has it, without the noise of binary fractions
+SHOWN = ".6g"  # a price that may follow from one in another unit
 ROUNDING = 1e-9  # relative difference of a number that is none
-A4 = 8.27, 11.69  # inch
-MARGIN = 0.6  # inch
-SIZES = (
-    7.5,
-    7.0,
-    6.5,
-    6.0,
-    5.5,
-    5.0,
-)  # of type: the first in which one page holds all, else the last
 _UNITS = {  # divisor and unit of what files state in units of their own
     "clock": (1e6, "MHz"), "static_power": (1.0, "W"), "bandwidth": (1e9, "GB/s"),
     "read_bandwidth": (1e9, "GB/s"), "write_bandwidth": (1e9, "GB/s"),
 }  # fmt: skip
-_UNDATED: dict[str, Any] = {"CreationDate": None}
 _CSS = (
     "@page{size:A4;margin:14mm}body{font:8.5pt/1.3 sans-serif;max-width:182mm;margin:1em auto;"
     "padding:0 1em;overflow-wrap:anywhere}h1{font-size:12pt}h2{font-size:9.5pt;margin:.8em 0 .2em}"
-    "p{margin:.2em 0}table{border-collapse:collapse;font-size:7.5pt}"
+    "p{margin:.2em 0}div{display:flex;flex-wrap:wrap;"
+    "gap:.4em 2em}table{border-collapse:collapse;font-size:7.5pt}"
     "th,td{text-align:left;padding:0 .8em 0 0;vertical-align:top}"
 )
-
-
-class Section(NamedTuple):
-    """A heading, sentences, and a table below them, whose first row is its head."""
-
-    title: str
-    texts: Sequence[str]
-    rows: Sequence[Sequence[str]] = ()
 
 
 def write_appendix(table: Path, output: Path) -> None:
@@ -82,7 +67,7 @@ def write_appendix(table: Path, output: Path) -> None:
     if ending == ".html":
         write(output, _html(found))
     else:
-        _pdf(found, output)
+        write_pages(TITLE, found, output)
 
 
 def _see_numbers(table: Path) -> None:
@@ -151,21 +136,30 @@ def sections(
     ]
 
 
-def _results(records: Sequence[Mapping[str, str]]) -> Iterator[Sequence[str]]:
-    """Rows of the table: energy, percent, and where published the residual."""
+def _results(records: Sequence[Mapping[str, str]]) -> Iterator[list[list[str]]]:
+    """Yield a table of each chip and accounting: energy, percent, where published the residual."""
     known = any(record.get("source_percent") for record in records)
-    head = ("chip", "accounting", "method", "energy", "% of baseline")
-    yield (*head, "published %", "residual %") if known else head
-    for record in records:
-        energy = "-"
-        if record["energy"]:
-            divisor, unit = scale(float(record["energy"]), record["unit"])
-            energy = f"{float(record['energy']) / divisor:,.4g} {unit}"
-        numbers = [record["percent_of_baseline"]]
-        numbers += [record["source_percent"], record["residual_percent"]] if known else []
-        shown = [f"{float(number):.2f}" if number else "-" for number in numbers]
-        chip, method = called(record["hardware"], "hardware"), called(record["method"])
-        yield chip, record["accounting"], method, energy, *shown
+    places = dict.fromkeys((record["hardware"], record["accounting"]) for record in records)
+    for place in places:
+        here = [record for record in records if (record["hardware"], record["accounting"]) == place]
+        least = min((float(x["energy"]) for x in here if x["energy"]), default=0.0)
+        divisor, unit = scale(least, here[0]["unit"])
+        head = [f"{called(place[0], 'hardware')}, {place[1]}", f"energy, {unit}", "%"]
+        rows = [[*head, "published %", "residual %"] if known else head]
+        for record in here:
+            energy = fixed(float(record["energy"]) / divisor) if record["energy"] else "-"
+            numbers = [record["percent_of_baseline"]]
+            numbers += [record["source_percent"], record["residual_percent"]] if known else []
+            shown = [f"{float(number):.2f}" if number else "-" for number in numbers]
+            rows.append([_line(record, records), energy, *shown])
+        yield rows
+
+
+def _line(record: Mapping[str, str], records: Sequence[Mapping[str, str]]) -> str:
+    """Name a line by its method; of several networks by both."""
+    method = called(record["method"])
+    several = len({other["network"] for other in records}) > 1
+    return f"{method} ({called(record['network'], 'network')})" if several else method
 
 
 def _choices(spec: SpecModel, path: str = "") -> Iterator[str]:
@@ -182,48 +176,38 @@ def _choices(spec: SpecModel, path: str = "") -> Iterator[str]:
             yield f"{name.replace('_', ' ')} {word}"
 
 
-def _moved_constants(asked: Question) -> Iterator[Sequence[str]]:
-    """Prices and capacities of the chips; a source is not cited for what was moved."""
-    yield "chip", "what", "value", "source"
+def _moved_constants(asked: Question) -> Iterator[list[list[str]]]:
+    """Yield a table of each chip's constants; a source is not cited for what was moved."""
     moves: tuple[str, ...] = getattr(asked.asked, "move", ())
     own = [move for move in moves if move.startswith("hardware.")]
-    if not own:
-        yield from _constants(asked.hardware)
-        return
-    stated = question(asked.asked.model_copy(update={"move": ()})).hardware
+    stated = asked.hardware
+    if own:
+        stated = question(asked.asked.model_copy(update={"move": ()})).hardware
     for chip, before in zip(asked.hardware, stated, strict=True):
         having = ", ".join(m for m in own if is_known(chip, m.partition("=")[0].partition(".")[2]))
-        for now, then in zip(_constants([chip]), _constants([before]), strict=True):
-            *words, value, source = now
-            said = source if value == then[2] else f"moved: {having}, of {then[2]} ({source})"
-            yield *words, value, said
+        rows = [[called(chip.name, chip.KIND), "", "source"]]
+        for now, then in zip(_constants(chip), _constants(before), strict=True):
+            what, value, source = now
+            said = source if value == then[1] else f"moved: {having}, of {then[1]} ({source})"
+            rows.append([what, value, said])
+        yield rows
 
 
-def _constants(chips: Sequence[Hardware]) -> Iterator[Sequence[str]]:
-    """Prices and capacities of chips, each with its source."""
-    for chip in chips:
-        for level in chip.levels:
-            for memory in level.buffers:
-                size = memory.capacity_bits
-                held = "unlimited" if size is None else f"{size / 8192:,{FULL}} KiB"
-                scale = chip.scale_of(memory)
-                read = memory.read_energy_per_bit * scale
-                paid = memory.write_energy_per_bit * scale
-                price = (
-                    f"{read:{FULL}}"
-                    if read == paid
-                    else f"{read:{FULL}} read, {paid:{FULL}} written"
-                )
-                yield (
-                    called(chip.name, chip.KIND),
-                    memory.name,
-                    f"{held}, {price} {chip.unit}/bit",
-                    memory.source,
-                )
-        for one in chip.arithmetic:
-            value = f"{one.energy_per_operation * chip.scale:{FULL}} {chip.unit}"
-            what = one.pair or f"{one.bits}-bit"
-            yield called(chip.name, chip.KIND), f"{what} {one.operation}", value, one.source
+def _constants(chip: Hardware) -> Iterator[list[str]]:
+    """Yield prices and capacities of a chip, each with its source."""
+    for level in chip.levels:
+        for memory in level.buffers:
+            size = memory.capacity_bits
+            held = "unlimited" if size is None else f"{size / 8192:,{SHOWN}} KiB"
+            scale = chip.scale_of(memory)
+            read = memory.read_energy_per_bit * scale
+            paid = memory.write_energy_per_bit * scale
+            price = f"{read:{SHOWN}}"
+            price += f" read, {paid:{SHOWN}} written" if read != paid else ""
+            yield [memory.name, f"{held}, {price} {chip.unit}/bit", memory.source]
+    for one in chip.arithmetic:
+        value = f"{one.energy_per_operation * chip.scale:{SHOWN}} {chip.unit}"
+        yield [f"{one.pair or f'{one.bits}-bit'} {one.operation}", value, one.source]
 
 
 def _rates(chips: Sequence[Hardware]) -> Iterator[str]:
@@ -293,12 +277,12 @@ def _assumed(asked: Question) -> Iterator[str]:
 
 
 def _sources(asked: Question) -> Iterator[str]:
-    """What the short names of sources stand for, each once."""
-    said: dict[str, None] = {}
+    """Yield what the short names of sources stand for: each text once, with who cites it."""
+    said: dict[tuple[str, str], list[str]] = {}
     for spec in (*asked.hardware, *asked.methods, *asked.accountings):
         for key, text in spec.sources.items():
-            said[f"{spec.name}, {key}: {text}"] = None
-    yield from said
+            said.setdefault((key, text), []).append(spec.name)
+    yield from (f"{', '.join(by)}, {key}: {text}" for (key, text), by in said.items())
 
 
 def _html(found: Sequence[Section]) -> str:
@@ -307,69 +291,20 @@ def _html(found: Sequence[Section]) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         "style-src 'unsafe-inline'\">",
-        f"<title>How the energies were computed</title><style>{_CSS}</style></head><body>",
-        "<h1>How the energies were computed</h1>",
+        f"<title>{TITLE}</title><style>{_CSS}</style></head><body>",
+        f"<h1>{TITLE}</h1>",
     ]
     for section in found:
         lines.append(f"<h2>{escape(section.title)}</h2>")
         lines += [f"<p>{escape(text)}</p>" for text in section.texts]
-        if section.rows:
-            head, *body = section.rows
-            heads = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
-            lines.append(f"<table><thead><tr>{heads}</tr></thead><tbody>")
-            for row in body:
-                lines.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>")
-            lines.append("</tbody></table>")
+        lines += ["<div>", *map(_html_table, section.tables), "</div>"]
     return "\n".join([*lines, "</body></html>"]) + "\n"
 
 
-def _pdf(found: Sequence[Section], output: Path) -> None:
-    """Write a PDF: one page in type of a size in which it holds all, else as many as it takes."""
-    with settings(STYLES["paper"]):
-        from matplotlib.backends.backend_pdf import PdfPages
-        from matplotlib.figure import Figure
-
-        for size in SIZES:
-            lines = [*_lines(found, size)]
-            most = int((A4[1] - 2 * MARGIN) / (1.3 * size / 72))
-            if len(lines) <= most:
-                break
-        with whole_file(output, "wb") as stream, PdfPages(stream, metadata=_UNDATED) as pages:
-            for start in range(0, len(lines), most):
-                figure = Figure(figsize=A4)
-                for number, (cells, weight) in enumerate(lines[start : start + most]):
-                    y = 1 - (MARGIN + number * 1.3 * size / 72) / A4[1]
-                    for x, text in cells:
-                        at = (MARGIN + x) / A4[0], y
-                        figure.text(*at, text, size=size, va="top", weight=weight)
-                pages.savefig(figure)
-
-
-Line = tuple[list[tuple[float, str]], int]  # texts, each at an x [inch], and their weight
-
-
-def _lines(found: Sequence[Section], size: float) -> Iterator[Line]:
-    """Lines of the page in type of a size [point]."""
-    width = A4[0] - 2 * MARGIN
-    yield [(0.0, "How the energies were computed")], HEAVY
-    for section in found:
-        yield [], PLAIN
-        yield [(0.0, section.title)], HEAVY
-        for text in section.texts:
-            for line in broken(text, width, size, hyphens=False).split("\n"):
-                yield [(0.0, line)], PLAIN
-        yield from _row_lines(section.rows, width, size)
-
-
-def _row_lines(rows: Sequence[Sequence[str]], width: float, size: float) -> Iterator[Line]:
-    """Lines of a table; the last column takes as many as it needs."""
-    columns = [*zip(*rows, strict=True)]
-    edges = [0.0]
-    for column in columns[:-1]:
-        edges.append(edges[-1] + max(width_of(text, size) for text in column) + 1.5 * size / 72)
-    for *first, last in rows:
-        room = max(0.5, width - edges[-1])
-        head, *more = broken(last, room, size, hyphens=False).split("\n")
-        yield [*zip(edges, [*first, head], strict=True)], PLAIN
-        for text in more:
-            yield [(edges[-1], text)], PLAIN
+def _html_table(rows: Sequence[Sequence[str]]) -> str:
+    """Write a table, of which the first row is the head."""
+    head, *body = rows
+    heads = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    lines = [f"<table><thead><tr>{heads}</tr></thead><tbody>"]
+    lines += [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body]
+    return "\n".join([*lines, "</tbody></table>"])
