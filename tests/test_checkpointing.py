@@ -208,17 +208,40 @@ def test_C18_the_commands_take_them_and_inference_does_not(hwmodel):
     )
 
 
+@pytest.mark.parametrize(
+    ("named", "elementwise", "kept", "order", "MiB", "within"),
+    [
+        # PyTorch 2.13 (MemTracker, FakeTensor, Adam with its states, ReLU and sum in place), the
+        # stem with the first block in one `checkpoint`, every other block in one of its own.
+        (["layer?.?.act"], "fused", "pytorch", "after-iteration", 1265.73, 5e-4),
+        # And with none: there the last ReLU's signals before and behind it are two tensors.
+        ([], "streamed", "pytorch", "after-iteration", 2946.70, 5e-4),
+        # A prototype of another hand.
+        (["layer?.?.act"], "fused", "pytorch", "as-gradients-finish", 1167, 2e-3),
+        ([], "fused", "minimal", "as-gradients-finish", 2885, 2e-3),
+    ],
+)
+def test_the_peaks_of_resnet50_are_those_of_others(named, elementwise, kept, order, MiB, within):
+    """Batch 32. Without the pool's indices of 64 bit, 45.94 MiB, 1,219.6 and 1,122.4 MiB."""
+    network = load_network("resnet50")
+    network = checkpointed(network, named) if named else network
+    rules = replaced_all(FULL, {
+        "extras.kept": kept, "extras.update_order": order, "extras.optimizer": "adam",
+        "extras.elementwise": elementwise,
+    })  # fmt: skip
+    job = Job(load(Method, "fp"), rules, 32, "training")
+    assert occupied(network, job).peak().size / 2**20 == pytest.approx(MiB, rel=within)
+
+
 @pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="a ResNet-50 is searched")
 def test_a_checkpoint_after_every_block_of_resnet50_takes_31_8_percent_more():
-    """Of a prototype of another hand: 31.8 % more energy, 2,885 MiB down to 1,167 (ours 1,122)."""
+    """Of a prototype of another hand: 31.8 % more energy; its peaks are above."""
     changes = {"counting.stationary": "filter", "counting.transfers": "upper"}
     rules = replaced_all(load(Accounting, "full"), changes | {"extras.elementwise": "fused"})
     plain = load_network("resnet50")
     both = [evaluate(network, "ascend", "fp", accounting=rules, batch=32)
             for network in (plain, checkpointed(plain, ["layer?.?.act"]))]  # fmt: skip
     assert 100 * (both[1].energy / both[0].energy - 1) == pytest.approx(31.8, abs=0.05)
-    sizes = [report.memory.peak().size / 2**20 for report in both]
-    assert sizes[0] == pytest.approx(2885, rel=0.01) and sizes[1] == pytest.approx(1167, rel=0.05)
 
 
 @pytest.mark.parametrize("method", ["fp", "bold"])
