@@ -59,6 +59,17 @@ def test_conv_norm_relu_conv_of_vgg_small_is_six_words_then_three():
     assert block["training_forward"] == {"streamed": 6, "fused": 3}
 
 
+@pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="searches ResNet-50")
+@pytest.mark.parametrize("elementwise", ["streamed", "fused"])
+def test_resnet50_at_16_bit_costs_an_image_what_the_prototype_has(elementwise):
+    """Filters held, the asking memory charged; batch 256."""
+    held = {"counting.stationary": "filter", "counting.transfers": "upper"}
+    rules = replaced_all(FULL, held | {"extras.elementwise": elementwise})
+    found = evaluate("resnet50", "ascend", "fp16", accounting=rules, batch=256).energy / 256 / 1e9
+    target = TARGETS["fused"]["resnet50_fp16_batch256_ascend_mJ_per_image"][elementwise]
+    assert found == pytest.approx(target, rel=1e-3)
+
+
 def test_a_word_of_that_map_is_13_microjoule():
     """65,536 elements of 32 bit at 6.25 pJ a bit; the norm is folded: two words less of each."""
     energies = [
