@@ -174,7 +174,7 @@ def test_the_published_sizes_of_vgg_small():
     # Of four under a window, which was the largest: 2 bit for each of 229,376 / 4 results.
     indices = sum(one.bits for one in found.tensors if one.part == Part.INDICES)
     assert indices == 100 * 229_376 // 4 * 2
-    assert 100 * 229_376 * 32 == 87.5 * MIB  # masks of a word each, as theirs
+    assert 87.5 * MIB == 100 * 229_376 * 32  # masks of a word each, as theirs
 
 
 def test_the_inputs_of_vgg_small_s_nine_weight_layers_are_291_840_words_an_image():
