@@ -21,6 +21,7 @@ from hwmodel.vary.sensitivity import Effect, sensitivity
 from hwmodel.vary.sensitivity.costs import Costs, Study, overtaken, ranks
 from hwmodel.vary.sensitivity.moves import moves
 from hwmodel.vary.sensitivity.parallel import mapped_by
+from hwmodel.views.figures.canvas import STYLES
 from hwmodel.views.sensitivity_tables import largest, sensitivity_tables
 from hwmodel.views.tornado import tornado_figure
 from tests.specs import CHIP, NETWORK, chip, written
@@ -389,6 +390,23 @@ def test_every_figure_that_a_bar_ends_at_has_its_unit():
     assert numbers
     known = r"[\d.e+-]+ (pJ|pJ/bit|KiB|bit|MAC)|\d"  # a digit: of how many batches are summed
     assert all(re.fullmatch(known, text) for text in numbers), texts
+
+
+def test_no_axis_of_percentages_is_drawn_below_0_and_no_value_takes_more_than_two_lines():
+    methods = [load(Method, "fp"), load(Method, "bold")]
+    found = sensitivity(LAYER, [load(Hardware, "ascend")], methods, accounting="paper", samples=0)
+    known = {word for e in found.effects for word in re.findall(r"[a-z]+", str(e.value_to))}
+    for style in ("paper", "neurips", "slides"):
+        figure = tornado_figure(found.effects, STYLES[style])
+        drawn = [one for one in figure.axes if one.get_visible() and one.texts]
+        assert drawn
+        for axes in drawn:
+            low, high = axes.spines["bottom"].get_bounds()
+            assert low >= 0 and all(low <= tick <= high for tick in axes.get_xticks())
+            values = [text.get_text() for text in axes.texts]
+            assert all(" + " not in value and value.count("\n") < 2 for value in values), values
+            words = {word for value in values for word in re.findall(r"[a-z]{4,}", value)}
+            assert words and words <= known  # no word is broken
 
 
 @pytest.fixture

@@ -323,7 +323,11 @@ class SensitivityAsked(Asked):
     train_only: TrainOnly = ()
     checkpoint: Checkpoint = ()
     samples: Annotated[
-        int, Says("Points at which constants are drawn all at once; 0 for none.")
+        int,
+        Says(
+            "Points at which all energies, prices and capacities are drawn at once; 0 for none. "
+            "Each may ask for all tilings anew: 100 take longer than all moves."
+        ),
     ] = 100
     seed: Annotated[int, Says("Of the draws.")] = 0
     ranges: Annotated[

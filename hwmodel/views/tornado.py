@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_effects", "draw_tornado", "read_effects", "tornado_figure"]
 
 BARS = 8  # fields of a panel
+HIGH = 0.62  # of a bar, of a row
 End = tuple[float, float, int, str]  # unmoved, change, row and value of the farthest move
 _WHOLE = ("batch", "rank_before", "rank_after")
 _NUMBERS = ("percent_before", "percent_after", "change_points", "flips_at")
@@ -167,11 +169,13 @@ def _panel(
             _bar(axes, row, base, side, colour)
             if side:
                 value = shown(side[0].value_to, side[0].field, side[0].unit)
+                value = value.partition(" + ")[0]  # of moves together that of the first named
                 far = side[0].change_points or 0.0
                 ends.append((base, far, row, value + (", …" if len(side) > 1 else "")))
     axes.axvline(base, color="k", lw=0.1 * style.size)
     axes.set_yticks(range(len(fields)), names)
     axes.tick_params(axis="y", length=0)
+    axes.set_axisbelow(True)
     axes.set_ylim(len(fields) - 0.4, -0.6)
     axes.grid(axis="x")
     method = mine[0].method
@@ -183,7 +187,7 @@ def _panel(
 def _make_room(axes: Axes, style: Style, ends: Sequence[End]) -> None:
     """Write the value at the end of every bar, within limits that leave it room."""
     inches = axes.get_position().width * style.width
-    ends = [(b, f, row, broken(text, 0.4 * inches, style.small)) for b, f, row, text in ends]
+    ends = [(b, f, row, _lines(text, inches, style.small)) for b, f, row, text in ends]
     gap = 0.8 * style.small / 72
     reach = [(b, f, width_of(text, style.small) + gap) for b, f, _, text in ends]
     low, high = (pick(base + far for base, far, _ in reach) for pick in (min, max))
@@ -197,6 +201,7 @@ def _make_room(axes: Axes, style: Style, ends: Sequence[End]) -> None:
     axes.set_xlim(least, most)
     axes.set_xticks([tick for tick in axes.get_xticks() if max(0, least) <= tick <= most])
     axes.set_xlim(least, most)
+    axes.spines["bottom"].set_bounds(max(0.0, least), most)  # no percentage is below 0
     for base, far, row, text in ends:
         axes.annotate(
             text, (base + far, row), ((0.4 if far > 0 else -0.4) * style.small, 0),
@@ -205,9 +210,21 @@ def _make_room(axes: Axes, style: Style, ends: Sequence[End]) -> None:
         )  # fmt: skip
 
 
+def _lines(text: str, inches: float, size: float) -> str:
+    """Break a value into lines of less than half a panel, within no word that fits into that."""
+    longest = max(width_of(word, size) for word in re.split(r"(?<=-)| ", text) if word)
+    return broken(text, max(0.4 * inches, min(longest + 0.01, 0.48 * inches)), size)
+
+
 def _bar(axes: Axes, row: int, base: float, side: Sequence[Effect], colour: str) -> None:
-    """Draw the moves to one side, the farthest first."""
-    for effect in side:
+    """Draw the farthest move to one side, paler if it is downwards, and lines for the others."""
+    from matplotlib.colors import to_rgb
+
+    for effect in side[:1]:
         change = effect.change_points or 0.0
-        axes.barh(row, change, 0.62, left=base, color=colour, alpha=0.9 if change > 0 else 0.5,
-                  ec="white", lw=0.5)  # fmt: skip
+        paler = 0.1 if change > 0 else 0.5
+        shade = [1 - (1 - part) * (1 - paler) for part in to_rgb(colour)]
+        axes.barh(row, change, HIGH, left=base, color=shade)
+    for effect in side[1:]:
+        x = base + (effect.change_points or 0.0)
+        axes.plot([x, x], [row - HIGH / 2, row + HIGH / 2], color="white", lw=0.5)
