@@ -170,10 +170,10 @@ def seen(run, seed):
 
 
 def test_no_choice_with_known_tilings_is_better():
-    found = [seen(drawn(seed), seed) for seed in range(240)]
+    found = [seen(drawn(seed), seed) for seed in range(160)]
     found = [one for one in found if one]
-    assert len(found) > 120
-    assert sum(kept > 0 for kept, _ in found) > 60
+    assert len(found) > 80
+    assert sum(kept > 0 for kept, _ in found) > 50
     assert sum(goes_on > 0 for _, goes_on in found) > 5  # one segment where another ends
 
 
@@ -203,7 +203,7 @@ def test_nor_with_tilings_that_were_found():
     )  # fmt: skip
     held = replaced_all(load(Accounting, "chip"), {"extras.elementwise": "streamed"})
     kept = []
-    for seed, (L2, L1) in enumerate([("1 KiB", "512 B"), ("2 KiB", "512 B"), ("4 KiB", "1 KiB")]):
+    for seed, (L2, L1) in enumerate([("2 KiB", "512 B"), ("4 KiB", "1 KiB")]):
         draw = random.Random(seed)
         run = run_of(network, coded(small(L2, L1, "256 B"), draw), "fp16", held)
         assert any(product.chip.codings for product in run.products.values())
