@@ -79,8 +79,8 @@ def test_each_block_has_its_own():
     assert chosen.job.separate == {"b.scores"}
     assert chosen.energy < min(kernel.energy, separate.energy)
     said = chosen.attention
-    assert said.startswith("attention: 1 of 2 blocks cost least as separate products, alone 3.")
-    assert said.endswith("less than in one kernel (b.scores)")
+    assert said.startswith("attention: 1 of 2 blocks as separate products, which alone cost 3.")
+    assert said.endswith(" % less than in one kernel (b.scores)")
     assert not kernel.attention and not separate.attention
     for layer, way in (("a.softmax", "in one kernel"), ("b.softmax", "as separate products")):
         text = explanation(chosen, layer)

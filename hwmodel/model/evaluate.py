@@ -180,15 +180,14 @@ class Report:
         apart = [one for one in self.ways if one.is_separate]
         if not apart:
             return ""
-        kernel = sum(one.kernel or 0.0 for one in apart) if all(x.kernel for x in apart) else None
-        separate, known = sum(one.separate or 0.0 for one in apart), "in one kernel they do not fit"
-        if kernel is not None:
-            known = f"alone {100 * (1 - separate / kernel):.1f} % less than in one kernel"
+        kernels = [one.kernel for one in apart if one.kernel is not None]
+        less = "for which one kernel has no tiling"
+        if len(kernels) == len(apart):
+            share = 1 - fsum(one.separate or 0.0 for one in apart) / fsum(kernels)
+            less = f"which alone cost {100 * share:.1f} % less than in one kernel"
         few = ", ".join(one.scores for one in apart[:FEW]) + ", ..." * (len(apart) > FEW)
-        return (
-            f"attention: {len(apart)} of {many(len(self.ways), 'block')} cost least as separate "
-            f"products, {known} ({few})"
-        )
+        blocks = many(len(self.ways), "block")
+        return f"attention: {len(apart)} of {blocks} as separate products, {less} ({few})"
 
     @property
     def by_width(self) -> str:
