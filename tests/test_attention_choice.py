@@ -58,6 +58,22 @@ def test_without_residents_a_block_alone_costs_what_the_difference_is():
     assert one.kernel - one.separate == pytest.approx(kernel.energy - separate.energy, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.*is larger than")
+def test_scores_that_have_no_room_stay_in_a_kernel():
+    """A memory that holds the peak of one kernel, and not of all scores, whichever costs less."""
+    base = replaced(CHIP, "counting.residency", "none")
+    net, chip = attention(**LONG), small("8 KiB")
+    kernel, separate, chosen = energies(net, chip, "training", base)
+    assert chosen.energy == separate.energy < kernel.energy
+    least, most = (report.memory.peak().size for report in (kernel, separate))
+    assert least < most
+    ends = replaced(chip, "levels.DRAM.capacity", f"{least} B")
+    found = evaluate(net, ends, "fp", accounting=base)
+    assert found.energy == kernel.energy and not found.job.separate
+    assert "in one kernel, which is the only way" in explanation(found, "softmax")
+    assert "as separate products has no room" in explanation(found, "softmax")
+
+
 def two_blocks():
     """Scores for which one kernel is cheaper on a chip of 8 KiB, and others for which it is not."""
     layers = []

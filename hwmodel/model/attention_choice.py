@@ -25,7 +25,7 @@ class Ways(NamedTuple):
 
     scores: str  # the layer of its scores
     layers: tuple[str, ...]  # all of it, the scores among them
-    kernel: float | None  # [chip's unit]; None: it cannot be run so
+    kernel: float | None  # [chip's unit]; None: it has no room, or no price
     separate: float | None
 
     @property

@@ -181,7 +181,7 @@ class Report:
         if not apart:
             return ""
         kernels = [one.kernel for one in apart if one.kernel is not None]
-        less = "for which one kernel has no tiling"
+        less = "for which one kernel has no room"
         if len(kernels) == len(apart):
             share = 1 - fsum(one.separate or 0.0 for one in apart) / fsum(kernels)
             less = f"which alone cost {100 * share:.1f} % less than in one kernel"
@@ -420,7 +420,10 @@ def staying_in(
 
 @lately(16)
 def attention_ways(network: Network, job: Job, chip: Hardware) -> tuple[Ways, ...]:
-    """Compute each block of attention in both ways on a chip, where the cheaper is to be taken."""
+    """Compute each block of attention in both ways on a chip, where the cheaper is to be taken.
+
+    Separate products are none where scores have no room in the outermost memories.
+    """
 
     def energy(tasks: Sequence[Task], one: Job) -> float:
         staying = staying_in(tasks, network, one, chip)
@@ -428,7 +431,14 @@ def attention_ways(network: Network, job: Job, chip: Hardware) -> tuple[Ways, ..
         return ledger.by().energies(Prices(chip, one.accounting)).get((), 0.0)
 
     nodes, _ = prepared(network, job)
-    return cheaper_ways(nodes, job, partial(all_tasks, network), energy)
+    ways = cheaper_ways(nodes, job, partial(all_tasks, network), energy)
+    own = in_ways(job, ways)
+    if own.separate and chip.is_bounded:
+        try:
+            see_room(chip, occupied(network, own), "")
+        except HwmodelError:
+            return tuple(one._replace(separate=None) for one in ways)
+    return ways
 
 
 def in_ways(job: Job, ways: Iterable[Ways]) -> Job:

@@ -17,12 +17,13 @@ def ways_lines(report: Report, layer: str) -> Iterator[str]:
             continue
         runs = "as separate products" if one.is_separate else "in one kernel"
         costs = [
-            f"{how} {'has no tiling' if paid is None else f'{energy(paid)} {report.unit}'}"
+            f"{how} {'has no room' if paid is None else f'{energy(paid)} {report.unit}'}"
             for how, paid in (("in one kernel", one.kernel), ("as separate products", one.separate))
         ]
         yield f"## Attention of {one.scores}\n"
+        why = "costs less" if None not in (one.kernel, one.separate) else "is the only way"
         yield (
-            f"It runs {runs}, which costs less. Its layers ({', '.join(one.layers)}) alone, what "
+            f"It runs {runs}, which {why}. Its layers ({', '.join(one.layers)}) alone, what "
             f"enters and leaves them in the outermost memory: {', '.join(costs)} "
             "(docs/model.md section 7).\n"
         )
