@@ -31,7 +31,7 @@ from hwmodel.work.problem import OPERANDS, Operand
 
 __all__ = ["is_bounded", "lower_bound", "pick_rows"]
 
-GAP = 1e-4  # of what is saved
+GAP, EFFORT = 1e-4, 300  # of what is saved; of the solver
 
 
 def is_bounded(chip: Memories) -> bool:
@@ -62,7 +62,7 @@ def lower_bound(run: Run) -> float:
         total += sum(costs[: deepest[access.task, access.place]])
     values = [sum(sum(passes[access][: i.level]) for access in i.saves) for i in run.items]
     rows = [*pick_rows(run), *_least_rooms(run)]
-    return total - pack(values, rows, GAP, loose=True).most
+    return total - pack(values, rows, GAP, loose=True, effort=EFFORT).most
 
 
 def pick_rows(run: Run) -> Iterator[Row]:

@@ -54,7 +54,14 @@ class Solved(NamedTuple):
     bound: float
 
 
-def pack(values: Sequence[float], rows: Sequence[Row], gap: float, *, loose: bool) -> Packed:
+def pack(
+    values: Sequence[float],
+    rows: Sequence[Row],
+    gap: float,
+    *,
+    loose: bool,
+    effort: int = MUCH,
+) -> Packed:
     """Choose items to save most.
 
     Args:
@@ -62,6 +69,7 @@ def pack(values: Sequence[float], rows: Sequence[Row], gap: float, *, loose: boo
         gap: relative, at which a choice is good enough.
         loose: round so that the answer is one of a program with a little more room, whose most is
             a bound; else with a little less, whose choice has room.
+        effort: of the solver; what it ends with is a choice and a bound, too.
     """
     if not values or not any(values):
         return Packed([], 0.0)
@@ -69,7 +77,7 @@ def pack(values: Sequence[float], rows: Sequence[Row], gap: float, *, loose: boo
     tight = [row for row in units if sum(bits for bits in row.of.values() if bits > 0) > row.most]
     scale = VALUES / sum(values)
     whole = [(ceil if loose else int)(value * scale) for value in values]
-    best = solved([-value for value in whole], tight, gap)
+    best = solved([-value for value in whole], tight, gap, effort=effort)
     return Packed(best.chosen, min(-best.bound, sum(whole)) / scale)
 
 

@@ -19,7 +19,7 @@ from hwmodel.model.memory import Occupancy
 from hwmodel.model.residency.bound import is_bounded, lower_bound
 from hwmodel.model.residency.items import Item, items, tracked
 from hwmodel.model.residency.joint import together
-from hwmodel.model.residency.products import Product, Tiled
+from hwmodel.model.residency.products import CLOSE, Product, Tiled
 from hwmodel.model.residency.run import Outcome, Run, Streamed, Stuck
 from hwmodel.model.workload import Task
 from hwmodel.specs.accounting import Accounting
@@ -144,7 +144,8 @@ def _run(
         if isinstance(work, (Multiply, Move)) and work.kinds not in seen:
             seen[work.kinds] = memories(chip, work.kinds)
         if isinstance(work, Multiply):
-            options = replace(search_options(accounting, work), share=SHARE)
+            own = search_options(accounting, work)
+            options = replace(own, share=SHARE, spare=CLOSE)
             products[number] = Product(task, seen[work.kinds], options, capacities, bounded)
         elif isinstance(work, Move) and work.times:
             moves[number] = Streamed.of(task, seen[work.kinds])

@@ -22,10 +22,10 @@ from hwmodel.work.problem import OPERANDS, Operand, Problem, Widths
 from hwmodel.work.tensor import Direction, Role, plain, product
 from hwmodel.work.work import Multiply
 
-__all__ = ["Costs", "Product", "Tiled"]
+__all__ = ["CLOSE", "Costs", "Product", "Tiled"]
 
 SIXTEENTHS = 16  # of a capacity: room that is left is rounded down to them, to be searched once
-CLOSE = 5e-4  # of a bound: a tiling that is known is taken, none is searched
+CLOSE = 5e-4  # of a bound: a tiling is taken as it is, no better one is searched
 
 
 class Tiled(NamedTuple):

@@ -103,10 +103,21 @@ def _order(item: _Item) -> Order:
 
 
 class Search:
-    """One search: the best tiling so far, and what is open."""
+    """One search: the best tiling so far, and what is open.
 
-    def __init__(self, space: Space, orders: list[Order], held: list[tuple[Operand, ...]]) -> None:
+    Args:
+        spare: what a tiling must save at least, of the energy, to be looked for; 0: anything.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        orders: list[Order],
+        held: list[tuple[Operand, ...]],
+        spare: float = 0.0,
+    ) -> None:
         self.space, self.orders, self.held = space, orders, held
+        self.spare = max(spare, ROUNDING)
         self.classes = Classes(space)
         n, height = space.problem.extent, space.problem.height
         self.is_square = (height, n.HO, n.HF) == (space.problem.width, n.WO, n.WF)
@@ -129,16 +140,16 @@ class Search:
         """No tiling costs less."""
         late = min((leaf.settled for leaf in self._late), default=inf)
         least = self._open[0][0] if self._open else inf
-        return min(self.energy, self.closed, late, least)
+        return min(self._enough, self.closed, late, least)
 
     @property
     def is_proved(self) -> bool:
-        """Whether no tiling is better than the best one."""
+        """Whether no tiling is better than the best one, by more than may be spared."""
         return self.mapping is not None and self.bound >= self._enough
 
     @property
     def _enough(self) -> float:
-        return self.energy * (1 - ROUNDING)
+        return self.energy * (1 - self.spare)
 
     def may_hold(self, choices: list[tuple[Operand, ...]]) -> bool:
         """Whether a tiling under some choices of operands held may be better than the best one."""

@@ -47,6 +47,7 @@ class Options:
     transfers: Transfers = "upper"
     limit: int = 1_000_000  # entries of any list
     budget: int = 600_000  # tilings looked at, nests met and lists made: a second or two
+    spare: float = 0.0  # of the energy: a tiling that saves less need not be found
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     Raises: Infeasible.
     Holds for: every problem and all prices; equal to the exhaustive search of the tests. Where a
         list would exceed `options.limit`, or `options.budget` is spent, the best tiling so far is
-        returned with its gap.
+        returned with its gap; and so is one whose gap is not above `options.spare`.
     """
     sums, room = options.partial_sum_bits, options.ofmap_space
     budget = Budget(options.budget)
@@ -90,13 +91,13 @@ def optimal(problem: Problem, hardware: Memories, options: Options = Options()) 
     axes = (problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF)
     uneven = any(is_uneven(*axis) for axis in axes)
     uneven &= len(held) * len(prepared.C) * n.HF * n.WF <= MOST_SINGLE
-    search = Search(prepared, orders(prepared, held), held)
+    search = Search(prepared, orders(prepared, held), held, options.spare)
     search.run(UNEVEN * budget.whole if uneven else 0.0)
     bound = search.bound
     if uneven and not search.is_proved:
         single = space(*given, single=True)
         search.end()
-        before, search = search, Search(single, orders(single, held), held)
+        before, search = search, Search(single, orders(single, held), held, options.spare)
         search.energy, search.mapping = before.energy, before.mapping
         search.floors = before.floors
         search.run(0.0)
