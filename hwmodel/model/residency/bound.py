@@ -31,7 +31,7 @@ from hwmodel.work.problem import OPERANDS, Operand
 
 __all__ = ["is_bounded", "lower_bound", "pick_rows"]
 
-GAP, EFFORT = 1e-4, 300  # of what is saved; of the solver
+GAP, EFFORT = 1e-4, 30  # of what is saved; of the solver
 
 
 def is_bounded(chip: Memories) -> bool:

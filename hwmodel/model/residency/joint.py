@@ -31,7 +31,7 @@ __all__ = ["Known", "together"]
 GAP, ROUGH = 5e-4, 2e-3  # of the energy, and where rooms are guessed
 ENERGY = 1e6  # of the run without residents, in units of the program
 MOST = 24  # tilings of one product
-EFFORT = 80  # of the solver, which at its root alone may take minutes
+EFFORT = 60  # of the solver, which at its root alone may take minutes
 
 
 @dataclass
