@@ -42,6 +42,7 @@ from hwmodel.model.notebook import html_table
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.progress import counted
 from hwmodel.model.residency.plan import Residency, residency
+from hwmodel.model.residency.products import NEAR
 from hwmodel.model.schedule import Schedule, schedule
 from hwmodel.model.traced import common_batch, fitted
 from hwmodel.model.widths import Edge
@@ -283,11 +284,12 @@ def unproved(tilings: Sequence[tuple[Task, Tiling]]) -> str:
     gaps = [t.certificate.gap for _, t in tilings if t.certificate and t.certificate.gap]
     if not gaps:
         return ""
-    largest = f"{100 * max(gaps):.1f}" if max(gaps) >= 0.0005 else "below 0.05"
-    return (
-        f"{len(gaps)} of {len(tilings)} tilings are not proved optimal: the largest gap "
-        f"to a lower bound is {largest} %"
-    )
+    wide = [gap for gap in gaps if gap > NEAR]
+    found = f"{len(gaps)} of {len(tilings)} tilings are not proved optimal"
+    if not wide:
+        return f"{found}: the largest gap to a lower bound is not above {100 * NEAR:.2f} %"
+    near = f", {len(gaps) - len(wide)} of them within {100 * NEAR:.2f} %" * (len(wide) < len(gaps))
+    return f"{found}{near}: the largest gap to a lower bound is {100 * max(gaps):.1f} %"
 
 
 def evaluate(

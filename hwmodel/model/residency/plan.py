@@ -5,6 +5,8 @@
 3.  Every product is searched again in its view, beside what was chosen (`products`).
 4.  2 and 3 with the tilings that came to it, as long as that pays.
 5.  Where the lower bound leaves a gap, single items are exchanged.
+6.  In a short run, or where it leaves next to none, what was taken as close enough so far is
+    searched until it is proved.
 
 The energy never rises: to keep nothing is a choice, too. Source: docs/model.md section 11.
 """
@@ -32,10 +34,12 @@ __all__ = ["Residency", "residency", "residency_levels"]
 
 SHARE = 12  # a product is searched again with one part in so many of the usual budget
 MUCH = 1e-2  # a gap down to which tilings are searched for less room, or guessed
+FEW = 24  # items: of all their choices none is better than what is found, in what tests try
+NEXT_TO_NONE = 1e-3  # a gap that may be one of tilings alone
 MOST_LESS, LESS = 10, 2  # parts of what tiles take, of which they may need one
 ROOMS = ((2, 1), (4, 1), (8, 2), (32, 8))  # parts of the capacities, from the outermost level
 ROUNDS, WORTH = 3, 1e-4  # as long as one saves that part of the energy
-MANY_STEPS = 20  # above which no single items are exchanged
+MANY_STEPS = 20  # of a run; above them no single items are exchanged
 EXCHANGES, SEARCHES = 300, 40  # choices that are looked at for that, tilings that are searched
 NO_END = 2**62  # bits of a memory without end
 
@@ -112,6 +116,12 @@ def residency(
     assert isinstance(alone, Outcome)
     least = lower_bound(run) if bounded else None
     best = _best(run, alone, least)
+    if (
+        least is not None
+        and len(run.items) > FEW
+        and (len(run.steps) <= MANY_STEPS or _gap(best, least) <= NEXT_TO_NONE)
+    ):
+        best, least = run.spared(best), lower_bound(run)
     return Residency(
         tuple(run.items[i] for i in sorted(best.chosen)),
         best.stays,
@@ -144,12 +154,14 @@ def _run(
         if isinstance(work, (Multiply, Move)) and work.kinds not in seen:
             seen[work.kinds] = memories(chip, work.kinds)
         if isinstance(work, Multiply):
-            own = search_options(accounting, work)
-            options = replace(own, share=SHARE, spare=CLOSE)
+            options = replace(search_options(accounting, work), share=SHARE)
             products[number] = Product(task, seen[work.kinds], options, capacities, bounded)
         elif isinstance(work, Move) and work.times:
             moves[number] = Streamed.of(task, seen[work.kinds])
     found = items(tracked(tasks, kept.tensors, given), capacities, len(kept.steps) - 1)
+    if len(found) > FEW:
+        for product in products.values():
+            product.spare = CLOSE
     return Run(tasks, products, moves, found, capacities)
 
 

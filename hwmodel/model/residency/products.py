@@ -22,10 +22,11 @@ from hwmodel.work.problem import OPERANDS, Operand, Problem, Widths
 from hwmodel.work.tensor import Direction, Role, plain, product
 from hwmodel.work.work import Multiply
 
-__all__ = ["CLOSE", "Costs", "Product", "Tiled"]
+__all__ = ["CLOSE", "NEAR", "Costs", "Product", "Tiled"]
 
 SIXTEENTHS = 16  # of a capacity: room that is left is rounded down to them, to be searched once
 CLOSE = 5e-4  # of a bound: a tiling is taken as it is, no better one is searched
+NEAR = CLOSE * (1 + 1e-9)  # a gap that is not above it
 
 
 class Tiled(NamedTuple):
@@ -81,6 +82,7 @@ class Product:
     options: SearchOptions
     capacities: Mapping[int, int]  # of the levels at which tensors may stay [bit]
     is_bounded: bool = False  # no price falls outwards: bounds hold for other homes, too
+    spare: float = 0.0  # of a tiling's energy: what a better one must save to be looked for
     searches: int = 0
     _known: dict[object, Tiled | None] = field(default_factory=dict)
     _chosen: dict[object, Tiled | None] = field(default_factory=dict)
@@ -123,6 +125,11 @@ class Product:
                 break
         return self._best(stay, free)
 
+    def again(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
+        """Search once more, for whatever saves more than may be spared now."""
+        self._searched(stay, free, finished=False)
+        return self._best(stay, free)
+
     def explored(self, free: Mapping[int, int]) -> None:
         """Search a tiling with some room, if none is known that is about the best there."""
         known = self._best(AWAY, free)
@@ -149,7 +156,7 @@ class Product:
         return max(0, self.options.partial_sum_bits - ceil(self.work.O.bits))
 
     def _searched(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
-        key = stay, tuple(free.items()), finished
+        key = stay, tuple(free.items()), finished, self.spare
         if key not in self._known:
             self.searches += 1
             self._known[key] = self._search(stay, free, finished=finished)
@@ -159,7 +166,7 @@ class Product:
         homes = stay.homes
         seen = view(self.chip, homes, free, finished=finished)
         try:
-            found = tile(self.work.problem, seen, self.options)
+            found = tile(self.work.problem, seen, replace(self.options, spare=self.spare))
         except (Infeasible, TooLarge):
             return None
         if not finished and not self.work.kernel:
@@ -275,7 +282,7 @@ class Product:
         bits = Widths(*map(plain, (moved["I"], moved["F"], 0)))
         problem, seen = replace(work.problem, bits=bits), view(self.chip, homes, free)
         with suppress(Infeasible, TooLarge):
-            found = tile(problem, seen, self.options)
+            found = tile(problem, seen, replace(self.options, spare=self.spare))
             self._found(found, homes, free, self._taken(problem, seen))
 
     def floor(self, homes: Homes, free: Mapping[int, int]) -> float:

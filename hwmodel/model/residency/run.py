@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from hwmodel.model.entries import AWAY, Stay, code_of
 from hwmodel.model.progress import counted
 from hwmodel.model.residency.items import Access, Item
-from hwmodel.model.residency.products import Product, Tiled
+from hwmodel.model.residency.products import NEAR, Product, Tiled
 from hwmodel.model.workload import Task
 from hwmodel.tiling.options import Memories
 from hwmodel.work.problem import OPERANDS, Operand
@@ -110,6 +110,20 @@ class Run:
             energy += found[0]
             tilings |= found[1]
         return Outcome(picked, energy, tilings, stays)
+
+    def spared(self, one: Outcome) -> Outcome:
+        """Search once more every tiling of a choice that spared something, now sparing nothing."""
+        for own in self.products.values():
+            own.spare = 0.0
+        used = self._used([self.items[i] for i in sorted(one.chosen)])
+        tilings = dict(one.tilings)
+        for number, tiled in tilings.items():
+            proof, step = tiled.tiling.certificate, self.tasks[number].at.step
+            if proof is not None and 0 < proof.gap <= NEAR:
+                free = {k: bits - used[k].get(step, 0) for k, bits in self.capacities.items()}
+                tilings[number] = self.products[number].again(tiled.stay, free) or tiled
+        saved = sum(one.tilings[number].energy - tiled.energy for number, tiled in tilings.items())
+        return one._replace(energy=one.energy - saved, tilings=tilings)
 
     @property
     def searches(self) -> int:
