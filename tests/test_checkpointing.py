@@ -234,14 +234,20 @@ def test_the_peaks_of_resnet50_are_those_of_others(named, elementwise, kept, ord
 
 
 @pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="a ResNet-50 is searched")
-def test_a_checkpoint_after_every_block_of_resnet50_takes_31_8_percent_more():
-    """Of a prototype of another hand: 31.8 % more energy; its peaks are above."""
+def test_what_a_checkpoint_after_every_block_of_resnet50_costs():
+    """Of a prototype of another hand: 31.8 % more energy, what goes forward once more; peaks above.
+
+    Here the way back costs 4.7 % more, too: signals between segments are written and read, for
+    what a segment's last operator goes back through is made in between.
+    """
     changes = {"counting.stationary": "filter", "counting.transfers": "upper"}
     rules = replaced_all(load(Accounting, "full"), changes | {"extras.elementwise": "fused"})
     plain = load_network("resnet50")
     both = [evaluate(network, "ascend", "fp", accounting=rules, batch=32)
             for network in (plain, checkpointed(plain, ["layer?.?.act"]))]  # fmt: skip
-    assert 100 * (both[1].energy / both[0].energy - 1) == pytest.approx(31.8, abs=0.05)
+    again = both[1].energies("pass")["recompute",]
+    assert 100 * again / both[0].energy == pytest.approx(31.8, abs=0.05)
+    assert 100 * (both[1].energy / both[0].energy - 1) == pytest.approx(36.5, abs=0.05)
 
 
 @pytest.mark.parametrize("method", ["fp", "bold"])
