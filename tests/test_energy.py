@@ -82,7 +82,9 @@ def test_a_chip_without_the_mac_that_is_asked_for_is_an_error(tmp_path):
     with pytest.raises(SpecError) as caught:
         evaluate("vgg-small", "ascend", "fp", accounting=wide)
     assert str(caught.value) == (
-        "hardware ascend: states no price of a 16-bit mac, which accounting mine asks for"
+        "hardware ascend: states no price of a 16-bit mac, which accounting mine asks for; a line "
+        "under arithmetic in the chip's file states one: {operation: mac, bits: 16, energy: ... pJ, "
+        "source: ...}; conv1, forward, asks for it under method fp"
     )
 
 

@@ -1,10 +1,13 @@
 """Methods: which rule holds for which layer, and what a method's file may not say."""
 
+import re
+import warnings
 from pathlib import Path
 
 import pytest
 
 from hwmodel import SpecError, evaluate
+from hwmodel.errors import SpecWarning
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
 from hwmodel.model.tasks import workload
@@ -223,3 +226,35 @@ def test_a_method_that_is_its_own_teacher_s_method_ends(tmp_path, monkeypatch):
     Path("mine.yaml").write_text(METHOD + teacher)
     report = evaluate("mlp-784-512-512-10", "ascend", "mine.yaml", accounting="paper")
     assert len(list(widths.method_specs(report.method))) >= 3
+
+
+UNREAD = """version: 1
+name: mine
+title: Mine
+sources: {own: "own choice"}
+layers:
+  - {where: {position: [first, last]}, precision: fp, source: own}
+  - {precision: fp, weights: 4, inputs: 8, arithmetic: {forward: int-mac}, source: own}
+tensors:
+  - {where: {kind: [activation, max-pool]}, bits: 4, signal: full_precision, source: own}
+  - {bits: full_precision, signal: full_precision, source: own}
+"""
+
+
+def test_inputs_wider_than_all_that_is_read_are_told_and_others_are_not(tmp_path):
+    """The second of three convolutions reads what a pool gives: 4 bit, or 8."""
+    said = (
+        "method mine: inputs 8 of rule 2 of layers changes nothing in this network: what conv2 "
+        "reads has 4 bit; how wide a tensor is, rules of tensors say"
+    )
+    net = written(tmp_path, NETWORK, name="net.yaml")
+    path = tmp_path / "mine.yaml"
+    path.write_text(UNREAD)
+    with pytest.warns(SpecWarning, match=re.escape(said)):
+        before = evaluate(net, "ascend", path, accounting="full")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for old, new in (("inputs: 8", "inputs: 4"), ("bits: 4", "bits: 8"), ("inputs: 8, ", "")):
+            path.write_text(UNREAD.replace(old, new))
+            after = evaluate(net, "ascend", path, accounting="full")
+            assert (after.energy == before.energy) == (old != "bits: 4")

@@ -327,10 +327,11 @@ def evaluate(
     measured = fitted(traces, network, nodes, method, choices) if traces else None
     job = Job(method, choices, images, mode, measured)
     edges = prepared(network, job)[1]
+    widths.tell_unread(method, nodes, edges)
     ways = attention_ways(network, job, chip)
     job = in_ways(job, ways)
     tasks = all_tasks(network, job)
-    see_priced(tasks, Prices(chip, choices))
+    see_priced(tasks, Prices(chip, choices), method.name)
     if chip.is_bounded:
         see_room(chip, occupied(network, job), run_name(network, job))
     staying = staying_in(tasks, network, job, chip)
@@ -382,25 +383,37 @@ def prepared(network: Network, job: Job) -> tuple[tuple[Node, ...], dict[str, Ed
     return nodes, widths.edges(job.method, nodes, job.accounting, job.measured)
 
 
-def see_priced(tasks: Iterable[Task], prices: Prices) -> None:
-    """Refuse an operation that has no price, before anything is searched. Raises: SpecError."""
-    chip = prices.chip
-    adds = any(price.operation in ("add", "int-add") for price in chip.arithmetic)
-    for layer, work, _ in tasks:
-        if isinstance(work, Multiply):
-            if work.I.bits == 1 and work.I.nonzero < 1 and chip.zeros != "none" and not adds:
-                raise SpecError(
-                    f"hardware {chip.name}: zeros {chip.zeros} needs a price of an add or int-add, "
-                    f"which the spikes take that {layer} is fed"
-                )
-            for kind, bits, _, narrow, format_ in work.operations:
-                prices.of(Key(Direction.OPERATE, kind, bits, narrow, format_))
-            if work.expanded:
-                prices.of(Key(Direction.OPERATE, "mac", work.full))
-        elif isinstance(work, Operate):
-            done = operated(layer, work, prices.accounting.widths.full_precision_bits)
-            if done.elements:
-                prices.of(done.key)
+def see_priced(tasks: Iterable[Task], prices: Prices, method: str) -> None:
+    """Refuse an operation that has no price, before anything is searched.
+
+    Raises: SpecError, with the layer, the pass and the method that ask for it.
+    """
+    for task in tasks:
+        try:
+            _see_priced(task, prices)
+        except SpecError as error:
+            asks = f"{task.layer}, {task.work.pass_.replace('_', ' ')}, asks for it"
+            raise SpecError(f"{error}; {asks} under method {method}") from None
+
+
+def _see_priced(task: Task, prices: Prices) -> None:
+    """Refuse an operation of one layer that has no price. Raises: SpecError."""
+    chip, (layer, work, _) = prices.chip, task
+    if isinstance(work, Multiply):
+        adds = any(price.operation in ("add", "int-add") for price in chip.arithmetic)
+        if work.I.bits == 1 and work.I.nonzero < 1 and chip.zeros != "none" and not adds:
+            raise SpecError(
+                f"hardware {chip.name}: zeros {chip.zeros} needs a price of an add or int-add, "
+                f"which the spikes take that {layer} is fed"
+            )
+        for kind, bits, _, narrow, format_ in work.operations:
+            prices.of(Key(Direction.OPERATE, kind, bits, narrow, format_))
+        if work.expanded:
+            prices.of(Key(Direction.OPERATE, "mac", work.full))
+    elif isinstance(work, Operate):
+        done = operated(layer, work, prices.accounting.widths.full_precision_bits)
+        if done.elements:
+            prices.of(done.key)
 
 
 def staying_in(

@@ -280,7 +280,7 @@ class _Run:
         elements = elements_of(tasks, places, self.job.batch)
         if self.width:
             tasks = list(narrowed(tasks, places.attention, self.width, self.job.batch))
-        see_priced(tasks, self.prices)
+        see_priced(tasks, self.prices, self.job.method.name)
         counts: Counts = {}
         # Later steps read the cache from the outermost memory, so that what is new leaves for it.
         new = [] if self.width else _keys_and_values(tasks, places)

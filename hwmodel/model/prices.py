@@ -221,8 +221,15 @@ class Prices(NamedTuple):
         integer = {"add": "; an addition of integers is an int-add"}.get(kind, "")
         return SpecError(
             f"hardware {self.chip.name}: states no price of a {bits}-bit {kind}, and accounting "
-            f"{self.accounting.name} no relative one{integer}"
+            f"{self.accounting.name} no relative one{integer}; {self._to_add(kind, bits)}"
         )
+
+    def _to_add(self, kind: str, bits: int) -> str:
+        """Say what states a price."""
+        line = (
+            f"{{operation: {kind}, bits: {bits}, energy: ... {self.chip.energy_unit}, source: ...}}"
+        )
+        return f"a line under arithmetic in the chip's file states one: {line}"
 
     # -- integers: what is not stated follows from the widths -----------------------------------
 
@@ -340,7 +347,7 @@ class Prices(NamedTuple):
         if mac is None:
             raise SpecError(
                 f"hardware {self.chip.name}: states no price of a {self._full}-bit mac, which "
-                f"accounting {self.accounting.name} asks for"
+                f"accounting {self.accounting.name} asks for; {self._to_add('mac', self._full)}"
             )
         return Factor("MACs", share, f"accounting {self.accounting.name}, {why}"), *self._own(mac)
 

@@ -36,7 +36,7 @@ from hwmodel.specs.method import (
 from hwmodel.specs.provenance import Input, input_of
 from hwmodel.work.optimizers import Optimizer
 from hwmodel.work.problem import ProductPass
-from hwmodel.work.tensor import Bits, Stated, Word, format_bits
+from hwmodel.work.tensor import Bits, Stated, Word, format_bits, shown
 
 __all__ = [
     "Applied",
@@ -50,7 +50,7 @@ __all__ = [
     "kept_bits",
 ]
 __all__ += ["layer_rules", "limits_of", "matches", "method_inputs", "method_specs", "named_widths"]
-__all__ += ["tell_doubts", "tensor_rule", "treatment", "unlearned", "unpriced"]
+__all__ += ["tell_doubts", "tell_unread", "tensor_rule", "treatment", "unlearned", "unpriced"]
 
 Rule = TypeVar("Rule", LayerRule, TensorRule)
 NO_LIMITS = Limits()
@@ -345,6 +345,35 @@ def tell_doubts(method: Method) -> None:
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         warnings.warn(f"method {method.name}: {found[0]}{more}", SpecWarning, stacklevel=2)
+
+
+def tell_unread(method: Method, nodes: Sequence[Node], found: Mapping[str, Edge]) -> None:
+    """Warn of a user's rule whose `inputs` is wider than all that its products read.
+
+    Args:
+        found: the widths of all tensors, as `edges` gives them.
+    """
+    if method.name in bundled(Method):
+        return
+    of_rules: dict[int, list[tuple[Node, Bits, float]]] = {}
+    for node in nodes if method.layers else ():
+        if not node.macs:
+            continue
+        number, rule = layer_rules(method, node)[0][2:]
+        asked = getattr(rule, "inputs", None)
+        if isinstance(asked, (int, float)):
+            widest = max(found[name].bits for name in node.inputs)
+            of_rules.setdefault(number, []).append((node, widest, asked))
+    for number, several in of_rules.items():
+        if all(widest < asked for _, widest, asked in several):
+            node, widest, asked = several[0]
+            warnings.warn(
+                f"method {method.name}: inputs {asked:g} of rule {number} of layers changes "
+                f"nothing in this network: what {node.layer.name} reads has {shown(widest)} bit; "
+                "how wide a tensor is, rules of tensors say",
+                SpecWarning,
+                stacklevel=2,
+            )
 
 
 def doubts(method: Method) -> list[str]:

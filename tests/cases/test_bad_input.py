@@ -102,7 +102,7 @@ def test_E6_units_are_read_or_named_and_nothing_is_computed(refused, tmp_path, s
 def test_E6_an_unknown_kind_of_layer_comes_with_the_nearest(refused, tmp_path):
     net(tmp_path, ("kind: conv", "kind: covn"))
     assert refused("network", "check", "net.yaml") == (
-        "net.yaml:6: layers.conv1.kind 'covn': is not known; did you mean 'conv'?"
+        "net.yaml:6: layers.conv1.kind: 'covn' is no kind of layer; did you mean 'conv'?"
     )
 
 

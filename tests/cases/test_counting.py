@@ -110,9 +110,13 @@ def test_C7_what_has_no_price_is_an_error_and_not_zero(refused, tmp_path):
     )
     written(tmp_path, NETWORK, name="net.yaml")
     written(tmp_path, CHIP, ("bits: 32", "bits: 16"), name="chip.yaml")
-    assert refused(
+    said = refused(
         "report", "net.yaml", "--hardware", "chip.yaml", "--method", "fp", "--accounting", "paper"
-    ) == ("hardware chip: states no price of a 32-bit mac, which accounting paper asks for")
+    )
+    assert said.startswith(
+        "hardware chip: states no price of a 32-bit mac, which accounting paper asks for; "
+    )
+    assert said.endswith("; conv1, forward, asks for it under method fp")
 
 
 def test_C8_ten_pj_are_of_a_64_bit_access(reported, tmp_path):
