@@ -42,6 +42,10 @@ class Bound(NamedTuple):
     above: Mapping  # union tiles of all levels
     inside: dict[int, Mapping]  # the tile of one instance, by level
 
+    def at_least(self, energy: float) -> Bound:
+        """The same, raised to another lower bound."""
+        return self._replace(energy=max(self.energy, energy))
+
 
 class _Sums(NamedTuple):
     """How what the MACs ask for of O is parted."""
@@ -51,12 +55,21 @@ class _Sums(NamedTuple):
     energy: float  # for all else, a lower bound [chip's unit]
 
 
-def bound(problem: Problem, chip: Memories, options: SearchOptions) -> Bound:
-    """Return a lower bound of memories, hops, arrays and time. Raises: Infeasible, TooLarge."""
+def bound(problem: Problem, chip: Memories, options: SearchOptions, share: int = 1) -> Bound:
+    """Return a lower bound of memories, hops, arrays and time.
+
+    Args:
+        share: of a search's budget, one part in so many goes into each machine.
+
+    Raises: Infeasible, TooLarge.
+    """
     macs = _Macs(problem, chip, options)
     sums = macs.sums()
     own = Options(
-        partial_sum_bits=options.partial_sum_bits, stationary=options.stationary, rule=options.rule
+        partial_sum_bits=options.partial_sum_bits,
+        stationary=options.stationary,
+        rule=options.rule,
+        budget=Options.budget // share,
     )
     first = optimal(problem, _pooled(chip, sums.arrives), own)
     total = first.certificate.lower_bound + sums.energy + macs.time()

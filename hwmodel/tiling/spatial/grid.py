@@ -24,7 +24,6 @@ class _Groups(NamedTuple):
 
     of: Ints  # number of the group of each
     sizes: Ints
-    member: NDArray[np.float32]  # [group, output or tap]
 
 
 class Grid:
@@ -40,9 +39,7 @@ class Grid:
             real &= (row >= 0) & (row < window.size)
         self._axis = axis
         self._out, self._tap, self._row = out[real], tap[real], row[real]
-        self._touched = real.reshape(axis.outs, axis.taps).astype(np.float32)
         self._groups: dict[tuple[int, Cuts], _Groups] = {}
-        self._reached: dict[Cuts, NDArray[np.float32]] = {}
         self._kept = 0
 
     def rows(self, outs: Cuts, taps: Cuts) -> int:
@@ -64,9 +61,8 @@ class Grid:
     def met(self, operand: Operand | None, outs: Cuts, taps: Cuts) -> int:
         """Taps (of F), outputs (of O) or pairs of groups that touch a row: `paths.meetings`."""
         out, tap = self._cut(self._axis.outs, outs), self._cut(self._axis.taps, taps)
-        if outs not in self._reached:
-            self._reached[outs] = out.member @ self._touched
-        pairs = self._reached[outs] @ tap.member.T > 0
+        pairs = np.zeros((len(out.sizes), len(tap.sizes)), np.bool_)
+        pairs[out.of[self._out], tap.of[self._tap]] = True
         if operand == "F":
             return int(pairs.sum(axis=0) @ tap.sizes)
         if operand == "O":
@@ -82,13 +78,11 @@ class Grid:
                 if kept:
                     number = number * (int(place.max()) + 1) + place
             of, sizes = np.unique(number, return_inverse=True, return_counts=True)[1:]
-            member = (of == np.arange(len(sizes))[:, None]).astype(np.float32)
-            self._kept += member.size
+            self._kept += length
             if self._kept > KEPT:
                 self._groups.clear()
-                self._reached.clear()
-                self._kept = member.size
-            self._groups[length, cuts] = _Groups(of, sizes, member)
+                self._kept = length
+            self._groups[length, cuts] = _Groups(of, sizes)
         return self._groups[length, cuts]
 
 

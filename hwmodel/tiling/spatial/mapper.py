@@ -24,6 +24,8 @@ from hwmodel.tiling.rows import block_rows
 from hwmodel.tiling.spatial.bound import Bound, bound
 from hwmodel.tiling.spatial.descent import Held, Point, descended, settled, shaken
 from hwmodel.tiling.spatial.grouped import every, few, most_groups, narrowed
+from hwmodel.tiling.spatial.relaxed import Relaxed, relaxed
+from hwmodel.tiling.spatial.rounded import beside, joined, sizes_of
 from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.tables import Table
 from hwmodel.tiling.spatial.whole import best_of_all
@@ -33,7 +35,10 @@ __all__ = ["mapped"]
 
 WALKED = 3_000_000  # mappings of a space that is walked whole
 FEW, GOOD = 8, 4  # choices of what is held that are looked at: one axis, two axes at a time
+NEAREST = 12  # choices whose relaxed sizes are rounded
 SHAKEN = 12  # mappings that are drawn near a good one
+QUICK = 20  # part of a search's budget for a first bound
+ENOUGH = 5e-3  # above the bound, at which no more guesses are made
 ROUNDING = 1e-9
 
 
@@ -51,13 +56,20 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     size = prod(limits) * _size(problem, chip, options)
     if size <= WALKED:
         return _walked(problem, chip, options, size)
-    least = bound(problem, chip, options)
     first, *others = few(problem.groups, limits)
     if not chip.moment_energy:  # time is free
         others = others[-1:]
     choices = _Choices.of(problem, chip, options, first)
     assert choices is not None
-    best, examined = (_Search(least, choices.all()).best(), first), choices.chains
+    sure = relaxed(space, holdings(options.stationary, space.depth), apart=prod(limits) > 1)
+    floor = min(one.energy for one in sure.values())
+    least = bound(problem, chip, options, QUICK).at_least(floor)
+    found = _Search(least, sure, choices.all()).near_relaxed()
+    if found.energy > least.energy * (1 + ENOUGH):
+        least = bound(problem, chip, options).at_least(least.energy)
+        guessed = _Search(least, sure, choices.all()).near_guesses()
+        found = min(found, guessed, key=_energy)
+    best, examined = (found, first), choices.chains
     for groups in others:
         choices = _Choices.of(problem, chip, options, groups)
         if choices is not None:
@@ -139,19 +151,46 @@ def _size(problem: Problem, chip: Memories, options: SearchOptions) -> int:
 class _Search:
     """A search that ends as soon as it meets the bound."""
 
-    def __init__(self, least: Bound, choices: list[Held]) -> None:
-        self.least, self.choices = least, choices
+    def __init__(
+        self, least: Bound, sure: dict[tuple[Operand, ...], Relaxed], choices: list[Held]
+    ) -> None:
+        self.least, self.sure, self.choices = least, sure, choices
         self.found: list[_Found] = []
 
-    def best(self) -> _Found:
-        """The best mapping found, by ever longer looks at ever fewer choices of what is held."""
-        for look in self._looks():
+    def near_relaxed(self) -> _Found:
+        """The best mapping found near sizes that need not be whole."""
+        return self._run(self._from_relaxed(), ROUNDING)
+
+    def near_guesses(self) -> _Found:
+        """The best mapping found from the smallest tiles and those of the bound."""
+        return self._run(self._from_guesses(), ENOUGH)
+
+    def _run(self, looks: Iterator[_Found], enough: float) -> _Found:
+        for look in looks:
             self.found.append(look)
-            if look.energy <= self.least.energy * (1 + ROUNDING):
+            if look.energy <= self.least.energy * (1 + enough):
                 break
         return min(self.found, key=_energy)
 
-    def _looks(self) -> Iterator[_Found]:
+    def _from_relaxed(self) -> Iterator[_Found]:
+        """Mappings near relaxed ones, where little is sure to be paid, then ever longer looks."""
+        cheap = sorted(self.choices, key=lambda held: self.sure[held.held].energy)
+        for held in cheap[:NEAREST]:
+            point, lists = beside(held.space, self.sure[held.held].sizes)
+            point = _spread(held, point)
+            yield _Found(*joined(held, point, lists), held)
+            yield _Found(*settled(held, point), held)
+        for held in self.choices:
+            if held.held == self.least.above.held:
+                for point in _seeds(held, self.least):
+                    yield _Found(*settled(held, point), held)
+        for one in self._promising(FEW):
+            yield _Found(*settled(one.held, one.point), one.held)
+        for one in self._promising(GOOD):
+            yield _polished(one)
+
+    def _from_guesses(self) -> Iterator[_Found]:
+        """From the smallest tiles and those of the bound, by longer looks at fewer choices."""
         first = {self.least.above.held, self.choices[0].held}
         for held in self.choices:
             if held.held in first:
@@ -163,16 +202,19 @@ class _Search:
             yield (better := _Found(*descended(one.held, one.point), one.held))
             yield (shaken_ := _shaken(better))
             if shaken_.energy < better.energy:
-                yield _Found(*descended(shaken_.held, shaken_.point), shaken_.held)
+                yield _polished(shaken_)
 
     def _promising(self, number: int) -> list[_Found]:
         """The choices of what is held under which the best mapping of all so far costs least."""
         best = min(self.found, key=_energy)
         known = {
-            held.held: _Found(held.energy(best.point), best.point, held) for held in self.choices
+            held.held: _Found(held.energy(best.point), best.point, held)
+            for held in self.choices
+            if self.sure[held.held].energy < best.energy
         }
         for one in self.found:
-            known[one.held.held] = min(known[one.held.held], one, key=_energy)
+            if one.held.held in known:
+                known[one.held.held] = min(known[one.held.held], one, key=_energy)
         return sorted(known.values(), key=_energy)[:number]
 
 
@@ -186,6 +228,17 @@ def holdings(stationary: str, depth: int) -> list[tuple[Operand, ...]]:
 
 def _energy(one: _Found) -> float:
     return one.energy
+
+
+def _polished(one: _Found) -> _Found:
+    """Change two axes at a time, near and then by lists around, until nothing is better."""
+    while True:
+        energy, point = descended(one.held, one.point)
+        _, lists = beside(one.held.space, sizes_of(point))
+        again, changed = joined(one.held, point, lists)
+        if again >= energy * (1 - ROUNDING):
+            return _Found(energy, point, one.held)
+        one = _Found(again, changed, one.held)
 
 
 def _shaken(best: _Found) -> _Found:

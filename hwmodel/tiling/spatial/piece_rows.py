@@ -1,4 +1,9 @@
-"""Rows of all pieces of a short axis, listed once; of nested cuts then a sum over their pieces."""
+"""Rows of all pieces of an axis, listed once; of nested cuts then a sum over their pieces.
+
+Where each row is touched by outputs in a row, through any taps in a row, a cut of the outputs loads
+anew what both of its sides touch, whatever the other cuts are: so a row of numbers for each piece
+of the taps does for long axes, too. The same holds with outputs and taps exchanged.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from numpy.typing import NDArray
 from hwmodel.tiling.rows import block_rows
 from hwmodel.tiling.spatial.paths import Axis
 
-__all__ = ["PieceRows", "piece_rows"]
+__all__ = ["CutRows", "PieceRows", "piece_rows"]
 
 MOST = 2**21  # pairs of a piece of outputs and a piece of taps
 Ints = NDArray[np.int64]
@@ -81,9 +86,68 @@ class PieceRows:
         return self._pieces[length, tiles]
 
 
+class CutRows:
+    """The same where cuts do not depend on each other: rows that each loads anew."""
+
+    def __init__(self, axis: Axis, *, turned: bool) -> None:
+        self._turned = turned
+        self._lengths = (axis.taps, axis.outs) if turned else (axis.outs, axis.taps)
+        length, other = self._lengths
+        start, stop = np.indices((other + 1, other + 1)).reshape(2, -1)
+        wide = np.maximum(stop - start, 1)  # pieces that end before they begin: not asked
+        at = np.arange(length)[:, None]
+
+        def rows(begin: Ints, many: Ints) -> Ints:
+            out, tap = (begin, many), (start, wide)
+            sides = (*tap, *out) if turned else (*out, *tap)
+            return block_rows(axis.window, axis.rule, *sides)
+
+        whole = rows(np.zeros_like(at), np.full_like(at, length))
+        anew = rows(np.zeros_like(at), np.maximum(at, 1)) + rows(at, length - at) - whole
+        anew[0] = whole[0]  # what the first piece begins with
+        self._anew: Floats = anew.astype(float)
+        self._sums: dict[Tiles, Floats] = {}
+        self._places: dict[Tiles, Ints] = {}
+
+    def rows(self, pairs: Iterable[tuple[Tiles, Tiles]]) -> list[float]:
+        """Rows that nested cuts of both loops load, pair by pair, as `PieceRows.rows`."""
+        found = []
+        for pair in pairs:
+            cut, other = pair[::-1] if self._turned else pair
+            if cut not in self._sums:
+                starts = _starts(self._lengths[0], cut)
+                self._sums[cut] = self._anew[starts].sum(axis=0)
+            if other not in self._places:
+                begin = _starts(self._lengths[1], other)
+                end = np.append(begin[1:], self._lengths[1])
+                self._places[other] = begin * (self._lengths[1] + 1) + end
+            found.append(float(self._sums[cut][self._places[other]].sum()))
+        return found
+
+
+def _starts(length: int, tiles: Tiles) -> Ints:
+    """Where the pieces of nested cuts begin."""
+    starts, most = np.zeros(1, np.int64), length
+    for tile in tiles:
+        if tile >= most:
+            continue
+        most = tile
+        long = np.append(starts[1:], length) - starts
+        number = -(-long // tile)
+        first = np.repeat(np.cumsum(number) - number, number)
+        starts = np.repeat(starts, number) + (np.arange(int(number.sum())) - first) * tile
+    return starts
+
+
 @lru_cache(maxsize=8)
-def piece_rows(axis: Axis) -> PieceRows | None:
+def piece_rows(axis: Axis) -> PieceRows | CutRows | None:
     """Return the rows of all pieces of an axis; None where there are too many."""
-    if (axis.outs + 1) ** 2 * (axis.taps + 1) ** 2 > MOST:
+    if (axis.outs + 1) ** 2 * (axis.taps + 1) ** 2 <= MOST:
+        return PieceRows(axis)
+    step, dilation = axis.window.step, axis.window.dilation
+    turned = axis.taps > axis.outs
+    long, short = max(axis.outs, axis.taps), min(axis.outs, axis.taps)
+    apart = dilation % step if turned else step % dilation
+    if apart or axis.rule.rows != "touched" or long * (short + 1) ** 2 > MOST:
         return None
-    return PieceRows(axis)
+    return CutRows(axis, turned=turned)

@@ -145,11 +145,13 @@ class Space:
     def _met(self, which: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
         """Count rows or what touches them, once for all chains that the plan tells apart."""
         axis, loops = self.axes[which], tuple(GROUPS[3 + which])
-        if plan.operand != "I" and self._all_meet[which]:
+        if plan.operand != "I" and self.all_meet[which]:
             across = _values(axis.outs, plan, loops[0], sizes[0])
             down = _values(axis.taps, plan, loops[1], sizes[1])
             met = {"F": across * axis.taps, "O": down * axis.outs, None: across * down}
             return met[plan.operand]
+        if plan.operand == "I" and self._read_once[which]:
+            return np.full(len(sizes[0]), self._read_once[which])
         ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
         columns = []
         for loop, some in zip(loops, sizes, strict=True):
@@ -158,6 +160,12 @@ class Space:
             columns.append((np.hstack([some, ones])[:, : last + 1], tuple(keeps[: last + 1])))
         (outs, out_keeps), (taps, tap_keeps) = columns
         depth = outs.shape[1]
+        ends = zip((axis.outs, axis.taps), (outs, taps), strict=True)
+        single = all(n == 1 or (t.shape[1] and (t[:, -1] == 1).all()) for n, t in ends)
+        if single and plan.operand != "I" and all(out_keeps + tap_keeps):
+            # Single outputs and taps meet as often as there are products.
+            touched = products(axis.window, axis.rule, axis.outs, axis.taps)
+            return np.full(len(sizes[0]), float(touched))
         pairs: dict[tuple[int, ...], int] = {}
         back = [
             pairs.setdefault(tuple(row), len(pairs)) for row in np.hstack([outs, taps]).tolist()
@@ -177,10 +185,20 @@ class Space:
         return np.array(found, np.float64)[back]
 
     @cached_property
-    def _all_meet(self) -> tuple[bool, ...]:
+    def all_meet(self) -> tuple[bool, ...]:
         """Of both axes, whether every output meets a row through every tap."""
         return tuple(
             products(axis.window, axis.rule, axis.outs, axis.taps) == axis.outs * axis.taps
+            for axis in self.axes
+        )
+
+    @cached_property
+    def _read_once(self) -> tuple[float, ...]:
+        """Rows of both axes where one output or tap is alone, so no cut parts a row; else 0."""
+        return tuple(
+            float(products(axis.window, axis.rule, axis.outs, axis.taps))
+            if min(axis.outs, axis.taps) == 1 and axis.rule.rows == "touched"
+            else 0.0
             for axis in self.axes
         )
 

@@ -1,0 +1,84 @@
+"""Whole sizes near sizes that need not be whole."""
+
+from __future__ import annotations
+
+from itertools import combinations, cycle, product
+from math import floor, log2
+
+import numpy as np
+
+from hwmodel.tiling.spatial.descent import Held, Point
+from hwmodel.tiling.spatial.neighbours import Axis, Chosen
+from hwmodel.tiling.spatial.space import GROUPS, Space
+
+__all__ = ["beside", "joined", "sizes_of"]
+
+Sizes = dict[str, tuple[float, ...]]  # of every loop, as many as may be chosen
+MOST = 300  # chains of an axis
+BETTER = 1e-12
+
+
+def beside(space: Space, sizes: Sizes) -> tuple[Point, tuple[list[Axis], ...]]:
+    """Return a mapping near sizes, and chains of every axis near them, the nearest first."""
+    lists = []
+    for loops in GROUPS:
+        each = [_chains(getattr(space.problem.extent, loop), sizes[loop]) for loop in loops]
+        some = MOST if len(loops) == 1 else int(MOST**0.5) + 1
+        pairs = product(*(chains[:some] for chains in each))
+        near = sorted((sum(far for far, _ in pair), tuple(c for _, c in pair)) for pair in pairs)
+        lists.append([axis for _, axis in near[:MOST]])
+    return tuple(some[0] for some in lists), tuple(lists)
+
+
+def sizes_of(point: Point) -> Sizes:
+    """Return the sizes of a mapping."""
+    return {
+        loop: tuple(map(float, chain))
+        for loops, axis in zip(GROUPS, point, strict=True)
+        for loop, chain in zip(loops, axis, strict=True)
+    }
+
+
+def joined(held: Held, point: Point, lists: tuple[list[Axis], ...]) -> tuple[float, Point]:
+    """Take the best chains of two axes at a time from lists, until nothing is better."""
+    energy, stale = held.energy(point), 0
+    pairs = list(combinations(range(len(GROUPS)), 2))
+    for pair in cycle(pairs):
+        some = [
+            near if point[group] in near else [*near, point[group]]
+            for group in pair
+            for near in (lists[group],)
+        ]
+        found, changed = held.best_of(point, pair, some)
+        stale += 1
+        if found < energy * (1 - BETTER):
+            energy, point, stale = found, changed, 0
+        if stale >= len(pairs):
+            break
+    return energy, point
+
+
+def _chains(length: int, sizes: tuple[float, ...]) -> list[tuple[float, Chosen]]:
+    """List chains near sizes, the nearest first, with how far they are.
+
+    From the inside outwards each size is a multiple of the one before or an even part of the loop.
+    """
+    near: dict[Chosen, float] = {(): 0.0}
+    for size in reversed(sizes):
+        found: dict[Chosen, float] = {}
+        for chain, far in near.items():
+            for tile in _tiles(length, chain[0] if chain else 1, size):
+                found[tile, *chain] = far + float(np.log(tile / size)) ** 2
+        near = dict(sorted(found.items(), key=lambda one: (one[1], one[0]))[:MOST])
+    return [(far, chain) for chain, far in near.items()]
+
+
+def _tiles(length: int, inner: int, size: float) -> set[int]:
+    """Whole sizes near one, no smaller than the one further in."""
+    times = max(1.0, size / inner)
+    two, few = 2 ** floor(log2(times)), floor(times)
+    multiples = {1, few - 1, few, few + 1, few + 2, two, 2 * two}
+    parts = {floor(length / size) + i for i in range(3)}
+    tiles = {min(length, inner * k) for k in multiples if k > 0}
+    tiles |= {max(inner, -(-length // k)) for k in parts if k > 0}
+    return tiles
