@@ -437,6 +437,24 @@ def test_a_label_stands_for_the_name_in_figures_and_tables_and_not_in_the_csv(hw
     assert "Ours & Co. 100%" in md
 
 
+def test_letters_that_no_font_has_are_told_and_others_are_drawn(hwmodel, tmp_path):
+    method = LABELLED.replace("Ours & Co. 100%", "Ours \u65e5\u672c")
+    (tmp_path / "mine.yaml").write_text(method)
+    written(tmp_path, NETWORK, name="net.yaml")
+    words = ("--methods", "fp,mine.yaml", "--accounting", "paper", "--optimal-tiles", "no")
+    assert hwmodel("compare", "net.yaml", *words, "--csv", "c.csv")[0] == 0
+    for font in ("sans", "serif"):
+        code, _, err = hwmodel("plot", "c.csv", "-o", "c.pdf", "--font", font)
+        assert code == 0 and err.count("warning") == 1
+        assert "c.pdf: no font here has the letters \u65e5\u672c, and boxes stand in" in err
+        assert hwmodel("plot", "c.csv", "-o", "c.svg", "--font", font) == (0, "", "wrote c.svg\n")
+    assert "\u65e5\u672c" in (tmp_path / "c.svg").read_text(encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(method.replace("\u65e5\u672c", "\u0434\u1ec5\u03bc"))
+    assert hwmodel("compare", "net.yaml", *words, "--csv", "c.csv")[0] == 0
+    for font in ("sans", "serif"):
+        assert hwmodel("plot", "c.csv", "-o", "c.pdf", "--font", font) == (0, "", "wrote c.pdf\n")
+
+
 def test_what_is_ours_is_known_by_name_label_and_file(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(LABELLED)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hwmodel.specs.files import whole_file
-from hwmodel.views.figures.canvas import HEAVY, PLAIN, STYLES, settings, width_of
+from hwmodel.views.figures.canvas import HEAVY, PLAIN, STYLES, boxes_told, settings, width_of
 
 __all__ = ["A4", "SIZES", "Placed", "Section", "laid_out", "write_pages"]
 
@@ -52,7 +52,7 @@ Line = tuple[list[tuple[float, str]], int]  # texts, each at an x [inch], and th
 
 def write_pages(title: str, found: Sequence[Section], output: Path) -> None:
     """Write sections as a PDF. Raises: HwmodelError."""
-    with settings(STYLES["paper"]):
+    with settings(STYLES["paper"]), boxes_told(output):
         from matplotlib.backends.backend_pdf import PdfPages
         from matplotlib.figure import Figure
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,16 @@ from hwmodel.views.figures.bars import (
     methods_figure,
     passes_figure,
 )
-from hwmodel.views.figures.canvas import DRAFT, STYLES, Style, foot, settings, settle, title_of
+from hwmodel.views.figures.canvas import (
+    DRAFT,
+    STYLES,
+    Style,
+    boxes_told,
+    foot,
+    settings,
+    settle,
+    title_of,
+)
 from hwmodel.views.figures.grouping import GROUPINGS
 from hwmodel.views.figures.heat import level_tensor_figure
 from hwmodel.views.figures.pareto import accuracy, pareto_figure
@@ -153,8 +161,7 @@ def write_figure(
     """
     endings = [_ending(path) for path in paths]
     command = stamp[-1] if stamp else ""
-    with settings(style), warnings.catch_warnings(), looks_of(specs_named(command)):
-        warnings.simplefilter("ignore")  # of letters that the font lacks, say: no matter of ours
+    with settings(style), boxes_told(*paths), looks_of(specs_named(command)):
         figure = made(style._replace(ours=named(style.ours, methods, "--ours")))
         settle(figure)
         if stamp and style.stamped:

@@ -6,13 +6,15 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from math import floor, log10
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hwmodel.errors import HwmodelError, nearest
+from hwmodel.errors import HwmodelError, SpecWarning, nearest
 from hwmodel.views.colours import Look, called, shade_on
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["DRAFT", "FONTS", "GREY", "HEAVY", "PLAIN", "STYLES", "Style", "bar", "below"]
 __all__ += [
     "beside",
+    "boxes_told",
     "broken",
     "caption",
     "foot",
@@ -142,6 +145,28 @@ def _library() -> Any:
     return matplotlib
 
 
+@contextmanager
+def boxes_told(*paths: Path) -> Iterator[None]:
+    """Warn of letters that no font has while files are drawn: boxes stand in their place.
+
+    Other warnings of Matplotlib's are no matter of ours. An SVG has its text, and asks its reader's
+    fonts.
+    """
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        yield
+    missing = (re.match(r"Glyph (\d+) ", str(one.message)) for one in told)
+    letters = "".join(dict.fromkeys(chr(int(match[1])) for match in missing if match))
+    drawn = [path for path in paths if path.suffix.lower() != ".svg"]
+    if letters and drawn:
+        warnings.warn(
+            f"{drawn[0]}: no font here has the letters {letters}, and boxes stand in their place; "
+            "give it a label in other letters, or draw an .svg, which keeps the text",
+            SpecWarning,
+            stacklevel=3,
+        )
+
+
 def settings(style: Style) -> AbstractContextManager[None]:
     """Set matplotlib up while a figure is made and written, without a user's `matplotlibrc`."""
     matplotlib = _library()
@@ -158,7 +183,8 @@ def settings(style: Style) -> AbstractContextManager[None]:
             "text.hinting": "none",  # a text is as wide in every format, whatever its resolution
             "font.family": ["serif" if style.serif else "sans-serif"],
             "font.sans-serif": ["DejaVu Sans", "Verdana"],  # of equal widths, where text is text
-            "font.serif": ["STIXGeneral", "Times New Roman"],  # the first comes with Matplotlib
+            # The first and the last, which has letters that the first lacks, come with Matplotlib.
+            "font.serif": ["STIXGeneral", "Times New Roman", "DejaVu Serif"],
             "font.size": style.size,
             "axes.titlesize": style.size,
             "axes.labelsize": style.size,
