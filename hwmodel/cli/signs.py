@@ -26,6 +26,7 @@ class _Place:
 
     what, done, total = "computing", 0, 0
     started = 0.0
+    compiled = 0.0  # seconds of compiling before
     bar = False
 
 
@@ -35,6 +36,9 @@ _place = _Place()
 def at(what: str, done: int, total: int) -> None:
     """Say where a command is."""
     if (what, total) != (_place.what, _place.total):
+        from hwmodel.tiling.effort import effort
+
+        _place.compiled = effort.compiled
         _place.what, _place.total, _place.started = what, total, time.monotonic()
     _place.done = done
 
@@ -50,18 +54,27 @@ def drawn() -> Iterator[None]:
 
 
 def sentence(
-    what: str, done: int, total: int, seconds: float, part: float = 0.0, inside: str = ""
+    what: str,
+    done: int,
+    total: int,
+    seconds: float,
+    part: float = 0.0,
+    inside: str = "",
+    once: float = 0.0,
 ) -> str:
     """Say how far a command is after so many seconds, and what is left at this pace.
 
     Args:
         part: share of the step that is being worked on that is done.
         inside: what moves within it, in words.
+        once: seconds that went into what is not done again.
 
     >>> sentence("comparing", 3, 12, 30)
     'comparing: 3 of 12 after 30 s, about 90 s left'
     >>> sentence("comparing", 0, 12, 30, 0.5, "products 4 of 8")
     'comparing: 0 of 12 after 30 s, about 690 s left; products 4 of 8'
+    >>> sentence("comparing", 1, 3, 30, once=20)
+    'comparing: 1 of 3 after 30 s, about 20 s left'
     >>> sentence("computing", 0, 0, 20.4)
     'computing: 20 s'
     """
@@ -69,7 +82,8 @@ def sentence(
     if not total:
         return f"{what}: {seconds:.0f} s{more}"
     whole = done + part
-    left = f", about {seconds / whole * (total - whole):,.0f} s left" if whole else ""
+    pace = max(0.0, seconds - once) / whole if whole else 0.0
+    left = f", about {pace * (total - whole):,.0f} s left" if whole else ""
     return f"{what}: {done:,} of {total:,} after {seconds:,.0f} s{left}{more}"
 
 
@@ -89,14 +103,17 @@ def within() -> tuple[float, str]:
 def _said() -> str:
     """Say where the command is: its steps, or the products of its only one."""
     from hwmodel.model.progress import place
+    from hwmodel.tiling.effort import effort
 
     part, inside = within()
+    part = 0.0 if effort.compiling else part  # nothing is known of the pace yet
+    lost = effort.compiled - _place.compiled
     if _place.total or not place.total:
         seconds = time.monotonic() - _place.started
-        return sentence(_place.what, _place.done, _place.total, seconds, part, inside)
+        return sentence(_place.what, _place.done, _place.total, seconds, part, inside, lost)
     seconds = time.monotonic() - place.started
     rest = inside.partition(", ")[2]
-    return sentence(place.what, place.done, place.total, seconds, 0.0, rest)
+    return sentence(place.what, place.done, place.total, seconds, 0.0, rest, lost)
 
 
 @contextmanager

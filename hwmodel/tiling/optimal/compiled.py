@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -38,11 +39,12 @@ def _first(name: str) -> Callable[..., Any]:
     found: Callable[..., Any] = getattr(kernels, name)
 
     def first(*given: Any) -> Any:
-        effort.compiling = is_compiled()
+        effort.compiling, began = is_compiled(), time.monotonic()
         try:
             return found(*given)
         finally:
             effort.compiling = False
+            effort.compiled += time.monotonic() - began
             _called[name] = found
 
     return first
