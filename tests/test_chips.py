@@ -1,7 +1,9 @@
 """Chips with memories side by side and arrays: their files, what may not stand in them, drawn."""
 
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -289,3 +291,24 @@ def test_sweeps_move_every_field_as_a_report_has_it(tmp_path):
 def test_narrow_operands_that_share_no_lane_are_told():
     with pytest.warns(SpecWarning, match="array states no operand_bits, so operands of 1 bit"):
         evaluate("mlp-784-512-512-10", "eyeriss-isca", "bold", accounting="full", mode="inference")
+
+
+@pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="a minute each")
+@pytest.mark.parametrize("name", ["ascend", "ascend-cube", "v100"])
+def test_the_page_s_table_at_batch_1_is_what_is_computed(name, tmp_path):
+    """Filters held, and the memory that is asked pays; `v100-sm` would take several minutes."""
+    accounting = written(
+        tmp_path,
+        "version: 1\nname: held\ntitle: t\nbased_on: full\n"
+        "counting: {stationary: filter, transfers: upper}\n",
+        name="held.yaml",
+    )
+    page = (Path(__file__).parent.parent / "docs" / "chips.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| `{name}` \[[^]]*\] \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", page, re.M)
+    said = [float(cell) for cell in row.groups()]
+    fp, bold = (
+        evaluate("vgg-small", name, method, accounting=accounting).energy
+        for method in ("fp", "bold")
+    )
+    assert [fp / 1e9, bold / 1e9] == pytest.approx(said[:2], rel=2e-3)
+    assert 100 * bold / fp == pytest.approx(said[2], abs=0.006)
