@@ -31,7 +31,7 @@ EXAMPLE = (
     ROOT
     / "reports"
     / "example"
-    / "compare_vgg-small_ascend+v100_fp+binaryconnect+xnor-net+binarynet+bold+bold-bn_paper+full_training_batch1.csv"
+    / "compare_vgg-small_ascend+v100_fp+binaryconnect+xnor-net+binarynet+bold+bold-bn_paper+chip_training_batch1.csv"
 )
 COMPARED = (
     "network,method,hardware,accounting,mode,batch,energy,unit,percent_of_baseline,forward,"

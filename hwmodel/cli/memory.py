@@ -17,6 +17,7 @@ from hwmodel.rerun.asked import (
     Says,
     TrainOnly,
 )
+from hwmodel.specs import usual
 
 if TYPE_CHECKING:
     from hwmodel.model.workload import Mode as RunMode
@@ -31,7 +32,7 @@ class MemoryAsked(Options):
     method: Method
     accounting: Annotated[
         str, Says("For its widths and its optimizer: a preset, or a YAML file.", names="accounting")
-    ] = "full"
+    ] = usual.ACCOUNTING
     batch: Batch = None
     mode: Mode = "training"
     hardware: Annotated[

@@ -43,6 +43,7 @@ from hwmodel.model.evaluate import (
 from hwmodel.model.memory import see_room
 from hwmodel.model.prices import Prices
 from hwmodel.model.workload import Job, Task
+from hwmodel.specs import usual
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import whole
 from hwmodel.specs.files import load
@@ -174,7 +175,7 @@ def generate(
     decode: SupportsIndex,
     batch: SupportsIndex = 1,
     cache_bits: str | int | None = None,
-    accounting: str | Path | Accounting = "full",
+    accounting: str | Path | Accounting = usual.ACCOUNTING,
 ) -> Generation:
     """Compute the energy of generating `decode` tokens behind prompts of `prefill` tokens.
 

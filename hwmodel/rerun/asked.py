@@ -281,7 +281,7 @@ class GenerateAsked(Asked):
             usual="as products read it",
         ),
     ] = ""
-    accounting: Accounting = "full"
+    accounting: Accounting = usual.ACCOUNTING
     input_shape: InputShape = ()
 
 
@@ -315,7 +315,7 @@ class SensitivityAsked(Asked):
     network: Network
     hardware: Chips
     methods: Methods
-    accounting: Accounting = usual.ACCOUNTING
+    accounting: Accounting = usual.OF_MANY
     batch: Batch = None
     mode: Mode = "training"
     input_shape: InputShape = ()

@@ -208,7 +208,17 @@ def test_E15_one_layer_of_twenty_that_cannot_be_tiled_is_named(refused, hwmodel,
     )
     written(tmp_path, CHIP, wide, name="large.yaml")
     chip(tmp_path, wide, ("1 KiB", "68 bit"))
-    asked = ("report", "net.yaml", "--method", "as-stated", "--csv", "x.csv", "--hardware")
+    asked = (
+        "report",
+        "net.yaml",
+        "--method",
+        "as-stated",
+        "--accounting",
+        "full",
+        "--csv",
+        "x.csv",
+        "--hardware",
+    )
     assert refused(*asked, "chip.yaml") == (
         "c14, forward on chip: no tile fits: one element of I and F needs 96 bit, RF holds 68 (4 B too few)"
     )

@@ -90,7 +90,7 @@ def sensitivity(
     hardware: Sequence[str | Path | Hardware],
     methods: Sequence[str | Path | Method],
     *,
-    accounting: str | Path | Accounting = usual.ACCOUNTING,
+    accounting: str | Path | Accounting = usual.OF_MANY,
     batch: SupportsIndex = 1,
     mode: Mode = "training",
     samples: SupportsIndex = 0,

@@ -52,7 +52,7 @@ class SweepFile(NamedSpec):
     network: Names = Field(description="one name or file, or several")
     hardware: Names = Field(description="likewise")
     method: Names = Field(description="likewise")
-    accounting: Names = Field(default=usual.ACCOUNTING, description="likewise")
+    accounting: Names = Field(default=usual.OF_MANY, description="likewise")
     batch: Batch | Annotated[tuple[Batch, ...], Field(min_length=1)] = 1
     mode: Mode | Annotated[tuple[Mode, ...], Field(min_length=1)] = "training"
     baseline: Text | None = Field(
