@@ -354,7 +354,16 @@ def test_the_command_prints_the_peak_by_class_and_by_memory(hwmodel, tmp_path):
     path = tmp_path / "chain.yaml"
     path.write_text(json.dumps(CHAIN))
     code, out, err = hwmodel(
-        "memory", path, "--method", "fp", "--hardware", DATA / "hw_mcu2.yaml", "--mode", "training"
+        "memory",
+        path,
+        "--method",
+        "fp",
+        "--accounting",
+        "full",
+        "--hardware",
+        DATA / "hw_mcu2.yaml",
+        "--mode",
+        "training",
     )
     assert (code, err) == (0, "")
     total = 4 * (416 + WEIGHTS + STATES)

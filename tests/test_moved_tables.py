@@ -56,8 +56,10 @@ def test_every_caption_says_what_was_moved_and_of_which_chip(hwmodel, tmp_path, 
     assert r"access\_energy=x0.5 of chip alone" in tex
     assert hwmodel("appendix", "c.csv", "-o", "a.html")[0] == 0
     tree = parsed((tmp_path / "a.html").read_text().removeprefix("<!doctype html>"))
-    rows = [[c.text for c in r.children] for r in [*tree.all("table")][1].all("tr")]
-    found = {(row[0], row[1]): row[2:] for row in rows}
+    found = {}
+    for table in tree.all("table"):
+        head, *rows = [[c.text for c in r.children] for r in table.all("tr")]
+        found |= {(head[0], row[0]): row[1:] for row in rows}
     assert found["chip", "DRAM"][0].endswith("3.125 pJ/bit")
     assert found["chip", "DRAM"][1] == f"moved: {MOVE}, of unlimited, 6.25 pJ/bit (me)"
     assert found["chip", "SRAM"][1] == "me"
@@ -99,7 +101,8 @@ def test_chips_of_one_label_are_told_apart_in_the_appendix(hwmodel, tmp_path, mo
     assert hwmodel("compare", "net.yaml", "--methods", "fp", *words)[0] == 0
     assert hwmodel("appendix", "c.csv", "-o", "a.html")[0] == 0
     page = (tmp_path / "a.html").read_text()
-    assert "<td>Edge (chip)</td><td>DRAM" in page and "<p>Edge (other) (A chip): " in page
+    assert ">Edge (chip)</th>" in page and ">Edge (other)</th>" in page
+    assert "<p>Edge (other) (A chip): " in page
 
 
 def test_a_bundle_and_a_figure_of_another_table_say_what_they_want(hwmodel, tmp_path, monkeypatch):

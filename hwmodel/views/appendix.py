@@ -30,7 +30,7 @@ ENDINGS = (".html", ".pdf")
 _OF_CHIP = {"array", "clock", "macs_per_cycle", "operations_per_cycle", "static_power"}
 _OF_CHIP |= {"static_energy_per_cycle", "voltage", "reference", "zeros", "path_prices"}
 FULL = ".15g"  # a number as a file has it, without the noise of binary fractions
-SHOWN = ".6g"  # a price that may follow from one in another unit
+SHOWN = ".9g"  # a price that may follow from one in another unit
 ROUNDING = 1e-9  # relative difference of a number that is none
 _UNITS = {  # divisor and unit of what files state in units of their own
     "clock": (1e6, "MHz"), "static_power": (1.0, "W"), "bandwidth": (1e9, "GB/s"),
