@@ -100,7 +100,7 @@ def test_the_command_gives_the_same_bytes_again_wherever_it_is_written(hwmodel):
     [
         (
             {"hardware": "ascend", "method": "bold"},
-            "report mlp-mnist --hardware ascend --method bold --accounting full --batch 1 "
+            "report mlp-mnist --hardware ascend --method bold --accounting chip --batch 1 "
             "--mode training",
         ),
         (

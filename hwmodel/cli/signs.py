@@ -27,6 +27,7 @@ class _Place:
     what, done, total = "computing", 0, 0
     started = 0.0
     compiled = 0.0  # seconds of compiling before
+    looked = 0.0  # tilings looked at before the command
     bar = False
 
 
@@ -93,8 +94,9 @@ def within() -> tuple[float, str]:
     from hwmodel.tiling.effort import effort
 
     said = [f"{place.what} {place.done:,} of {place.total:,}"] if place.total else []
-    if effort.looked:
-        said.append(f"tilings looked at {effort.looked:,.0f}")
+    looked = effort.looked - _place.looked
+    if looked:
+        said.append(f"tilings looked at {looked:,.0f}")
     if effort.compiling:
         said.append("compiling the search, which is kept for the next time")
     return (place.done / place.total if place.total else 0.0), ", ".join(said)
@@ -122,7 +124,9 @@ def pulse() -> Iterator[None]:
     if os.environ.get("HWMODEL_PROGRESS", "") == "off":
         yield
         return
-    over, terminal = Event(), sys.stderr.isatty()
+    from hwmodel.tiling.effort import effort
+
+    over, terminal, _place.looked = Event(), sys.stderr.isatty(), effort.looked
     _place.what, _place.done, _place.total, _place.started = "computing", 0, 0, time.monotonic()
 
     def beat() -> None:

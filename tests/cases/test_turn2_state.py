@@ -401,7 +401,7 @@ def test_E9_other_chips_methods_and_files_have_files_of_their_own(hwmodel, tmp_p
     assert hwmodel(*questions[0])[0] == 0
     names = {path.name for path in (tmp_path / "reports").glob("*[!s].csv")}
     assert len(names) == len(questions) and max(map(len, names)) < 150
-    assert f"compare_{net}_ascend_fp+bold_full_training_batch1.csv" in names
+    assert f"compare_{net}_ascend_fp+bold_chip_training_batch1.csv" in names
 
 
 def test_E9_a_sweep_of_the_same_name_does_not_take_the_place_of_another(hwmodel, refused, tmp_path):
@@ -486,7 +486,7 @@ COMPARED = ("compare", NET, "--hardware", "ascend", "--methods", "fp,bold", *QUI
         ((*COMPARED, "--csv", "t.csv"), ">&-", 2, ("t.csv",)),
         ((*COMPARED, "--csv", "t.csv"), "2>&-", 0, ("t.csv",)),
         ((*COMPARED, "--csv", "t.csv"), ">&- 2>&- <&-", 2, ("t.csv",)),
-        ((*COMPARED[:6], "--out", "o"), ">&-", 2, (f"o/compare_{NET}_ascend_fp+bold_full_training_batch1.csv",)),
+        ((*COMPARED[:6], "--out", "o"), ">&-", 2, (f"o/compare_{NET}_ascend_fp+bold_chip_training_batch1.csv",)),
         (("report", NET, "--hardware", "ascend", "--method", "bold", *QUICK[:2], "-o", "t.json"), "2>&-", 0, ("t.json",)),
         (("sweep", "small.yaml", "--out", "t.csv", "--jobs", "2"), ">&- 2>&- <&-", 0, ("t.csv",)),
         (("compare", NET, "--hardware", "nonsense", "--methods", "fp"), "2>&-", 2, ()),

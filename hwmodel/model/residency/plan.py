@@ -161,7 +161,7 @@ def _run(
     found = items(tracked(tasks, kept.tensors, given), capacities, len(kept.steps) - 1)
     if len(found) > FEW:
         for product in products.values():
-            product.spare = CLOSE
+            product.spare = 0.0 if product.chip.spatial else CLOSE  # no search there knows it
     return Run(tasks, products, moves, found, capacities)
 
 
