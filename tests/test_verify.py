@@ -59,6 +59,18 @@ def edited(path, change):
         writer.writerows(records)
 
 
+@pytest.mark.parametrize(("times", "told"), [(1.0004, True), (1.04, False)])
+def test_little_moves_may_be_of_searches_that_are_compiled_or_not(hwmodel, table, times, told):
+    path = table(*COMPARE)
+    columns, rows = read_csv(path)
+    energy = rows[0]["energy"]
+    text = path.read_text().replace(f",{energy},", f",{float(energy) * times!r},", 1)
+    path.write_text(text)
+    code, out, _ = hwmodel("verify", path)
+    assert (code, "--tolerance 0.005 lets that pass" in out) == (1, told)
+    assert hwmodel("verify", path, "--tolerance", "0.005")[0] == (0 if told else 1)
+
+
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
 @pytest.mark.parametrize(
     ("arguments", "rows"),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
+LITTLE = 5e-3  # relative: what a search moves that ends elsewhere
+
 
 def verify(
     table: Annotated[
@@ -58,6 +60,14 @@ def _sentences(verdict: Verdict, tolerance: float) -> list[str]:
     lines += [f"moved: {cell}" for cell in verdict.moved]
     lines += [f"missing: {row}" for row in verdict.missing]
     lines += [f"extra: {row}" for row in verdict.extra]
+    if _is_little(verdict):
+        from hwmodel.tiling.optimal.compiled import is_compiled
+
+        here = "are compiled here" if is_compiled() else "are not compiled here, for want of numba"
+        lines.append(
+            f"searches {here}: where they are otherwise, tilings that are not proved optimal end "
+            f"elsewhere, and numbers move by so little; --tolerance {LITTLE:g} lets that pass"
+        )
     made = f"made by hwmodel {verdict.version or __version__}"
     lines.append(
         f"{made}, computed anew by {__version__}" if verdict.version else f"{made}, as now"
@@ -69,3 +79,10 @@ def _sentences(verdict: Verdict, tolerance: float) -> list[str]:
         )
     lines += [f"input differs: {given}" for given in verdict.inputs] or ["inputs are as they were"]
     return lines
+
+
+def _is_little(verdict: Verdict) -> bool:
+    """Whether all that moved moved by little, though code and inputs are the same."""
+    if not verdict.moved or verdict.version or verdict.inputs or verdict.missing or verdict.extra:
+        return False
+    return all(cell.change is not None and abs(cell.change) < LITTLE for cell in verdict.moved)
