@@ -62,7 +62,7 @@ def edited(path, change):
 @pytest.mark.parametrize(("times", "told"), [(1.0004, True), (1.04, False)])
 def test_little_moves_may_be_of_searches_that_are_compiled_or_not(hwmodel, table, times, told):
     path = table(*COMPARE)
-    columns, rows = read_csv(path)
+    _, rows = read_csv(path)
     energy = rows[0]["energy"]
     text = path.read_text().replace(f",{energy},", f",{float(energy) * times!r},", 1)
     path.write_text(text)
