@@ -219,7 +219,7 @@ def test_an_input_of_the_program_that_has_changed_is_told(work, refused, tmp_pat
 
     edited(tmp_path / "t.csv", another)
     said = refused("bundle", "t.csv", "-o", "u.zip")
-    assert said.startswith("accounting full, which hwmodel brings along, has changed since t.csv ")
+    assert said.startswith("accounting chip, which hwmodel brings along, has changed since t.csv ")
     edited(tmp_path / "t.csv", lambda rs: [{**r, "inputs_sha256": "00000000"} for r in rs])
     said = refused("bundle", "t.csv", "-o", "u.zip")
     assert said == "t.csv: was made from other inputs than its command names today"
