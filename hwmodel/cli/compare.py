@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hwmodel.model.reached import Reached
     from hwmodel.rerun.question import Question
     from hwmodel.specs.accounting import Accounting
+    from hwmodel.specs.method import Method
     from hwmodel.specs.provenance import Provenance
 
 __all__ = ["compare", "partly", "refuse_if_none"]
@@ -79,7 +80,7 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
 
 def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -> list[str]:
     """What one accounting leaves out of what is compared; of several networks, of which."""
-    from hwmodel.model.not_counted import not_counted
+    from hwmodel.model.not_counted import not_counted, of_chips
     from hwmodel.model.widths import unpriced
 
     of = {one.name: not_counted(one, preset, asked.mode) for one in networks}
@@ -89,7 +90,8 @@ def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -
         for item in items
     ]
     own = [x for method in asked.methods for x in unpriced(method, preset)]
-    return list(dict.fromkeys([*found, *(own if asked.mode == "training" else [])]))
+    found += [*(own if asked.mode == "training" else []), *of_chips(asked.hardware, preset)]
+    return list(dict.fromkeys(found))
 
 
 def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
@@ -104,6 +106,8 @@ def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
     said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
     for chip, choice in product(asked.hardware, asked.accountings):
         said[f"{twice}." if (twice := paid_twice(chip, choice)) else ""] = None
+    for choice in asked.accountings if asked.mode == "training" else ():
+        said[_steps(asked.methods, choice)] = None
     if asked.accuracy is not None:
         runs = {
             m.name: [t for t in asked.traces if t.epochs and t.run.method == m.name]
@@ -111,6 +115,20 @@ def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
         }
         said[noise(runs, asked.accuracy)] = None
     return "\n".join([*filter(None, [unmoved, *said]), notes(not_counted)])
+
+
+def _steps(methods: Sequence[Method], accounting: Accounting) -> str:
+    """Say by what each method is stepped, where that is not one for all; "" else."""
+    from hwmodel.views.colours import called
+
+    usual = accounting.extras.optimizer
+    by: dict[str, list[str]] = {}
+    for method in methods if usual != "none" else ():
+        by.setdefault(method.optimizer or usual, []).append(called(method.name))
+    if len(by) < 2:
+        return ""
+    each = "; ".join(f"{', '.join(names)} by {optimizer}" for optimizer, names in by.items())
+    return f"Not stepped alike under accounting {accounting.name}: {each}."
 
 
 def _unmoved(asked: Question) -> str:

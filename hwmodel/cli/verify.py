@@ -63,9 +63,9 @@ def _sentences(verdict: Verdict, tolerance: float) -> list[str]:
     if _is_little(verdict):
         from hwmodel.tiling.optimal.compiled import is_compiled
 
-        here = "are compiled here" if is_compiled() else "are not compiled here, for want of numba"
+        how = "are compiled here" if is_compiled() else "are not compiled here, for want of numba"
         lines.append(
-            f"searches {here}: where they are otherwise, tilings that are not proved optimal end "
+            f"searches {how}: where they are otherwise, tilings that are not proved optimal end "
             f"elsewhere, and numbers move by so little; --tolerance {LITTLE:g} lets that pass"
         )
     made = f"made by hwmodel {verdict.version or __version__}"

@@ -230,7 +230,8 @@ def paid(
         for operand in stay.once:
             at_home = stay.homes.of(operand)
             assert at_home is not None
-            yield from ((level, one) for one in brought(work, operand, level, at_home, options))
+            if chip.levels[level].holds(operand):
+                yield from ((level, one) for one in brought(work, operand, level, at_home, options))
 
 
 def left_at_home(one: Asked, level: int, home: int | None) -> Iterator[Asked]:

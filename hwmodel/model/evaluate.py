@@ -168,7 +168,8 @@ class Report:
         known = "prices fall outwards, so that no bound is known"
         if found.lower_bound is not None:
             gap = 100 * (1 - (found.lower_bound + rest) / self.energy)
-            known = f"no choice costs less than {100 - gap:.2f} % of this (gap {gap:.2f} %)"
+            given = ", with attention run as it is here," if self.ways else ""
+            known = f"no choice{given} costs less than {100 - gap:.2f} % of this (gap {gap:.2f} %)"
         return (
             f"{many(len(found.items), 'stay')} of tensors on the chip; {known}. Activations "
             f"through the outermost memory, but for what comes from outside or is given there: "

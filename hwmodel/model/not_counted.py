@@ -26,6 +26,7 @@ __all__ = [
     "not_counted",
     "of_accounting",
     "of_chip",
+    "of_chips",
     "of_zeros",
     "refuse_unknown",
     "see_counted",
@@ -87,6 +88,16 @@ def of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
         yield f"but counted, for the chip states it: {', '.join(paid)}"
     if chip.static_watts and not stated["static energy"] and not untimed(chip):
         yield "but counted beside a time, which it goes with, and in no other energy: static energy"
+
+
+def of_chips(chips: Sequence[Hardware], accounting: Accounting) -> Iterator[str]:
+    """Say the same of several chips: what is not so of all names those of which it is."""
+    said: dict[str, list[str]] = {}
+    for chip in chips:
+        for line in of_chip(chip, accounting):
+            said.setdefault(line, []).append(chip.name)
+    for line, names in said.items():
+        yield line if len(names) == len(chips) else f"{line} ({', '.join(names)})"
 
 
 def of_zeros(network: Network, edges: Iterable[Edge], chip: Hardware) -> Iterator[str]:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from hwmodel.errors import DataError, HwmodelError
-from hwmodel.model.not_counted import not_counted
+from hwmodel.graph.network import Network
+from hwmodel.model.not_counted import not_counted, of_chips
 from hwmodel.rerun.question import Question, question
 from hwmodel.rerun.tables import NATURE, fixed, scale
 from hwmodel.rerun.verify import stated, verify
+from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import SpecModel, write
 from hwmodel.specs.hardware import Hardware
 from hwmodel.vary.paths import is_known
@@ -124,10 +126,7 @@ def sections(
         Section("Sources", [*_sources(asked)]),
         Section(
             "Not counted",
-            [
-                f"{x.name}: {'; '.join(not_counted(network, x, asked.mode))}."
-                for x in asked.accountings
-            ],
+            [f"{x.name}: {'; '.join(_left_out(network, x, asked))}." for x in asked.accountings],
         ),
         Section(
             "Reproduction",
@@ -136,13 +135,21 @@ def sections(
     ]
 
 
+def _left_out(network: Network, accounting: Accounting, asked: Question) -> list[str]:
+    """List what is not counted of a network, and of which chips what is."""
+    return [
+        *not_counted(network, accounting, asked.mode), *of_chips(asked.hardware, accounting)
+    ]  # fmt: skip
+
+
 def _results(records: Sequence[Mapping[str, str]]) -> Iterator[list[list[str]]]:
     """Yield a table of each chip and accounting: energy, percent, where published the residual."""
     known = any(record.get("source_percent") for record in records)
     places = dict.fromkeys((record["hardware"], record["accounting"]) for record in records)
     for place in places:
         here = [record for record in records if (record["hardware"], record["accounting"]) == place]
-        least = min((float(x["energy"]) for x in here if x["energy"]), default=0.0)
+        alike = (x for x in records if x["unit"] == here[0]["unit"])  # one unit on every chip
+        least = min((float(x["energy"]) for x in alike if x["energy"]), default=0.0)
         divisor, unit = scale(least, here[0]["unit"])
         head = [f"{called(place[0], 'hardware')}, {place[1]}", f"energy, {unit}", "%"]
         rows = [[*head, "published %", "residual %"] if known else head]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from hwmodel.tiling.accesses import Mapping
-from hwmodel.tiling.options import Memories, SearchOptions
-from hwmodel.tiling.tile import footprints
+from hwmodel.tiling.options import Memories, MemoryLevel, SearchOptions
+from hwmodel.tiling.tile import Room, footprints
 from hwmodel.work.problem import Extents, Operand, Problem
 
 __all__ = ["loop_nest"]
@@ -42,16 +43,30 @@ def loop_nest(
             depth += 1
             lines.append(f"{'  ' * depth}{side}")
         depth += 1
-        full = ", ".join(
-            f"{room.memory} {100 * room.used / room.capacity:.1f} %"
-            if room.capacity
-            else f"{room.memory} unlimited"
-            for room in footprints(problem, mapping, memories, index, options)
-        )
+        rooms = footprints(problem, mapping, memories, index, options)
         lines.append(f"{'  ' * depth}{memories.levels[index].name}: {_shown(tile)}")
-        lines[-1] += f"  # {held} held; {full} full"
+        lines[-1] += f"  # {'; '.join([f'{held} held', *_filled(rooms, memories.levels[index])])}"
         above = tile
     return "\n".join([*lines, *_cycles(above, mapping, memories, depth)])
+
+
+def _filled(rooms: Sequence[Room], level: MemoryLevel) -> Iterator[str]:
+    """Say how full memories are; what stays there as a whole has a memory without end (`view`)."""
+    there = [memory for memory in level.buffers if not memory.passed]
+    shares: list[str] = []
+    endless: list[str] = []
+    stays: dict[str, list[Operand]] = {}
+    for room, memory in zip(rooms, there, strict=True):
+        if room.capacity:
+            shares.append(f"{room.memory} {100 * room.used / room.capacity:.1f} %")
+        elif len(there) > 1 and len(memory.holds) == 1:
+            stays.setdefault(room.memory, []).extend(memory.holds)
+        else:
+            endless.append(f"{room.memory} unlimited")
+    if shares:
+        yield f"{', '.join(shares)} full"
+    yield from endless
+    yield from (f"{', '.join(operands)} in {name} all the time" for name, operands in stays.items())
 
 
 def _side_by_side(union: Extents, tile: Extents, groups: int) -> str:

@@ -68,7 +68,8 @@ def comparison_tables(
     for hardware, accounting in dict.fromkeys((line.hardware, line.accounting) for line in lines):
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
-        divisor, unit = scale(_least(line.energy for line in here), first.unit)
+        alike = [line for line in lines if line.unit == first.unit]  # one unit on every chip
+        divisor, unit = scale(_least(line.energy for line in alike), first.unit)
         note, beside = greedy_notes(here, called), has_optimal(here)
         columns = [f"energy, {unit}", *([f"an image, {unit}"] if first.images > 1 else [])]
         columns += [f"% of {_baseline(first)}"]
@@ -80,7 +81,7 @@ def comparison_tables(
         columns += ["time, ms, overlapped", "serial"] if parts and timed else []
         whole, whole_unit = scale(0.0, first.unit)
         if run is not None:
-            whole, whole_unit = scale(_least(whole_run(x, run)[2] for x in here), first.unit)
+            whole, whole_unit = scale(_least(whole_run(x, run)[2] for x in alike), first.unit)
             columns += [f"{run.name}, {whole_unit}", "kWh"]
         networks = list(dict.fromkeys(line.network for line in here))
         several = len(networks) > 1

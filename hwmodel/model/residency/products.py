@@ -14,7 +14,6 @@ from hwmodel.model.workload import Task
 from hwmodel.tiling.accesses import Asked
 from hwmodel.tiling.accesses import Mapping as Cuts
 from hwmodel.tiling.options import Memories, SearchOptions
-from hwmodel.tiling.pricing import rates
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, footprints, tile, touched_elements
 from hwmodel.tiling.view import Homes, view, widened
@@ -184,12 +183,14 @@ class Product:
         """What finished sums cost in a view that an operator takes as they are made: nothing."""
         if self.work.leaves:
             return 0.0
-        options = self.options
-        return fsum(
-            problem.O_elements
-            * rates(problem, seen, level, options.partial_sum_bits, options.transfers).O_writes
-            for level in range(len(seen.levels))
-        )
+        there = [k for k, level in enumerate(seen.levels) if level.holds("O")]
+        paid = []
+        for here, below in zip(there, [*there[1:], None], strict=True):
+            memory = seen.holder(here, "O")
+            paid.append(memory.write_energy_per_bit)
+            if self.options.transfers == "both" and below is not None and not memory.passed:
+                paid.append(seen.holder(below, "O").read_energy_per_bit)
+        return problem.O_elements * problem.bits.O * fsum(paid)
 
     def priced(self, costs: Costs, stay: Stay) -> Tiled:
         """Price a tiling of the whole chip beside what stays."""
@@ -235,10 +236,11 @@ class Product:
         taken = time(self.work.problem, mapping, self.chip, self.options.rule)
         if taken is None or self.chip.array is None:
             return 0.0
-        times = product(self.work.nest.times[1:2] if self.work.nest.times else ())
-        times *= self.work.repeats
-        each = product(taken.cycles) * self.chip.array.cycle_energy
-        return times * (each + product(taken.moments) * self.chip.moment_energy)
+        met = (self.work.nest.times or ())[1:2]
+        array = product((*taken.cycles, *met)) * self.chip.array.cycle_energy
+        return self.work.repeats * (
+            array + product((*taken.moments, *met)) * self.chip.moment_energy
+        )
 
     def _parts(self, mapping: Cuts, level: int) -> dict[Operand, int]:
         """Bits of each operand's tile at a level [bit]."""
@@ -306,7 +308,7 @@ class Product:
     def _times(self, operand: Operand) -> float:
         """How often what moves at an operand moves, where a nest stands for several; or in part."""
         times = self.work.nest.times
-        return float(product(times[OPERANDS.index(operand) :][:1])) if times else 1.0
+        return float(times[OPERANDS.index(operand)].value) if times else 1.0  # a share: not whole
 
     def _passes_between(self, outer: Homes, inner: Homes) -> float:
         pairs = zip(OPERANDS, outer, inner, strict=True)
@@ -321,9 +323,13 @@ class Product:
             }[operand]  # fmt: skip
             bits = elements * getattr(problem.bits, operand) * self._times(operand)
             found = []
+            there = [k for k, level in enumerate(self.chip.levels) if level.holds(operand)]
             for level in range(max(self.capacities)):
+                if level not in there:
+                    found.append(0.0)
+                    continue
                 upper = self.chip.holder(level, operand)
-                lower = self.chip.holder(level + 1, operand)
+                lower = self.chip.holder(there[there.index(level) + 1], operand)
                 up, down = upper.read_energy_per_bit, lower.write_energy_per_bit
                 if operand == "O":
                     up, down = upper.write_energy_per_bit, lower.read_energy_per_bit
@@ -336,6 +342,7 @@ class Product:
         return sum(
             self._energy(level, one)
             for level in range(home + 1)
+            if self.chip.levels[level].holds(operand)
             for one in brought(self.work, operand, level, home, self.options)
         )
 

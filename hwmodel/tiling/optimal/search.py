@@ -133,8 +133,9 @@ def _certified(
     size = len(_held(options.stationary, levels))
     for extent in problem.extent:
         size *= comb(extent + levels - 1, levels)  # falling chains of tiles
-    proved = bound >= search.energy * (1 - ROUNDING)
-    lower = energy if proved else max(bound, uncut_energy(search.space))
+    lower = max(bound, uncut_energy(search.space))
+    proved = lower >= search.energy * (1 - ROUNDING)
+    lower = energy if proved else lower
     gap = 0.0 if proved or not energy else 1 - lower / energy
     return Optimum(search.mapping, Certificate(energy, lower, gap, proved, size, search.examined))
 

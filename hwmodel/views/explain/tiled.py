@@ -28,7 +28,7 @@ def product_lines(
     yield f"```\n{loop_nest(problem, mapping, memories, options)}\n```\n"
     for level in range(1, len(mapping.tiles) + 1):
         for room in footprints(problem, mapping, memories, level, options):
-            if room.parts:
+            if room.parts and not (room.capacity is None and len(room.parts) == 1):  # it stays
                 free = "unlimited" if room.capacity is None else f"of {room.capacity:,}"
                 yield f"- {room.memory} is taken up, {computed(room.parts, room.used)} bit, {free}"
     yield f"\n### {work.pass_}: pieces of the loops\n"

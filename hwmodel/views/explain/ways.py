@@ -21,7 +21,7 @@ def ways_lines(report: Report, layer: str) -> Iterator[str]:
             for how, paid in (("in one kernel", one.kernel), ("as separate products", one.separate))
         ]
         yield f"## Attention of {one.scores}\n"
-        why = "costs less" if None not in (one.kernel, one.separate) else "is the only way"
+        why = "costs less alone" if None not in (one.kernel, one.separate) else "is the only way"
         yield (
             f"It runs {runs}, which {why}. Its layers ({', '.join(one.layers)}) alone, what "
             f"enters and leaves them in the outermost memory: {', '.join(costs)} "
