@@ -100,7 +100,9 @@ def test_each_block_has_its_own():
     assert not kernel.attention and not separate.attention
     for layer, way in (("a.softmax", "in one kernel"), ("b.softmax", "as separate products")):
         text = explanation(chosen, layer)
-        assert f"## Attention of {layer[0]}.scores\n\nIt runs {way}, which costs less alone." in text
+        assert (
+            f"## Attention of {layer[0]}.scores\n\nIt runs {way}, which costs less alone." in text
+        )
         assert "in one kernel" in text.partition("outermost memory: ")[2]
 
 
