@@ -146,7 +146,7 @@ def test_readings_take_only_options_that_say_where_their_table_is_written(refuse
     )
 
 
-@pytest.mark.parametrize("words", [("--csv", "a.csv", "--format", "csv"), ("-o", "a.txt")])
+@pytest.mark.parametrize("words", [("--csv", "a.csv", "-o", "a.csv"), ("-o", "a.txt")])
 def test_readings_see_where_they_are_written_before_they_compute(refused, words):
     refused("reproduce", "--readings", *words)
 
