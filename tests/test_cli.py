@@ -462,8 +462,8 @@ def test_the_functions_stay_functions_whatever_is_imported(tmp_path):
     code = (
         "import hwmodel\n"
         "for _ in range(2):\n"
-        "    assert hwmodel.evaluate('vgg-small-1fc', 'v100', 'fp').energy > 0\n"
-        "    assert list(hwmodel.compare('vgg-small-1fc', ['v100'], ['fp']))\n"
+        "    assert hwmodel.evaluate('mlp-784-512-512-10', 'v100', 'fp').energy > 0\n"
+        "    assert list(hwmodel.compare('mlp-784-512-512-10', ['v100'], ['fp']))\n"
         "import hwmodel.model.compare, hwmodel.model.evaluate\n"
         "from hwmodel import Report, compare, evaluate\n"
         "assert callable(compare) and callable(evaluate) and callable(hwmodel.evaluate)\n"

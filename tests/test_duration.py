@@ -413,8 +413,9 @@ axes: [{hardware.levels.DRAM.bandwidth: [100 B/s, 10 B/s], hardware.clock: [10 H
 def test_a_chip_without_rates_has_a_peak_alone(hwmodel, tmp_path):
     (tmp_path / "net.yaml").write_text(str(CHAIN).replace("'", '"'))
     _, out, _ = hwmodel(
-        "compare", "net.yaml", "--hardware", "ascend", "--methods", "fp", "--csv", "-"
-    )
+        "compare", "net.yaml", "--hardware", "ascend", "--methods", "fp",
+        "--accounting", "full", "--csv", "-",
+    )  # fmt: skip
     (row,) = csv.DictReader(out.splitlines())
     assert row["time_overlapped_s"] == row["edp_js"] == ""
     assert int(row["peak_bytes"]) == 4 * (416 + 3 * 246)  # test_memory has it by hand
