@@ -244,6 +244,8 @@ def told(kind):
         texts["pass_"] = values["pass_"] = "update"
     if "optimal_tiles" in texts:
         texts["optimal_tiles"] = values["optimal_tiles"] = "no"
+    if kind is CompareAsked:
+        texts["batch"], values["batch"] = "1, 64", (1, 64)
     for name in {"input_shape", "freeze", "train_only", "move"} & texts.keys():  # given one by one
         texts[name] = values[name] = ("x=1,3,8,8", "y=1,2")
     return texts, values

@@ -54,7 +54,8 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     networks = [asked.network, *([asked.baseline_network] if asked.baseline_network else [])]
     if where.figures and len(networks) > 1:
         raise HwmodelError(f"-o {where.figures[0]}: a figure is of one network; this table has two")
-    total = len(asked.hardware) * (len(asked.methods) + len(networks) - 1) * len(asked.accountings)
+    each = len(asked.methods) + len(networks) - 1
+    total = len(asked.hardware) * len(asked.accountings) * len(asked.batches) * each
     lines = progress(asked.lines(), total, "comparing")
     refuse_if_none(lines)
     ends = asked.ends(lines)
@@ -67,7 +68,7 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     )  # fmt: skip
     table = comparison_table(lines, asked.training, ends)
     several = [[one.name for one in of] for of in (asked.hardware, asked.methods, presets)]
-    run = [asked.mode], [f"batch{asked.batch}"]
+    run = [asked.mode], ["batch" + "+".join(map(str, asked.batches))]
     stem = stem_of(asked.asked, [one.name for one in networks], *several, *run)
     result = Result(table, paper, missing, provenance)
     page = _page(lines, asked, provenance) if where.html else ""
@@ -139,9 +140,9 @@ def _unmoved(asked: Question) -> str:
     moves = asked.moved_words(called)
     if not moves:
         return ""
-    before = question(asked.asked.model_copy(update={"move": ()}))
+    before, several = question(asked.asked.model_copy(update={"move": ()})), asked.batches[1:] != ()
     percents = [
-        f"{_named(line)} {line.percent_of_baseline:.2f} %"
+        f"{_named(line, several)} {line.percent_of_baseline:.2f} %"
         for line in before.lines(optimal_tiles=False)
         if line.percent_of_baseline is not None
     ]
@@ -170,9 +171,9 @@ def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> s
     from hwmodel.views.colours import called
     from hwmodel.views.html.page import page
 
-    run = asked.training
+    run, several = asked.training, asked.batches[1:] != ()
     remarks = [
-        f"{_named(line)}, accounting {line.accounting}. {run_sentence(line.report, run)}"
+        f"{_named(line, several)}, accounting {line.accounting}. {run_sentence(line.report, run)}"
         for line in lines
         if run and line.report
     ]
@@ -182,11 +183,12 @@ def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> s
     return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=remarks)
 
 
-def _named(line: Comparison) -> str:
-    """What a line is of: a method on a chip, by their labels."""
+def _named(line: Comparison, several: bool) -> str:
+    """What a line is of: a method on a chip, by their labels; of several batches at which."""
     from hwmodel.views.colours import called
 
-    return f"{called(line.method)} on {called(line.hardware, 'hardware')}"
+    at = f", batch {line.batch:,}" * several
+    return f"{called(line.method)} on {called(line.hardware, 'hardware')}{at}"
 
 
 def refuse_if_none(lines: list[Comparison]) -> None:
@@ -201,11 +203,12 @@ def partly(lines: list[Comparison], *, told: bool = False) -> None:
     Args:
         told: whether tables on the screen have remarks on those that could.
     """
+    several = len({line.batch for line in lines}) > 1
     for line in lines:
         if line.reason and line.energy is not None and not told:
-            say(f"hwmodel: {_named(line)}, {line.accounting}: {line.reason}")
+            say(f"hwmodel: {_named(line, several)}, {line.accounting}: {line.reason}")
     failed = [line for line in lines if line.energy is None]
     for line in failed:
-        say(f"hwmodel: {_named(line)}, {line.accounting}: {line.reason}")
+        say(f"hwmodel: {_named(line, several)}, {line.accounting}: {line.reason}")
     if failed:
         raise typer.Exit(1)

@@ -116,7 +116,8 @@ def stem_of(asked: Asked, *words: Sequence[str]) -> str:
     usual = {name: field.default for name, field in type(asked).model_fields.items()}
     others = [name for name, value in asked if name not in _IN_STEM and value != usual[name]]
     values = [value for name, value in asked if name in _IN_STEM]
-    names = [x for value in values for x in (value if isinstance(value, tuple) else [str(value)])]
+    each = (value if isinstance(value, tuple) else (value,) for value in values)
+    names = [str(name) for several in each for name in several]
     files = [name for name in names if is_path(name) or name.lower().endswith(".onnx")]
     if len(stem) <= LONGEST_STEM and not others and not files:
         return stem

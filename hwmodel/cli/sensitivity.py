@@ -67,7 +67,7 @@ def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
     if (folder := to.folder) is None:
         return
     chips, methods = ([one.name for one in of] for of in (asked.hardware, asked.methods))
-    run = [asked.accountings[0].name], [asked.mode], [f"batch{asked.batch}"]
+    run = [asked.accountings[0].name], [asked.mode], [f"batch{asked.batches[0]}"]
     stem = stem_of(asked.asked, [asked.network.name], chips, methods, *run)
     write(folder / f"{stem}.csv", text)
     if found.sampled:

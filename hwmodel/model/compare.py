@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from math import fsum
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex, cast
@@ -109,6 +108,15 @@ class _Cell(NamedTuple):
     source_percent: float | None
 
 
+class _Plan(NamedTuple):
+    """Lines that share a chip, an accounting and a batch."""
+
+    chip: Hardware
+    accounting: Accounting
+    cells: list[_Cell]
+    batch: int
+
+
 def compare(
     network: str | Path | Network,
     hardware: str | Path | Hardware | Sequence[str | Path | Hardware],
@@ -117,14 +125,14 @@ def compare(
     baseline: str | Path | Method | None = None,
     baseline_network: str | Path | Network | None = None,
     accounting: str | Path | Accounting | Sequence[str | Path | Accounting] = usual.ACCOUNTING,
-    batch: SupportsIndex | None = None,
+    batch: SupportsIndex | Sequence[SupportsIndex] | None = None,
     mode: Mode = "training",
     traces: Sequence[Trace] = (),
     optimal_tiles: bool = True,
 ) -> Lines[Comparison]:
-    """Give lines in the order given, by chip, by accounting, by method, as they are asked for.
+    """Give lines in the order given, by chip, by accounting, by batch, by method.
 
-    They come as they are computed, and can be used as the `pandas.DataFrame` of all, which is
+    They come as they are asked for, and can be used as the `pandas.DataFrame` of all, which is
     `.table`; `.plot()` is a figure.
 
     Everything is loaded before the first line is computed.
@@ -135,7 +143,8 @@ def compare(
         baseline_network: the network that is 100 % under it, by default the same; another one has
             a line of its own, which comes first.
         accounting: one, or several to be set side by side.
-        batch: images in an iteration; by default those of the traces, else 1.
+        batch: images in an iteration, one number or several; by default those of the traces, else
+            1. What is 100 % is of the same batch.
         traces: of training runs; a method takes what all runs by it measured, which differ in
             their seed.
         optimal_tiles: whether to say, where tiles are greedy, what optimal ones would cost.
@@ -149,8 +158,9 @@ def compare(
     for specs in (chips, rules, choices):
         distinct(specs)
     by_method = _by_method(traces)
-    images = check_run(common_batch(traces) or 1 if batch is None else batch, mode)
-    see_comparable(traces, images)
+    batches = _batches(common_batch(traces) or 1 if batch is None else batch, mode)
+    for images in batches:
+        see_comparable(traces, images)
     if baseline is not None:
         expect((str, Path, Method), "baseline", baseline, "a name, a path or a Method")
     references = [load(Method, c.baseline if baseline is None else baseline) for c in choices]
@@ -164,11 +174,21 @@ def compare(
             "give one of the files another name"
         )
     plan = [
-        (chip, choice, _cells(network, whole, rules, chip, reference, images, mode))
+        _Plan(chip, choice, _cells(network, whole, rules, chip, reference, images, mode), images)
         for chip in chips
         for choice, reference in zip(choices, references, strict=True)
+        for images in batches
     ]
-    return Lines(_lines(plan, images, mode, by_method, beside=optimal_tiles))
+    return Lines(_lines(plan, mode, by_method, beside=optimal_tiles))
+
+
+def _batches(given: SupportsIndex | Sequence[SupportsIndex], mode: Mode) -> list[int]:
+    """Check one batch, or several. Raises: HwmodelError."""
+    each = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    found = [check_run(one, mode) for one in each]
+    if len({*found}) < max(1, len(found)):
+        raise HwmodelError(f"batch {given!r}: must be a number, or several, none of them twice")
+    return found
 
 
 def _loaded(
@@ -294,13 +314,11 @@ def reproduce(
         return found
 
     plans = [
-        ([(load(Hardware, chip), choice, cells(chip, size))], images)
+        _Plan(load(Hardware, chip), choice, cells(chip, size), images)
         for chip in published.chips
         for choice, (images, size) in zip(choices, runs, strict=True)
     ]
-    return chain.from_iterable(
-        _lines(plan, images, "training", {}, beside=optimal_tiles) for plan, images in plans
-    )
+    return _lines(plans, "training", {}, beside=optimal_tiles)
 
 
 Size = tuple[int, int] | None  # rows and columns of an image; None: the bundled network's
@@ -325,21 +343,19 @@ def sized(network: str, size: Size) -> Network:
 
 
 def _lines(
-    plan: list[tuple[Hardware, Accounting, list[_Cell]]],
-    batch: int,
+    plans: list[_Plan],
     mode: Mode,
     traces: Mapping[str, tuple[Trace, ...]],
     *,
     beside: bool,
 ) -> Iterator[Comparison]:
-    for chip, choice, cells in plan:
+    for plan in plans:
+        chip, choice, cells, batch = plan
 
-        def report(
-            network: Network, method: Method, chip: Hardware = chip, choice: Accounting = choice
-        ) -> Report:
+        def report(network: Network, method: Method, plan: _Plan = plan) -> Report:
             return evaluate(
-                network, chip, method, accounting=choice, batch=batch, mode=mode,
-                trace=traces.get(method.name),
+                network, plan.chip, method, accounting=plan.accounting, batch=plan.batch,
+                mode=mode, trace=traces.get(method.name),
             )  # fmt: skip
 
         def with_tiles(one: Report) -> OptimalTiles | None:

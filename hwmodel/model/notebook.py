@@ -88,12 +88,15 @@ class Lines(Iterator[Line], Generic[Line]):
 
     def _repr_html_(self) -> str:
         """Show energy and percentage of every line; whatever a name holds is text."""
-        head = ("network", "method", "hardware", "accounting", "energy", "unit", "% of baseline")
+        lines = self._rows()
+        several = ("batch",) if len({of["batch"] for of in lines}) > 1 else ()
+        names = ("network", "method", "hardware", "accounting", *several)
+        head = (*names, "energy", "unit", "% of baseline")
         rows = []
-        for of in self._rows():
+        for of in lines:
             percent, energy = of["percent_of_baseline"], of["energy"]
             rows.append((
-                *(of[name] for name in head[:4]),
+                *(of[name] for name in names),
                 "" if energy is None else f"{energy:,.6g}", of["unit"],
                 "" if percent is None else f"{percent:.2f}",
             ))  # fmt: skip

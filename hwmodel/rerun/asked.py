@@ -90,6 +90,22 @@ Accountings = Annotated[
 Batch = Annotated[
     int | None, Says("Images in the iteration.", usual="1; the training's; the traces'")
 ]
+
+
+def _alone(value: object) -> object:
+    """One batch is a list of one."""
+    return (value,) if isinstance(value, int) else value
+
+
+Batches = Annotated[
+    tuple[int, ...],
+    LISTED,
+    BeforeValidator(_alone),
+    Says(
+        "Images in the iteration; several, separated by commas.",
+        usual="1; the training's; the traces'",
+    ),
+]
 Mode = Annotated[str, Says("training (all passes) or inference (forward only).")]
 
 
@@ -202,7 +218,7 @@ class CompareAsked(Asked):
         ),
     ] = ""
     accounting: Accountings = (usual.ACCOUNTING,)
-    batch: Batch = None
+    batch: Batches = ()
     mode: Mode = "training"
     training: Run = ""
     trace: TraceFiles = ()
@@ -396,7 +412,7 @@ def command_line(asked: Asked) -> str:
         if value in (None, "", ()):
             continue
         if LISTED in field.metadata:
-            value = ",".join(value)
+            value = ",".join(map(str, value))
         before = [] if said_of(field).argument else [flag(name)]
         for one in value if isinstance(value, tuple) else [value]:
             words += [*before, str(one)]

@@ -55,7 +55,9 @@ Called = Callable[[str, str], str]  # of a name and its kind, what stands for it
 
 @dataclass(frozen=True)
 class Question:
-    """What `report` and `explain` (one of each), `compare` or `sensitivity` are asked: values."""
+    """What `report` and `explain` (one of each), `compare` or `sensitivity` (one batch) are asked:
+    values.
+    """
 
     asked: Asked  # with every default written out
     network: Network
@@ -63,7 +65,7 @@ class Question:
     methods: tuple[Method, ...]
     accountings: tuple[Accounting, ...]
     baseline: Method | None  # None: each accounting's own
-    batch: int
+    batches: tuple[int, ...]
     mode: Mode
     training: Training | None
     traces: tuple[Trace, ...]
@@ -100,7 +102,7 @@ class Question:
         """The answer of `report`; without what the trace says if not `traced`."""
         return evaluate(
             self.network, self.hardware[0], self.methods[0],
-            accounting=self.accountings[0], batch=self.batch, mode=self.mode,
+            accounting=self.accountings[0], batch=self.batches[0], mode=self.mode,
             trace=self.traces if traced and self.traces else None,
         )  # fmt: skip
 
@@ -111,7 +113,7 @@ class Question:
         return compare(
             self.network, self.hardware, self.methods,
             baseline=self.baseline, baseline_network=self.baseline_network,
-            accounting=self.accountings, batch=self.batch, mode=self.mode, traces=self.traces,
+            accounting=self.accountings, batch=self.batches, mode=self.mode, traces=self.traces,
             optimal_tiles=optimal_tiles and getattr(self.asked, "optimal_tiles", "") != "no",
         )  # fmt: skip
 
@@ -122,7 +124,7 @@ class Question:
         draws = cast(SensitivityAsked, self.asked)
         return sensitivity(
             self.network, self.hardware, self.methods, accounting=self.accountings[0],
-            batch=self.batch, mode=self.mode, samples=draws.samples, seed=draws.seed,
+            batch=self.batches[0], mode=self.mode, samples=draws.samples, seed=draws.seed,
             ranges=draws.ranges, jobs=jobs, watch=watch,
         )  # fmt: skip
 
@@ -302,20 +304,23 @@ def question(asked: Asked) -> Question:
     run = load(Training, training) if training else None
     traces = read_traces("trace", _each(said.get("trace") or ()))
     batch = said["batch"]
-    if batch is None:
+    if batch in (None, ()):
         batch = common_batch(traces) or (run.batch if run else 1)
+    batches: tuple[int, ...] = batch if isinstance(batch, tuple) else (batch,)
     chips = tuple(load(Hardware, name) for name in _each(said["hardware"]))
     rules = tuple(load(Accounting, name) for name in _each(said["accounting"]))
     if moves := said.get("move"):
         chips, rules = moved(moves, chips, rules)
     return Question(
-        asked=asked.model_copy(update={"batch": batch}),
+        asked=asked.model_copy(
+            update={"batch": batches if isinstance(asked, CompareAsked) else batches[0]}
+        ),
         network=_network(said),
         hardware=chips,
         methods=tuple(load(Method, x) for x in _each(said.get("methods") or said["method"])),
         accountings=_accumulated(rules, said),
         baseline=load(Method, baseline) if baseline else None,
-        batch=batch,
+        batches=batches,
         mode=said["mode"],  # which `evaluate` checks
         training=run,
         traces=traces,

@@ -30,6 +30,7 @@ __all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "RATED", "Table", "again
 __all__ += ["comparison_table", "csv_text", "effects_table", "fixed", "greedy_notes", "layer_sums"]
 __all__ += [
     "notes",
+    "of_batches",
     "read_csv",
     "read_rows",
     "readings_table",
@@ -127,6 +128,7 @@ def greedy_notes(lines: Sequence[Comparison], called: Callable[[str], str] = str
         called: what a method is called; by default its name.
     """
     found: dict[str, None] = {}
+    several = len({line.batch for line in lines}) > 1
     for line in lines:
         if (
             line.report
@@ -137,7 +139,8 @@ def greedy_notes(lines: Sequence[Comparison], called: Callable[[str], str] = str
     for line in lines:
         said = line.optimal and (line.optimal.unproved or line.optimal.reason)
         if said:
-            found[f"{called(line.method)}, optimal tiles: {said}"] = None
+            at = f", batch {line.batch:,}" * several
+            found[f"{called(line.method)}{at}, optimal tiles: {said}"] = None
     return list(found)
 
 
@@ -295,7 +298,19 @@ def notes(not_counted: Mapping[str, Sequence[str]]) -> str:
     return "\n".join([*lines, f"All figures are {NATURE}."])
 
 
+def of_batches(lines: Sequence[Comparison]) -> str:
+    """Say what one iteration of the lines of a table is, which may be of several batches."""
+    first = lines[0]
+    if len({line.batch for line in lines}) == 1:
+        return what(first.mode, first.images)
+    times = f", {first.accumulate:,} of them added up" if first.accumulate > 1 else ""
+    return f"{_iteration(first.mode)} of the batch listed{times}"
+
+
+def _iteration(mode: str) -> str:
+    return "training iteration" if mode == "training" else "inference"
+
+
 def what(mode: str, batch: int) -> str:
     """Say what one iteration is."""
-    iteration = "training iteration" if mode == "training" else "inference"
-    return f"{iteration} of {batch} image{'s' if batch > 1 else ''}"
+    return f"{_iteration(mode)} of {batch} image{'s' if batch > 1 else ''}"

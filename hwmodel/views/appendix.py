@@ -98,10 +98,11 @@ def sections(
     network = asked.network
     macs = sum(node.macs for node in network.nodes())
     weights = sum(node.weights for node in network.nodes() if not node.layer.shares)
+    batches = " and ".join(map(str, asked.batches))
     run = "one training iteration" if asked.mode == "training" else "one inference"
     what = (
         f"Energy of {run} of {called(network.name, 'network')} ({network.title}; {macs:,} MACs an "
-        f"image forward, {weights:,} weights of products), batch {asked.batch}; {NATURE}."
+        f"image forward, {weights:,} weights of products), batch {batches}; {NATURE}."
     )
     moves = asked.moved_words(called)
     texts = [what, f"Moved, for methods and baseline: {moves}."] if moves else [what]
@@ -163,10 +164,13 @@ def _results(records: Sequence[Mapping[str, str]]) -> Iterator[list[list[str]]]:
 
 
 def _line(record: Mapping[str, str], records: Sequence[Mapping[str, str]]) -> str:
-    """Name a line by its method; of several networks by both."""
+    """Name a line by its method; of several networks and batches by these, too."""
+    found = [called(record["network"], "network")]
+    found = found if len({other["network"] for other in records}) > 1 else []
+    if len({other["batch"] for other in records}) > 1:
+        found.append(f"batch {record['batch']}")
     method = called(record["method"])
-    several = len({other["network"] for other in records}) > 1
-    return f"{method} ({called(record['network'], 'network')})" if several else method
+    return f"{method} ({', '.join(found)})" if found else method
 
 
 def _choices(spec: SpecModel, path: str = "") -> Iterator[str]:

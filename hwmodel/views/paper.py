@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
-from hwmodel.rerun.tables import NATURE, greedy_notes, layer_sums, scale, what, whole_run
+from hwmodel.rerun.tables import (
+    NATURE,
+    greedy_notes,
+    layer_sums,
+    of_batches,
+    scale,
+    what,
+    whole_run,
+)
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
@@ -97,14 +105,10 @@ def comparison_paper(
             values = dict(zip(found, numbers, strict=True))
             for row, key in zip(cells, keys, strict=True):
                 row.append(values.get(key))
-    first = lines[0]
     chips = _listed(called(name, "hardware") for name in dict.fromkeys(x.hardware for x in lines))
     of = "the networks listed" if several else called(networks[0], "network")
-    iteration = what(first.mode, first.images)
-    if batches:
-        iteration = f"{iteration.partition(' of ')[0]} of the batch listed"
     caption = (
-        f"Energy of one {iteration} of {of} on {chips}, and its percentage of "
+        f"Energy of one {of_batches(lines)} of {of} on {chips}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
     caption += f". Moved, for methods and baseline: {moved}" if moved else ""

@@ -14,7 +14,16 @@ from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
 from hwmodel.model.widths import limits_of, treatment
-from hwmodel.rerun.tables import OPERATIONS, fixed, greedy_notes, layer_sums, scale, what, whole_run
+from hwmodel.rerun.tables import (
+    OPERATIONS,
+    fixed,
+    greedy_notes,
+    layer_sums,
+    of_batches,
+    scale,
+    what,
+    whole_run,
+)
 from hwmodel.specs.limits import AccumulatorWidth, TensorWidth
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.trace import HOLDS
@@ -71,7 +80,9 @@ def comparison_tables(
         alike = [line for line in lines if line.unit == first.unit]  # one unit on every chip
         divisor, unit = scale(_least(line.energy for line in alike), first.unit)
         note, beside = greedy_notes(here, called), has_optimal(here)
-        columns = [f"energy, {unit}", *([f"an image, {unit}"] if first.images > 1 else [])]
+        batches = len({line.batch for line in here}) > 1
+        several_images = any(line.images > 1 for line in here)
+        columns = [f"energy, {unit}", *([f"an image, {unit}"] if several_images else [])]
         columns += [f"% of {_baseline(first)}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
         known = any(line.source_percent is not None for line in here)
@@ -88,15 +99,15 @@ def comparison_tables(
         listed = table(
             f"{' and '.join(called(name, 'network') for name in networks)} on "
             f"{called(hardware, 'hardware')}: "
-            f"energy of one {what(first.mode, first.images)}, accounting {accounting}"
+            f"energy of one {of_batches(here)}, accounting {accounting}"
             + (", tiles greedy" if any(line.optimal for line in here) else ""),
-            ["network", "method"] if several else ["method"],
+            [*["network"] * several, "method", *["batch"] * batches],
             columns,
         )
         for line in here:
             cells = [
                 _scaled(line.energy, divisor),
-                *([_each(line, divisor)] if first.images > 1 else []),
+                *([_each(line, divisor)] if several_images else []),
                 _number(line.percent_of_baseline),
                 *(_optimal(line, divisor) if beside else []),
                 *(_published(line) if known else []),
@@ -111,12 +122,22 @@ def comparison_tables(
                 _, _, energy, kwh = whole_run(line, run)
                 cells += [_scaled(energy, whole), _number(kwh, ".4g")]
             network = [called(line.network, "network")] if several else []
-            listed.add_row(*network, called(line.method), *cells)
+            images = [f"{line.batch:,}"] if batches else []
+            listed.add_row(*network, called(line.method), *images, *cells)
         yield listed
-        yield from (Text(f"  {called(x.method)}: {x.reason}") for x in here if x.reason)
+        yield from (Text(f"  {text}") for text in _reasons(here))
         yield from (Text(f"  {text}") for text in note)
     if mixed := not_to_compare(line.unit for line in lines):
         yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
+
+
+def _reasons(lines: Sequence[Comparison]) -> Iterator[str]:
+    """Say why lines have no energy, or what is not proved of it."""
+    several = len({line.batch for line in lines}) > 1
+    for line in lines:
+        if line.reason:
+            at = f", batch {line.batch:,}" * several
+            yield f"{called(line.method)}{at}: {line.reason}"
 
 
 def _baseline(line: Comparison) -> str:

@@ -76,11 +76,11 @@ class Page(NamedTuple):
 
     @property
     def groups(self) -> list[list[Record]]:
-        """Records that belong into one panel: of a chip under an accounting; in reports, also
-        of a method.
+        """Records that belong into one panel: of a chip under an accounting at a batch; in reports,
+        also of a method.
         """
         of_report = table_of(self.records) == "report"
-        fields = ("hardware", "accounting", *(("method",) if of_report else ()))
+        fields = ("hardware", "accounting", "batch", *(("method",) if of_report else ()))
         found: dict[tuple[str, ...], list[Record]] = {}
         for record in self.records:
             found.setdefault(tuple(record[field] for field in fields), []).append(record)
@@ -88,9 +88,11 @@ class Page(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """Count the panels side by side: a row a chip where there are several accountings."""
-        accountings = len(unique(self.records, "accounting"))
-        return accountings if 1 < accountings <= self.style.columns else self.style.columns
+        """Count the panels side by side: a row a chip where there are several accountings or
+        batches.
+        """
+        of_chip = len({(one["accounting"], one["batch"]) for one in self.records})
+        return of_chip if 1 < of_chip <= self.style.columns else self.style.columns
 
     def name(self, group: Sequence[Record]) -> str:
         """Write the heading of a panel, with the values that set it apart from the others."""
@@ -98,8 +100,9 @@ class Page(NamedTuple):
         of_report = table_of(self.records) == "report"
         chip = called(first["hardware"], "hardware")
         chip = f"{called(first['method'])} on {chip}" if of_report else chip
-        several = len(unique(self.records, "accounting")) > 1
-        return f"{chip}, {first['accounting']}" if several else chip
+        if len(unique(self.records, "accounting")) > 1:
+            chip += f", {first['accounting']}"
+        return f"{chip}, batch {first['batch']}" if len(batches_of(self.records)) > 1 else chip
 
 
 def read_records(*paths: Path) -> Sequence[Record]:
@@ -167,16 +170,16 @@ def _see_lengths(record: Record, where: str) -> None:
 def _check_together(records: Sequence[Record], path: Path) -> None:
     """See that the rows are of one run, so that they may be added up and set side by side."""
     compared = table_of(records) == "compare"
-    alike = ["batch"] if compared else ["batch", "hardware", "method", "accounting", "unit"]
+    alike = [] if compared else ["batch", "hardware", "method", "accounting", "unit"]
     if not (compared and _of_one_table(records)):
         alike.insert(0, "network")
     for field in alike:
         if len(several := unique(records, field)) > 1:
             raise DataError(f"{path}: has rows of more than one {field}: {', '.join(several[:3])}")
-    parts = ("network", "method", "hardware", "accounting", "mode")
+    parts = ("network", "method", "hardware", "accounting", "mode", "batch")
     lines = {tuple(record.get(part, "") for part in parts) for record in records}
     if compared and len(lines) < len(records):
-        raise DataError(f"{path}: has two rows of one method, chip, accounting and mode")
+        raise DataError(f"{path}: has two rows of one method, chip, accounting, mode and batch")
 
 
 def _of_one_table(records: Sequence[Record]) -> bool:
@@ -213,6 +216,11 @@ def table_of(records: Sequence[Record]) -> Table:
 def unique(records: Sequence[Record], field: str) -> list[str]:
     """List the different values of a column in order of appearance."""
     return list(dict.fromkeys(record[field] for record in records))
+
+
+def batches_of(records: Sequence[Record]) -> list[str]:
+    """List the batches of a table."""
+    return unique(records, "batch")
 
 
 def label(record: Record, records: Sequence[Record]) -> str:
@@ -253,7 +261,8 @@ def headline(records: Sequence[Record]) -> str:
     accountings = ", ".join(unique(records, "accounting"))
     mixed = not_to_compare(unique(records, "unit"))
     end = f"; {mixed}" if mixed else ""
-    about = f"{what}, {mode}batch {first['batch']}, accounting {accountings} ({NATURE}){end}"
+    batches = f"batch {' and '.join(batches_of(records))}"
+    about = f"{what}, {mode}{batches}, accounting {accountings} ({NATURE}){end}"
     return about + _asked(records)
 
 

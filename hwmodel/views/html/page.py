@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from hwmodel.model.compare import Comparison
 from hwmodel.model.evaluate import Report
-from hwmodel.rerun.tables import NATURE, what
+from hwmodel.rerun.tables import NATURE, of_batches
 from hwmodel.specs.files import NamedSpec
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.quantity import not_to_compare
@@ -149,7 +149,8 @@ def _common(
     return {
         "title": _title(lines, shown),
         "subtitle": _subtitle(lines, shown),
-        "mode": what(lines[0].mode, lines[0].images),
+        "mode": of_batches(lines),
+        "batches": len({line.batch for line in lines}) > 1,
         "nature": NATURE,
         "summary": _summary(lines, shown, baseline),
         "groups": groups(lines),
@@ -220,9 +221,9 @@ def _summary(lines: Sequence[Comparison], shown: Sequence[Comparison], baseline:
     """Write a sentence on the report that is shown, or on the cheapest of each group."""
     if len(shown) == 1:
         return [_sentence(x, x.report, baseline) for x in shown if x.report]
-    cheapest: dict[tuple[str, str], Comparison] = {}
+    cheapest: dict[tuple[str, str, int], Comparison] = {}
     for line in lines:
-        key = line.hardware, line.accounting
+        key = line.hardware, line.accounting, line.batch
         known = cheapest.get(key)
         if line.energy is not None and (known is None or line.energy < (known.energy or 0.0)):
             cheapest[key] = line

@@ -37,10 +37,11 @@ class Member(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Methods on one chip under one accounting."""
+    """Methods on one chip under one accounting at one batch."""
 
     hardware: str
     accounting: str
+    batch: int
     unit: str  # of the energies shown
     divisor: float
     most: float  # end of the scale [% of the baseline]
@@ -92,10 +93,10 @@ class TilingLine(NamedTuple):
 
 
 def groups(lines: Sequence[Comparison]) -> list[Group]:
-    """Group the lines of a comparison by chip and accounting."""
+    """Group the lines of a comparison by chip, accounting and batch."""
     found = []
-    for hardware, accounting in dict.fromkeys((x.hardware, x.accounting) for x in lines):
-        here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
+    for place in dict.fromkeys((x.hardware, x.accounting, x.batch) for x in lines):
+        here = [x for x in lines if (x.hardware, x.accounting, x.batch) == place]
         divisor, unit = scale(min((x.energy for x in here if x.energy), default=0.0), here[0].unit)
         most = max(
             (p for x in here for p in (x.percent_of_baseline, x.source_percent) if p), default=0.0
@@ -103,7 +104,7 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
         members = [_member(x, most, divisor, unit) for x in here]
         known = any(x.source_percent is not None for x in here)
         notes = greedy_notes(here, called)
-        found.append(Group(hardware, accounting, unit, divisor, most, members, known, notes))
+        found.append(Group(*place, unit, divisor, most, members, known, notes))
     return found
 
 
