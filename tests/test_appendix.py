@@ -82,7 +82,7 @@ def five_on_three():
     )  # fmt: skip
     empty = dict.fromkeys(("source_percent", "residual_percent"), "")
     records = [
-        {"network": "resnet18", "hardware": chip, "accounting": "full", "method": method,
+        {"network": "resnet18", "hardware": chip, "accounting": "full", "batch": "1", "method": method,
          "energy": "123456789.5", "unit": "pJ", "percent_of_baseline": "12.345", **empty}
         for chip in asked.hardware
         for method in asked.methods

@@ -33,7 +33,9 @@ def test_each_batch_has_the_numbers_that_it_has_alone(hwmodel, tmp_path):
         alone = rows(tmp_path / "one.csv")
         assert {row["batch"] for row in alone} == {batch}
         found += alone
-    places = [(chip, batch, method) for chip in CHIPS for batch in ("1", "64") for method in METHODS]
+    places = [
+        (chip, batch, method) for chip in CHIPS for batch in ("1", "64") for method in METHODS
+    ]
     assert [(row["hardware"], row["batch"], row["method"]) for row in both] == places
     numbers = [c for c in both[0] if c not in ("inputs_sha256", "command")]
     by_place = {(row["hardware"], row["batch"], row["method"]): row for row in found}

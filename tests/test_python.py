@@ -49,7 +49,7 @@ def moved(network, hardware, method, *, trace=None, **options):
         ("batch", np.float64(4), ": must be a whole number"),
         ("batch", np.bool_(True), ": must be a whole number"),
         ("batch", np.int64(0), ": must be a whole number"),
-        ("batch", [4], "batch [4]: must be a whole number"),
+        ("batch", [4.0], ": must be a whole number"),
         ("mode", None, "mode None: must be one of training, inference"),
         ("mode", ["training"], "mode ['training']: must be one of training, inference"),
         ("mode", np.zeros(2), "mode array([0., 0.]): must be one of training, inference"),
