@@ -170,7 +170,7 @@ def afresh(files, base, root=None, path=None, value=None):
     found = []
     for method in METHODS:
         tile.cache_clear()
-        level_by_level._settled.cache_clear()
+        level_by_level.greedy.cache_clear()
         try:
             report = evaluate(files["network"], method=files.get(method, method), **inputs)
             found.append(report.energy)

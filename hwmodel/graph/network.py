@@ -37,6 +37,7 @@ from hwmodel.specs.files import (
     write,
 )
 from hwmodel.specs.formats import Format
+from hwmodel.specs.lately import lately
 from hwmodel.specs.mistakes import Contradiction, show
 from hwmodel.work.tensor import Stated
 
@@ -138,6 +139,9 @@ class Network(NamedSpec):
         Raises: ShapeError for a name used twice, an input that does not come before, or shapes
             that do not fit.
         """
+        return _nodes_of(self, omitted)
+
+    def _nodes(self, omitted: frozenset[str]) -> tuple[Node, ...]:
         placed = self._placed(omitted)
         try:
             scores_by_layer(placed)
@@ -214,6 +218,11 @@ class Network(NamedSpec):
                 raise
             before = layer.name
         return list(walk.placed.values())
+
+
+@lately(8)  # by the method; every table of a report asks for them again
+def _nodes_of(network: Network, omitted: frozenset[str]) -> tuple[Node, ...]:
+    return network._nodes(omitted)
 
 
 def _see_zeros(zeros: float | Mapping[str, float], kinds: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, model_validator
@@ -15,7 +16,12 @@ from hwmodel.specs.files import Whole
 __all__ = ["CELLS", "Recurrent"]
 
 CELLS: tuple[Cell, ...] = tuple(GATES)
-_layer: TypeAdapter[Any] = TypeAdapter(Layer)
+
+
+@cache
+def _layer() -> TypeAdapter[Any]:
+    """What makes a layer of its fields; built where one is made, since that takes long."""
+    return TypeAdapter(Layer)
 
 
 class Recurrent(BaseLayer):
@@ -95,5 +101,5 @@ class Recurrent(BaseLayer):
     @staticmethod
     def _made(values: dict[str, Any]) -> Layer:
         stated = {key: value for key, value in values.items() if value is not None}
-        made: Layer = _layer.validate_python(stated)
+        made: Layer = _layer().validate_python(stated)
         return made

@@ -274,6 +274,9 @@ def _levels(
         found = _in_kernel(work, work.kernel, mapping, chip, found)
     times = dict(zip(OPERANDS, work.nest.times or (), strict=False))
     steps = _steps(work)
+    if not times and not steps:
+        yield from found
+        return
     for asks in found:
         yield [
             one._replace(factors=(*one.factors, *([times[one.operand]] if times else ()), *steps))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from math import fsum
@@ -26,7 +27,6 @@ from hwmodel.model.entries import (
     operated,
     search_options,
 )
-from hwmodel.model.lately import lately
 from hwmodel.model.ledger import NAME, Entry, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy, occupancy, see_room
@@ -52,6 +52,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.arguments import expect, path_of, several, whole, word
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.lately import lately
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "Report", "all_tasks", "attention_ways", "check_run", "entered", "evaluate"]
-__all__ += ["in_ways", "occupied", "prepared", "read_traces", "run_name", "staying_in"]
+__all__ += ["in_ways", "occupied", "placed", "prepared", "read_traces", "run_name", "staying_in"]
 __all__ += ["teacher_layer", "teacher_run", "tiled", "unproved"]
 
 MAX_BATCH = 2**31
@@ -523,8 +524,15 @@ def _see_whole(entries: Sequence[Entry], innermost: Set[str]) -> None:
 def tiled(task: Task, places: Memories, options: SearchOptions, chip: str) -> Tiling:
     """Tile a task's product. Raises: Infeasible, TooLarge; they name layer and chip."""
     assert isinstance(task.work, Multiply)
-    try:
+    with placed(task, chip):
         return tile(task.work.problem, places, options)
+
+
+@contextmanager
+def placed(task: Task, chip: str) -> Iterator[None]:
+    """Name the layer and the chip in an error of tiling a task."""
+    try:
+        yield
     except (Infeasible, TooLarge) as error:
         error.where = f"{task.layer}, {task.work.pass_} on {chip}"
         raise

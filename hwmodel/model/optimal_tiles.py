@@ -71,10 +71,9 @@ def optimal_tiles(
     accounting = with_optimal_tiles(report.accounting)
     if accounting is None:
         return None
-    job = report.job._replace(accounting=accounting)
     tasks = [
         task
-        for task in all_tasks(report.network, job)
+        for task in all_tasks(report.network, report.job)  # which no choice of tiles moves
         if layer in (None, task.layer) and pass_ in (None, task.work.pass_)
     ]
     try:

@@ -44,7 +44,7 @@ __all__ += ["write"]
 
 def _printable(text: str) -> str:
     """Refuse control characters, which a terminal would obey, and halves of a character."""
-    for letter in text:
+    for letter in "" if text.isprintable() else text:
         if letter not in "\n\t" and category(letter) in ("Cc", "Cs"):
             raise ValueError(f"has the control character {letter!r}")
     return text

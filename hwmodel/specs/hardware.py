@@ -433,6 +433,8 @@ class Hardware(Supplied):
 
     def scale_of(self, memory: Buffer) -> float:
         """The factor of the voltage on a memory's prices: 1 for one that is on another chip."""
+        if self.voltage is None:
+            return 1.0
         on_chip = memory.on_chip
         if on_chip is None:
             on_chip = memory not in self.levels[0].buffers

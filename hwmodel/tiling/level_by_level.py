@@ -6,7 +6,7 @@ energy at this step. It is a greedy rule; nothing says that it ends at the least
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import inf, isqrt, prod
 from typing import NamedTuple
@@ -28,22 +28,82 @@ from hwmodel.tiling.accesses import (
 from hwmodel.tiling.options import Memories, Sizes
 from hwmodel.work.problem import Extents, Operand, Problem
 
-__all__ = ["footprint_bits", "level_by_level"]
+__all__ = ["Greedy", "footprint_bits", "greedy", "level_by_level", "level_costs"]
 
 MAX_TILES = 2**22  # of one level; a thousand times what a large image and batch take
+FEW = 2**13  # of one level, that are remembered for other prices
+MOST_REMEMBERED = 2**11  # levels of a problem that are remembered as they were settled
 
 
-class Step(NamedTuple):
-    """Everything on which the tile of one level depends; equal steps are taken once."""
+class LevelCost(NamedTuple):
+    """All of a chip on which the tile of one level depends."""
 
-    problem: Problem
-    above: Cut
-    above_tile: Extents
     capacity_I: float  # of the memory that holds I [bit]; infinite: unlimited
     capacity_F: float
     shared: bool  # whether that is one memory
     read_I: float  # from the level above [chip's unit/bit]
     read_F: float  # from this level [chip's unit/bit]
+
+
+class Settled:
+    """A tile that is settled, and those of the next level that have been settled within it."""
+
+    def __init__(self, cut: Cut, tiles: tuple[Extents, ...]) -> None:
+        self.cut, self.tiles = cut, tiles
+        self.mapping = Mapping(tiles, tuple("F" for _ in tiles))
+        self.below: dict[LevelCost, Settled] = {}
+        self.same: dict[Extents, Settled] = {}  # the same ones by their tiles
+
+
+class Greedy:
+    """The greedy search of one problem; what was settled once is remembered."""
+
+    def __init__(self, problem: Problem, sizes: Sizes) -> None:
+        self.problem, self.sizes = problem, sizes
+        self._forget()
+
+    def _forget(self) -> None:
+        self.top, self.remembered = Settled(paper_top(self.problem), ()), 0
+
+    def mapping(self, costs: Sequence[LevelCost], hardware: Memories) -> Mapping:
+        """Return the tiling on a chip; equal ones are one object. Raises: Infeasible, TooLarge.
+
+        Args:
+            costs: of the hardware, as `level_costs` lists them.
+        """
+        at = self.top
+        for cost in costs:
+            at = at.below.get(cost) or self._settle(at, cost, hardware)
+        return at.mapping
+
+    def _settle(self, above: Settled, cost: LevelCost, hardware: Memories) -> Settled:
+        """Settle the level below a tile."""
+        level = len(above.tiles) + 1
+        above_tile = above.tiles[-1] if above.tiles else self.problem.extent
+        try:
+            found = _settled(Step(self.problem, above.cut, above_tile, cost, self.sizes))
+        except TooLarge as error:
+            error.what = f"tiles of {hardware.levels[level].name} to compare"
+            raise
+        if found is None:
+            raise _infeasible(self.problem, hardware, level)
+        tile, cut = found
+        if tile not in above.same:
+            above.same[tile] = Settled(cut, (*above.tiles, tile))
+        settled = above.below[cost] = above.same[tile]
+        self.remembered += 1
+        if self.remembered > MOST_REMEMBERED:
+            self._forget()
+        return settled
+
+
+class Step(NamedTuple):
+    """Everything on which the tile of one level depends."""
+
+    problem: Problem
+    above: Cut
+    above_tile: Extents
+    cost: LevelCost
     sizes: Sizes  # that are tried
 
 
@@ -56,42 +116,30 @@ def level_by_level(problem: Problem, hardware: Memories, sizes: Sizes = "quotien
     Source: BOLD, appendix, algorithm of the tiling search (docs/model.md section 3).
     Raises: Infeasible, TooLarge.
     """
-    above, above_tile = paper_top(problem), problem.extent
-    tiles = []
-    for level, memories in enumerate(hardware.levels[1:], start=1):
-        try:
-            found = _settled(_step(problem, hardware, level, above, above_tile, sizes))
-        except TooLarge as error:
-            error.what = f"tiles of {memories.name} to compare"
-            raise
-        if found is None:
-            raise _infeasible(problem, hardware, level)
-        above_tile, above = found
-        tiles.append(above_tile)
-    return Mapping(tuple(tiles), tuple("F" for _ in tiles))
+    return greedy(problem, sizes).mapping(level_costs(hardware), hardware)
 
 
-def _step(
-    problem: Problem,
-    hardware: Memories,
-    level: int,
-    above: Cut,
-    above_tile: Extents,
-    sizes: Sizes,
-) -> Step:
-    """The step that settles `levels[level]`, given the tile above."""
-    I, F = hardware.holder(level, "I"), hardware.holder(level, "F")  # noqa: E741
-    return Step(
-        problem=problem,
-        above=above,
-        above_tile=above_tile,
-        capacity_I=inf if I.capacity_bits is None else float(I.capacity_bits),
-        capacity_F=inf if F.capacity_bits is None else float(F.capacity_bits),
-        shared=I is F,
-        read_I=hardware.holder(level - 1, "I").read_energy_per_bit,
-        read_F=F.read_energy_per_bit,
-        sizes=sizes,
-    )
+@lru_cache(maxsize=2**10)
+def greedy(problem: Problem, sizes: Sizes) -> Greedy:
+    """Return the search of a problem."""
+    return Greedy(problem, sizes)
+
+
+def level_costs(hardware: Memories) -> tuple[LevelCost, ...]:
+    """List what tiles depend on at every level below the outermost."""
+    found = []
+    for level in range(1, len(hardware.levels)):
+        I, F = hardware.holder(level, "I"), hardware.holder(level, "F")  # noqa: E741
+        found.append(
+            LevelCost(
+                capacity_I=inf if I.capacity_bits is None else float(I.capacity_bits),
+                capacity_F=inf if F.capacity_bits is None else float(F.capacity_bits),
+                shared=I is F,
+                read_I=hardware.holder(level - 1, "I").read_energy_per_bit,
+                read_F=F.read_energy_per_bit,
+            )
+        )
+    return tuple(found)
 
 
 def footprint_bits(problem: Problem, tile: Tile, operand: Operand) -> Count:
@@ -105,7 +153,6 @@ def footprint_bits(problem: Problem, tile: Tile, operand: Operand) -> Count:
     return problem.bits.O * tile.N * tile.M * tile.HO * tile.WO
 
 
-@lru_cache(maxsize=2**15)
 def _settled(step: Step) -> tuple[Extents, Cut] | None:
     """Choose the tile of a level; return it with its cut, or None where no tile fits.
 
@@ -115,21 +162,18 @@ def _settled(step: Step) -> tuple[Extents, Cut] | None:
     reduction is cut only where nothing fits otherwise.
     """
     problem, above, above_tile = step.problem, step.above, step.above_tile
-    for whole in _reductions(above_tile):
-        tiles = _fitting(step, whole)
-        if tiles.M.size:
-            break
-    else:
+    tried = _few_tried if _number(above_tile, step.sizes) <= FEW else _tried
+    # Prices move no candidate, so that steps that differ in them alone share those.
+    found = tried(step._replace(cost=step.cost._replace(read_I=0.0, read_F=0.0)))
+    if found is None:
         return None
-    top, cut = paper_top(problem), paper_cut(problem, above, above_tile, tiles)
+    whole, tiles, I_reads, F_reads = found
+    top = paper_top(problem)
     visits_I = above.M * above.rows * above.columns / (top.rows * top.columns)
     visits_F = above.N * above.HO * above.WO
-    price_I = step.read_I * problem.bits.I / visits_I
-    price_F = step.read_F * problem.bits.F / visits_F
-    cost = (
-        between(problem, above, cut).I_reads * price_I
-        + between(problem, cut, cut).F_reads * price_F
-    )
+    price_I = step.cost.read_I * problem.bits.I / visits_I
+    price_F = step.cost.read_F * problem.bits.F / visits_F
+    cost = I_reads * price_I + F_reads * price_F
     equal = np.flatnonzero(cost == cost.min())
     equal = equal[tiles.M[equal] == tiles.M[equal].max()]
     least = tiles._replace(**{d: getattr(tiles, d)[equal] for d in ("N", "M", "HO", "WO")})
@@ -138,6 +182,25 @@ def _settled(step: Step) -> tuple[Extents, Cut] | None:
     best = np.lexsort((least.WO, least.HO, least.N))[-1]
     tile = whole._replace(**{d: int(getattr(least, d)[best]) for d in ("N", "M", "HO", "WO")})
     return tile, paper_cut(problem, above, above_tile, tile)
+
+
+def _tried(step: Step) -> tuple[Extents, Tile, Count, Count] | None:
+    """Return the candidates for a level, whatever the prices; None where no tile fits.
+
+    Returns: the tile that they are in, whose reduction they share; they; and how many elements of
+        I come from the level above and of F go to the level below for each of them.
+    """
+    problem, above, above_tile = step.problem, step.above, step.above_tile
+    for whole in _reductions(above_tile):
+        tiles = _fitting(step, whole)
+        if tiles.M.size:
+            cut = paper_cut(problem, above, above_tile, tiles)
+            reads = between(problem, above, cut).I_reads, between(problem, cut, cut).F_reads
+            return whole, tiles, *reads
+    return None
+
+
+_few_tried = lru_cache(maxsize=128)(_tried)  # of some 400 kilobytes at most
 
 
 def _reductions(above_tile: Extents) -> Iterator[Extents]:
@@ -170,6 +233,17 @@ def integers(extent: int) -> NDArray[np.int64]:
     return np.arange(extent, 0, -1)
 
 
+def _lengths(whole: Extents, sizes: Sizes) -> tuple[NDArray[np.int64], ...]:
+    """Return the extents of N, HO and WO that are tried."""
+    of_maps = integers if sizes == "integers" else candidates
+    return candidates(whole.N), of_maps(whole.HO), of_maps(whole.WO)
+
+
+def _number(whole: Extents, sizes: Sizes) -> int:
+    """Count the tiles that are compared at most."""
+    return prod(extents.size for extents in _lengths(whole, sizes))
+
+
 def _fitting(step: Step, whole: Extents) -> Tile:
     """Return the tiles within `whole` that fit the level and may be the best, as arrays [tile].
 
@@ -181,9 +255,8 @@ def _fitting(step: Step, whole: Extents) -> Tile:
     Raises: TooLarge.
     """
     every = step.sizes == "integers"
-    lengths = (candidates(whole.N), *map(integers if every else candidates, (whole.HO, whole.WO)))
-    axes = [extents.astype(float) for extents in lengths]
-    count = prod(axis.size for axis in axes)
+    axes = [extents.astype(float) for extents in _lengths(whole, step.sizes)]
+    count = _number(whole, step.sizes)
     if count > MAX_TILES:
         raise TooLarge("tiles of a level to compare", count, MAX_TILES)
     N, HO, WO = np.meshgrid(*axes, indexing="ij", sparse=True)
@@ -191,8 +264,8 @@ def _fitting(step: Step, whole: Extents) -> Tile:
     tile: Tile = whole
     bits_I = footprint_bits(problem, tile._replace(N=N, HO=HO, WO=WO), "I")
     bits_of_one_M = footprint_bits(problem, whole._replace(M=1), "F")
-    room_F = step.capacity_F - bits_I * step.shared
-    fits = (bits_I <= step.capacity_I) & (room_F >= bits_of_one_M)
+    room_F = step.cost.capacity_F - bits_I * step.cost.shared
+    fits = (bits_I <= step.cost.capacity_I) & (room_F >= bits_of_one_M)
     N, HO, WO = (np.broadcast_to(axis, fits.shape)[fits] for axis in (N, HO, WO))
     most = np.broadcast_to(room_F, fits.shape)[fits] / max(bits_of_one_M, 1)
     if every:
@@ -207,8 +280,10 @@ def _most_images(step: Step, whole: Extents, tiles: Tile) -> NDArray[np.float64]
     as_many = np.where(blocks > 1, -(-whole.N // np.maximum(blocks - 1, 1)) - 1, whole.N)
     of_one = footprint_bits(step.problem, tiles._replace(N=1), "I")
     room = np.minimum(
-        step.capacity_I,
-        step.capacity_F - footprint_bits(step.problem, tiles, "F") if step.shared else inf,
+        step.cost.capacity_I,
+        step.cost.capacity_F - footprint_bits(step.problem, tiles, "F")
+        if step.cost.shared
+        else inf,
     )
     most: NDArray[np.float64] = np.minimum(as_many, np.floor(room / of_one))
     return most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal, NamedTuple
@@ -24,6 +25,7 @@ __all__ = [
     "Sizes",
     "Stationary",
     "Transfers",
+    "all_memories",
     "memories",
     "pass_kinds",
 ]
@@ -186,27 +188,35 @@ def memories(chip: Hardware, kinds: Kinds = _FORWARD) -> Memories:
     Args:
         kinds: of what is at I, F and O.
     """
-    outermost, *inner = chip.levels
-    places = zip(OPERANDS, kinds, strict=True)
-    holders = [(chip.keepers[kind], operand) for operand, kind in places]
-    buffers = [
-        _memory(one, tuple(x for memory, x in holders if memory is one), None, chip.scale_of(one))
-        for one in outermost.buffers
-        if any(memory is one for memory, _ in holders)
-    ]
-    levels = [
+    return all_memories(chip, (kinds,))[0]
+
+
+def all_memories(chip: Hardware, several: Sequence[Kinds]) -> tuple[Memories, ...]:
+    """Return `memories` for several products; what they share is made once."""
+    inner = tuple(
         MemoryLevel(
             level.name,
             tuple(_memory(b, b.operands, b.capacity_bits, chip.scale_of(b)) for b in level.buffers),
             *_spread(level, chip.scale),
         )
-        for level in inner
-    ]
-    top = MemoryLevel(outermost.name, tuple(buffers))
-    array = _array(chip.array, chip.scale)
+        for level in chip.levels[1:]
+    )
     every = (buffer for level in chip.levels for buffer in level.buffers)
     codings = tuple((one.name, one.coding) for one in every if one.coding)
-    return Memories((top, *levels), array, chip.static_energy, chip.zeros, codings)
+    ends = _array(chip.array, chip.scale), chip.static_energy, chip.zeros, codings
+    return tuple(Memories((_outermost(chip, kinds), *inner), *ends) for kinds in several)
+
+
+def _outermost(chip: Hardware, kinds: Kinds) -> MemoryLevel:
+    """The outermost memories in which tensors of three kinds lie."""
+    places = zip(OPERANDS, kinds, strict=True)
+    holders = [(chip.keepers[kind], operand) for operand, kind in places]
+    buffers = [
+        _memory(one, tuple(x for memory, x in holders if memory is one), None, chip.scale_of(one))
+        for one in chip.levels[0].buffers
+        if any(memory is one for memory, _ in holders)
+    ]
+    return MemoryLevel(chip.levels[0].name, tuple(buffers))
 
 
 def _memory(

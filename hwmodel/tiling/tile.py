@@ -26,8 +26,8 @@ WIDEST_BORDER = 2**15  # outputs that meet padding, or taps of which some output
 WIDEST_STRIDE = 2**10  # of a layer that is trained
 MANY_CLASSES = 2**30  # from which the search keeps shorter lists
 
-__all__ = ["Room", "Tiling", "counts", "footprints", "tile", "tile_rows"]
-__all__ += ["touched_elements"]
+__all__ = ["Room", "Tiling", "check_known", "check_size", "counts", "footprints", "tile"]
+__all__ += ["tile_rows", "touched_elements"]
 
 
 class Tiling(NamedTuple):
@@ -56,8 +56,8 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
 
     Raises: Infeasible, TooLarge, HwmodelError for a chip that the options do not know.
     """
-    _check_known(memories, options)
-    _check_size(problem, options.rule)
+    check_known(memories, options)
+    check_size(problem, options.rule)
     if options.search == "level-by-level":
         return Tiling(level_by_level(problem, memories, options.sizes), None)
     chosen = Options(
@@ -86,7 +86,8 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
     return Tiling(*found)
 
 
-def _check_known(memories: Memories, options: SearchOptions) -> None:
+@lru_cache(maxsize=2**10)
+def check_known(memories: Memories, options: SearchOptions) -> None:
     """See that the rules of counting and of search know such a chip. Raises: HwmodelError."""
     if not memories.spatial:
         if options.transfers == "both" and options.counting == "paper":
@@ -105,7 +106,7 @@ def _check_known(memories: Memories, options: SearchOptions) -> None:
 
 
 @lru_cache(maxsize=2**12)
-def _check_size(problem: Problem, rule: RowRule) -> None:
+def check_size(problem: Problem, rule: RowRule) -> None:
     """See that counts stay exact and lists short. Raises: TooLarge.
 
     Positions and rows of an axis are 64-bit integers: with loops of at most 2^31, strides and

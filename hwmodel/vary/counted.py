@@ -1,7 +1,7 @@
 """One workload on many chips: tiled where a tiling can move, counted once for equal tilings.
 
     memories or search options move     ->  tiled anew (`tile` knows: they are its arguments)
-    a tiling moves                      ->  counted anew
+    tilings of some products move       ->  those are counted anew, task by task
     only prices move                    ->  counts . matrix of prices [key, chip]
     tensors stay on the chip            ->  all anew
     attention takes the cheaper way     ->  work anew, where that is another one
@@ -11,14 +11,14 @@ Holds for: every energy equal to that of `evaluate` to 1e-12 (relative).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from math import fsum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, TooLarge
 from hwmodel.graph.network import Network
 from hwmodel.model.duration import UNTIMED, Demand, demands, duration, untimed
 from hwmodel.model.entries import search_options
@@ -28,23 +28,32 @@ from hwmodel.model.evaluate import (
     entered,
     in_ways,
     occupied,
+    placed,
     run_name,
     staying_in,
-    tiled,
 )
-from hwmodel.model.ledger import Counts
+from hwmodel.model.ledger import Counts, Entry
 from hwmodel.model.memory import Occupancy, see_room
-from hwmodel.model.prices import Prices
+from hwmodel.model.prices import Key, Prices
 from hwmodel.model.workload import Job, Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
-from hwmodel.tiling.options import memories
+from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.level_by_level import Greedy, greedy, level_costs
+from hwmodel.tiling.options import SearchOptions, all_memories
+from hwmodel.tiling.tile import check_known, check_size, tile
+from hwmodel.work.problem import Problem
+from hwmodel.work.tensor import Kinds
 from hwmodel.work.work import Multiply
 
 __all__ = ["GROUPS", "Cost", "Counted"]
 
 GROUPS = ("way", "component", "direction")  # by which a cost is kept apart
-MOST = 64  # counts that are remembered
+MOST = 64  # workloads, and counts of all their tasks, that are remembered
+MOST_TILED = 4096  # chips' tilings, and counts of single tasks
+
+Groups = dict[tuple[str, ...], dict[Key, int]]
+Made = TypeVar("Made")
 
 
 class Cost(NamedTuple):
@@ -58,12 +67,41 @@ class Cost(NamedTuple):
     reason: str = ""
 
 
+class _Product(NamedTuple):
+    """A product that is tiled, and what its tiling depends on beside memories."""
+
+    number: int  # of its task
+    problem: Problem
+    options: SearchOptions
+    places: int  # which of the workload's kinds of tensors it is of
+    search: Greedy | None  # its search, where that is level by level; None: `tile` searches it
+
+
+class _Products(NamedTuple):
+    """The products of a workload, and what lies at their places."""
+
+    of: tuple[_Product, ...]
+    kinds: tuple[Kinds, ...]  # each once
+    asked: tuple[tuple[int, SearchOptions], ...]  # of places, each once
+
+
+class _Tiled(NamedTuple):
+    """The tilings of all products on one chip's memories."""
+
+    mappings: dict[int, Mapping]  # by the number of the task; equal ones are one object
+    unproved: int  # of them
+
+
 class Counted:
     """Counts, remembered by all that they depend on; the oldest are forgotten first."""
 
     def __init__(self) -> None:
         self._counts: dict[Hashable, tuple[Counts, dict[int, Demand]]] = {}
         self._kept: dict[Hashable, Occupancy] = {}
+        self._products: dict[Hashable, _Products] = {}
+        self._tilings: dict[Hashable, _Tiled] = {}
+        self._same: dict[Hashable, dict[int, Mapping]] = {}
+        self._tasks: dict[Hashable, tuple[Groups, tuple[Entry, ...]]] = {}
 
     def costs(
         self,
@@ -79,6 +117,8 @@ class Counted:
             key: what tells these tasks, and the accounting but for its prices, which move no
                 count, from all others that are asked for here.
         """
+        if job.accounting.counting.attention != "cheaper":
+            return self._costs((key, job.separate), tasks, network, job, chips)
         alike: dict[frozenset[str], list[int]] = {}
         for i, chip in enumerate(chips):
             ways = attention_ways(network, job, chip)
@@ -117,44 +157,58 @@ class Counted:
     ) -> list[Cost]:
         """The costs on all chips, of which those that are tiled alike are counted once."""
         costs, accounting = [Cost()] * len(chips), job.accounting
-        products = [
-            (task, task.work.kinds, search_options(accounting, task.work))
-            for task in tasks
-            if isinstance(task.work, Multiply)
-        ]
-        alike: dict[Hashable, list[int]] = {}
+        products = _remembered(self._products, key, MOST, lambda: _products(tasks, accounting))
+        alike: dict[Hashable, list[tuple[int, _Tiled]]] = {}
         for i, chip in enumerate(chips):
             try:
                 if chip.is_bounded:
                     see_room(chip, self._kept_by(key, network, job), run_name(network, job))
-                places = cache(partial(memories, chip))
-                tilings = [
-                    tiled(task, places(kinds), own, chip.name) for task, kinds, own in products
-                ]
+                tiling = self._tiled_on(key, products, tasks, chip)
             except HwmodelError as error:
                 costs[i] = Cost(reason=str(error))
                 continue
-            gaps = sum(bool(t.certificate and t.certificate.gap) for t in tilings)
-            costs[i] = Cost(unproved=gaps)
-            mappings = tuple(tiling.mapping for tiling in tilings)
-            alike.setdefault((key, _shape(chip), mappings), []).append(i)
-        for depends, members in alike.items():
+            alike.setdefault((_shape(chip), id(tiling.mappings)), []).append((i, tiling))
+        for several in alike.values():
+            members, (_, first) = [i for i, _ in several], several[0]
             try:
-                counts, asked = self._of(depends, tasks, accounting, chips[members[0]])
+                counts, asked = self._of(key, tasks, accounting, chips[members[0]], first.mappings)
             except HwmodelError as error:  # of what its tilings do
                 for i in members:
                     costs[i] = Cost(reason=str(error))
                 continue
             peak = self._kept_by(key, network, job).peak().size
-            for i, found in zip(
-                members, _priced(counts, accounting, [chips[i] for i in members]), strict=True
-            ):
+            priced = _priced(counts, accounting, [chips[i] for i in members])
+            for (i, tiling), found in zip(several, priced, strict=True):
                 costs[i] = found._replace(
-                    unproved=costs[i].unproved,
+                    unproved=tiling.unproved,
                     peak_bytes=peak,
                     times=_times(asked, chips[i], job.images, found.energy),
                 )
         return costs
+
+    def _tiled_on(
+        self, key: Hashable, products: _Products, tasks: Sequence[Task], chip: Hardware
+    ) -> _Tiled:
+        """Tile all products on a chip's memories. Raises: Infeasible, TooLarge, HwmodelError."""
+        places = all_memories(chip, products.kinds)
+
+        def made() -> _Tiled:
+            costs = [level_costs(one) for one in places]
+            for which, options in products.asked:
+                check_known(places[which], options)
+            found, gaps = dict[int, Mapping](), 0
+            for number, problem, options, which, search in products.of:
+                with placed(tasks[number], chip.name):
+                    if search:
+                        found[number] = search.mapping(costs[which], places[which])
+                        continue
+                    tiling = tile(problem, places[which], options)
+                found[number] = tiling.mapping
+                gaps += bool(tiling.certificate and tiling.certificate.gap)
+            every = key, tuple(map(id, found.values()))  # which are kept, so that no id is reused
+            return _Tiled(_remembered(self._same, every, MOST_TILED, lambda: found), gaps)
+
+        return _remembered(self._tilings, (key, places), MOST_TILED, made)
 
     def _staying(
         self, key: Hashable, tasks: Sequence[Task], network: Network, job: Job, chip: Hardware
@@ -175,22 +229,77 @@ class Counted:
 
     def _kept_by(self, key: Hashable, network: Network, job: Job) -> Occupancy:
         """What the tasks of a key keep, whatever the chip."""
-        if key not in self._kept:
-            self._kept[key] = occupied(network, job)
-            if len(self._kept) > MOST:
-                del self._kept[next(iter(self._kept))]
-        return self._kept[key]
+        return _remembered(self._kept, key, MOST, lambda: occupied(network, job))
 
     def _of(
-        self, key: Hashable, tasks: Sequence[Task], accounting: Accounting, chip: Hardware
+        self,
+        key: Hashable,
+        tasks: Sequence[Task],
+        accounting: Accounting,
+        chip: Hardware,
+        mappings: dict[int, Mapping],
     ) -> tuple[Counts, dict[int, Demand]]:
         """The counts of the tasks on a chip, and what each step asks for; made once a key."""
-        if key not in self._counts:
-            ledger, _ = entered(tasks, chip, accounting)
-            self._counts[key] = ledger.by(*GROUPS), demands(ledger.entries)
-            if len(self._counts) > MOST:
-                del self._counts[next(iter(self._counts))]
-        return self._counts[key]
+        shape, is_timed = _shape(chip), not untimed(chip)
+
+        def made() -> tuple[Counts, dict[int, Demand]]:
+            groups: Groups = {}
+            entries: list[Entry] = []
+            for number, task in enumerate(tasks):
+                own = key, shape, number, mappings.get(number)
+                count = partial(_counted, task, chip, accounting)
+                counts, of_task = _remembered(self._tasks, own, MOST_TILED, count)
+                entries += of_task
+                for group, paid in counts.items():
+                    into = groups.setdefault(group, {})
+                    for price, number_paid in paid.items():
+                        into[price] = into.get(price, 0) + number_paid
+            return Counts(groups), demands(entries) if is_timed else {}
+
+        depends = key, shape, tuple(mappings.values()), is_timed
+        return _remembered(self._counts, depends, MOST, made)
+
+
+def _remembered(
+    known: dict[Hashable, Made], key: Hashable, most: int, make: Callable[[], Made]
+) -> Made:
+    """Return what is known of a key, or make it; the oldest is forgotten where there are many."""
+    found = known.get(key)
+    if found is None:
+        found = known[key] = make()
+        if len(known) > most:
+            del known[next(iter(known))]
+    return found
+
+
+def _products(tasks: Sequence[Task], accounting: Accounting) -> _Products:
+    """List the products of a workload."""
+    kinds: dict[Kinds, int] = {}
+    found = []
+    for number, task in enumerate(tasks):
+        if isinstance(task.work, Multiply):
+            problem, options = task.work.problem, search_options(accounting, task.work)
+            which = kinds.setdefault(task.work.kinds, len(kinds))
+            found.append(_Product(number, problem, options, which, _greedy(problem, options)))
+    asked = dict.fromkeys((one.places, one.options) for one in found)
+    return _Products(tuple(found), tuple(kinds), tuple(asked))
+
+
+def _greedy(problem: Problem, options: SearchOptions) -> Greedy | None:
+    """The search of a problem that `tile` would make, where it is level by level."""
+    try:
+        check_size(problem, options.rule)
+    except TooLarge:  # `tile` says so
+        return None
+    return greedy(problem, options.sizes) if options.search == "level-by-level" else None
+
+
+def _counted(
+    task: Task, chip: Hardware, accounting: Accounting
+) -> tuple[Groups, tuple[Entry, ...]]:
+    """Count one task on a chip on which it is tiled."""
+    ledger, _ = entered((task,), chip, accounting)
+    return ledger.by(*GROUPS).groups, ledger.entries
 
 
 def _times(

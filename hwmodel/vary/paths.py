@@ -8,8 +8,8 @@ What is changed is checked by the same rules as a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 from hwmodel.errors import SpecError, near, nearest
@@ -26,6 +26,7 @@ from hwmodel.specs.stated import Energy
 __all__ = [
     "PLAIN",
     "Inputs",
+    "Known",
     "Leaf",
     "Scalar",
     "changed",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 Spec = TypeVar("Spec", bound=SpecModel)
+Made = TypeVar("Made")
 Step = str | int  # a field or a key; the place in a list
 Scalar = bool | int | float | str | None
 ROOTS = ("network", "hardware", "method", "accounting", "batch")
@@ -118,44 +120,71 @@ def replaced(spec: Spec, path: str, value: Any) -> Spec:
     return replaced_all(spec, {path: value})
 
 
-def replaced_all(spec: Spec, changes: Mapping[str, Any]) -> Spec:
+def replaced_all(spec: Spec, changes: Mapping[str, Any], known: Known | None = None) -> Spec:
     """Replace several values of a spec at once: only the result is checked, no step between.
+
+    Args:
+        known: what earlier changes have rebuilt, for many that move the same parts alike.
 
     Raises: SpecError, as `replaced`.
     """
     where = f"{spec.KIND} {spec.name}" if isinstance(spec, NamedSpec) else type(spec).__name__
+    known = Known() if known is None else known
     tree: dict[Step, Any] = {}
     for path, value in changes.items():
-        *way, last = _located(spec, path, where)
+        *way, last = known.of(spec, path, partial(_located, spec, path, where))
         inner = tree
         for step in way:
             inner = inner.setdefault(step, {})
         inner[last] = _New(value)
     with own_formats(getattr(spec, "formats", None)):
-        rebuilt: Spec = _rebuilt(spec, tree, where)
+        rebuilt: Spec = _rebuilt(spec, tree, where, known)
     return rebuilt
+
+
+class Known:
+    """What was made of a part of a spec; the oldest is forgotten first."""
+
+    MOST = 4096
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, str], tuple[Any, Any]] = {}
+
+    def of(self, part: Any, what: str, make: Callable[[], Made]) -> Made:
+        """Return what is known of a part, or make it."""
+        key = id(part), what
+        if key not in self._made:
+            self._made[key] = part, make()  # the part is kept, so that its id is
+            if len(self._made) > self.MOST:
+                del self._made[next(iter(self._made))]
+        made: Made = self._made[key][1]
+        return made
 
 
 class _New(NamedTuple):
     value: Any
 
 
-def _rebuilt(old: Any, tree: Mapping[Step, Any] | _New, where: str) -> Any:
+def _rebuilt(old: Any, tree: Mapping[Step, Any] | _New, where: str, known: Known) -> Any:
     """Rebuild a value with the new values that a tree of steps holds, and check it."""
     if isinstance(tree, _New):
         return tree.value
     if isinstance(old, SpecModel):
-        fields = _stated(old)
+        fields = dict(known.of(old, "", partial(_stated, old)))
         for name, inner in tree.items():
-            below = f"{where}, {name}"
-            _put(fields, str(name), _rebuilt(getattr(old, str(name)), inner, below), old)
+            below, part = f"{where}, {name}", getattr(old, str(name))
+            _put(fields, str(name), _rebuilt(part, inner, below, known), old)
         return validate(type(old), fields, where)
     if isinstance(old, dict):
-        return old | {key: _rebuilt(old.get(key), inner, where) for key, inner in tree.items()}
+        return old | {
+            key: _rebuilt(old.get(key), inner, where, known) for key, inner in tree.items()
+        }
     entries = list(old)
     for index, inner in tree.items():
-        named = f"{where}.{_key(entries[int(index)], int(index))}"
-        entries[int(index)] = _rebuilt(entries[int(index)], inner, named)
+        part = entries[int(index)]
+        named = f"{where}.{_key(part, int(index))}"
+        make = partial(_rebuilt, part, inner, named, known)
+        entries[int(index)] = known.of(part, f"{named} {inner}", make)
     return tuple(entries)
 
 

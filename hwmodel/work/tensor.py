@@ -178,7 +178,7 @@ def product(factors: tuple[Factor, ...]) -> int:
     >>> product((Factor("N", 8), Factor("C", 64), Factor("flip rate", 0.01)))
     5
     """
-    return round(prod(factor.value for factor in factors))
+    return round(prod([factor.value for factor in factors]))
 
 
 _LETTERS = {

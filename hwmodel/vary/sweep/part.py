@@ -26,7 +26,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.published import accuracy_percent
 from hwmodel.tiling.options import Memories, memories
 from hwmodel.vary.counted import Cost, Counted
-from hwmodel.vary.paths import replaced_all
+from hwmodel.vary.paths import Known, replaced_all
 from hwmodel.vary.sweep.plan import NAMES, Digits, Plan
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import WAYS, Direction, Kinds
@@ -42,7 +42,7 @@ ENERGIES: dict[str, tuple[tuple[int, str], ...]] = {
     "compute": ((2, Direction.OPERATE),),
 }
 _TILES = {"level-by-level": "greedy", "optimal": "optimal"}  # by the accounting's search
-_COUNTED = Counted()  # of this process
+_COUNTED, _KNOWN = Counted(), Known()  # of this process
 WORKLOADS = 64  # workloads that a process remembers
 CHIPS = 4096  # chips that a process remembers; some ten kilobytes each
 
@@ -127,7 +127,7 @@ def _chip(memo: Memo, which: int, settings: tuple[tuple[str, Any], ...]) -> Hard
     fields = {path.partition(".")[2]: value for path, value in settings}
     base: Hardware = memo.plan.specs["hardware"][which]
     try:
-        return replaced_all(base, fields) if fields else base
+        return replaced_all(base, fields, _KNOWN) if fields else base
     except HwmodelError as error:
         return str(error)
 
@@ -182,12 +182,26 @@ def run_part(plan: Plan, points: Sequence[int]) -> str:
         whole: list[Cost] | list[None] = [None] * len(ours)
         if plan.baseline:
             whole = _costs(memo, outer, chips, as_baseline=True)
-        job = work_at(memo, outer).job
-        tiles = _TILES[job.accounting.counting.search] if job else None
+        alike = _alike(memo, outer)
         for (point, digits), chip, got, base in zip(several, chips, ours, whole, strict=True):
-            images = job.images if job else None
-            writer.writerow(_line(plan, point, digits, chip, got, base, tiles, images))
+            writer.writerow(_line(plan, point, digits, chip, got, base, alike))
     return stream.getvalue()
+
+
+class _Alike(NamedTuple):
+    """What all lines of points share that begin with the same digits."""
+
+    shown: dict[str, Any]
+    accuracy: float | None  # that is published
+    tiles: str | None
+    images: int | None
+
+
+def _alike(memo: Memo, outer: Digits) -> _Alike:
+    plan, job = memo.plan, work_at(memo, outer).job
+    tiles = _TILES[job.accounting.counting.search] if job else None
+    shown = plan.shown(outer, [root for root in NAMES if root != "hardware"])
+    return _Alike(shown, _accuracy(plan, outer), tiles, job.images if job else None)
 
 
 def _costs(
@@ -210,11 +224,10 @@ def _line(
     chip: Hardware | str,
     got: Cost,
     base: Cost | None,
-    tiles: str | None,
-    images: int | None,
+    alike: _Alike,
 ) -> list[object]:
     """One line, in the order of `columns`."""
-    shown = plan.shown(digits)
+    shown = alike.shown | plan.shown(digits, ["hardware"])
     hardware: Hardware = plan.specs["hardware"][plan.which("hardware", digits)]
     capacity = None
     if isinstance(chip, Hardware):
@@ -229,12 +242,12 @@ def _line(
         *(shown.get(name) for name in (*NAMES, *plan.paths)),
         got.energy,
         hardware.unit,
-        None if got.energy is None or images is None else got.energy / images,
+        None if got.energy is None or alike.images is None else got.energy / alike.images,
         *of_base,
         *_energies(got),
         capacity,
-        _accuracy(plan, digits),
-        tiles,
+        alike.accuracy,
+        alike.tiles,
         None if got.reason else got.unproved,
         got.peak_bytes,
         *got.times.values(),
@@ -247,13 +260,18 @@ def _energies(cost: Cost) -> list[float | None]:
     """The columns `ENERGIES`, and memory: reads and writes."""
     if cost.groups is None:
         return [None] * (len(ENERGIES) + 1)
-    groups = cost.groups.items()
-    found: list[float | None] = [
-        fsum(energy for group, energy in groups if all(group[i] == word for i, word in wanted))
+    energies = [*cost.groups.values()]
+    return [fsum([energies[i] for i in those]) for those in _summed(tuple(cost.groups))]
+
+
+@lru_cache(maxsize=WORKLOADS)
+def _summed(groups: tuple[tuple[str, ...], ...]) -> list[list[int]]:
+    """The places of the groups whose energies are summed in each of the columns of energies."""
+    found = [
+        [i for i, group in enumerate(groups) if all(group[at] == word for at, word in wanted)]
         for wanted in ENERGIES.values()
     ]
-    moved = fsum(energy for group, energy in groups if group[2] != Direction.OPERATE)
-    return [*found, moved]
+    return [*found, [i for i, group in enumerate(groups) if group[2] != Direction.OPERATE]]
 
 
 def _accuracy(plan: Plan, digits: Digits) -> float | None:

@@ -117,14 +117,19 @@ class Plan:
             for setting in axis.settings[key][digit]
         )
 
-    def shown(self, digits: Digits) -> dict[str, Any]:
-        """Return the names and values of a point, by column."""
+    def shown(self, digits: Digits, roots: Sequence[str] = NAMES) -> dict[str, Any]:
+        """Return the names and values of a point, by column.
+
+        Args:
+            digits: of all axes, or of the first ones up to those of the roots.
+            roots: whose names and values these are.
+        """
         values: dict[str, Any] = {}
-        for root in NAMES:
+        for root in roots:
             spec = self.specs[root][self.which(root, digits)]
             values[root] = spec.name if isinstance(spec, NamedSpec) else spec
-        for root in (*SPECS, "batch"):
-            values |= {s.path: s.shown for s in self.settings(root, digits)}
+            if root in (*SPECS, "batch"):
+                values |= {s.path: s.shown for s in self.settings(root, digits)}
         return values
 
     def points(self) -> Sequence[int]:
