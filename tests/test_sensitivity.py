@@ -5,6 +5,7 @@ import io
 import os
 import re
 import signal
+from itertools import combinations, product
 from math import log
 
 import pytest
@@ -16,7 +17,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.vary.paths import Inputs, changed, replaced_all
+from hwmodel.vary.paths import Inputs, changed, leaves, replaced_all
 from hwmodel.vary.sensitivity import Effect, sensitivity
 from hwmodel.vary.sensitivity.costs import Costs, Study, overtaken, ranks
 from hwmodel.vary.sensitivity.moves import moves
@@ -186,6 +187,29 @@ def test_choices_that_are_refused_alone_move_with_the_fewest_others():
         "accounting.extras.update_order + accounting.counting.counting"
         " + accounting.extras.optimizer + accounting.extras.boolean_update",  # none are counted
     }
+
+
+@pytest.mark.parametrize("preset", ["paper", "paper-stated"])
+def test_no_fewer_choices_would_do(preset):
+    """Against every smaller set of choices; `chip` needs three to search level by level."""
+    accounting = load(Accounting, preset)
+    choices = [leaf for leaf in leaves(accounting) if leaf.choices and not leaf.number]
+    for move in moves(Inputs(LAYER, TOY, BITS, accounting)):
+        if not move.along:
+            continue
+        path = move.leaf.path.removeprefix("accounting.")
+        others = [leaf for leaf in choices if leaf.path != path]
+        for size in range(len(move.along)):
+            for along in combinations(others, size):
+                for values in product(*([c for c in x.choices if c != x.value] for x in along)):
+                    new = {leaf.path: value for leaf, value in zip(along, values, strict=True)}
+                    with pytest.raises(SpecError):
+                        replaced_all(accounting, {path: move.value} | new)
+    if preset == "paper":
+        (four,) = (m for m in moves(Inputs(LAYER, TOY, BITS, load(Accounting, "chip"))) if m.along)
+        assert {leaf.path.rpartition(".")[2]: value for leaf, value in four.along} == {
+            "stationary": "filter", "weight_gradient": "signal-as-filters", "residency": "none",
+        } and four.value == "level-by-level"  # fmt: skip
 
 
 def test_a_buffer_too_small_for_half_of_it_is_said_and_the_rest_is_computed():

@@ -4,12 +4,12 @@ changed to every other one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations, product
 from typing import NamedTuple, TypeGuard
 
 from hwmodel.errors import SpecError
-from hwmodel.vary.paths import Inputs, Leaf, Scalar, changed, leaves, replaced_all
+from hwmodel.vary.paths import Inputs, Leaf, Scalar, changed, leaves
 
 __all__ = ["FACTORS", "Move", "Number", "fields", "is_number", "moves"]
 
@@ -80,9 +80,9 @@ def _moves(inputs: Inputs, leaf: Leaf, everything: Sequence[Leaf]) -> Iterator[M
     for choice in leaf.choices:
         if choice != leaf.value:
             move = Move(leaf, choice)
-            reason = _refusal(inputs, move)
-            yield move._replace(refused=reason)
-            if reason:
+            move = move._replace(refused=_refusal(inputs, move))
+            yield move
+            if move.refused:
                 yield from _accompanied(inputs, move, everything)
 
 
@@ -96,23 +96,43 @@ def _refusal(inputs: Inputs, move: Move) -> str:
 
 
 def _accompanied(inputs: Inputs, move: Move, everything: Sequence[Leaf]) -> Iterator[Move]:
-    """Yield the move with the fewest other choices that make it allowed, if any do."""
+    """Yield the move with the fewest other choices that make it allowed, if any do.
+
+    A refusal names the fields or the values that are in each other's way, so only choices that it
+    names are changed along; then those that the next refusal names.
+    """
     root = move.leaf.path.partition(".")[0]
-    spec = getattr(inputs, root)
     others = [
         leaf
         for leaf in everything
         if leaf.path.startswith(f"{root}.") and leaf != move.leaf and leaf.choices
         and not leaf.number
     ]  # fmt: skip
-    for size in range(1, MOST_COMPANIONS + 1):
-        for along in combinations(others, size):
-            for values in product(*([c for c in x.choices if c != x.value] for x in along)):
-                together = move._replace(along=tuple(zip(along, values, strict=True)))
-                try:
-                    new = {p.partition(".")[2]: v for p, v in together.changes.items()}
-                    replaced_all(spec, new)
-                except SpecError:
-                    continue
+    reasons: dict[tuple[tuple[int, int], ...], str] = {(): move.refused}  # by leaf and choice
+    for _ in range(MOST_COMPANIONS):
+        longer = {
+            tuple(sorted((*along, (which, choice))))
+            for along, reason in reasons.items()
+            for which in _named(reason, others)
+            if which not in dict(along)
+            for choice, value in enumerate(others[which].choices)
+            if value != others[which].value
+        }
+        reasons = {}
+        for along in sorted(longer):
+            new = tuple((others[which], others[which].choices[choice]) for which, choice in along)
+            together = move._replace(along=new, refused="")
+            reasons[along] = _refusal(inputs, together)
+            if not reasons[along]:
                 yield together
                 return
+
+
+def _named(reason: str, leaves: Sequence[Leaf]) -> list[int]:
+    """List which leaves a refusal names, by the field's name or by its value."""
+    words = set(re.findall(r"[\w-]+", reason))
+    return [
+        which
+        for which, leaf in enumerate(leaves)
+        if words & {leaf.path.rpartition(".")[2], str(leaf.value)}
+    ]
