@@ -80,7 +80,7 @@ def five_on_three():
         network="resnet18", hardware=("ascend", "v100", "tpuv4i"),
         methods=("fp", "int8", "binaryconnect", "xnor-net", "bold"), accounting=("full",),
     )  # fmt: skip
-    empty = dict.fromkeys(("source_percent", "residual_percent"), "")
+    empty = dict.fromkeys(("source_percent", "residual_percent"), "") | {"batch": "1"}
     records = [
         {"network": "resnet18", "hardware": chip, "accounting": "full", "batch": "1", "method": method,
          "energy": "123456789.5", "unit": "pJ", "percent_of_baseline": "12.345", **empty}

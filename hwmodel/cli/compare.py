@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING
 
 import typer
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from hwmodel.model.reached import Reached
     from hwmodel.rerun.question import Question
     from hwmodel.specs.accounting import Accounting
-    from hwmodel.specs.method import Method
     from hwmodel.specs.provenance import Provenance
 
 __all__ = ["compare", "partly", "refuse_if_none"]
@@ -46,10 +43,11 @@ def compare(options: CompareAsked, to: Files, ours: Ours = "", strict: Strict = 
 
 def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     """Compute what is asked, and deliver it."""
-    from hwmodel.rerun.tables import comparison_table
+    from hwmodel.rerun.tables import comparison_table, notes
     from hwmodel.views.colours import called
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
+    from hwmodel.views.remarks import remarks
 
     networks = [asked.network, *([asked.baseline_network] if asked.baseline_network else [])]
     if where.figures and len(networks) > 1:
@@ -62,19 +60,21 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     presets = asked.accountings
     missing = {preset.name: _not_counted(networks, preset, asked) for preset in presets}
     provenance = asked.provenance(where.date)
-    paper = comparison_paper(
-        lines, asked.training, asked.baseline_words(called), provenance, ours,
-        moved=asked.moved_words(called),
-    )  # fmt: skip
+    said = [*filter(None, [*remarks(asked), _unmoved(asked)])]
+    whole = asked.baseline_words(called)
+    paper = comparison_paper(lines, asked.training, whole, provenance, ours, notes=said)
     table = comparison_table(lines, asked.training, ends)
     several = [[one.name for one in of] for of in (asked.hardware, asked.methods, presets)]
     run = [asked.mode], ["batch" + "+".join(map(str, asked.batches))]
     stem = stem_of(asked.asked, [one.name for one in networks], *several, *run)
     result = Result(table, paper, missing, provenance)
-    page = _page(lines, asked, provenance) if where.html else ""
+    page = _page(lines, asked, provenance, said) if where.html else ""
     tables = _tables(lines, ends, asked)
-    end = partial(_notes, asked)
     kinds = ["methods"] if len(networks) == 1 else []  # of one network
+
+    def end(not_counted: Mapping[str, Sequence[str]]) -> str:
+        return "\n".join([*said, notes(not_counted)])
+
     deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, ours=ours)
     partly(lines, told=not where.printed)
 
@@ -95,50 +95,11 @@ def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -
     return list(dict.fromkeys(found))
 
 
-def _notes(asked: Question, not_counted: Mapping[str, Sequence[str]]) -> str:
-    """What is said below the tables."""
-    from hwmodel.model.prices import paid_twice
-    from hwmodel.model.reached import noise
-    from hwmodel.model.widths import unlearned
-    from hwmodel.rerun.tables import notes
-
-    unmoved = _unmoved(asked)
-    pairs = product(asked.accountings, asked.methods) if asked.mode == "training" else ()
-    said = dict.fromkeys(unlearned(method, choice) for choice, method in pairs)
-    for chip, choice in product(asked.hardware, asked.accountings):
-        said[f"{twice}." if (twice := paid_twice(chip, choice)) else ""] = None
-    for choice in asked.accountings if asked.mode == "training" else ():
-        said[_steps(asked.methods, choice)] = None
-    if asked.accuracy is not None:
-        runs = {
-            m.name: [t for t in asked.traces if t.epochs and t.run.method == m.name]
-            for m in asked.methods
-        }
-        said[noise(runs, asked.accuracy)] = None
-    return "\n".join([*filter(None, [unmoved, *said]), notes(not_counted)])
-
-
-def _steps(methods: Sequence[Method], accounting: Accounting) -> str:
-    """Say by what each method is stepped, where that is not one for all; "" else."""
-    from hwmodel.views.colours import called
-
-    usual = accounting.extras.optimizer
-    by: dict[str, list[str]] = {}
-    for method in methods if usual != "none" else ():
-        by.setdefault(method.optimizer or usual, []).append(called(method.name))
-    if len(by) < 2:
-        return ""
-    each = "; ".join(f"{', '.join(names)} by {optimizer}" for optimizer, names in by.items())
-    return f"Not stepped alike under accounting {accounting.name}: {each}."
-
-
 def _unmoved(asked: Question) -> str:
-    """The percentages without the moves that were asked for; "" without any."""
+    """Say the percentages without the moves that were asked for; "" without any."""
     from hwmodel.rerun.question import question
-    from hwmodel.views.colours import called
 
-    moves = asked.moved_words(called)
-    if not moves:
+    if not asked.moved_words():
         return ""
     before, several = question(asked.asked.model_copy(update={"move": ()})), asked.batches[1:] != ()
     percents = [
@@ -146,7 +107,7 @@ def _unmoved(asked: Question) -> str:
         for line in before.lines(optimal_tiles=False)
         if line.percent_of_baseline is not None
     ]
-    return f"Moved, for methods and baseline: {moves}. Unmoved: {', '.join(percents)}."
+    return f"Unmoved: {', '.join(percents)}."
 
 
 def _tables(
@@ -165,22 +126,21 @@ def _tables(
     yield from (f"{called(method)}: {text}\n" for method, text in said.items())
 
 
-def _page(lines: list[Comparison], asked: Question, provenance: Provenance) -> str:
+def _page(
+    lines: list[Comparison], asked: Question, provenance: Provenance, said: Sequence[str]
+) -> str:
     """The HTML file of a comparison."""
     from hwmodel.rerun.tables import run_sentence
-    from hwmodel.views.colours import called
     from hwmodel.views.html.page import page
 
     run, several = asked.training, asked.batches[1:] != ()
-    remarks = [
+    runs = [
         f"{_named(line, several)}, accounting {line.accounting}. {run_sentence(line.report, run)}"
         for line in lines
         if run and line.report
     ]
-    if moved := asked.moved_words(called):
-        remarks.insert(0, f"Moved, for methods and baseline: {moved}.")
     baseline = asked.baseline.name if asked.baseline else ""
-    return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=remarks)
+    return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=[*said, *runs])
 
 
 def _named(line: Comparison, several: bool) -> str:

@@ -144,13 +144,14 @@ def _tables(options: ReproduceAsked, to: Tables) -> None:
     refuse_if_none(lines)
     stem = stem_of(asked.asked, [options.table or "all"], *_names(asked))
     provenance = asked.provenance(where.date)
-    paper = comparison_paper(lines, None, asked.baseline_words(), provenance)
+    said = [*asked.unlearned(), *asked.chosen_prices()]
+    paper = comparison_paper(lines, None, asked.baseline_words(), provenance, notes=said)
     result = Result(comparison_table(lines), paper, asked.not_counted(), provenance)
 
     def end(not_counted: Mapping[str, Sequence[str]]) -> str:
         from hwmodel.rerun.tables import notes
 
-        return "\n".join([*asked.unlearned(), *asked.chosen_prices(), notes(not_counted)])
+        return "\n".join([*said, notes(not_counted)])
 
     deliver(tables, end, result, where, stem=stem, kinds=[])
     partly(lines)

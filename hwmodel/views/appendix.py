@@ -13,6 +13,7 @@ from typing import Any
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.not_counted import not_counted, of_chips
+from hwmodel.model.optimal_tiles import greedy_note
 from hwmodel.rerun.question import Question, question
 from hwmodel.rerun.tables import NATURE, fixed, scale
 from hwmodel.rerun.verify import stated, verify
@@ -22,6 +23,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.vary.paths import is_known
 from hwmodel.views.colours import called, looks_of
 from hwmodel.views.pages import Section, write_pages
+from hwmodel.views.remarks import comparable, remarks
 from hwmodel.views.rules import method_sentence
 
 __all__ = ["sections", "write_appendix"]
@@ -29,6 +31,7 @@ __all__ = ["sections", "write_appendix"]
 TITLE = "How the energies were computed"
 
 ENDINGS = (".html", ".pdf")
+TILED = "percent_of_baseline_optimal_tiles"  # a column; empty or absent: nothing stands beside
 _OF_CHIP = {"array", "clock", "macs_per_cycle", "operations_per_cycle", "static_power"}
 _OF_CHIP |= {"static_energy_per_cycle", "voltage", "reference", "zeros", "path_prices"}
 FULL = ".15g"  # a number as a file has it, without the noise of binary fractions
@@ -104,11 +107,13 @@ def sections(
         f"Energy of {run} of {called(network.name, 'network')} ({network.title}; {macs:,} MACs an "
         f"image forward, {weights:,} weights of products), batch {batches}; {NATURE}."
     )
-    moves = asked.moved_words(called)
-    texts = [what, f"Moved, for methods and baseline: {moves}."] if moves else [what]
     whole = f"The baseline, 100 %, is {asked.baseline_words(called)}, on the same chip."
+    places = [(record["hardware"], record["accounting"]) for record in records]
+    apart = len({(record["network"], record["batch"]) for record in records}) > 1
+    said = f"{comparable(places, (record['unit'] for record in records), apart)}."
+    texts = [what, whole, said, *_greedy(asked, records), *remarks(asked)]
     return [
-        Section("What was computed", [*texts, whole], [*_results(records)]),
+        Section("What was computed", texts, [*_results(records)]),
         Section(
             "Model",
             [
@@ -136,6 +141,14 @@ def sections(
     ]
 
 
+def _greedy(asked: Question, records: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Say under which accountings tiles are greedy, and what the figures beside them are."""
+    for one in asked.accountings:
+        if note := greedy_note(one):
+            beside = any(x["accounting"] == one.name and x.get(TILED) for x in records)
+            yield f"{note if beside else note.partition('.')[0]}."
+
+
 def _left_out(network: Network, accounting: Accounting, asked: Question) -> list[str]:
     """List what is not counted of a network, and of which chips what is."""
     return [
@@ -144,7 +157,10 @@ def _left_out(network: Network, accounting: Accounting, asked: Question) -> list
 
 
 def _results(records: Sequence[Mapping[str, str]]) -> Iterator[list[list[str]]]:
-    """Yield a table of each chip and accounting: energy, percent, where published the residual."""
+    """Yield a table of each chip and accounting: energy, percent, where published the residual.
+
+    Where tiles are greedy, the percentage with optimal ones stands beside.
+    """
     known = any(record.get("source_percent") for record in records)
     places = dict.fromkeys((record["hardware"], record["accounting"]) for record in records)
     for place in places:
@@ -153,10 +169,12 @@ def _results(records: Sequence[Mapping[str, str]]) -> Iterator[list[list[str]]]:
         least = min((float(x["energy"]) for x in alike if x["energy"]), default=0.0)
         divisor, unit = scale(least, here[0]["unit"])
         head = [f"{called(place[0], 'hardware')}, {place[1]}", f"energy, {unit}", "%"]
+        greedy = any(x.get(TILED) and x[TILED] != x["percent_of_baseline"] for x in here)
+        head += ["optimal tiles, %"] if greedy else []
         rows = [[*head, "published %", "residual %"] if known else head]
         for record in here:
             energy = fixed(float(record["energy"]) / divisor) if record["energy"] else "-"
-            numbers = [record["percent_of_baseline"]]
+            numbers = [record["percent_of_baseline"], *([record[TILED]] if greedy else [])]
             numbers += [record["source_percent"], record["residual_percent"]] if known else []
             shown = [f"{float(number):.2f}" if number else "-" for number in numbers]
             rows.append([_line(record, records), energy, *shown])

@@ -124,10 +124,18 @@ def json_(result: Result) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
     rows = ",\n  ".join(text(dict(zip(table.header, row, strict=True))) for row in table.rows)
-    head = {"provenance": result.provenance.document, "not_counted": dict(result.not_counted)}
-    lines = [f"{text(key)}: {text(value)}" for key, value in head.items()]
+    lines = [f"{text(key)}: {text(value)}" for key, value in _head(result).items()]
     lines.append(f'"rows": [\n  {rows}\n ]')
     return "{" + ",\n ".join(lines) + "}\n"
+
+
+def _head(result: Result) -> dict[str, Any]:
+    """Return what a file of rows says of all of them."""
+    return {
+        "provenance": result.provenance.document,
+        "not_counted": dict(result.not_counted),
+        "remarks": [*result.paper.notes, *result.paper.asides],
+    }
 
 
 def markdown(result: Result) -> str:
@@ -143,6 +151,8 @@ def markdown(result: Result) -> str:
         best = [i for row, i in paper.best if row == place]
         cells = (f"**{text}**" if i in best else text or "-" for i, text in enumerate(numbers))
         lines.append(_pipes([*named, *cells]))
+    for note in paper.notes:
+        lines += ["", _markdown(note)]
     for accounting, items in result.not_counted.items():
         lines += ["", f"Not counted under accounting {_markdown(accounting)}:", ""]
         lines += [f"- {_markdown(item)}" for item in items]
@@ -181,7 +191,7 @@ def _code(text: str) -> str:
 
 def latex(result: Result) -> str:
     """Write a LaTeX `table` with its caption; comments say what is not counted and what made it."""
-    notes = [str(result.provenance)]
+    notes = [str(result.provenance), *result.paper.asides]
     for accounting, items in result.not_counted.items():
         notes += [f"not counted under accounting {accounting}:", *(f"  - {x}" for x in items)]
     return environment(result.paper, notes)
@@ -195,8 +205,8 @@ def parquet(result: Result) -> bytes:
     table = result.table.stamped(result.provenance)
     columns = zip(*table.rows, strict=True)
     arrays = [_arrow(list(column)) for column in columns]
-    about = {"provenance": result.provenance.document, "not_counted": dict(result.not_counted)}
-    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in about.items()}
+    about = _head(result).items()
+    metadata = {key: json.dumps(value, ensure_ascii=False) for key, value in about}
     found = pyarrow.table(dict(zip(table.header, arrays, strict=True)), metadata=metadata)
     stream = io.BytesIO()
     parquet.write_table(found, stream)
@@ -275,6 +285,8 @@ def _about(result: Result) -> Iterator[tuple[str, str]]:
         yield "date", made.date
     for given in made.inputs:
         yield f"sha256 of {given}", given.sha256
+    for remark in (*result.paper.notes, *result.paper.asides):
+        yield "remark", remark
     for accounting, items in result.not_counted.items():
         for item in items:
             yield f"not counted under {accounting}", item

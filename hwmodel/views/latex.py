@@ -66,6 +66,7 @@ def _floating(paper: Paper) -> list[str]:
         ]
         lines += [rf"  \begin{{tabular}}{{{_format(paper, indices)}}}"]
         lines += [*(f"    {line}" for line in inside), r"  \end{tabular}"]
+    lines += [rf"  \par\smallskip{note}" for note in _notes(paper)]
     return [*lines, rf"\end{{{name}}}"]
 
 
@@ -95,7 +96,13 @@ def _long(paper: Paper) -> list[str]:
         lines += [rf"\begin{{longtable}}{{{_format(paper, indices)}}}"]
         lines += [*(f"    {line}" for line in inside), r"\end{longtable}"]
         lines += [r"\endgroup"] if orders else []
-    return lines
+    return [*lines, *_notes(paper)]
+
+
+def _notes(paper: Paper) -> list[str]:
+    """The line of the notes below a table, where it has some."""
+    said = " ".join(map(_text, paper.notes))
+    return [rf"{{\footnotesize\noindent\raggedright {said}\par}}"] if said else []
 
 
 def _type(paper: Paper, parts: Sequence[Sequence[int]]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from math import fsum
+from math import floor, fsum, log10
 from typing import NamedTuple
 
 from hwmodel.model.compare import Comparison
@@ -19,11 +19,13 @@ from hwmodel.rerun.tables import (
     whole_run,
 )
 from hwmodel.specs.provenance import Provenance
-from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.training import Training
 from hwmodel.views.colours import called, named
+from hwmodel.views.remarks import comparable
 
 __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
+
+MOST = 3  # decimals of an image's energy in the unit of an iteration's; beyond them in its own
 
 
 class Heading(NamedTuple):
@@ -52,6 +54,8 @@ class Paper(NamedTuple):
     ends_in_sum: bool = False  # the last row is the sum of those above
     ours: frozenset[int] = frozenset()  # rows that are ours
     best: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the lowest of each column
+    notes: tuple[str, ...] = ()  # sentences below the table
+    asides: tuple[str, ...] = ()  # of single rows, for whoever sets the table
 
 
 def printed(paper: Paper) -> Iterator[tuple[tuple[str, ...], list[str]]]:
@@ -71,7 +75,7 @@ def comparison_paper(
     baseline: str,
     provenance: Provenance,
     ours: Sequence[str] = (),
-    moved: str = "",
+    notes: Sequence[str] = (),
 ) -> Paper:
     """A row for each method, and for each chip its energy, percent of the baseline, published.
 
@@ -81,7 +85,7 @@ def comparison_paper(
     Args:
         baseline: what is 100 %, in words.
         ours: methods that are marked as such, by name or label.
-        moved: constants that are not as the chips' files have them, in words.
+        notes: sentences below the table.
 
     Raises: HwmodelError where one of ours is none of the lines'.
     """
@@ -100,7 +104,7 @@ def comparison_paper(
         chip = called(hardware, "hardware")
         group = chip if len(accountings) == 1 else f"{chip}, {accounting}"
         found = [*map(_row, here)]
-        for heading, decimals, numbers in _quantities(here, run):
+        for heading, decimals, numbers in _quantities(here, lines, run):
             columns.append(Column(Heading(group), heading, decimals))
             values = dict(zip(found, numbers, strict=True))
             for row, key in zip(cells, keys, strict=True):
@@ -111,11 +115,8 @@ def comparison_paper(
         f"Energy of one {of_batches(lines)} of {of} on {chips}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
-    caption += f". Moved, for methods and baseline: {moved}" if moved else ""
-    caption += f". {_comparable(len(places), len(accountings), several or batches)}"
+    caption += f". {comparable(places, (line.unit for line in lines), several or batches)}"
     caption += "".join(f". {note.removesuffix('.')}" for note in greedy_notes(lines, called))
-    if mixed := not_to_compare(line.unit for line in lines):
-        caption += f"; {mixed}"
     texts = [
         (
             *([called(network, "network")] if several else []),
@@ -132,6 +133,8 @@ def comparison_paper(
         [(text, tuple(row)) for text, row in zip(texts, cells, strict=True)],
         ours=frozenset(i for i, (_, method, _) in enumerate(keys) if method in ours),
         best=frozenset() if several or batches else _best(cells),
+        notes=tuple(notes),
+        asides=tuple(dict.fromkeys(_aside(line) for line in lines if line.reason)),
     )
 
 
@@ -144,14 +147,10 @@ def _own(label: str) -> str:
     return label if re.match(r"ours\b", label, re.IGNORECASE) else f"{label} (ours)"
 
 
-def _comparable(places: int, accountings: int, apart: bool) -> str:
-    """Say which figures of a comparison may be set against each other."""
-    rows = " of one network and batch" if apart else ""
-    if places == 1:
-        return f"All figures{rows} may be compared with each other"
-    chips = "" if places == accountings else "; across chips only percentages may"
-    others = "" if accountings == 1 else "; across accountings no figures may"
-    return f"Figures of one column{rows} may be compared{chips}{others}"
+def _aside(line: Comparison) -> str:
+    """Say what is to be known of one row on one chip."""
+    chip = called(line.hardware, "hardware")
+    return f"{called(line.method)} on {chip}, accounting {line.accounting}: {line.reason}"
 
 
 def _best(cells: Sequence[Sequence[float | None]]) -> frozenset[tuple[int, int]]:
@@ -169,14 +168,22 @@ def _row(line: Comparison) -> tuple[str, str, str]:
 
 
 def _quantities(
-    here: Sequence[Comparison], run: Training | None
+    here: Sequence[Comparison], lines: Sequence[Comparison], run: Training | None
 ) -> list[tuple[Heading, int, list[float | None]]]:
-    """Headings, decimals and numbers for the lines of one chip under one accounting."""
-    energies = [line.energy for line in here]
-    found = [_scaled("energy", energies, here[0].unit)]
-    if all(line.images > 1 for line in here):
-        each = [None if line.energy is None else line.energy / line.images for line in here]
-        found.append(_scaled("an image", each, here[0].unit))
+    """Headings, decimals and numbers for the lines of one chip under one accounting.
+
+    Args:
+        lines: those of all chips, on which a quantity has one unit and as many decimals.
+    """
+    unit = here[0].unit
+    alike = [line for line in lines if line.unit == unit]
+    least = _least(_energies(alike))
+    found = [_scaled("energy", _energies(here), least, scale(least, unit))]
+    if all(line.images > 1 for line in lines):
+        share = _least(_energies(alike, 1))
+        steps = scale(least, unit), scale(share, unit)
+        own = next((step for step in steps if _decimals(share / step[0]) <= MOST), steps[-1])
+        found.append(_scaled("an image", _energies(here, 1), share, own))
     percents = [line.percent_of_baseline for line in here]
     found.append((Heading("relative", "%"), 2, percents))
     if any(line.optimal and line.optimal.energy is not None for line in here):
@@ -186,18 +193,39 @@ def _quantities(
     if any(percent is not None for percent in published):
         found.append((Heading("published", "%"), 2, published))
     if run is not None:
-        found.append(_scaled(run.name, [whole_run(line, run)[2] for line in here], here[0].unit))
+        mine, all_ = ([whole_run(line, run)[2] for line in some] for some in (here, alike))
+        found.append(_scaled(run.name, mine, _least(all_), scale(_least(all_), unit)))
     return found
 
 
+def _energies(lines: Sequence[Comparison], images: int = 0) -> list[float | None]:
+    """Energies of iterations, or with `images` of that many images."""
+    return [
+        None if x.energy is None else x.energy * images / x.images if images else x.energy
+        for x in lines
+    ]
+
+
+def _least(energies: Iterable[float | None]) -> float:
+    return min((energy for energy in energies if energy is not None), default=0.0)
+
+
 def _scaled(
-    text: str, energies: list[float | None], unit: str
+    text: str, energies: list[float | None], least: float, to: tuple[float, str]
 ) -> tuple[Heading, int, list[float | None]]:
-    """Scale energies to the unit in which the least has two digits, where there is one."""
-    least = min((energy for energy in energies if energy is not None), default=0.0)
-    divisor, scaled = scale(least, unit)
+    """Scale energies to a unit, with the decimals by which the least of all chips is told."""
+    divisor, unit = to
     numbers = [None if energy is None else energy / divisor for energy in energies]
-    return Heading(text, scaled), 1, numbers
+    return Heading(text, unit), _decimals(least / divisor), numbers
+
+
+def _decimals(least: float) -> int:
+    """Count the decimals in which a number has three significant digits, one at least.
+
+    >>> [_decimals(x) for x in (0.0, 0.0123, 1.23, 12.3, 1234.5)]
+    [1, 4, 2, 1, 1]
+    """
+    return max(1, 2 - floor(log10(least))) if least > 0 else 1
 
 
 def report_paper(report: Report, provenance: Provenance, remark: str = "") -> Paper:

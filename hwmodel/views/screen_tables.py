@@ -25,10 +25,10 @@ from hwmodel.rerun.tables import (
     whole_run,
 )
 from hwmodel.specs.limits import AccumulatorWidth, TensorWidth
-from hwmodel.specs.quantity import not_to_compare
 from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
 from hwmodel.views.colours import called
+from hwmodel.views.remarks import comparable
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import WAYS, Bits, Direction, Pass, shown, whole_bits
 
@@ -74,7 +74,8 @@ def comparison_tables(
     from rich.text import Text
 
     shown = _PARTS if parts else {}
-    for hardware, accounting in dict.fromkeys((line.hardware, line.accounting) for line in lines):
+    places = list(dict.fromkeys((line.hardware, line.accounting) for line in lines))
+    for hardware, accounting in places:
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
         alike = [line for line in lines if line.unit == first.unit]  # one unit on every chip
@@ -127,8 +128,9 @@ def comparison_tables(
         yield listed
         yield from (Text(f"  {text}") for text in _reasons(here))
         yield from (Text(f"  {text}") for text in note)
-    if mixed := not_to_compare(line.unit for line in lines):
-        yield Text(f"{mixed[0].upper()}{mixed[1:]}; percentages are.\n")
+    if places[1:]:
+        apart = len({(line.network, line.batch) for line in lines}) > 1
+        yield Text(f"{comparable(places, (line.unit for line in lines), apart)}.\n")
 
 
 def _reasons(lines: Sequence[Comparison]) -> Iterator[str]:

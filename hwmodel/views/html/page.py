@@ -18,7 +18,6 @@ from hwmodel.model.evaluate import Report
 from hwmodel.rerun.tables import NATURE, of_batches
 from hwmodel.specs.files import NamedSpec
 from hwmodel.specs.provenance import Provenance
-from hwmodel.specs.quantity import not_to_compare
 from hwmodel.views.colours import called, looks_of, part_looks
 from hwmodel.views.html.parts import (
     PARTS,
@@ -32,6 +31,7 @@ from hwmodel.views.html.parts import (
     tiling_lines,
 )
 from hwmodel.views.html.timeline import Timeline, timeline
+from hwmodel.views.remarks import comparable
 from hwmodel.work.tensor import Pass
 
 __all__ = ["MAX_BYTES", "page"]
@@ -156,7 +156,7 @@ def _common(
         "groups": groups(lines),
         "parts": PARTS,
         "colours": {part: own.colour for part, own in part_looks((*Pass, *PARTS)).items()},
-        "mixed": not_to_compare(line.unit for line in lines),
+        "comparable": _comparable(lines),
         "not_counted": {report.accounting.name: report.not_counted for report in reports},
         "provenance": provenance,
         "command": f"{provenance.command} --html {provenance.task}.html",
@@ -164,6 +164,14 @@ def _common(
         "style": Markup(style),
         "script_sha256": b64encode(sha256(script.encode()).digest()).decode(),
     }
+
+
+def _comparable(lines: Sequence[Comparison]) -> str:
+    """Say what of several tables may be set against each other; "" of one."""
+    places = {(line.hardware, line.accounting): None for line in lines}
+    apart = len({(line.network, line.batch) for line in lines}) > 1
+    units = (line.unit for line in lines)
+    return f"{comparable(places, units, apart)}." if len(places) > 1 else ""
 
 
 def _rendered(values: dict[str, Any]) -> str:

@@ -97,7 +97,8 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
     found = []
     for place in dict.fromkeys((x.hardware, x.accounting, x.batch) for x in lines):
         here = [x for x in lines if (x.hardware, x.accounting, x.batch) == place]
-        divisor, unit = scale(min((x.energy for x in here if x.energy), default=0.0), here[0].unit)
+        alike = (x.energy for x in lines if x.energy and x.unit == here[0].unit)
+        divisor, unit = scale(min(alike, default=0.0), here[0].unit)  # one unit on every chip
         most = max(
             (p for x in here for p in (x.percent_of_baseline, x.source_percent) if p), default=0.0
         )

@@ -1,0 +1,76 @@
+"""What of a comparison may be set beside what: the sentences that every view of one has.
+
+The screen, tables for print, the HTML page and the appendix take them from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+from hwmodel.model.prices import paid_twice
+from hwmodel.model.reached import noise
+from hwmodel.model.widths import unlearned
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.method import Method
+from hwmodel.specs.quantity import not_to_compare
+from hwmodel.views.colours import called
+
+if TYPE_CHECKING:
+    from hwmodel.rerun.question import Question
+
+__all__ = ["comparable", "remarks"]
+
+
+def remarks(asked: Question) -> list[str]:
+    """List what a reader of a comparison has to know of its methods and chips, a sentence each."""
+    moves = asked.moved_words(called)
+    trained = asked.accountings if asked.mode == "training" else ()
+    found = [f"Moved, for methods and baseline: {moves}." if moves else ""]
+    found += [unlearned(method, choice) for choice, method in product(trained, asked.methods)]
+    for chip, choice in product(asked.hardware, asked.accountings):
+        found.append(f"{twice}." if (twice := paid_twice(chip, choice)) else "")
+    found += [_steps(asked.methods, choice) for choice in trained]
+    if asked.accuracy is not None:
+        runs = {
+            m.name: [t for t in asked.traces if t.epochs and t.run.method == m.name]
+            for m in asked.methods
+        }
+        found.append(f"{said}." if (said := noise(runs, asked.accuracy)) else "")
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def comparable(places: Iterable[tuple[str, str]], units: Iterable[str], apart: bool = False) -> str:
+    """Say which figures of a comparison may be set against each other, without a full stop.
+
+    Args:
+        places: chips, each under an accounting.
+        units: of the energies.
+        apart: whether the rows are of several networks or batches.
+
+    >>> comparable([("a", "paper"), ("b", "paper")], ["pJ"])
+    'Figures of one column may be compared; across chips only percentages may'
+    """
+    places = list(dict.fromkeys(places))
+    accountings = len({accounting for _, accounting in places})
+    rows = " of one network and batch" if apart else ""
+    if len(places) == 1:
+        return f"All figures{rows} may be compared with each other"
+    said = [f"Figures of one column{rows} may be compared"]
+    said += ["across chips only percentages may"] if len(places) != accountings else []
+    said += ["across accountings no figures may"] if accountings > 1 else []
+    mixed = not_to_compare(units)
+    return "; ".join([*said, mixed] if mixed else said)
+
+
+def _steps(methods: Sequence[Method], accounting: Accounting) -> str:
+    """Say by what each method is stepped, where that is not one for all; "" else."""
+    usual = accounting.extras.optimizer
+    by: dict[str, list[str]] = {}
+    for method in methods if usual != "none" else ():
+        by.setdefault(method.optimizer or usual, []).append(called(method.name))
+    if len(by) < 2:
+        return ""
+    each = "; ".join(f"{', '.join(names)} by {optimizer}" for optimizer, names in by.items())
+    return f"Not stepped alike under accounting {accounting.name}: {each}."
