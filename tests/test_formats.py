@@ -87,20 +87,24 @@ def test_csv_is_short_for_a_format_and_a_file(hwmodel):
         (("--format", "latx"), "--format 'latx': did you mean 'latex'?"),
         (("--format", "parquet"), "--format parquet: is no text; name a file, -o FILE.parquet"),
         (("--format", "excel", "-o", "-"), "--format excel: is no text; name a file, -o FILE.xlsx"),
-        (("--format", "latex", "-o", "x.csv"), "x.csv: ends as csv does, but --format is latex"),
-        (("--csv", "x.json"), "x.json: ends as json does, but --format is csv"),
-        (("--csv", "x.csv", "-o", "x.csv"), "-o x.csv: is where --csv goes, too"),
-        (("-o", "x.tex", "-o", "./x.tex"), "-o x.tex: is where -o goes, too"),
+        (("--format", "latex", "-o", "x.csv"), "-o x.csv: ends as csv does, but --format is latex"),
+        (("--csv", "x.json"), "--csv x.json: ends as json does, which -o alone writes"),
+        (("--csv", "x.csv", "-o", "x.csv"), "-o x.csv: --csv goes to this file, too; give one of them another name"),
+        (("-o", "x.tex", "-o", "./x.tex"), "-o x.tex: -o goes to this file, too; give one of them another name"),
         (("--csv", "-", "--format", "latex"),
          "standard output takes one table; write the other to a file, -o FILE"),
         (("--format", "csv", "-o", "x.csv", "-o", "y.tex"),
          "--format csv: is of one -o; of several each ending says its own"),
-        (("-o", "x.txt"), "x.txt: its ending is none of .md, .markdown, .tex, .csv, .json, "
-         ".parquet, .xlsx, .png, .svg, .pdf; or state a --format"),
+        (("-o", "x", "--csv", "x"), "-o x: the ending says what is written: .md, .markdown, .tex, "
+         ".csv, .json, .parquet, .xlsx (tables), .png, .svg, .pdf (figures), as in -o x.tex; "
+         "or state a --format"),
+        (("--csv", "x.pdf"), "--csv x.pdf: ends as a figure does, which is asked for by -o x.pdf"),
+        (("-o", "..", "--format", "csv"),
+         "-o ..: is a folder, which --out names; -o names a file"),
         (("-o", "-"), "-o -: needs a --format, markdown, latex, csv, json, parquet, excel"),
         (("-o", "chip.yaml", "--format", "csv"),
-         "chip.yaml: would be written over what looks like an input"),
-        (("--csv", "net.onnx"), "net.onnx: would be written over what looks like an input"),
+         "-o chip.yaml: would be written over what looks like an input"),
+        (("--csv", "net.onnx"), "--csv net.onnx: would be written over what looks like an input"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("command", [COMPARE, REPORT, ("reproduce", "cifar10_vgg_small")])

@@ -296,8 +296,8 @@ def test_a_batch_that_is_none(hwmodel):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--csv", "x.svg", "--plot", "x.svg"), "--plot x.svg: is where --csv goes, too"),
-        (("--csv", "x.svg", "--plot", "a/../x.svg"), "x.svg: is where --csv goes, too"),
+        (("--csv", "x.svg", "--plot", "x.svg"), "--plot x.svg: --csv goes to this file, too"),
+        (("--csv", "x.svg", "--plot", "a/../x.svg"), "x.svg: --csv goes to this file, too"),
         (("--csv", "small.yaml"), "small.yaml: is read by the same command"),
         (("--csv", "chip.yaml"), "chip.yaml: is read by the same command"),
         (("--csv", "method.yaml"), "method.yaml: is read by the same command"),

@@ -20,6 +20,7 @@ from hwmodel.specs.files import load, validate
 from hwmodel.specs.method import Method
 from hwmodel.vary.paths import replaced_all
 from hwmodel.work.tensor import TensorKind
+from tests.specs import CHIP, written
 
 FULL = load(Accounting, "full")
 FUSED = replaced_all(
@@ -371,9 +372,34 @@ def test_the_command_prints_the_peak_by_class_and_by_memory(hwmodel, tmp_path):
     assert cells["weights"][1] == f"{4 * WEIGHTS:,}" and cells["all"][1] == f"{total:,}"
     assert cells["sram"][-2:] == [f"{total:,}", "262,144"]
     assert f"Peak: {total:,} B at backward_input of act, step 6 of 9; " in out
+    assert out.endswith("\nFits on mcu.\n")
     code, out, err = hwmodel("memory", path, "--method", "fp", "--mode", "trainig")
     assert (code, out, err) == (
         2,
         "",
         "hwmodel: mode 'trainig': must be one of training, inference\n",
+    )
+
+
+def test_where_a_run_does_not_fit_and_by_how_much(hwmodel, tmp_path):
+    """Several chips at once; 4 bytes for each of the chain's words, as above."""
+    (tmp_path / "chain.yaml").write_text(json.dumps(CHAIN))
+    small = "{level: 1, name: SRAM, capacity: 1 KiB, access_energy: 5 pJ/B, source: me}"
+    outer = next(line for line in CHIP.splitlines() if "DRAM" in line)
+    upper = next(line for line in CHIP.splitlines() if "SRAM" in line)
+    written(tmp_path, CHIP, name="chip.yaml")
+    written(
+        tmp_path, CHIP, (f"{outer}\n", ""), (upper, f"  - {small}"), ("name: chip", "name: tiny"),
+        name="tiny.yaml",
+    )  # fmt: skip
+    words = ("--method", "fp", "--accounting", "full", "--hardware", "chip.yaml,tiny.yaml")
+    code, out, err = hwmodel("memory", "chain.yaml", *words)
+    assert (code, err) == (1, "")
+    missing = (4 * (416 + WEIGHTS + STATES) - 1024) / 2**20
+    assert out.splitlines()[-2:] == [
+        "Fits on chip, whose outermost memory is unlimited here.",
+        f"Does not fit on tiny: by {missing:,.2f} MiB in SRAM.",
+    ]
+    assert "exit code is 0 where the run fits on every chip" in " ".join(
+        hwmodel("memory", "--help")[1].split()
     )

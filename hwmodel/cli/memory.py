@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, cast
 
+import typer
+
 from hwmodel.cli.screen import show
 from hwmodel.rerun.asked import (
     Batch,
@@ -12,6 +14,7 @@ from hwmodel.rerun.asked import (
     InputShape,
     Method,
     Mode,
+    Names,
     Network,
     Options,
     Says,
@@ -36,9 +39,13 @@ class MemoryAsked(Options):
     batch: Batch = None
     mode: Mode = "training"
     hardware: Annotated[
-        str,
-        Says("A chip: the peak of each outermost memory.", names="hardware", usual="none"),
-    ] = ""
+        Names,
+        Says(
+            "Chips, by name or file, separated by commas: the peak of each outermost memory.",
+            names="hardware",
+            usual="none",
+        ),
+    ] = ()
     input_shape: InputShape = ()
     freeze: Freeze = ()
     train_only: TrainOnly = ()
@@ -46,7 +53,10 @@ class MemoryAsked(Options):
 
 
 def memory(options: MemoryAsked) -> None:
-    """The most that an iteration keeps at one time: by class, the step, the largest tensors."""
+    """The most that an iteration keeps at one time: by class, the step, the largest tensors.
+
+    The exit code is 0 where the run fits on every chip that is named, 1 where it does not on one.
+    """
     from hwmodel.errors import many
     from hwmodel.graph.checkpointing import checkpointed
     from hwmodel.graph.freezing import frozen
@@ -58,7 +68,7 @@ def memory(options: MemoryAsked) -> None:
     from hwmodel.specs.files import load
     from hwmodel.specs.hardware import Hardware
     from hwmodel.specs.method import Method as Rules
-    from hwmodel.views.memory_tables import memory_tables
+    from hwmodel.views.memory_tables import fits, memory_tables
 
     asked, mode = options, cast("RunMode", options.mode)
     images = check_run(1 if asked.batch is None else asked.batch, mode)
@@ -66,10 +76,20 @@ def memory(options: MemoryAsked) -> None:
     network = frozen(network, asked.freeze, asked.train_only)
     network = checkpointed(network, asked.checkpoint)
     job = Job(load(Rules, asked.method), load(Accounting, asked.accounting), images, mode)
-    chip = load(Hardware, asked.hardware) if asked.hardware else None
-    job = in_ways(job, attention_ways(network, job, chip)) if chip else job
+    alike: dict[object, tuple[Job, list[Hardware]]] = {} if asked.hardware else {"": (job, [])}
+    for chip in [load(Hardware, name) for name in asked.hardware]:
+        own = in_ways(job, attention_ways(network, job, chip))  # whichever costs less there
+        alike.setdefault(own.separate, (own, []))[1].append(chip)
     run = (
         f"{network.label or network.name} under {job.method.label or job.method.name}, {mode} of "
         f"{many(images, 'image')}"
     )
-    show(memory_tables(occupied(network, job), run, chip))
+    short = False
+    for own, chips in alike.values():
+        kept = occupied(network, own)
+        of = [chip.label or chip.name for chip in chips]
+        on = f" on {', '.join(of)}" if len(alike) > 1 else ""
+        show(memory_tables(kept, f"{run}{on}", chips))
+        short |= not all(fits(kept, chip) for chip in chips)
+    if short:
+        raise typer.Exit(1)

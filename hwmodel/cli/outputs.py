@@ -99,7 +99,9 @@ def see_apart(places: Iterable[tuple[str, Path | None]]) -> None:
 def _take(taken: dict[Path, str], option: str, path: Path, real: Path) -> None:
     """Note where an option's file goes. Raises: HwmodelError where another's does."""
     if real in taken:
-        raise HwmodelError(f"{option} {path}: is where {taken[real]} goes, too")
+        raise HwmodelError(
+            f"{option} {path}: {taken[real]} goes to this file, too; give one of them another name"
+        )
     taken[real] = option
 
 

@@ -69,20 +69,20 @@ def targets(csv: str, format: str, outputs: Sequence[str]) -> list[Target]:
     """
     if format and len(outputs) > 1:
         raise HwmodelError(f"--format {format}: is of one -o; of several each ending says its own")
-    asked = [("csv", csv)] if csv else []
-    asked += [(format, one) for one in outputs or ([""] if format else [])]
+    asked = [("csv", csv, "--csv")] if csv else []
+    asked += [(format, one, "-o") for one in outputs or ([""] if format else [])]
     found = [_target(*one) for one in asked]
     if sum(one.path is None for one in found) > 1:
         raise HwmodelError("standard output takes one table; write the other to a file, -o FILE")
     return found
 
 
-def _target(format: str, output: str) -> Target:
-    """Return one target. Raises: HwmodelError."""
+def _target(format: str, output: str, option: str) -> Target:
+    """Return the target that an option names. Raises: HwmodelError."""
     if format and format not in WRITERS:
         raise HwmodelError(f"--format {format!r}: {nearest(format, WRITERS)}")
     path = None if output in ("", "-") else Path(output)
-    found = _by_ending(path, format) if path else format
+    found = _by_ending(path, format, option) if path else format
     if not found:
         raise HwmodelError(f"-o -: needs a --format, {', '.join(WRITERS)}")
     package = _PACKAGES.get(found)
@@ -95,19 +95,27 @@ def _target(format: str, output: str) -> Target:
     return Target(found, path)
 
 
-def _by_ending(path: Path, format: str) -> str:
+def _by_ending(path: Path, format: str, option: str) -> str:
     """Return the format of a file, by its ending where none is stated. Raises: HwmodelError."""
-    ending = path.suffix.lower()
+    ending, said = path.suffix.lower(), f"{option} {path}"
     meant = next((name for name, endings in ENDINGS.items() if ending in endings), "")
+    if path.is_dir():
+        raise HwmodelError(f"{said}: is a folder, which --out names; {option} names a file")
     if ending in _INPUTS:
-        raise HwmodelError(f"{path}: would be written over what looks like an input")
-    if format and meant not in ("", format):
-        raise HwmodelError(f"{path}: ends as {meant} does, but --format is {format}")
-    if not format and ending in FIGURES:
+        raise HwmodelError(f"{said}: would be written over what looks like an input")
+    if ending in FIGURES:
+        if format:
+            raise HwmodelError(f"{said}: ends as a figure does, which is asked for by -o {path}")
         return FIGURE
+    if format and meant not in ("", format):
+        stated = "which -o alone writes" if option == "--csv" else f"but --format is {format}"
+        raise HwmodelError(f"{said}: ends as {meant} does, {stated}")
     if not format and not meant:
-        known = ", ".join([*(ends for endings in ENDINGS.values() for ends in endings), *FIGURES])
-        raise HwmodelError(f"{path}: its ending is none of {known}; or state a --format")
+        tables = ", ".join(ends for endings in ENDINGS.values() for ends in endings)
+        raise HwmodelError(
+            f"{said}: the ending says what is written: {tables} (tables), {', '.join(FIGURES)} "
+            f"(figures), as in -o {path.stem}.tex; or state a --format"
+        )
     return format or meant
 
 

@@ -334,7 +334,7 @@ def test_one_run_s_places_are_seen_before_it_begins(hwmodel, tmp_path, monkeypat
         ),
         (
             ("--trace", "t", "--weights", "t.checkpoint.npz"),
-            "--weights t.checkpoint.npz: is where --trace goes, too",
+            "--weights t.checkpoint.npz: --trace goes to this file, too",
         ),
     ):
         code, out, err = hwmodel("train", "--dataset", "digits", *options)
