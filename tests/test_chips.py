@@ -223,6 +223,21 @@ def test_a_report_adds_up_and_says_how_many_macs_work(name):
     assert not any("unlimited broadcast" in line for line in report.not_counted)
 
 
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_macs_by_padding_are_paid_and_told_apart_from_work(hwmodel, tmp_path):
+    """A 3 x 3 kernel over 4 x 4 with padding 1: along an axis 2 + 3 + 3 + 2 of 12 taps are rows."""
+    net = "{version: 1, name: n, title: n, input: [2, 4, 4], layers: [{name: c, kind: conv,"
+    (tmp_path / "n.yaml").write_text(f"{net} channels: 3, kernel: 3, padding: 1}}]}}")
+    words = ("--hardware", "horowitz45-array", "--method", "fp", "--mode", "inference")
+    report = evaluate(
+        tmp_path / "n.yaml", "horowitz45-array", "fp", accounting="full", mode="inference"
+    )
+    share = 100 * (12 * 12 - 10 * 10) / (12 * 12)
+    assert f"; {share:.1f} % of those paid meet padding and are no work" in report.idleness
+    out = hwmodel("explain", "n.yaml", "--layer", "c", "--accounting", "full", *words)[1]
+    assert f"Of {2 * 3 * 144:,} MACs that are paid, {2 * 3 * 44:,} meet padding: for them " in out
+
+
 def test_without_an_array_the_report_says_what_the_innermost_reads_are():
     line = "innermost reads: unlimited broadcast, for the chip states no array"
     assert line in evaluate("mlp-784-512-512-10", "ascend", "fp", accounting="full").not_counted

@@ -58,7 +58,7 @@ from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.tensor import Direction, Factor, Pass, TensorKind, plain
+from hwmodel.work.tensor import Direction, Factor, Pass, TensorKind, plain, product
 from hwmodel.work.work import Move, Multiply, Operate
 
 if TYPE_CHECKING:
@@ -209,21 +209,30 @@ class Report:
 
     @property
     def idleness(self) -> str:
-        """A sentence on how many MACs work, on a chip with an array; "" without."""
+        """A sentence on how many MACs work, on a chip with an array; "" without.
+
+        A MAC by padding is paid as an operation, and is no work: nothing is read for it.
+        """
         chip = self.hardware
         if chip.array is None or not self.tilings:
             return ""
-        made, could = 0, 0
+        made, could, paid, padded = 0, 0, 0, 0
         for task, tiling in self.tilings:
             assert isinstance(task.work, Multiply)
             places = memories(chip, task.work.kinds)
             options = search_options(self.accounting, task.work)
             taken = time(task.work.problem, tiling.mapping, places, options.rule)
             assert taken is not None
-            made += taken.products
-            could += taken.possible
+            met, macs = task.work.repeats * taken.products, product(task.work.macs)
+            made += met
+            could += task.work.repeats * taken.possible
+            paid += macs
+            padded += max(0, macs - met)
+        share = f"{100 * made / could if could else 0:.1f} % of the MACs work"
+        if padded:
+            share += f"; {100 * padded / paid:.1f} % of those paid meet padding and are no work"
         free = "" if chip.static_energy else "; time is free here, the chip states no static energy"
-        return f"utilisation: {100 * made / could if could else 0:.1f} % of the MACs work{free}"
+        return f"utilisation: {share}{free}"
 
     @property
     def records(self) -> list[tuple[object, ...]]:

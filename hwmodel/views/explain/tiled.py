@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from hwmodel.tiling.accesses import all_cuts
 from hwmodel.tiling.derived import derived
 from hwmodel.tiling.options import Memories, SearchOptions
+from hwmodel.tiling.rows import products
 from hwmodel.tiling.tile import Tiling, footprints
 from hwmodel.views.explain.lines import computed, count, energy, reasons, table
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.work.problem import Extents, Problem, Window
+from hwmodel.work.tensor import product
 from hwmodel.work.work import Multiply
 
 __all__ = ["product_lines"]
@@ -23,6 +25,7 @@ def product_lines(
     problem, mapping = work.problem, tiling.mapping
     yield f"## Pass {work.pass_}\n"
     yield f"{_loops(work, problem, options)}\n"
+    yield from _padded(work, problem, options)
     yield f"### {work.pass_}: tiling\n"
     yield f"{_proof(tiling, unit)}\n"
     yield f"```\n{loop_nest(problem, mapping, memories, options)}\n```\n"
@@ -66,6 +69,20 @@ def _loops(work: Multiply, problem: Problem, options: SearchOptions) -> str:
     if problem.groups > 1:
         text += f" The nest runs {problem.groups:,} times, once a group; groups share nothing."
     return f"{text} [docs/model.md section 1]"
+
+
+def _padded(work: Multiply, problem: Problem, options: SearchOptions) -> Iterator[str]:
+    """Say how many of the MACs that are paid meet padding, for which nothing is read."""
+    n, rule = problem.extent, options.rule
+    down = products(problem.height, rule, n.HO, n.HF)
+    across = products(problem.width, rule, n.WO, n.WF)
+    met = work.repeats * problem.groups * n.N * n.M * n.C * down * across
+    paid = product(work.macs)
+    if met < paid:
+        yield (
+            f"Of {paid:,} MACs that are paid, {paid - met:,} meet padding: for them nothing is "
+            "read, and they are no work where utilisation is told.\n"
+        )
 
 
 def _place(window: Window, out: str, tap: str) -> str:
