@@ -11,7 +11,7 @@ import pytest
 from hwmodel.errors import HwmodelError
 from hwmodel.specs.files import load
 from hwmodel.specs.method import Method
-from hwmodel.views.colours import called, looks_of, named
+from hwmodel.views.colours import called, looks_of, named, specs_named
 from hwmodel.views.figures.canvas import (
     STYLES,
     rounded,
@@ -22,7 +22,7 @@ from hwmodel.views.figures.canvas import (
     width_of,
 )
 from hwmodel.views.figures.grouping import layer_groups
-from hwmodel.views.figures.records import Page
+from hwmodel.views.figures.records import Page, whole
 from hwmodel.views.figures.words import part_words
 from hwmodel.views.latex import _stacked, _text
 from hwmodel.views.plot import PLOTS, draw, read_records
@@ -243,8 +243,25 @@ def test_every_axis_says_its_unit_and_every_figure_its_caption(kind, drawn):
         if not any(re.match("[A-Za-z(]", name) for name in names):
             numeric.append(axes.get_ylabel())
     assert numeric
-    ends = r".*(, (%|% of baseline|% of the whole|% of the baseline|images|[KMG]iB|[nµm]?J|pJ|MAC.*)|number of the layer.*)"
+    ends = r".*(, (%|% of the whole|% of the baseline|% of full precision \(fp\)|images|[KMG]iB|[nµm]?J|pJ|MAC.*)|number of the layer.*)"
     assert all(re.fullmatch(ends, words) for words in numeric if words), numeric
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("hwmodel compare n --hardware v100 --methods fp,bold --accounting paper", "full precision (fp)"),
+        ("hwmodel compare n --hardware v100 --methods fp,bold --baseline int8", "8-bit integers (int8)"),
+        ("hwmodel compare n --hardware v100 --methods fp --baseline fp16 --baseline-network vgg-small",
+         "fp16 on vgg-small"),
+        ("hwmodel reproduce cifar10_vgg_small", "full precision (fp) on vgg-small"),
+        ("hwmodel report n --hardware v100 --method fp", "the baseline"),
+        ("", "the baseline"),
+    ],
+)  # fmt: skip
+def test_what_is_100_percent_is_named(command, name):
+    with looks_of(specs_named(command)):
+        assert whole(command) == name
 
 
 def test_a_width_is_the_page_s_and_panels_follow_it():

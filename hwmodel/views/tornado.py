@@ -27,7 +27,7 @@ from hwmodel.views.figures.canvas import (
     settle,
     width_of,
 )
-from hwmodel.views.figures.records import LARGEST
+from hwmodel.views.figures.records import LARGEST, whole
 from hwmodel.views.plot import write_figure
 from hwmodel.views.sensitivity_tables import largest, short, shown
 
@@ -58,8 +58,13 @@ def draw_tornado(
     Returns: its caption. Raises: HwmodelError for an unknown format.
     """
     methods = list(dict.fromkeys(effect.method for effect in effects))
+    command = stamp[-1] if stamp else ""
     return write_figure(
-        lambda own: tornado_figure(effects, own), path, stamp=stamp, style=style, methods=methods
+        lambda own: tornado_figure(effects, own, command),
+        path,
+        stamp=stamp,
+        style=style,
+        methods=methods,
     )
 
 
@@ -111,10 +116,15 @@ def draw_effects(path: Path, to: Path, kind: str, style: Style, hardware: str = 
     return draw_tornado([one for one in effects if one.hardware == chip], to, stamp, style)
 
 
-def tornado_figure(effects: Sequence[Effect], style: Style = STYLES[DRAFT]) -> Figure:
+def tornado_figure(
+    effects: Sequence[Effect], style: Style = STYLES[DRAFT], command: str = ""
+) -> Figure:
     """Draw a panel for each method that anything moves: bars from unmoved to moved percentages.
 
     The field of largest effect is on top.
+
+    Args:
+        command: that made the effects, which says what is 100 %.
     """
     methods = list(dict.fromkeys(effect.method for effect in effects))
     mine = {name: [e for e in effects if e.method == name] for name in methods}
@@ -128,7 +138,7 @@ def tornado_figure(effects: Sequence[Effect], style: Style = STYLES[DRAFT]) -> F
     high = 1.45 * lines * style.small / 72
     figure, axes = panels(style, max(1, len(moved)), most * high, columns=columns)
     ends = [
-        _panel(one, style, mine[name], look[name].colour, texts)
+        _panel(one, style, mine[name], look[name].colour, texts, f"energy, % of {whole(command)}")
         for one, name, texts in zip(axes, moved, names, strict=False)
     ]
     for empty in axes[len(moved) :]:
@@ -155,7 +165,7 @@ def _names(mine: Sequence[Effect], style: Style, columns: int) -> list[str]:
 
 
 def _panel(
-    axes: Axes, style: Style, mine: Sequence[Effect], colour: str, names: Sequence[str]
+    axes: Axes, style: Style, mine: Sequence[Effect], colour: str, names: Sequence[str], unit: str
 ) -> list[End]:
     """Draw the bars of one method. Each ends in the value moved to; lines mark other values."""
     fields = [field for field, _ in largest(mine)[:BARS]]
@@ -180,7 +190,7 @@ def _panel(
     axes.grid(axis="x")
     method = mine[0].method
     heading(axes, style, f"{called(method)}: {rounded(base)} %", method=method)
-    below(axes, style, "energy, % of the baseline")
+    below(axes, style, unit)
     return ends
 
 

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["layers_figure", "levels_figure", "method_passes_figure", "methods_figure"]
 __all__ += ["passes_figure"]
 
-PERCENT = "energy, % of baseline"
 MOST_INCHES = 6.0  # of lying bars, each with a name; more layers stand upright, by number
 MOST_PARTS = 8  # tensors in a stack; the lightest are put together
 MOST_UNEQUAL = 10  # times the longest bar of one panel in another on the same scale
@@ -76,7 +75,7 @@ def methods_figure(page: Page) -> Figure:
             y = names.index(label(record, records))
             marked |= _method_bar(one, y, record, page)
             then |= _optimal_mark(one, y, record, page)
-        _prepare(one, page, names, page.name(group), PERCENT, heavy)
+        _prepare(one, page, names, page.name(group), page.percent, heavy)
     marks = "; | as published" * marked + "; ◇ with optimal tiles in place of greedy ones" * then
     caption(figure, style, headline(records) + marks)
     return figure
@@ -179,7 +178,7 @@ def _prepare(
     axes.grid(axis="x")
     axes.locator_params(axis="x", nbins=5 if beside(axes) == 1 else 3)
     heading(axes, style, title, method=method)
-    below(axes, style, xlabel, once=xlabel == PERCENT)
+    below(axes, style, xlabel, once=xlabel == page.percent)
 
 
 def method_passes_figure(page: Page) -> Figure:
@@ -197,7 +196,7 @@ def method_passes_figure(page: Page) -> Figure:
             for place, name in enumerate(names)
             if name not in lines or not lines[name]["percent_of_baseline"]
         }
-        stacks.append(Stack(page.name(group), names, shares, PERCENT, unknown=without))
+        stacks.append(Stack(page.name(group), names, shares, page.percent, unknown=without))
     return _lying(page, stacks, columns=page.columns, heavy=_ours(page, names))
 
 
@@ -351,13 +350,13 @@ def _apart(stacks: Sequence[Stack], style: Style) -> int:
 def _numbers(axes: Axes, page: Page, stack: Stack, heavy: Container[int]) -> None:
     """Write at the end of each bar its percent of the baseline, or of the whole run."""
     totals = stack.totals
-    whole = 100.0 if stack.unit == PERCENT else fsum(totals)
+    whole = 100.0 if stack.unit == page.percent else fsum(totals)
     for y, total in enumerate(totals):
         if y in stack.unknown:
             _say(axes, page, y, stack.unknown[y])
             continue
         text = rounded(100 * total / whole) if whole else "0"
-        percent = "" if stack.unit == PERCENT else " %"
+        percent = "" if stack.unit == page.percent else " %"
         axes.annotate(
             f"{text}{percent}", (total, y), (0.4 * page.style.small, 0),
             textcoords="offset points", va="center", size=page.style.small,

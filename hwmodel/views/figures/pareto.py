@@ -95,7 +95,7 @@ def _points(group: Sequence[Record], page: Page, traced: bool) -> tuple[list[Poi
         and (percent := accuracy(r, page.accuracies))
         is not None  # a logarithm has no place for zero
     ]
-    divisor, unit = _scaled(group) if traced else (1.0, "energy, % of baseline")
+    divisor, unit = _scaled(group) if traced else (1.0, page.percent)
     points = [
         Point(energy / divisor, percent, label(r, page.records), r["method"])
         for r, energy, percent in known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import fsum
 from pathlib import Path
@@ -12,12 +12,12 @@ from warnings import catch_warnings
 from hwmodel.errors import DataError, HwmodelError, SpecWarning
 from hwmodel.model.evaluate import COLUMNS
 from hwmodel.model.ledger import Component
-from hwmodel.rerun.asked import CompareAsked, read_command
+from hwmodel.rerun.asked import CompareAsked, ReproduceAsked, SensitivityAsked, read_command
 from hwmodel.rerun.moved import moved_words
 from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, OPERATIONS, RATED, read_csv
 from hwmodel.rerun.tables import Table as Rows
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import is_path, load
+from hwmodel.specs.files import bundled, is_path, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import refuse_old
@@ -42,6 +42,7 @@ __all__ = [
     "table_of",
     "unique",
     "unknown",
+    "whole",
 ]
 
 Record = Mapping[str, str]
@@ -59,6 +60,8 @@ _NUMBERS = {
     "count": "count",
 }
 
+BASELINE = "the baseline"  # what is 100 %, where nothing says which
+SHORT_TITLE = 20  # characters of a method's title that stands on an axis
 LARGEST = 1e100  # number; an axis to it can still be scaled
 LONGEST_TEXT = 500  # characters of a cell
 LONGEST_COMMAND = 10_000
@@ -85,6 +88,12 @@ class Page(NamedTuple):
         for record in self.records:
             found.setdefault(tuple(record[field] for field in fields), []).append(record)
         return list(found.values())
+
+    @property
+    def percent(self) -> str:
+        """The name of an axis of percentages."""
+        commands = unique(self.records, "command") if "command" in self.records[0] else []
+        return f"energy, % of {whole(commands[0]) if len(commands) == 1 else BASELINE}"
 
     @property
     def columns(self) -> int:
@@ -269,21 +278,12 @@ def headline(records: Sequence[Record]) -> str:
 def _asked(records: Sequence[Record]) -> str:
     """Say what was moved, and what is 100 % where it is chosen or not drawn, by the command."""
     commands = unique(records, "command") if "command" in records[0] else []
-    if table_of(records) != "compare" or len(commands) != 1:
-        return ""
-    try:
-        asked = read_command(commands[0], [CompareAsked])
-    except HwmodelError:  # of another command
-        return ""
-    if not isinstance(asked, CompareAsked):
+    asked = _read_asked(commands[0]) if len(commands) == 1 else None
+    if table_of(records) != "compare" or not isinstance(asked, CompareAsked):
         return ""
     chips, rules = told(Hardware), told(Accounting)  # without those whose files are gone
     methods = unique(records, "method")
-    stated = [Path(asked.baseline).stem if is_path(asked.baseline) else asked.baseline]
-    if is_path(asked.baseline):
-        with suppress(HwmodelError), catch_warnings(action="ignore", category=SpecWarning):
-            stated = [load(Method, asked.baseline).name]
-    whole = stated if asked.baseline else list(dict.fromkeys(one.baseline for one in rules))
+    whole = _wholes(asked)
     end = ""
     if asked.baseline or asked.baseline_network or not {*whole} <= {*methods}:
         end = f"; 100 % is {' or '.join(map(called, whole))}"
@@ -291,3 +291,51 @@ def _asked(records: Sequence[Record]) -> str:
         end += f" on {called(asked.baseline_network, 'network')}"
     moves = moved_words(asked.move, chips, rules, called)
     return f"{end}; moved, for methods and baseline: {moves}" if moves else end
+
+
+def _read_asked(command: str) -> CompareAsked | ReproduceAsked | SensitivityAsked | None:
+    """Read the command that made a table; None where it is another."""
+    try:
+        asked = read_command(command, [CompareAsked, ReproduceAsked, SensitivityAsked])
+    except HwmodelError:
+        return None
+    return asked if isinstance(asked, (CompareAsked, ReproduceAsked, SensitivityAsked)) else None
+
+
+def _wholes(asked: CompareAsked) -> list[str]:
+    """List the methods that are 100 %, one for each accounting that has another."""
+    if not asked.baseline:
+        return list(dict.fromkeys(one.baseline for one in told(Accounting)))
+    stated = Path(asked.baseline).stem if is_path(asked.baseline) else asked.baseline
+    if is_path(asked.baseline):
+        with suppress(HwmodelError), catch_warnings(action="ignore", category=SpecWarning):
+            stated = load(Method, asked.baseline).name
+    return [stated]
+
+
+def whole(command: str) -> str:
+    """Name what is 100 % in a table, by the command that made it; "the baseline" if unknown."""
+    asked = _read_asked(command)
+    if isinstance(asked, SensitivityAsked):
+        return _listed(one.baseline for one in told(Accounting))
+    if isinstance(asked, CompareAsked):
+        on = asked.baseline_network
+        return _listed(_wholes(asked)) + (f" on {called(on, 'network')}" if on else "")
+    if asked is None or asked.table not in published_tables():
+        return BASELINE
+    base = published_tables()[asked.table].baseline
+    return f"{_listed([base.method])} on {called(base.network, 'network')}"
+
+
+def _listed(methods: Iterable[str]) -> str:
+    return " or ".join(map(_titled, dict.fromkeys(methods))) or BASELINE
+
+
+def _titled(name: str) -> str:
+    """Return a method's label, or its title with its name where that is short."""
+    if called(name) != name or name not in bundled(Method):
+        return called(name)
+    title = load(Method, name).title
+    first, *_ = title.split()
+    title = title if first[1:] != first[1:].lower() else title[0].lower() + title[1:]
+    return f"{title} ({name})" if len(title) <= SHORT_TITLE else name
