@@ -24,6 +24,7 @@ SIZES = (9.0, 8.5, 8.0, 7.5, 7.0)  # of type [point], the largest first
 USUAL = 8.0
 LEADING = 1.18  # from line to line, in sizes
 APART = 1.5  # between columns of a table, in sizes
+SPLITS = 20  # of the width of two columns of a table that are to share it
 KEPT = 3  # lines, of which a heading is the first, that stay together
 ROUNDING = 1e-9  # of a width, relative
 _UNDATED: dict[str, Any] = {"CreationDate": None}
@@ -146,7 +147,8 @@ def _tables(tables: Sequence[Rows], width: float, size: float) -> Iterator[Line]
             its = sum(columns) + (len(columns) - 1) * apart
             if beside and taken + its > width:
                 break
-            rows = list(_rows(left.pop(0), _narrowed(columns, width, apart), apart, size))
+            table = left.pop(0)
+            rows = list(_rows(table, _narrowed(table, columns, width, apart, size), apart, size))
             beside.append([[(taken + x, text) for x, text in cells] for cells in rows])
             taken += its + 2 * apart
         for line in range(max(map(len, beside))):
@@ -160,15 +162,24 @@ def _columns(rows: Rows, size: float) -> list[float]:
     return [max(_width(text, size) for text in column) for column in zip(*rows, strict=True)]
 
 
-def _narrowed(columns: Sequence[float], width: float, apart: float) -> list[float]:
-    """Narrow the last column, then the widest, until they have room."""
-    found, room = [*columns], width - (len(columns) - 1) * apart
-    least = min(found[-1], room / 4)
-    found[-1] = max(least, min(found[-1], room - sum(found[:-1])))
-    widest = max(range(len(found) - 1), key=found.__getitem__, default=0)
-    over = max(0.0, sum(found) - room)
-    found[widest] = max(min(found[widest], room / 4), found[widest] - over)
-    return found
+def _narrowed(
+    rows: Rows, columns: Sequence[float], width: float, apart: float, size: float
+) -> list[float]:
+    """Narrow the last column and the widest other, until they have room, to the fewest lines."""
+    room = width - (len(columns) - 1) * apart
+    if sum(columns) <= room or len(columns) < 2:
+        return [min(one, room) for one in columns]
+    widest = max(range(len(columns) - 1), key=columns.__getitem__)
+    both = room - sum(columns) + columns[widest] + columns[-1]  # for these two
+    if both <= room / 4:  # all others are too wide, too
+        return [room / len(columns)] * len(columns)
+    tried = []
+    for step in range(1, SPLITS):
+        own = min(columns[widest], both * step / SPLITS)
+        found = [*columns[:-1], min(columns[-1], both - own)]
+        found[widest] = own
+        tried.append(found)
+    return min(tried, key=lambda found: len([*_rows(rows, found, apart, size)]))
 
 
 def _rows(
