@@ -58,6 +58,7 @@ _RULES = {
     "union_tag_invalid": "must be one of {expected_tags}",
     "value_error": "{error}",
 }
+KEY = "[key]"  # the last step to a name that a mapping does not take
 _UNKNOWN = ("extra_forbidden", "invalid_key")
 _MUST = ": must be "
 
@@ -96,9 +97,16 @@ def _said(
         location, named = (*location, *context["error"].at), True
     trail, value, line = _follow(location, values, named=named)
     field = ".".join(trail)
+    if location[-1] == KEY and wrong == "literal_error":
+        return line, f"{field} is not a field; {nearest(trail[-1], _words(context))}"
     if wrong in _UNKNOWN:
-        hint = _meant(trail[-1], kind, _fields_at(kind, values, location))
+        hint = _meant(trail[-1], kind, *_fields_at(kind, values, location))
         return line, f"{field} is not a field; {hint}"
+    if mistake["type"] == "union_tag_not_found":  # its name may be there, with a mistake in it
+        _, beside, _ = _follow(location[:-1], values, named=False)
+        if close := near(trail[-1], beside):
+            place = _follow((*location[:-1], close), values, named=False)
+            return place[2], f"{'.'.join(place[0])} is not a field; did you mean {trail[-1]!r}?"
     if wrong == "missing":
         beside = [e["loc"] for e in errors if e["type"] == "missing"]
         beside = [loc for loc in beside if loc[:-1] == location[:-1]] or [location]
@@ -121,13 +129,18 @@ def _rank(error: Any) -> int:
 def _rule(error: Any, value: Any) -> str:
     """Return the broken rule; of a long list of words only the one that was meant, if any."""
     context = error.get("ctx", {})
-    listed = context.get("expected_tags") or context.get("expected") or ""
-    words = re.findall(r"'([^']*)'", listed)  # pydantic tells them in no other form
+    words = _words(context)
     close = near(value, words) if isinstance(value, str) and len(words) > LISTED else ""
     if close:
         return f"is not known; did you mean {close!r}?"
     rule: str = _RULES.get(error["type"], error["msg"])
     return rule.format_map(context)
+
+
+def _words(context: Any) -> list[str]:
+    """List the words that a field takes; pydantic tells them in no other form."""
+    listed = context.get("expected_tags") or context.get("expected") or ""
+    return re.findall(r"'([^']*)'", listed)
 
 
 def line_of(values: Any, location: Location) -> int:
@@ -203,38 +216,61 @@ def _word(key: Any) -> str:
     return text if text.isprintable() and len(text) <= 60 else show(text)
 
 
-def _meant(word: str, kind: type[BaseModel], here: list[str]) -> str:
-    """The hint for a word that is no field: the same word elsewhere, the nearest here or elsewhere.
+def _meant(word: str, kind: type[BaseModel], here: list[str], others: list[str]) -> str:
+    """The hint for a word that is no field: the nearest here, or else one elsewhere.
 
-    Elsewhere is the top of the file, and one level below it.
+    Elsewhere is the top of the file, and one level below it, as far as there is one such place.
+
+    Args:
+        here: fields accepted in this place.
+        others: those accepted here, too, if other fields beside it were others.
     """
+    if near(word, here):
+        return nearest(word, here)
+    if near(word, others):
+        return nearest(word, others)
     whole = kind.model_json_schema(by_alias=True)
-    elsewhere = {name: name for name in whole["properties"] if name not in here}
+    elsewhere: dict[str, set[str]] = {name: {name} for name in whole["properties"]}
     for group, inner in whole["properties"].items():
         for model in alternatives(inner, whole):
-            elsewhere |= {name: f"{group}.{name}" for name in model.get("properties", {})}
-    close = near(word, elsewhere)
-    if word in elsewhere or (close and not near(word, here)):
-        return f"did you mean {elsewhere[close]!r}?"
-    return nearest(word, here)
+            for name in model.get("properties", {}):
+                elsewhere.setdefault(name, set()).add(f"{group}.{name}")
+    places = elsewhere.get(near(word, (name for name in elsewhere if name not in here)), set())
+    return f"did you mean {places.pop()!r}?" if len(places) == 1 else nearest(word, here)
 
 
-def _fields_at(kind: type[BaseModel], values: Any, location: Location) -> list[str]:
+def _fields_at(
+    kind: type[BaseModel], values: Any, location: Location
+) -> tuple[list[str], list[str]]:
     """List the fields accepted in the place of the last step of `location`, which is none.
 
-    Found by a walk along the schema. Where it allows for several models, the one is meant that
-    knows most of the fields that stand there.
+    Found by a walk along the schema. Where it allows for several models, the one is meant whose
+    words stand there (as `kind: conv`), or that knows most of the fields that do; the second list
+    has the fields of all of them.
     """
     whole = kind.model_json_schema(by_alias=True)
     models = [*alternatives(whole, whole)]
     for step in location[:-1]:
         if isinstance(values, list) or (isinstance(values, dict) and step in values):
             values = values[step]  # type: ignore[index]
-            inner = [m.get("properties", {}).get(step) or m.get("items") for m in models]
+            inner = [_inner(model, step) for model in models]
             models = [a for schema in inner if schema for a in alternatives(schema, whole)]
     properties = [m.get("properties", {}) for m in models]
     properties = [fields for fields in properties if location[-1] not in fields]
-    return list(max(properties, key=lambda fields: len(fields.keys() & set(values)), default=()))
+
+    def fits(fields: dict[str, Any]) -> tuple[int, int]:
+        alike = [n for n in fields if "const" in fields[n] and fields[n]["const"] == values.get(n)]
+        return len(alike), len(fields.keys() & set(values))
+
+    every = dict.fromkeys(name for fields in properties for name in fields)
+    return list(max(properties, key=fits, default=())), list(every)
+
+
+def _inner(model: dict[str, Any], step: int | str) -> Any:
+    """Return the schema of a field, of an entry of a list, or of one of a mapping."""
+    named = model.get("properties", {}).get(step) or model.get("items")
+    patterns = [*model.get("patternProperties", {}).values(), model.get("additionalProperties")]
+    return named or next((one for one in patterns if isinstance(one, dict)), None)
 
 
 def alternatives(schema: dict[str, Any], whole: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -32,10 +32,10 @@ _FIELDS = ("fanout", "multicast", "reduction", "hop_energy")
 def _fanout(value: Any) -> int | dict[str, int]:
     """A number of memories, or sizes of axes. Raises: ValueError."""
     if isinstance(value, dict):
-        sizes = {axis: _number(size, f"{axis}: ") for axis, size in value.items()}
-        for axis in sizes:
+        for axis in value:
             if axis not in AXES:
                 raise ValueError(f"{show(axis)} is no loop or axis; {nearest(str(axis), AXES)}")
+        sizes = {axis: _number(size, f"{axis}: ") for axis, size in value.items()}
         if not sizes:
             raise ValueError("names no axis; write them as in {M: 12, positions: 14}, or a number")
         named_once(sizes)

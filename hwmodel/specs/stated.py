@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from hwmodel.errors import near
 from hwmodel.specs import quantity
 
 __all__ = ["MOST_BITS", "AccessEfficiency", "AccessEnergy", "Bandwidth", "Clock", "Energy"]
@@ -54,6 +55,8 @@ def _size(value: Any) -> int | None:
         return None
     if not isinstance(value, str):
         raise ValueError(f"{value!r} has no unit; write a size as in '64 KiB', or 'unlimited'")
+    if near(value, ["unlimited"]):
+        raise ValueError(f"{value!r}: did you mean 'unlimited'?")
     size = quantity.bits(value)
     if size <= 0:
         raise ValueError(f"{value!r}: a capacity must be above 0, or 'unlimited'")
