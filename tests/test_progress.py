@@ -118,3 +118,21 @@ def test_a_bar_that_is_drawn_is_not_written_over(quick):
 def test_the_rest_is_what_it_would_take_at_this_pace():
     assert signs.sentence("reading", 10, 40, 20) == "reading: 10 of 40 after 20 s, about 60 s left"
     assert signs.sentence("points", 0, 1000, 12) == "points: 0 of 1,000 after 12 s"
+
+
+def test_the_pace_of_one_chip_says_nothing_of_the_next(quick):
+    """Two quick steps and two that take ten times as long: no estimate crosses to these."""
+
+    def steps():
+        for seconds in (0.06, 0.06, 0.6, 0.6):
+            time.sleep(seconds)
+            yield seconds
+
+    with signs.pulse():
+        assert len(progress(steps(), 4, "comparing", 2)) == 4
+    said = quick().splitlines()
+    assert all(" left" not in line for line in said if ": 0 of 4" in line or ": 2 of 4" in line)
+    first = [line for line in said if ": 1 of 4" in line]
+    assert all(line.endswith("about 0 s left for 1 of these") for line in first)
+    assert any(re.search(r": 3 of 4 after \d s, about [01] s left$", line) for line in said)
+    assert signs.left(11, 15, 20, alike=5) == "about 80 s left"

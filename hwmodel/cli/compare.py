@@ -52,9 +52,9 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
     networks = [asked.network, *([asked.baseline_network] if asked.baseline_network else [])]
     if where.figures and len(networks) > 1:
         raise HwmodelError(f"-o {where.figures[0]}: a figure is of one network; this table has two")
-    each = len(asked.methods) + len(networks) - 1
-    total = len(asked.hardware) * len(asked.accountings) * len(asked.batches) * each
-    lines = progress(asked.lines(), total, "comparing")
+    alike = len(asked.methods) + len(networks) - 1  # lines of one chip, accounting and batch
+    total = len(asked.hardware) * len(asked.accountings) * len(asked.batches) * alike
+    lines = progress(asked.lines(), total, "comparing", alike)
     refuse_if_none(lines)
     ends = asked.ends(lines)
     presets = asked.accountings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
-from hwmodel.cli.signs import at, drawn, within
+from hwmodel.cli.signs import at, drawn, remaining, within
 from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
@@ -280,9 +280,13 @@ def console() -> Console:
     return screen
 
 
-def progress(items: Iterator[Item], total: int, what: str) -> list[Item]:
-    """All items; while they come, a bar on standard error, or a line of it now and then."""
-    return list(_with_bar(items, total, what))
+def progress(items: Iterator[Item], total: int, what: str, alike: int = 0) -> list[Item]:
+    """All items; while they come, a bar on standard error, or a line of it now and then.
+
+    Args:
+        alike: items in a row that take about as long, as those of one chip; 0: all.
+    """
+    return list(_with_bar(items, total, what, alike))
 
 
 def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
@@ -290,30 +294,37 @@ def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
     yield from _with_bar(iter(items), len(items), what)
 
 
-def _with_bar(items: Iterator[Item], total: int, what: str) -> Iterable[Item]:
+def _told(items: Iterator[Item], total: int, what: str, alike: int) -> Iterator[Item]:
+    """The items, each of which is said to be done."""
+    at(what, 0, total, alike)
+    for done, item in enumerate(items, start=1):
+        yield item
+        at(what, done, total, alike)
+
+
+def _with_bar(items: Iterator[Item], total: int, what: str, alike: int = 0) -> Iterable[Item]:
+    steps = _told(items, total, what, alike)
     if not sys.stderr.isatty():
-        at(what, 0, total)
-        for done, item in enumerate(items, start=1):
-            yield item
-            at(what, done, total)
+        yield from steps
         return
     from rich.console import Console
-    from rich.progress import Progress, ProgressColumn, Task
+    from rich.progress import Progress, ProgressColumn, Task, TimeRemainingColumn
     from rich.table import Column
     from rich.text import Text
 
     class Within(ProgressColumn):
-        """What moves within a step."""
+        """What is left, and what moves within a step."""
 
         max_refresh = 0.5  # seconds
 
         def render(self, task: Task) -> Text:
-            return Text(within()[1])
+            return Text("; ".join(filter(None, (remaining(), within()[1]))))
 
     errors: Any = Console(stderr=True)
-    columns = *Progress.get_default_columns(), Within(table_column=Column(no_wrap=True))
+    usual = [x for x in Progress.get_default_columns() if not isinstance(x, TimeRemainingColumn)]
+    columns = *usual, Within(table_column=Column(no_wrap=True))
     with drawn(), Progress(*columns, transient=True, console=errors) as bar:
-        yield from bar.track(items, total, description=what)
+        yield from bar.track(steps, total, description=what)
 
 
 def say(message: str) -> None:
