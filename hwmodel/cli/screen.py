@@ -318,7 +318,7 @@ def _with_bar(items: Iterator[Item], total: int, what: str, alike: int = 0) -> I
         max_refresh = 0.5  # seconds
 
         def render(self, task: Task) -> Text:
-            return Text("; ".join(filter(None, (remaining(), within()[1]))))
+            return Text("; ".join(filter(None, (remaining(), within()))))
 
     errors: Any = Console(stderr=True)
     usual = [x for x in Progress.get_default_columns() if not isinstance(x, TimeRemainingColumn)]

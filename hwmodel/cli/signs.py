@@ -28,8 +28,9 @@ class _Place:
     what, done, total = "computing", 0, 0
     alike = 0  # steps that take about as long, one group after another; 0: all do
     started = 0.0
-    began = 0.0  # when the present group did
-    compiled = 0.0  # seconds of compiling before that
+    began = last = 0.0  # when the present group did; when its last step was done
+    pace = 0.0  # seconds a step of the present group; 0: not known yet
+    compiled = 0.0  # seconds of compiling before the group
     looked = 0.0  # tilings looked at before the command
     bar = False
 
@@ -43,13 +44,19 @@ def at(what: str, done: int, total: int, alike: int = 0) -> None:
     Args:
         alike: steps of a group, as those of one chip: the pace of one says nothing of the next.
     """
-    new = (what, total) != (_place.what, _place.total)
-    if new or (alike and done % alike == 0 and done != _place.done):
-        from hwmodel.tiling.effort import effort
+    from hwmodel.tiling.effort import effort
 
-        _place.compiled, _place.began = effort.compiled, time.monotonic()
+    now, new = time.monotonic(), (what, total) != (_place.what, _place.total)
     if new:
-        _place.what, _place.total, _place.started = what, total, _place.began
+        _place.what, _place.total, _place.started, _place.done = what, total, now, -1
+    own = done % alike if alike else done
+    if done != _place.done and not own:
+        _place.began, _place.compiled, _place.pace = now, effort.compiled, 0.0
+    elif done != _place.done:
+        compiled = effort.compiled - _place.compiled  # which is not done again
+        _place.pace = max(0.0, now - _place.began - compiled) / own
+    if done != _place.done:
+        _place.last = now
     _place.done, _place.alike = done, alike
 
 
@@ -64,64 +71,50 @@ def drawn() -> Iterator[None]:
 
 
 def sentence(
-    what: str,
-    done: int,
-    total: int,
-    seconds: float,
-    part: float = 0.0,
-    inside: str = "",
-    once: float = 0.0,
-    alike: int = 0,
-    before: float = 0.0,
+    what: str, done: int, total: int, seconds: float, rest: str = "", inside: str = ""
 ) -> str:
-    """Say how far a command is after so many seconds, and what is left at this pace.
+    """Say how far a command is after so many seconds.
 
     Args:
-        part: share of the step that is being worked on that is done.
-        inside: what moves within it, in words.
-        once: seconds that went into what is not done again, of the present group.
-        alike: steps of a group; of later groups the pace is not known. 0: all are one.
-        before: seconds until the present group began.
+        rest: what is left, in words.
+        inside: what moves within a step, in words.
 
-    >>> sentence("comparing", 3, 12, 30)
-    'comparing: 3 of 12 after 30 s, about 90 s left'
-    >>> sentence("comparing", 0, 12, 30, 0.5, "products 4 of 8")
-    'comparing: 0 of 12 after 30 s, about 690 s left; products 4 of 8'
-    >>> sentence("comparing", 1, 3, 30, once=20)
-    'comparing: 1 of 3 after 30 s, about 20 s left'
-    >>> sentence("comparing", 6, 15, 50, alike=5, before=30)
-    'comparing: 6 of 15 after 50 s, about 80 s left for 4 of these'
+    >>> sentence("comparing", 3, 12, 30, "about 90 s left", "products 4 of 8")
+    'comparing: 3 of 12 after 30 s, about 90 s left; products 4 of 8'
     >>> sentence("computing", 0, 0, 20.4)
     'computing: 20 s'
     """
-    more = f"; {inside}" if inside else ""
-    if not total:
-        return f"{what}: {seconds:.0f} s{more}"
-    said = left(done, total, seconds - before - once, part, alike)
-    said = said and f", {said}"
-    return f"{what}: {done:,} of {total:,} after {seconds:,.0f} s{said}{more}"
+    place = f"{done:,} of {total:,} after " if total else ""
+    more = (f", {rest}" if rest else "") + (f"; {inside}" if inside else "")
+    return f"{what}: {place}{seconds:,.0f} s{more}"
 
 
-def left(done: int, total: int, seconds: float, part: float = 0.0, alike: int = 0) -> str:
+def left(done: int, total: int, pace: float, since: float = 0.0, alike: int = 0) -> str:
     """Say how long steps still take that are like those of the present group; "" if unknown.
 
     Args:
-        seconds: that the present group has taken.
+        pace: seconds a step of the present group; 0: not known yet.
+        since: seconds since the last one was done.
 
-    >>> left(0, 15, 9), left(6, 15, 20, alike=5), left(11, 15, 20, alike=5)
-    ('', 'about 80 s left for 4 of these', 'about 80 s left')
+    >>> left(0, 15, 0), left(3, 12, 10), left(6, 15, 20, 5, alike=5), left(11, 15, 20, alike=5)
+    ('', 'about 90 s left', 'about 75 s left for 4 of these', 'about 80 s left')
     """
-    start = done - done % alike if alike else 0
-    end = min(total, start + alike) if alike else total
-    whole = done - start + part
-    if not whole:
+    end = min(total, done - done % alike + alike) if alike else total
+    rest = end - done
+    if not pace or not rest:
         return ""
-    words = f"about {max(0.0, seconds) / whole * (end - start - whole):,.0f} s left"
-    return words if end == total else f"{words} for {end - done:,} of these"
+    words = f"about {max(pace * (rest - 1), pace * rest - since):,.0f} s left"
+    return words if end == total else f"{words} for {rest:,} of these"
 
 
-def within() -> tuple[float, str]:
-    """Return the share of a step's products that are tiled, and what moves now, in words."""
+def remaining() -> str:
+    """Say how long the steps of a command still take; "" if unknown."""
+    since = time.monotonic() - _place.last
+    return left(_place.done, _place.total, _place.pace, since, _place.alike)
+
+
+def within() -> str:
+    """Return what moves within a step, in words."""
     from hwmodel.model.progress import place  # most commands are done before
     from hwmodel.tiling.effort import effort
 
@@ -131,7 +124,7 @@ def within() -> tuple[float, str]:
         said.append(f"tilings looked at {looked:,.0f}")
     if effort.compiling:
         said.append("compiling the search, which is kept for the next time")
-    return (place.done / place.total if place.total else 0.0), ", ".join(said)
+    return ", ".join(said)
 
 
 def _said() -> str:
@@ -139,32 +132,19 @@ def _said() -> str:
     from hwmodel.model.progress import place
     from hwmodel.tiling.effort import effort
 
-    part, inside = within()
-    part = 0.0 if effort.compiling else part  # nothing is known of the pace yet
-    lost = effort.compiled - _place.compiled
+    now = time.monotonic()
     if _place.total or not place.total:
-        seconds = time.monotonic() - _place.started
-        before = _place.began - _place.started
+        seconds = now - _place.started
         return sentence(
-            _place.what, _place.done, _place.total, seconds, part, inside, lost,
-            _place.alike, before,
+            _place.what, _place.done, _place.total, seconds, remaining(), within()
         )  # fmt: skip
-    seconds = time.monotonic() - place.started
-    rest = inside.partition(", ")[2]
-    known = place.done >= min(FEW, place.total / 4)  # of fewer the pace says little
-    if not known:
-        told = f"{place.what}: {place.done:,} of {place.total:,} after {seconds:,.0f} s"
-        return f"{told}; {rest}" if rest else told
-    return sentence(place.what, place.done, place.total, seconds, 0.0, rest, lost)
-
-
-def remaining() -> str:
-    """Say how long the steps of a bar still take; "" if unknown."""
-    from hwmodel.tiling.effort import effort
-
-    part = 0.0 if effort.compiling else within()[0]
-    seconds = time.monotonic() - _place.began - (effort.compiled - _place.compiled)
-    return left(_place.done, _place.total, seconds, part, _place.alike)
+    seconds = now - place.started
+    known = place.done and place.done >= min(FEW, place.total / 4)  # fewer say little of the others
+    pace = max(0.0, seconds - (effort.compiled - _place.compiled)) / place.done if known else 0.0
+    rest = within().partition(", ")[2]
+    return sentence(
+        place.what, place.done, place.total, seconds, left(place.done, place.total, pace), rest
+    )
 
 
 @contextmanager
@@ -177,7 +157,8 @@ def pulse() -> Iterator[None]:
 
     over, terminal, _place.looked = Event(), sys.stderr.isatty(), effort.looked
     _place.what, _place.done, _place.total, _place.alike = "computing", 0, 0, 0
-    _place.started = _place.began = time.monotonic()
+    _place.pace, _place.compiled = 0.0, effort.compiled
+    _place.started = _place.began = _place.last = time.monotonic()
 
     def beat() -> None:
         wait = min(FIRST, EVERY) if terminal else EVERY
