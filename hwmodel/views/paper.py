@@ -134,7 +134,7 @@ def comparison_paper(
         ours=frozenset(i for i, (_, method, _) in enumerate(keys) if method in ours),
         best=frozenset() if several or batches else _best(cells),
         notes=tuple(notes),
-        asides=tuple(dict.fromkeys(_aside(line) for line in lines if line.reason)),
+        asides=tuple(dict.fromkeys(_aside(line, batches) for line in lines if line.reason)),
     )
 
 
@@ -147,10 +147,11 @@ def _own(label: str) -> str:
     return label if re.match(r"ours\b", label, re.IGNORECASE) else f"{label} (ours)"
 
 
-def _aside(line: Comparison) -> str:
-    """Say what is to be known of one row on one chip."""
-    chip = called(line.hardware, "hardware")
-    return f"{called(line.method)} on {chip}, accounting {line.accounting}: {line.reason}"
+def _aside(line: Comparison, batches: bool) -> str:
+    """Say what is to be known of one row on one chip, where there are several at which batch."""
+    at = f"{called(line.hardware, 'hardware')}, accounting {line.accounting}"
+    at += f", batch {line.batch:,}" * batches
+    return f"{called(line.method)} on {at}: {line.reason}"
 
 
 def _best(cells: Sequence[Sequence[float | None]]) -> frozenset[tuple[int, int]]:
