@@ -225,6 +225,8 @@ def _meant(word: str, kind: type[BaseModel], here: list[str], others: list[str])
         here: fields accepted in this place.
         others: those accepted here, too, if other fields beside it were others.
     """
+    if word in others:  # right in its spelling, and not of this kind
+        return f"known: {', '.join(sorted(here))}"
     if near(word, here):
         return nearest(word, here)
     if near(word, others):
@@ -255,6 +257,7 @@ def _fields_at(
             values = values[step]  # type: ignore[index]
             inner = [_inner(model, step) for model in models]
             models = [a for schema in inner if schema for a in alternatives(schema, whole)]
+    every = dict.fromkeys(name for m in models for name in m.get("properties", {}))
     properties = [m.get("properties", {}) for m in models]
     properties = [fields for fields in properties if location[-1] not in fields]
 
@@ -262,7 +265,6 @@ def _fields_at(
         alike = [n for n in fields if "const" in fields[n] and fields[n]["const"] == values.get(n)]
         return len(alike), len(fields.keys() & set(values))
 
-    every = dict.fromkeys(name for fields in properties for name in fields)
     return list(max(properties, key=fits, default=())), list(every)
 
 
