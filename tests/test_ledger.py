@@ -16,8 +16,8 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.tiling import tile as tiling
 from hwmodel.tiling.accesses import Mapping, asked
+from hwmodel.tiling.optimal import search as searching
 from hwmodel.tiling.rows import RowRule
 from hwmodel.vary.paths import replaced_all
 from hwmodel.work.tensor import Direction, Factor, Role, product
@@ -153,7 +153,7 @@ def test_the_name_of_a_row_is_the_table_s_first_eight_columns_behind_the_inputs(
 
 def test_the_second_of_two_equal_calls_does_not_search(monkeypatch):
     evaluate("conv-small", "ascend", "fp", accounting="full", batch=3)
-    monkeypatch.setattr(tiling, "optimal", None)  # a search would end in an error
+    monkeypatch.setattr(searching, "optimal", None)  # a search would end in an error
     again = evaluate("conv-small", "ascend", "fp", accounting="full", batch=3)
     dearer = replaced_all(load(Hardware, "ascend"), {"arithmetic.mac.32.efficiency": "1 TOPS/W"})
     moved = evaluate("conv-small", dearer, "fp", accounting="full", batch=3)

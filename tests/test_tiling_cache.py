@@ -13,6 +13,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.tiling import cache
 from hwmodel.tiling import tile as tiling
+from hwmodel.tiling.optimal import search as searching
 from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.vary.paths import Inputs, replaced_all
 from hwmodel.vary.sensitivity.costs import Costs, Study
@@ -28,13 +29,13 @@ OPTIONS = SearchOptions.of(load(Accounting, "full"), Pass.FORWARD)
 def there(tmp_path, monkeypatch):
     """A cache of its own, and a count of the searches."""
     monkeypatch.setenv("HWMODEL_CACHE", str(tmp_path))
-    searches, search = [], tiling.optimal
+    searches, search = [], searching.optimal
 
     def counted(*arguments):
         searches.append(arguments)
         return search(*arguments)
 
-    monkeypatch.setattr(tiling, "optimal", counted)
+    monkeypatch.setattr(searching, "optimal", counted)
     yield tmp_path / "tilings.sqlite", searches
     cache._files.clear()
     tiling.tile.cache_clear()

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar, Self, TypeVar
 from unicodedata import category
@@ -172,7 +173,8 @@ def folder(name: str) -> Path:
 
 def bundled(kind: type[NamedSpec]) -> dict[str, Path]:
     """Names of the bundled specs of one kind and their files, in order of name."""
-    return {path.stem: path for path in sorted(folder(kind.FOLDER).glob("*.yaml"))}
+    found = sorted(folder(kind.FOLDER).glob("*.yaml"), key=attrgetter("name"))
+    return {path.stem: path for path in found}
 
 
 def is_path(text: str) -> bool:

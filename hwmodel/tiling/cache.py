@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.compiled import is_compiled
-from hwmodel.tiling.optimal.search import Certificate
+from hwmodel.tiling.optimal.terms import Certificate
 from hwmodel.work.problem import Extents
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _code() -> str:
     import numpy as np
 
     here = Path(__file__).parent
-    files = [*sorted(here.rglob("*.py")), here.parent / "work" / "problem.py"]
+    files = [*sorted(here.rglob("*.py"), key=str), here.parent / "work" / "problem.py"]
     text = b"".join(file.read_bytes() for file in files)
     # Where a budget ends a search, a compiled one has come further.
     return hashlib.sha256(text).hexdigest() + np.__version__ + str(is_compiled())

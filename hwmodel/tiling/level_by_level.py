@@ -222,8 +222,8 @@ def candidates(extent: int) -> NDArray[np.int64]:
     [9, 5, 3, 2, 1]
     """
     k = np.arange(1, isqrt(extent) + 1)
-    quotients = (extent - 1) // k  # ceil(D / k) = floor((D - 1) / k) + 1
-    found = np.unique(np.concatenate([quotients, np.arange(quotients[-1] + 1)]))[::-1] + 1
+    quotients = (extent - 1) // k  # ceil(D / k) = floor((D - 1) / k) + 1, all of them different
+    found = np.concatenate([quotients, np.arange(quotients[-1] - 1, -1, -1)]) + 1
     found.flags.writeable = False  # every caller gets the same
     return found
 

@@ -12,11 +12,10 @@ from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
 from hwmodel.tiling.cache import look_up, store
 from hwmodel.tiling.effort import effort
 from hwmodel.tiling.level_by_level import level_by_level
-from hwmodel.tiling.optimal.search import Certificate, Options, optimal
+from hwmodel.tiling.optimal.terms import Certificate, Options
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_rows
-from hwmodel.tiling.spatial.mapper import mapped
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
 from hwmodel.work.tensor import Factor, product
 
@@ -75,10 +74,14 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
     dense = memories._replace(zeros="none", codings=())
     key = problem, dense, (options if memories.spatial else chosen)
     found = look_up(key)
-    if found is None:
+    if found is None:  # the searches are loaded where one is made, which takes a while
         if memories.spatial:
+            from hwmodel.tiling.spatial.mapper import mapped
+
             found = mapped(problem, memories, options)
         else:
+            from hwmodel.tiling.optimal.search import optimal
+
             mapping, certificate = optimal(problem, memories, chosen)
             found = mapping, certificate
         store(key, found)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hwmodel.tiling.accesses import Cut, Traffic, between
 from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal.budget import Budget
+from hwmodel.tiling.optimal.terms import OfmapSpace
 from hwmodel.tiling.options import Memories, Transfers
 from hwmodel.tiling.pricing import level_energy, rates
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
@@ -28,7 +29,6 @@ from hwmodel.work.problem import OPERANDS, Operand, Problem, Window
 __all__ = [
     "Axis",
     "Level",
-    "OfmapSpace",
     "Room",
     "Space",
     "Weights",
@@ -39,7 +39,6 @@ __all__ = [
 ]
 __all__ += ["reloads", "rooms", "space", "sum_weights"]
 
-OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NOTHING = Cut(0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -9,7 +9,7 @@ nothing is open below the best tiling, it is optimal.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import comb
 from typing import NamedTuple
@@ -18,48 +18,23 @@ from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.tiling.accesses import Mapping, traffic
 from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.best_first import ROUNDING, Search
-from hwmodel.tiling.optimal.bounds import OfmapSpace, Space, is_uneven, rooms, space
+from hwmodel.tiling.optimal.bounds import Space, is_uneven, rooms, space
 from hwmodel.tiling.optimal.budget import Budget
 from hwmodel.tiling.optimal.chains import energy_of, uncut_energy
 from hwmodel.tiling.optimal.descent import descended, first_guesses
 from hwmodel.tiling.optimal.nodes import orders
-from hwmodel.tiling.options import Memories, Stationary, Transfers
+from hwmodel.tiling.optimal.terms import Certificate, Options
+from hwmodel.tiling.options import Memories, Stationary
 from hwmodel.tiling.pricing import memory_energy
-from hwmodel.tiling.rows import TOUCHED, RowRule
 from hwmodel.work.problem import OPERANDS, Operand, Problem
 
 __all__ = ["Certificate", "Optimum", "Options", "optimal"]
 
+USUAL = Options()
 UNEVEN = 0.6  # of the budget is left when each tile of uneven axes becomes a class of its own
 NARROWER: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
 MOST_SINGLE = 1_000_000  # orders, classes of C, and tiles of HF and of WF, taken together
 ENOUGH = 1e-3  # gap at which a tiling is left as it is
-
-
-@dataclass(frozen=True)
-class Options:
-    """The choices that the search is free to make, and its rules of counting."""
-
-    partial_sum_bits: int = 32
-    stationary: Stationary = "filter"
-    rule: RowRule = TOUCHED
-    ofmap_space: OfmapSpace = "held"
-    transfers: Transfers = "upper"
-    limit: int = 1_000_000  # entries of any list
-    budget: int = 600_000  # tilings looked at, nests met and lists made: a second or two
-    spare: float = 0.0  # of the energy: a tiling that saves less need not be found
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """A tiling's distance from the optimum: energy, lower bound, and whether that is proved."""
-
-    energy: float  # [chip's unit]
-    lower_bound: float  # no tiling of the space costs less [chip's unit]
-    gap: float  # 1 - lower_bound / energy; 0 if proved
-    proved: bool
-    space: int  # tilings, fitting or not
-    examined: int  # classes, nests of classes and tilings that were evaluated
 
 
 class Optimum(NamedTuple):
@@ -69,7 +44,7 @@ class Optimum(NamedTuple):
     certificate: Certificate
 
 
-def optimal(problem: Problem, hardware: Memories, options: Options = Options()) -> Optimum:
+def optimal(problem: Problem, hardware: Memories, options: Options = USUAL) -> Optimum:
     """The tiling of least memory energy, exact counting, over all integer tile chains.
 
     Of tilings of equal energy the one met first is kept: an order without chance, so that equal

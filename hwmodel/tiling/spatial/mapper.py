@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from hwmodel.errors import Infeasible
 from hwmodel.tiling.accesses import Mapping
-from hwmodel.tiling.optimal.search import Certificate
+from hwmodel.tiling.optimal.terms import Certificate
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.rows import block_rows
 from hwmodel.tiling.spatial.bound import Bound, bound

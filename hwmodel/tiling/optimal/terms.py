@@ -1,0 +1,39 @@
+"""The choices of the optimal search and the certificate that it gives: read without the search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hwmodel.tiling.options import Stationary, Transfers
+from hwmodel.tiling.rows import TOUCHED, RowRule
+
+__all__ = ["Certificate", "OfmapSpace", "Options"]
+
+OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
+
+
+@dataclass(frozen=True)
+class Options:
+    """The choices that the search is free to make, and its rules of counting."""
+
+    partial_sum_bits: int = 32
+    stationary: Stationary = "filter"
+    rule: RowRule = TOUCHED
+    ofmap_space: OfmapSpace = "held"
+    transfers: Transfers = "upper"
+    limit: int = 1_000_000  # entries of any list
+    budget: int = 600_000  # tilings looked at, nests met and lists made: a second or two
+    spare: float = 0.0  # of the energy: a tiling that saves less need not be found
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A tiling's distance from the optimum: energy, lower bound, and whether that is proved."""
+
+    energy: float  # [chip's unit]
+    lower_bound: float  # no tiling of the space costs less [chip's unit]
+    gap: float  # 1 - lower_bound / energy; 0 if proved
+    proved: bool
+    space: int  # tilings, fitting or not
+    examined: int  # classes, nests of classes and tilings that were evaluated
