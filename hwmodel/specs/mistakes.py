@@ -97,7 +97,7 @@ def _said(
         location, named = (*location, *context["error"].at), True
     trail, value, line = _follow(location, values, named=named)
     field = ".".join(trail)
-    if location[-1] == KEY and wrong == "literal_error":
+    if location[-1:] == (KEY,) and wrong == "literal_error":
         return line, f"{field} is not a field; {nearest(trail[-1], _words(context))}"
     if wrong in _UNKNOWN:
         hint = _meant(trail[-1], kind, *_fields_at(kind, values, location))
