@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,10 +110,16 @@ def _ranged(one: Outcome, what: str, form: str, divisor: float = 1) -> str:
     return f"{low} to {high}" if one.spread == "extremes" else f"{middle} [{low}, {high}]"
 
 
-def _scaled(found: Sequence[Outcome], column: str) -> tuple[float, str]:
-    """A divisor and its unit for a column of energies."""
+def _scaled(
+    found: Sequence[Outcome], column: str, of: Callable[..., float] = min
+) -> tuple[float, str]:
+    """A divisor and its unit for a column of energies: for a table that of the least.
+
+    Args:
+        of: max for an axis, which reaches to the largest.
+    """
     values = [value for one in found if (value := getattr(one, column)) is not None]
-    return scale(min(values, default=1), next((one.unit for one in found if one.unit), "pJ"))
+    return scale(of(values, default=1), next((one.unit for one in found if one.unit), "pJ"))
 
 
 def study_figure(found: Sequence[Outcome], style: Style = STYLES[DRAFT]) -> Figure:
@@ -137,7 +143,7 @@ def study_figure(found: Sequence[Outcome], style: Style = STYLES[DRAFT]) -> Figu
         own = iter(axes[row * across : (row + 1) * across])
         _bars(next(own), mine, "test", 1, "test accuracy, %", style)
         if aimed:
-            divisor, unit = _scaled(mine, "energy_low") if priced else (1.0, "")
+            divisor, unit = _scaled(mine, "energy_high", max) if priced else (1.0, "")
             to = f"to {mine[0].target_percent:g} % on validation images"
             title = f"energy {to}, {unit}" if priced else f"steps {to}"
             _bars(next(own), mine, "energy" if priced else "steps", divisor, title, style)
@@ -180,7 +186,7 @@ def _bars(
 
 def _points(axes: Axes, found: Sequence[Outcome], style: Style) -> list[Point]:
     """Accuracy against the energy of an iteration, with a line from the low to the high."""
-    divisor, unit = _scaled(found, "energy_iteration")
+    divisor, unit = _scaled(found, "energy_iteration", max)
     points = []
     for one in found:
         if one.energy_iteration is None:
