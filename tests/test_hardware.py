@@ -13,6 +13,8 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.plausible import ranges
 from tests.specs import CHIP, written
 
+OF_SPLIT = "known: fanout, hop_energy, level, multicast, name, reduction, split"
+
 KIB = 8 * 1024
 SRAM = "  - {level: 1, name: SRAM, capacity: 64 KiB, access_energy: 5 pJ/B, source: me}\n"
 DRAM = (
@@ -141,10 +143,8 @@ def split(*holds):
          "reference, sources, static_energy_per_cycle, static_power, title, version, voltage, zeros; line 6: levels a list of 0: must have at least 2"),
         (SRAM, "  - 5\n" + SRAM, ":8: levels.2 5: must be 'field: value' lines"),
         ("capacity: 1 KiB,", "capacity: 1 KiB, split: [],",
-         ":9: levels.RF.capacity is not a field; known: fanout, hop_energy, level, "
-         "multicast, name, reduction, split; line 9: levels.RF.access_energy is not a field; did "
-         "you mean 'hop_energy'?; "
-         "line 9: levels.RF.source is not a field; did you mean 'voltage.source'?; "
+         f":9: levels.RF.capacity is not a field; {OF_SPLIT}; line 9: levels.RF.access_energy is "
+         f"not a field; {OF_SPLIT}; line 9: levels.RF.source is not a field; {OF_SPLIT}; "
          "line 9: levels.RF.split a list of 0: must have at least 2"),
         # capacities
         ("64 KiB", "0", ":8: levels.SRAM.capacity: 0 has no unit; write a size as in '64 KiB', or "
