@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
-from hwmodel.tiling.spatial.interior import Programme, solved
+from hwmodel.tiling.spatial.interior import Programmes, solved
 from hwmodel.tiling.spatial.minorants import loaded, needed
 from hwmodel.tiling.spatial.paths import Axis, Step, rows
 from hwmodel.tiling.spatial.piece_rows import CutRows
@@ -74,39 +74,74 @@ def test_rows_of_cuts_that_do_not_depend_on_each_other(axis, data):
         assert cut.rows([(outs, taps)]) == [rows(axis, *steps)]
 
 
-def box(volume):
-    """Walls and floor of a box of a volume: w h + w d + h d, its sides from 1 to 100."""
+def together(several, G, h, rooms, most):
+    """Programmes of lists (A, b), sizes from 1 to e^most; rooms are lists (R, r) of each."""
+    terms, sums = max(len(b) for _, b in several), max(len(r) for _, r in rooms)
+    A, b = np.zeros((len(several), terms, G.shape[1])), np.full((len(several), terms), -np.inf)
+    R, r = np.zeros((len(several), 1, sums, G.shape[1])), np.full((len(several), 1, sums), -np.inf)
+    for i, ((own, constant), (room, size)) in enumerate(zip(several, rooms, strict=True)):
+        A[i, : len(own)], b[i, : len(own)] = own, constant
+        R[i, 0, : len(room)], r[i, 0, : len(room)] = room, size
+    return Programmes(A, b, G[None], h[None], R, r, np.zeros(G.shape[1]), np.full(G.shape[1], most))
+
+
+NO_ROOM = (np.zeros((1, 3)), np.full(1, -np.inf))
+
+
+def box(volume, *times):
+    """Walls and floor of a box of a volume: w h + w d + h d, its sides from 1 to 100.
+
+    Several, of which each costs so many times as much.
+    """
     most = np.log(100)
     A = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]], float)
     G = np.vstack([-np.eye(3), np.eye(3), -np.ones(3)])
     h = np.array([0, 0, 0, most, most, most, -np.log(volume)])
-    return Programme(A, np.zeros(3), G, h, (), np.zeros(3), np.full(3, most))
+    several = [(A, np.full(3, np.log(n))) for n in times or (1,)]
+    return together(several, G, h, [NO_ROOM] * len(several), most)
 
 
 @pytest.mark.parametrize("volume", [8.0, 1000.0, 5000.0])
 def test_the_least_of_a_box_by_hand(volume):
     """A cube is the best; so the least is 3 volume^(2/3)."""
-    found = solved(box(volume), np.array([2.0, 3.0, 4.0]) * np.log(volume) / 8)
+    found = solved(box(volume), np.array([2.0, 3.0, 4.0]) * np.log(volume) / 8, np.zeros(1))
     best = np.log(3 * volume ** (2 / 3))
-    assert best - 1e-3 <= found.least <= best + 1e-12
-    assert found.at == pytest.approx(np.log(volume) / 3, abs=1e-2)
+    assert best - 1e-3 <= found.least[0] <= best + 1e-12
+    assert found.at[0] == pytest.approx(np.log(volume) / 3, abs=1e-2)
+
+
+def test_boxes_together_are_those_alone():
+    """The cheapest is followed to the end; those that are far dearer, as far as is of use.
+
+    What is paid beside turns round which is the cheapest.
+    """
+    start = np.array([2.0, 3.0, 4.0]) * np.log(1000) / 8
+    for beside, cheapest in ((np.zeros(3), 1), (np.array([0.0, 3000.0, 2000.0]), 0)):
+        found = solved(box(1000.0, 2, 1, 40), start, beside)
+        best = np.log(300 * np.array([2, 1, 40]))
+        assert (found.least <= best + 1e-12).all() and (found.least >= best - 2).all()
+        assert found.least[cheapest] >= best[cheapest] - 1e-3
+        assert (np.exp(found.least) + beside).argmin() == cheapest
 
 
 def test_what_is_sure_does_not_rest_on_a_good_point(monkeypatch):
     """With one step of Newton's method the bound is loose, but one."""
     for steps in range(4):
         monkeypatch.setattr("hwmodel.tiling.spatial.interior.STEPS", steps)
-        found = solved(box(1000.0), np.array([2.2, 2.4, 3.0]))
-        assert found.least <= np.log(300)
+        found = solved(box(1000.0), np.array([2.2, 2.4, 3.0]), np.zeros(1))
+        assert found.least[0] <= np.log(300)
 
 
 def test_a_sum_at_most_one_by_hand():
-    """The least of 1/x + 1/y where x/10 + y/10 is at most 1: x = y = 5, so 0.4."""
-    tenth = np.full(2, -np.log(10))
-    programme = Programme(
-        -np.eye(2), np.zeros(2), np.vstack([-np.eye(2), np.eye(2)]),
-        np.array([0, 0, np.log(10), np.log(10)]), ((np.eye(2), tenth),),
-        np.zeros(2), np.full(2, np.log(10)),
-    )  # fmt: skip
-    found = solved(programme, np.array([0.1, 0.3]))
-    assert np.log(0.4) - 1e-3 <= found.least <= np.log(0.4) + 1e-12
+    """The least of 1/x + 1/y where x/10 + y/10 is at most 1: x = y = 5, so 0.4.
+
+    Beside it one whose sum has a single term, x/10: then y ends at 10 only, and so 0.2 is the least.
+    """
+    tenth, most = np.full(2, -np.log(10)), np.log(10)
+    G, h = np.vstack([-np.eye(2), np.eye(2)]), np.array([0, 0, most, most])
+    rooms = [(np.eye(2), tenth), (np.eye(2)[:1], tenth[:1])]
+    own = (-np.eye(2), np.zeros(2))
+    found = solved(together([own, own], G, h, rooms, most), np.array([0.1, 0.3]), np.zeros(2))
+    assert np.log(0.2) - 1e-3 <= found.least[1] <= np.log(0.2) + 1e-12
+    found = solved(together([own], G, h, rooms[:1], most), np.array([0.1, 0.3]), np.zeros(1))
+    assert np.log(0.4) - 1e-3 <= found.least[0] <= np.log(0.4) + 1e-12

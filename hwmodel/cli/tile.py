@@ -51,6 +51,10 @@ def tile(
         Path | None, typer.Option(help="Evaluate the tiling of this JSON file, do not search.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the tiling to this JSON file.")] = None,
+    own_tiles: Annotated[
+        bool,
+        typer.Option(help="Say what tiles of its own for each operand could gain at most, too."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
@@ -64,6 +68,7 @@ def tile(
         parsed_problem,
         read_mapping,
         solved,
+        with_own_tiles,
     )
 
     chip = load(Hardware, hardware)
@@ -74,6 +79,8 @@ def tile(
     if (homes != NOWHERE or rooms) and choices.search != "optimal":
         raise HwmodelError("--resident and --free are for --search optimal")
     result = solved(problem, chip, choices, mapping, parsed_pass(pass_), homes, rooms)
+    if own_tiles:
+        result = with_own_tiles(result)
     if save is not None:
         if save.suffix.lower() != ".json":
             raise HwmodelError(f"--save {save}: a tiling is written to a .json file")

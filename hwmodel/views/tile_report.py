@@ -41,6 +41,7 @@ __all__ = [
     "parsed_problem",
     "read_mapping",
     "solved",
+    "with_own_tiles",
 ]
 
 _NEEDED = ("N", "M", "C", "H", "W", "K")
@@ -228,6 +229,9 @@ class Solved:
     greedy: float | None  # of the level-by-level tiling under the same counting
     optimum: float | None = None  # of optimal tiles, counted exactly, where these are greedy
     homes: Homes = NOWHERE  # where operands stay
+    own_tiles: float | None = (
+        None  # no tiles of its own for each operand cost less; None: not asked
+    )
 
     @property
     def overflows(self) -> list[str]:
@@ -318,6 +322,9 @@ class Solved:
                 f"{found}; lower bound {proof.lower_bound / divisor:,.4f} {unit}; "
                 f"{proof.space:.3g} tilings in the space, {proof.examined:,} examined"
             )
+        if self.own_tiles is not None:
+            gain = 100 * max(0.0, 1 - self.own_tiles / self.energy) if self.energy else 0.0
+            yield f"tiles of their own per operand could gain at most {gain:.1f} %"
         yield from (f"DOES NOT FIT: {overflow}" for overflow in self.overflows)
         yield from self._compulsory()
         if self.greedy is not None:
@@ -392,6 +399,23 @@ def solved(
     searched = options.search == "level-by-level" and mapping is None
     optimum = _optimum(problem, places, options) if searched else None
     return Solved(problem, hardware, places, options, tiling, asked, energy, greedy, optimum, homes)
+
+
+def with_own_tiles(found: Solved | Spread) -> Solved:
+    """Add what tiles of its own for each operand cost at least.
+
+    Raises: HwmodelError for what that is not known of.
+    """
+    if not isinstance(found, Solved) or found.homes != NOWHERE:
+        raise HwmodelError(
+            "--own-tiles: is of chips without arrays and memories side by side, and of operands "
+            "that stay nowhere"
+        )
+    if found.options.counting != "exact" or found.options.rows != "touched":
+        raise HwmodelError("--own-tiles: is of counting exact and of rows that are touched")
+    from hwmodel.tiling.spatial.uneven import uneven
+
+    return replace(found, own_tiles=uneven(found.problem, found.places, found.options))
 
 
 def _paid(asked: Traffic, level: int, homes: Homes) -> Traffic:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations, cycle
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,14 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.spatial.links import Plan
-from hwmodel.tiling.spatial.neighbours import TILES, Axis, neighbours
-from hwmodel.tiling.spatial.space import GROUPS, Space, candidates
+from hwmodel.tiling.spatial.neighbours import Axis, neighbours
+from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.tables import Rows, Table
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import OPERANDS, Extents, Operand
 
-__all__ = ["MISFIT", "Held", "Point", "descended", "settled", "shaken"]
+__all__ = ["MISFIT", "Held", "Point", "descended", "settled"]
 
-DRAWN = 0.6  # share of the loops that are drawn anew
 BETTER = 1e-12
 MISFIT = 1e200  # above all energies
 Point = tuple[Axis, ...]  # of all axes
@@ -156,19 +154,3 @@ def _improved(
         if stale >= len(moves):
             return energy, point
     raise AssertionError("no moves")
-
-
-def shaken(held: Held, point: Point, chance: Random) -> Point:
-    """Draw the chains of some loops anew; the outer sizes of a chain may stay."""
-    space, axes = held.space, []
-    for loops, axis in zip(GROUPS, point, strict=True):
-        chains = []
-        for loop, chosen in zip(loops, axis, strict=True):
-            keep = chance.randint(0, len(chosen)) if chance.random() < DRAWN else len(chosen)
-            sizes = list(chosen[:keep])
-            while len(sizes) < len(chosen):
-                outer = sizes[-1] if sizes else getattr(space.problem.extent, loop)
-                sizes.append(chance.choice(candidates(outer, TILES)))
-            chains.append(tuple(sizes))
-        axes.append(tuple(chains))
-    return tuple(axes)

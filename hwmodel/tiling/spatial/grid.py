@@ -13,7 +13,8 @@ from hwmodel.work.problem import Operand
 
 __all__ = ["Grid", "grid"]
 
-MOST = 2**13  # pairs of an output and a tap
+MOST = 2**13  # pairs of an output and a tap, of which rows are looked at one by one
+MET = 2**21  # of which it is only looked at which groups meet
 KEPT = 2**22  # members of groups that are remembered
 Ints = NDArray[np.int64]
 Cuts = tuple[tuple[int, ...], tuple[bool, ...]]  # tiles, and whether their pieces are told apart
@@ -87,6 +88,10 @@ class Grid:
 
 
 @lru_cache(maxsize=8)
-def grid(axis: Axis) -> Grid | None:
-    """Return the pairs of a short axis; None of a long one."""
-    return Grid(axis) if axis.outs * axis.taps <= MOST else None
+def grid(axis: Axis, *, met: bool = False) -> Grid | None:
+    """Return the pairs of a short axis; None of a long one.
+
+    Args:
+        met: whether only meetings are asked for, which takes less.
+    """
+    return Grid(axis) if axis.outs * axis.taps <= (MET if met else MOST) else None

@@ -1,7 +1,8 @@
 """The search for mappings on chips with memories side by side.
 
-A lower bound comes first, with the tiles by which it came about. From these and from the smallest
-tiles, mappings are made better two axes at a time, under each choice of what boundaries hold. Small
+A lower bound of all levels together comes first, with sizes that need not be whole. Near these,
+under the choices of what boundaries hold that cost least, mappings are made better two axes at a
+time. Where what is found stays above the bound, another bound, level by level, is made, too. Small
 spaces are walked whole: there the best is proved.
 
 Holds for: every chip; the certificate says how far the mapping may be from the best.
@@ -11,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from math import comb, prod
-from random import Random
 from typing import NamedTuple
 
 from hwmodel.errors import Infeasible
@@ -22,10 +22,10 @@ from hwmodel.tiling.optimal.terms import Certificate
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.rows import block_rows
 from hwmodel.tiling.spatial.bound import Bound, bound
-from hwmodel.tiling.spatial.descent import Held, Point, descended, settled, shaken
+from hwmodel.tiling.spatial.descent import MISFIT, Held, Point, descended, settled
 from hwmodel.tiling.spatial.grouped import every, few, most_groups, narrowed
 from hwmodel.tiling.spatial.relaxed import Relaxed, relaxed
-from hwmodel.tiling.spatial.rounded import beside, joined, sizes_of
+from hwmodel.tiling.spatial.rounded import beside, joined, sizes_of, within
 from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.tables import Table
 from hwmodel.tiling.spatial.whole import best_of_all
@@ -34,11 +34,24 @@ from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 __all__ = ["mapped"]
 
 WALKED = 3_000_000  # mappings of a space that is walked whole
-FEW, GOOD = 8, 4  # choices of what is held that are looked at: one axis, two axes at a time
-NEAREST = 12  # choices whose relaxed sizes are rounded
-SHAKEN = 12  # mappings that are drawn near a good one
+NEAREST, FEW, GOOD = 12, 6, 4  # choices of what is held: rounded, made better, polished
 QUICK = 20  # part of a search's budget for a first bound
-ENOUGH = 5e-3  # above the bound, at which no more guesses are made
+CLOSE = 0.97  # of the other bound, from which on the one level by level is made with all its budget
+ENOUGH = 5e-3  # above the bound, at which no more is tried
+AGAINST, MOST = 20_000, 150_000  # work after which nothing is begun anew; nothing is looked at
+SOME = 9  # choices of what is held that leave time for more care
+
+
+class _Care(NamedTuple):
+    """How much is tried."""
+
+    chains: int  # of an axis, near relaxed sizes
+    far: float  # above the bound, from which on relaxed sizes are made better at once
+    again: int  # choices under which they are
+    after: int  # choices that are polished from the tiles of the bound level by level
+
+
+CAREFUL, SWIFT = _Care(300, 8e-2, 2, 4), _Care(150, 8e-2, 2, 2)
 ROUNDING = 1e-9
 
 
@@ -63,22 +76,24 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     assert choices is not None
     sure = relaxed(space, holdings(options.stationary, space.depth), apart=prod(limits) > 1)
     floor = min(one.energy for one in sure.values())
-    least = bound(problem, chip, options, QUICK).at_least(floor)
-    found = _Search(least, sure, choices.all()).near_relaxed()
-    if found.energy > least.energy * (1 + ENOUGH):
-        least = bound(problem, chip, options).at_least(least.energy)
-        guessed = _Search(least, sure, choices.all()).near_guesses()
-        found = min(found, guessed, key=_energy)
+    search, least = _Search(floor, sure, choices), floor
+    found = search.best()
+    if found.energy > floor * (1 + ENOUGH):
+        quick = bound(problem, chip, options, QUICK)
+        least = max(floor, quick.energy)
+        if quick.energy >= CLOSE * floor:
+            least = max(least, bound(problem, chip, options).energy)
+        found = min(found, search.beside(quick), key=_energy)
     best, examined = (found, first), choices.chains
     for groups in others:
         choices = _Choices.of(problem, chip, options, groups)
         if choices is not None:
             energy, point, held = best[0]
-            look = _beside(choices.held(held.held), point, least)
+            look = _beside(choices.held(held.held), point)
             examined += choices.chains
             if look.energy <= energy * (1 + ROUNDING):  # as dear, but sooner done
                 best = look, groups
-    return _certified(*best, min(least.energy, best[0].energy), size, examined)
+    return _certified(*best, min(least, best[0].energy), size, examined)
 
 
 def _walked(
@@ -119,6 +134,11 @@ class _Choices(NamedTuple):
         """Chains that were looked at."""
         return sum(map(len, self.tables))
 
+    @property
+    def work(self) -> int:
+        """What that took, in chains of short axes."""
+        return sum(table.work for table in self.tables)
+
     def held(self, operands: tuple[Operand, ...]) -> Held:
         """The space under one choice."""
         return Held(self.space, operands, self.tables)
@@ -135,9 +155,9 @@ class _Choices(NamedTuple):
         return min((_Found(*best_of_all(held), held) for held in self.all()), key=_energy)
 
 
-def _beside(held: Held, point: Point, least: Bound) -> _Found:
+def _beside(held: Held, point: Point) -> _Found:
     """The best that is found with more groups side by side, from what was good with fewer."""
-    looks = [settled(held, one) for one in (_spread(held, point), *_seeds(held, least))]
+    looks = [settled(held, one) for one in (_spread(held, point), _smallest(held.space))]
     return _Found(*descended(held, min(looks)[1]), held)
 
 
@@ -152,64 +172,64 @@ class _Search:
     """A search that ends as soon as it meets the bound."""
 
     def __init__(
-        self, least: Bound, sure: dict[tuple[Operand, ...], Relaxed], choices: list[Held]
+        self, floor: float, sure: dict[tuple[Operand, ...], Relaxed], choices: _Choices
     ) -> None:
-        self.least, self.sure, self.choices = least, sure, choices
+        self.floor, self.sure, self.choices = floor, sure, choices
+        self.every = sorted(choices.all(), key=lambda held: sure[held.held].energy)
+        self.care = CAREFUL if len(self.every) <= SOME else SWIFT
         self.found: list[_Found] = []
 
-    def near_relaxed(self) -> _Found:
-        """The best mapping found near sizes that need not be whole."""
-        return self._run(self._from_relaxed(), ROUNDING)
-
-    def near_guesses(self) -> _Found:
-        """The best mapping found from the smallest tiles and those of the bound."""
-        return self._run(self._from_guesses(), ENOUGH)
-
-    def _run(self, looks: Iterator[_Found], enough: float) -> _Found:
-        for look in looks:
+    def best(self) -> _Found:
+        """The best mapping found, by ever longer looks at fewer choices."""
+        for look in chain(self._near(), self._again()):
             self.found.append(look)
-            if look.energy <= self.least.energy * (1 + enough):
+            if look.energy <= self.floor * (1 + ROUNDING) or self.choices.work > MOST:
                 break
         return min(self.found, key=_energy)
 
-    def _from_relaxed(self) -> Iterator[_Found]:
-        """Mappings near relaxed ones, where little is sure to be paid, then ever longer looks."""
-        cheap = sorted(self.choices, key=lambda held: self.sure[held.held].energy)
-        for held in cheap[:NEAREST]:
-            point, lists = beside(held.space, self.sure[held.held].sizes)
-            point = _spread(held, point)
-            yield _Found(*joined(held, point, lists), held)
-            yield _Found(*settled(held, point), held)
-        for held in self.choices:
-            if held.held == self.least.above.held:
-                for point in _seeds(held, self.least):
-                    yield _Found(*settled(held, point), held)
+    def _near(self) -> Iterator[_Found]:
+        """Mappings near relaxed sizes, where little is sure to be paid."""
+        for held in self.every[:NEAREST]:
+            sizes = self.sure[held.held].sizes
+            lists = beside(held.space, sizes, self.care.chains)
+            starts = (tuple(some[0] for some in lists), within(held.space, sizes))
+            nearest, smaller = (_spread(held, point) for point in starts)
+            start = nearest if held.energy(nearest) < MISFIT else smaller
+            yield _Found(*joined(held, start, lists), held)
         for one in self._promising(FEW):
-            yield _Found(*settled(one.held, one.point), one.held)
+            yield _Found(*descended(one.held, one.point), one.held)
         for one in self._promising(GOOD):
             yield _polished(one)
 
-    def _from_guesses(self) -> Iterator[_Found]:
-        """From the smallest tiles and those of the bound, by longer looks at fewer choices."""
-        first = {self.least.above.held, self.choices[0].held}
-        for held in self.choices:
-            if held.held in first:
-                for point in _seeds(held, self.least):
-                    yield _Found(*settled(held, point), held)
-        for one in self._promising(FEW):
-            yield _Found(*settled(one.held, one.point), one.held)
-        for one in self._promising(GOOD):
-            yield (better := _Found(*descended(one.held, one.point), one.held))
-            yield (shaken_ := _shaken(better))
-            if shaken_.energy < better.energy:
-                yield _polished(shaken_)
+    def _again(self) -> Iterator[_Found]:
+        """Where all of these are far above the bound: relaxed sizes, made better at once."""
+        for held in self.every[: self.care.again]:
+            if self._above(self.care.far) and self.choices.work < AGAINST:
+                point = _spread(held, within(held.space, self.sure[held.held].sizes))
+                yield _polished(_Found(held.energy(point), point, held))
+
+    def beside(self, least: Bound) -> _Found:
+        """The best from the smallest tiles and those of the bound level by level."""
+        self.found = [
+            _Found(*settled(held, point), held)
+            for held in self.every
+            if held.held == least.above.held
+            for point in _seeds(held, least)
+        ]
+        for one in self._promising(self.care.after):
+            if self.choices.work < AGAINST:
+                self.found.append(_polished(one))
+        return min(self.found, key=_energy)
+
+    def _above(self, share: float) -> bool:
+        return min(map(_energy, self.found)) > self.floor * (1 + share)
 
     def _promising(self, number: int) -> list[_Found]:
         """The choices of what is held under which the best mapping of all so far costs least."""
         best = min(self.found, key=_energy)
         known = {
             held.held: _Found(held.energy(best.point), best.point, held)
-            for held in self.choices
+            for held in self.every
             if self.sure[held.held].energy < best.energy
         }
         for one in self.found:
@@ -234,26 +254,17 @@ def _polished(one: _Found) -> _Found:
     """Change two axes at a time, near and then by lists around, until nothing is better."""
     while True:
         energy, point = descended(one.held, one.point)
-        _, lists = beside(one.held.space, sizes_of(point))
+        lists = beside(one.held.space, sizes_of(point))
         again, changed = joined(one.held, point, lists)
         if again >= energy * (1 - ROUNDING):
             return _Found(energy, point, one.held)
         one = _Found(again, changed, one.held)
 
 
-def _shaken(best: _Found) -> _Found:
-    """The best of several mappings that are drawn near one, the same ones each time."""
-    chance, found = Random(0), best
-    for _ in range(SHAKEN):
-        point = shaken(best.held, best.point, chance)
-        found = min(found, _Found(*settled(best.held, point), best.held), key=_energy)
-    return found
-
-
 def _seeds(held: Held, least: Bound) -> Iterator[Point]:
     """The smallest tiles, and the tiles of the bound as far as they fit together."""
     space = held.space
-    yield tuple(tuple((1,) * space.columns[x].chosen for x in loops) for loops in GROUPS)
+    yield _smallest(space)
     ones = Extents(*(1,) * len(Extents._fields))
     above = space.problem.extent
     unions, tiles = [], []
@@ -269,6 +280,11 @@ def _seeds(held: Held, least: Bound) -> Iterator[Point]:
         rest = len(tiles) - depth
         point = _point(space, [*unions[:depth], *[ones] * rest], [*tiles[:depth], *[ones] * rest])
         yield _spread(held, point)
+
+
+def _smallest(space: Space) -> Point:
+    """Tiles of one element."""
+    return tuple(tuple((1,) * space.columns[x].chosen for x in loops) for loops in GROUPS)
 
 
 def _point(space: Space, unions: list[Extents], tiles: list[Extents]) -> Point:

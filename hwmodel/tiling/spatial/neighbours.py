@@ -18,7 +18,8 @@ Axis = tuple[Chosen, ...]  # of the loops of an axis
 
 def neighbours(space: Space, group: int, axis: Axis) -> tuple[Axis, ...]:
     """Chains of an axis near one: two sizes of one loop are changed, or one of both."""
-    return _near(tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group]), axis)
+    lengths = tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group])
+    return tuple(space.thinned(group, _near(lengths, axis)))
 
 
 @lru_cache(maxsize=2**8)  # of up to MOST chains each

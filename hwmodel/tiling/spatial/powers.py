@@ -29,7 +29,7 @@ from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import Extents, Operand
 
-__all__ = ["Former", "Key", "Power", "Rows", "Tables"]
+__all__ = ["ONE", "WHOLE", "Former", "Key", "Power", "Rows", "Tables", "over", "power"]
 
 Key = tuple[str, int]  # a loop, and a place among its sizes that may be chosen
 Paid = dict[Hashable, list[tuple[Plan, float]]]  # plans that count alike, with weights
@@ -64,10 +64,16 @@ class Rows(NamedTuple):
 
 @dataclass
 class Tables:
-    """Planes below the rows of both axes, made when they are first asked for."""
+    """What is the same whatever is held: planes below the rows of both axes, and what plans count.
+
+    All of it is made when it is first asked for.
+    """
 
     axes: tuple[Axis, Axis]
     known: dict[tuple[int, str], Planes] = field(default_factory=dict)
+    counts: dict[Plan, Power] = field(default_factory=dict)
+    sure: dict[Plan, float | None] = field(default_factory=dict)
+    signatures: dict[Plan, tuple[Hashable, ...]] = field(default_factory=dict)
 
     def planes(self, which: int, kind: str) -> Planes:
         """Return them."""
@@ -94,6 +100,18 @@ class Former:
             return loop, ONE
         place = columns.follows[step] if step < len(columns.follows) else ONE
         return (loop, ONE) if place < 0 else self.key(loop, place)
+
+    def outside(self, key: Key) -> tuple[int, ...]:
+        """Where a variable stands among the sizes of its loop, the outermost first."""
+        return key[1:]
+
+    def in_plan(self, loop: str, step: int, plan: Plan) -> Key:
+        """The variable of the tile by which a plan counts."""
+        return self.size(loop, step)
+
+    def in_room(self, loop: str, step: int, operand: Operand) -> Key:
+        """The variable of the tile that an operand has room for."""
+        return self.size(loop, step)
 
     def key(self, loop: str, place: int) -> Key:
         """The variable of a size that may be chosen."""
@@ -128,7 +146,7 @@ class Former:
         last: Key = (loop, WHOLE)
         steps = 2 * self.space.depth + 1
         for step, kept in zip(range(steps), plan.keeps(loop), strict=False):
-            key = self.size(loop, step)
+            key = self.in_plan(loop, step, plan)
             if self.space.chip.array is None and step == steps - 1:
                 key = last if loop == "M" and operand == "I" else (loop, ONE)
             if getattr(self.space.problem.extent, loop) == 1 or key == last:
@@ -151,6 +169,11 @@ class Former:
 
     def signature(self, plan: Plan) -> tuple[Hashable, ...]:
         """What plans have in common that count alike, up to what meets nothing in an array."""
+        if plan not in self.tables.signatures:
+            self.tables.signatures[plan] = self._signature(plan)
+        return self.tables.signatures[plan]
+
+    def _signature(self, plan: Plan) -> tuple[Hashable, ...]:
         indexed = INDEXED[plan.operand] if plan.operand else ()
         loops = Extents._fields if plan.operand in ("I", None) else [
             x for x in Extents._fields if x not in indexed
@@ -159,6 +182,11 @@ class Former:
 
     def count(self, plan: Plan) -> Power:
         """Return a product of powers that is no more than what a plan counts."""
+        if plan not in self.tables.counts:
+            self.tables.counts[plan] = self._count(plan)
+        return self.tables.counts[plan]
+
+    def _count(self, plan: Plan) -> Power:
         plan, parts = self._told_apart(plan)
         operand = plan.operand
         indexed = INDEXED[operand] if operand else ()
@@ -259,6 +287,11 @@ class Former:
 
     def _sure(self, plan: Plan) -> float | None:
         """What a plan counts whatever the tiles; None where it depends on them."""
+        if plan not in self.tables.sure:
+            self.tables.sure[plan] = self._counted(plan)
+        return self.tables.sure[plan]
+
+    def _counted(self, plan: Plan) -> float | None:
         if any(self.cuts(x, plan, plan.operand) for x in self._looked_at(plan)):
             return None
         nothing = [
@@ -281,31 +314,34 @@ class Former:
         step, parts = 2 * level - 1, []
         for loops in GROUPS:
             if operand == "I" and len(loops) == 2:
-                keys = [self.size(loop, step) for loop in loops]
+                keys = [self.in_room(loop, step, operand) for loop in loops]
                 parts.append(self.rows(GROUPS.index(loops) - 3, keys[0], keys[1], "needed"))
                 continue
-            parts += [self.of(self.size(x, step)) for x in loops if x in INDEXED[operand]]
+            own = (x for x in loops if x in INDEXED[operand])
+            parts += [self.of(self.in_room(x, step, operand)) for x in own]
         return power(parts)
 
     def rooms(self) -> Iterator[list[Power]]:
-        """Shares of every memory that a tile takes."""
+        """Shares of every memory that a tile takes; nothing of one in which all always fits."""
         space = self.space
         for level in range(1, space.depth + 1):
             inmost = level == space.depth and space.chip.array is not None
             for memory in space.chip.levels[level].buffers:
                 if memory.capacity_bits is None:
                     continue
-                there = [
-                    x for x in memory.holds if x != "O" or inmost or self.held[level - 1] == "O"
-                ]
+                sums = inmost or self.sums_rest(level)
+                there = [x for x in memory.holds if x != "O" or sums]
                 taken = [
                     power(
                         [self.room(level, x), Power(log(space.bits[x] / memory.capacity_bits), ())]
                     )
                     for x in there
                 ]
-                if any(one.factors for one in taken):
-                    yield taken
+                yield taken if any(one.factors for one in taken) else []
+
+    def sums_rest(self, level: int) -> bool:
+        """Whether sums take room in a level without an array."""
+        return self.held[level - 1] == "O"
 
     def orders(self) -> Iterator[Power]:
         """Products of powers that are at most 1: no size is above the next one out or below 1."""
@@ -315,10 +351,10 @@ class Former:
                 key = self.size(loop, step)
                 if key == above or key[1] == ONE:
                     continue
-                yield power([self.of(key), _over(self.of(above))])
+                yield power([self.of(key), over(self.of(above))])
                 above = key
             if above[1] >= 0:
-                yield _over(self.of(above))
+                yield over(self.of(above))
 
     def spreads(self) -> Iterator[Power]:
         """Products of powers that are at most 1: of what lies side by side."""
@@ -326,11 +362,12 @@ class Former:
             parts = [Power(-log(limit.bound.most), ())]
             for loop in limit.bound.loops:
                 inner = (loop, ONE) if limit.inner is None else self.size(loop, limit.inner)
-                parts += [self.of(self.size(loop, limit.outer)), _over(self.of(inner))]
+                parts += [self.of(self.size(loop, limit.outer)), over(self.of(inner))]
             together = power(parts)
             if together.factors:
                 yield together
 
 
-def _over(one: Power) -> Power:
+def over(one: Power) -> Power:
+    """Divide 1 by it."""
     return Power(-one.constant, tuple((n, -f) for n, f in one.factors))

@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.rows import products
-from hwmodel.tiling.spatial.interior import Programme, solved
-from hwmodel.tiling.spatial.powers import Former, Rows, Tables
+from hwmodel.tiling.spatial.interior import Programmes, solved
+from hwmodel.tiling.spatial.powers import Former, Power, Rows, Tables
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import Operand
 
-__all__ = ["Relaxed", "relaxed"]
+__all__ = ["Relaxed", "relaxed", "sure"]
 
 Floats = NDArray[np.float64]
 Line = tuple[tuple[tuple[Hashable, float], ...], float]  # sum of factor * variable, at most
 SMALL, ABOVE = 0.02, 0.05  # how far a first guess lies within what is allowed
+FURTHER = 0.5  # above all rows, which no bound needs, but a variable without use must end
 
 
 class Relaxed(NamedTuple):
@@ -45,29 +46,56 @@ def relaxed(
         apart: whether groups may lie side by side.
     """
     tables = Tables(space.axes)
+    return dict(zip(choices, sure([Former(space, x, tables, apart) for x in choices]), strict=True))
+
+
+def sure(formers: Sequence[Former]) -> list[Relaxed]:
+    """Return what is sure of each of several energies of one space."""
+    space = formers[0].space
+    found = [_nothing(space)] * len(formers)
     if not all(products(a.window, a.rule, a.outs, a.taps) for a in space.axes):
-        return {held: _nothing(space) for held in choices}
-    return {held: _relaxed(Former(space, held, tables, apart)) for held in choices}
+        return found
+    open_: dict[int, _Open] = {}
+    for i, former in enumerate(formers):
+        energy = former.energy()
+        paid, fixed = energy or ([], 0.0)
+        found[i] = found[i]._replace(energy=max(0.0, fixed))
+        if paid:
+            always = [(Power(0.0, ()), fixed)] if fixed > 0 else []
+            open_[i] = _Open(former, [*paid, *always], min(0.0, fixed))
+    for i, one in zip(open_, _solved([*open_.values()]), strict=True):
+        found[i] = one
+    return found
 
 
-def _relaxed(former: Former) -> Relaxed:
-    found = former.energy()
-    if found is None:
-        return _nothing(former.space)
-    paid, fixed = found
-    if not paid:
-        return _nothing(former.space)._replace(energy=max(0.0, fixed))
-    sums = [*former.rooms()]
-    lines: list[Line] = [(p.factors, -p.constant) for p in (*former.orders(), *former.spreads())]
-    order = _order([*(p.factors for p, _ in paid), *(p.factors for s in sums for p in s)], lines)
+class _Open(NamedTuple):
+    """A choice of what is held whose energy depends on the sizes."""
+
+    former: Former
+    paid: list[tuple[Power, float]]  # products of powers and their weights
+    saved: float  # in any case; not above 0
+
+
+def _solved(several: Sequence[_Open]) -> list[Relaxed]:
+    """Solve the programmes of several energies together."""
+    if not several:
+        return []
+    one = several[0].former
+    own: list[list[Line]] = [[(p.factors, -p.constant) for p in x.former.orders()] for x in several]
+    if all(lines == own[0] for lines in own):
+        own = own[:1]  # sizes are bounded alike in all
+    lines: list[Line] = [(p.factors, -p.constant) for p in one.spreads()]
+    rooms = [list(x.former.rooms()) for x in several]
+    every = [p.factors for x in several for p, _ in x.paid]
+    every += [p.factors for each in rooms for s in each for p in s]
+    order = _order(every, [line for some in (lines, *own) for line in some])
     low, high = np.zeros(len(order)), np.zeros(len(order))
     for name, at in order.items():
         if not isinstance(name, Rows):
-            high[at] = log(former.space.problem.extent._asdict()[name[0]])
+            high[at] = log(one.space.problem.extent._asdict()[name[0]])
     for name, at in order.items():
         if isinstance(name, Rows):
-            planes = _planes(former, name)
-            lines += planes
+            planes = _planes(one, name)
             ends = [
                 (
                     sum(f * (low if f > 0 else high)[order[n]] for n, f in factors[1:]) - most,
@@ -76,24 +104,54 @@ def _relaxed(former: Former) -> Relaxed:
                 for factors, most in planes
             ]
             low[at], high[at] = (max(end) for end in zip(*ends, strict=True))
-    G, h = _matrix([factors for factors, _ in lines], order), np.array([m for _, m in lines])
-    b = np.array([p.constant + log(weight) for p, weight in paid])
-    shift = float(b.max())
-    rooms = tuple(
-        (_matrix([p.factors for p in s], order), np.array([p.constant for p in s])) for s in sums
-    )
-    programme = Programme(
-        _matrix([p.factors for p, _ in paid], order), b - shift, G, h, rooms, low, high
-    )
-    result = solved(programme, _start(former, order, G, h))
-    sizes = {
+            lines += [*planes, (((name, 1.0),), high[at] + FURTHER)]
+    bounds = [[*some, *lines] for some in own]
+    G = np.array([_matrix([factors for factors, _ in some], order) for some in bounds])
+    h = np.array([[most for _, most in some] for some in bounds])
+    A, b = _padded([[(p, log(weight)) for p, weight in x.paid] for x in several], order)
+    shift = float(b.max())  # one for all, so that they compare
+    R, r = _padded([[(p, 0.0) for p in s] for each in rooms for s in each], order)
+    shape = len(several), len(rooms[0])
+    programmes = Programmes(
+        A, b - shift, G, h, R.reshape(*shape, *R.shape[1:]), r.reshape(*shape, *r.shape[1:]),
+        low, high,
+    )  # fmt: skip
+    saved = np.array([x.saved for x in several])
+    starts = [_start(x.former, order, *ends) for x, *ends in zip(several, G, h, strict=False)]
+    result = solved(programmes, np.array(starts), saved * np.exp(-shift))
+    least = np.exp(result.least + shift)
+    return [
+        Relaxed(max(0.0, x.saved + float(energy)), _sizes(one, order, at))
+        for x, energy, at in zip(several, least, result.at, strict=True)
+    ]
+
+
+def _sizes(former: Former, order: dict[Any, int], at: Floats) -> dict[str, tuple[float, ...]]:
+    """The sizes of every loop that may be chosen; 1 where nothing depends on one."""
+    return {
         loop: tuple(
-            float(np.exp(result.at[order[key]])) if (key := former.key(loop, i)) in order else 1.0
+            float(np.exp(at[order[key]])) if (key := former.key(loop, i)) in order else 1.0
             for i in range(columns.chosen)
         )
         for loop, columns in former.space.columns.items()
     }
-    return Relaxed(max(0.0, fixed + float(np.exp(result.least + shift))), sizes)
+
+
+def _padded(
+    several: Sequence[Sequence[tuple[Power, float]]], order: dict[Any, int]
+) -> tuple[Floats, Floats]:
+    """Matrices of as many terms each, and constants: minus infinity of one that is not there.
+
+    Args:
+        several: lists of terms, each with what is added to its constant.
+    """
+    most = max((len(terms) for terms in several), default=0)
+    A = np.zeros((len(several), max(most, 1), len(order)))
+    b = np.full(A.shape[:2], -np.inf)
+    for i, terms in enumerate(several):
+        A[i, : len(terms)] = _matrix([p.factors for p, _ in terms], order)
+        b[i, : len(terms)] = [p.constant + more for p, more in terms]
+    return A, b
 
 
 def _order(several: Sequence[Any], lines: Sequence[Line]) -> dict[Any, int]:
@@ -136,14 +194,15 @@ def _matrix(several: Sequence[Any], order: dict[Any, int]) -> Floats:
 
 def _start(former: Former, order: dict[Any, int], G: Floats, h: Floats) -> Floats:
     """Sizes strictly within all orders: small ones, each a little below the one above it."""
-    y, small = np.zeros(len(order)), SMALL
-    n = former.space.problem.extent._asdict()
+    small = SMALL
+    n, shares = former.space.problem.extent._asdict(), np.zeros(len(order))
     keys: list[Any] = [name for name in order if not isinstance(name, Rows)]
+    for loop in n:
+        mine = sorted((key for key in keys if key[0] == loop), key=former.outside)
+        for i, key in enumerate(mine):
+            shares[order[key]] = log(n[loop]) * (len(mine) - i) / (len(mine) + 1)
     while True:
-        for key in keys:
-            places = sorted(place for loop, place in keys if loop == key[0])
-            share = (len(places) - places.index(key[1])) / (len(places) + 1)
-            y[order[key]] = small * log(n[key[0]]) * share
+        y = small * shares
         for name, at in order.items():
             if isinstance(name, Rows):
                 own = G[:, at] < 0

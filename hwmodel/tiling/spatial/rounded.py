@@ -11,23 +11,41 @@ from hwmodel.tiling.spatial.descent import Held, Point
 from hwmodel.tiling.spatial.neighbours import Axis, Chosen
 from hwmodel.tiling.spatial.space import GROUPS, Space
 
-__all__ = ["beside", "joined", "sizes_of"]
+__all__ = ["beside", "joined", "sizes_of", "within"]
 
 Sizes = dict[str, tuple[float, ...]]  # of every loop, as many as may be chosen
 MOST = 300  # chains of an axis
 BETTER = 1e-12
+NEAR = 1e-6  # of a whole number, that a size may be below it and count as it
 
 
-def beside(space: Space, sizes: Sizes) -> tuple[Point, tuple[list[Axis], ...]]:
-    """Return a mapping near sizes, and chains of every axis near them, the nearest first."""
+def within(space: Space, sizes: Sizes) -> Point:
+    """Return a mapping whose sizes are no larger, each a multiple of the size inside."""
+    return tuple(
+        tuple(_within(getattr(space.problem.extent, loop), sizes[loop]) for loop in loops)
+        for loops in GROUPS
+    )
+
+
+def _within(length: int, sizes: tuple[float, ...]) -> Chosen:
+    found: list[int] = []
+    for size in reversed(sizes):
+        inner = found[0] if found else 1
+        found.insert(0, min(length, inner * max(1, floor(size / inner * (1 + NEAR)))))
+    return tuple(found)
+
+
+def beside(space: Space, sizes: Sizes, most: int = MOST) -> tuple[list[Axis], ...]:
+    """Return chains of every axis near sizes, the nearest first, at most so many."""
     lists = []
-    for loops in GROUPS:
+    for group, loops in enumerate(GROUPS):
         each = [_chains(getattr(space.problem.extent, loop), sizes[loop]) for loop in loops]
-        some = MOST if len(loops) == 1 else int(MOST**0.5) + 1
+        some = most if len(loops) == 1 else int(most**0.5) + 1
         pairs = product(*(chains[:some] for chains in each))
         near = sorted((sum(far for far, _ in pair), tuple(c for _, c in pair)) for pair in pairs)
-        lists.append([axis for _, axis in near[:MOST]])
-    return tuple(some[0] for some in lists), tuple(lists)
+        few = len(space.thinned(group, near[:most]))
+        lists.append([axis for _, axis in near[:few]])
+    return tuple(lists)
 
 
 def sizes_of(point: Point) -> Sizes:

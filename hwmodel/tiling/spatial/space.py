@@ -6,9 +6,10 @@ the piece of a cycle on a chip with an array.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
 __all__ = ["GROUPS", "Columns", "Space", "candidates"]
 
 GROUPS = (("N",), ("M",), ("C",), ("HO", "HF"), ("WO", "WF"))
+EASY, FEW = 2**13, 16  # pairs of an output and a tap of a short axis; chains of a long one
 Chains = NDArray[np.int64]  # [chain, size], of one loop
 Floats = NDArray[np.float64]
 
@@ -172,7 +174,7 @@ class Space:
         ]
         apart = [(pair[:depth], pair[depth:]) for pair in pairs]
         listed = piece_rows(axis) if plan.operand == "I" and all(out_keeps + tap_keeps) else None
-        short = grid(axis) if listed is None else None
+        short = grid(axis, met=plan.operand != "I") if listed is None else None
         if listed is not None:
             found = listed.rows(apart)
         elif short is not None:
@@ -183,6 +185,18 @@ class Space:
             steps = ((map(Step, out, out_keeps), map(Step, tap, tap_keeps)) for out, tap in apart)
             found = [axis_count(axis, plan, *map(tuple, each)) for each in steps]
         return np.array(found, np.float64)[back]
+
+    def hard(self, group: int) -> int:
+        """How many times as long as a short axis the counts of one chain take; 0: no longer."""
+        if len(GROUPS[group]) == 1 or self.all_meet[group - 3]:
+            return 0
+        axis = self.axes[group - 3]
+        return axis.outs * axis.taps // EASY
+
+    def thinned(self, group: int, chains: Sequence[Any]) -> Sequence[Any]:
+        """Chains of an axis, of which some are left out where their counts take long."""
+        most = max(FEW, len(chains) // (1 + self.hard(group)))
+        return chains[:: -(-len(chains) // most)] if chains else chains
 
     @cached_property
     def all_meet(self) -> tuple[bool, ...]:

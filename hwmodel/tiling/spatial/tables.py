@@ -39,6 +39,7 @@ class Table:
         self._counts: Any = np.empty((0, 0))  # [chain, plan]; not a number where it is not known
         self._rooms: Any = None
         self._spreads: Any = None
+        self.work = 0  # chains that were counted, a long axis pair by pair for many
 
     def __len__(self) -> int:
         """Return how many chains there are."""
@@ -74,6 +75,7 @@ class Table:
             for i in np.flatnonzero(missing.any(axis=0)).tolist():
                 new, plan = np.unique(at[missing[:, i]]), columns[i]
                 sizes = tuple(some[new] for some in self._sizes)
+                self.work += len(new) * self._space.hard(self._group)
                 self._counts[new, plan] = self._space.count(self._group, plans[plan], sizes)
             counts = self._counts[at[:, None], columns]
         return Rows(counts, self._rooms[at], self._spreads[at])
@@ -83,6 +85,7 @@ class Table:
         if not new:
             return
         effort.looked += len(new)
+        self.work += len(new)
         loops = GROUPS[self._group]
         sizes = tuple(
             self._space.chain(
