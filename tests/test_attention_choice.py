@@ -1,5 +1,7 @@
 """Attention in one kernel or as separate products: of each block the cheaper, against both forced."""
 
+import random
+
 import pytest
 
 from hwmodel import evaluate
@@ -13,13 +15,14 @@ from hwmodel.specs.method import Method
 from hwmodel.vary.counted import Counted
 from hwmodel.vary.paths import replaced
 from hwmodel.views.explain.explanation import explanation
-from tests.test_residency import small
+from tests.test_residency import THOROUGH, small
 from tests.test_transformers import attention, network
 
 CHIP = load(Accounting, "chip")
 SHARED = {"heads": 8, "kv_heads": 2, "L": 64, "S": 64, "d": 32}
 LONG = {"heads": 2, "L": 128, "S": 128, "d": 64}
 SHORT = {"heads": 4, "L": 16, "S": 16, "d": 64}
+ROOMS = (("2 KiB", "1 KiB", "256 B"), ("8 KiB",), ("32 KiB",), ("256 KiB", "16 KiB"))
 
 
 def energies(net, chip, mode, base=CHIP):
@@ -74,6 +77,39 @@ def test_scores_that_have_no_room_stay_in_a_kernel():
     assert "as separate products has no room" in explanation(found, "softmax")
 
 
+def transformer(draw):
+    """Blocks of attention with their products before and behind, of sizes that are drawn."""
+    L, first = draw.choice((8, 16, 64)), {"kind": "embedding", "vocabulary": 16}
+    layers = [{"name": "x", "features": draw.choice((8, 32)), **first}]
+    for b in range(draw.choice((1, 1, 2))):
+        heads, d, before = draw.choice((1, 2)), draw.choice((8, 32)), layers[-1]["name"]
+        own = {"over": "channels", "features": heads * d, "kind": "linear"}
+        layers += [{"name": f"{x}{b}", "inputs": [before], **own} for x in "qkv"]
+        layers += [
+            {"name": f"scores{b}", "kind": "attention-scores", "heads": heads,
+             "inputs": [f"q{b}", f"k{b}"], "causal": draw.choice((True, False))},
+            {"name": f"softmax{b}", "kind": "activation", "function": "softmax"},
+            {"name": f"context{b}", "kind": "attention-context", "heads": heads,
+             "inputs": [f"softmax{b}", f"v{b}"]},
+            {"name": f"out{b}", **own},
+        ]  # fmt: skip
+        layers[-2]["causal"] = layers[-4]["causal"]
+    return network(*layers, given=(1, L, 1))
+
+
+# A choice block by block, each alone, was dearer by 0.3 % with seed 0 and by 3.1 % with seed 8.
+@pytest.mark.parametrize(
+    "seed", [0, 1, 3, *(pytest.param(seed, marks=THOROUGH) for seed in (2, *range(4, 14)))]
+)
+@pytest.mark.filterwarnings("ignore:.*is larger than")
+def test_no_run_is_dearer_than_with_all_attention_alike(seed):
+    """Where tensors stay, blocks share the room with all that is around them."""
+    draw = random.Random(seed)
+    net, chip = transformer(draw), small(*draw.choice(ROOMS))
+    kernel, separate, chosen = energies(net, chip, draw.choice(("training", "inference")))
+    assert chosen.energy <= min(kernel.energy, separate.energy) * (1 + 1e-12)
+
+
 def two_blocks():
     """Scores for which one kernel is cheaper on a chip of 8 KiB, and others for which it is not."""
     layers = []
@@ -95,15 +131,13 @@ def test_each_block_has_its_own():
     assert chosen.job.separate == {"b.scores"}
     assert chosen.energy < min(kernel.energy, separate.energy)
     said = chosen.attention
-    assert said.startswith("attention: 1 of 2 blocks as separate products, which alone cost 3.")
+    assert said.startswith("attention: 1 of 2 blocks as separate products, which cost 3.")
     assert said.endswith(" % less than in one kernel (b.scores)")
     assert not kernel.attention and not separate.attention
     for layer, way in (("a.softmax", "in one kernel"), ("b.softmax", "as separate products")):
         text = explanation(chosen, layer)
-        assert (
-            f"## Attention of {layer[0]}.scores\n\nIt runs {way}, which costs less alone." in text
-        )
-        assert "in one kernel" in text.partition("outermost memory: ")[2]
+        assert f"## Attention of {layer[0]}.scores\n\nIt runs {way}, which costs less." in text
+        assert "in one kernel" in text.partition("in which all attention is alike: ")[2]
 
 
 @pytest.mark.filterwarnings("ignore:.*is larger than")

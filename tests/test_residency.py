@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from hwmodel import HwmodelError, SpecError, evaluate
 from hwmodel.errors import SpecWarning
 from hwmodel.importers.load import load_network
-from hwmodel.model.entries import Stay
+from hwmodel.model.entries import AWAY, Stay
 from hwmodel.model.evaluate import all_tasks, occupied, prepared
 from hwmodel.model.residency.items import items, tracked
 from hwmodel.model.residency.packing import Row, pack
@@ -122,22 +122,19 @@ def all_sets(run):
 
 # conv-mnist: the prototype's optima, whose accounting had other prices of additions.
 @pytest.mark.parametrize(
-    ("size", "method", "above"),  # by how much what is found is above the least
-    [("4 KiB", "fp16", 0.0), pytest.param("1 KiB", "bold", 0.0094, marks=THOROUGH),
-     pytest.param("64 KiB", "fp16", 0.0, marks=THOROUGH)],
+    ("size", "method"),
+    [("4 KiB", "fp16"), pytest.param("1 KiB", "bold", marks=THOROUGH),
+     pytest.param("64 KiB", "fp16", marks=THOROUGH)],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*is larger than")
-def test_no_set_of_residents_is_better_and_none_is_below_the_bound(size, method, above):
-    """Each set has the best of all tilings that were found for any.
-
-    Of 1 KiB two items would have to be exchanged at once.
-    """
+def test_no_set_of_residents_is_better_and_none_is_below_the_bound(size, method):
+    """Each set has the best of all tilings that were found for any."""
     chip = small(size)
     found = evaluate("conv-mnist", chip, method, accounting=HELD, mode="inference").residency
     run = run_of("conv-mnist", chip, method, HELD)
     costs = [run.outcome(some) for some in all_sets(run)]
     least = min(cost.energy for cost in costs if isinstance(cost, Outcome))
-    assert least * (1 - 1e-9) <= found.energy <= least * (1 + above + 1e-4)
+    assert least * (1 - 1e-9) <= found.energy <= least * (1 + 1e-4)
     assert found.lower_bound <= least * (1 + 1e-12)
     assert found.lower_bound / least > 0.9
 
@@ -145,16 +142,27 @@ def test_no_set_of_residents_is_better_and_none_is_below_the_bound(size, method,
 def test_optima_of_the_prototype_differ_by_what_theirs_do():
     """Of fp16 on 64 and on 128 KiB; prices of additions have changed since, alike in both.
 
-    Not held is the optimum of fp16 on h32, an L2 of 4 KiB: 28.33 there; here no set of residents
-    costs less than 29.07 (above), and the bound is 27.67.
+    With an L2 of 4 KiB theirs has 28.33, ours 29.05 less the additions' 0.16: there a map takes no
+    room yet while the product runs that it comes of. In that room the same tilings cost 28.14.
     """
-    target = {(c["chip"], c["method"]): c["optimum"] for c in TARGETS["exhaustive"]}
-    ours = [
-        evaluate("conv-mnist", small(size), "fp16", accounting=HELD, mode="inference").energy / 1e6
-        for size in ("64 KiB", "128 KiB")
-    ]
-    theirs = [target[chip, "fp16"] for chip in ("h64", "h128")]
-    assert ours[0] - ours[1] == pytest.approx(theirs[0] - theirs[1], abs=1e-4)
+    target = {c["chip"]: c["optimum"] for c in TARGETS["exhaustive"] if c["method"] == "fp16"}
+    ours = {
+        chip: evaluate("conv-mnist", small(size), "fp16", accounting=HELD, mode="inference")
+        for chip, size in (("h64", "64 KiB"), ("h128", "128 KiB"), ("h32", "4 KiB"))
+    }
+    differ = {chip: report.energy / 1e6 - target[chip] for chip, report in ours.items()}
+    assert differ["h64"] == pytest.approx(differ["h128"], abs=1e-4)
+    run, staying = run_of("conv-mnist", small("4 KiB"), "fp16", HELD), ours["h32"].residency
+    least = sum(move.energy((2 if run.tasks[n].layer != "act1" else None,))
+                for n, move in run.moves.items())  # fmt: skip
+    for number, product in run.products.items():
+        home = staying.stays.get(number, AWAY).homes.I  # act2, act3 and act4, where they are read
+        free = {1: 4096 * 8, 2: 4096 * 8}
+        if home is not None:
+            free[home] -= product.work.problem.I_elements * 16
+        least += product.tiled(Stay(Homes(home)), free).energy
+    arithmetic = ours["h32"].energy - staying.energy
+    assert (least + arithmetic) / 1e6 - differ["h64"] < target["h32"] < ours["h32"].energy / 1e6
 
 
 def test_the_optimum_and_the_bound_of_the_prototype():

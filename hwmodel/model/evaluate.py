@@ -187,7 +187,9 @@ class Report:
         less = "for which one kernel has no room"
         if len(kernels) == len(apart):
             share = 1 - fsum(one.separate or 0.0 for one in apart) / fsum(kernels)
-            less = f"which alone cost {100 * share:.1f} % less than in one kernel"
+            less = f"which cost {100 * share:.1f} % less than in one kernel"
+            if share <= 0:
+                less = "with which the run costs less than with one kernel"
         few = ", ".join(one.scores for one in apart[:FEW]) + ", ..." * (len(apart) > FEW)
         blocks = many(len(self.ways), "block")
         return f"attention: {len(apart)} of {blocks} as separate products, {less} ({few})"
@@ -427,6 +429,7 @@ def _see_priced(task: Task, prices: Prices) -> None:
             prices.of(done.key)
 
 
+@lately(2)  # attention is tried in both ways, of which one is what the run takes
 def staying_in(
     tasks: Sequence[Task], network: Network, job: Job, chip: Hardware, asked: Sequence[str] = ()
 ) -> Residency | None:
@@ -446,24 +449,28 @@ def staying_in(
 
 @lately(16)
 def attention_ways(network: Network, job: Job, chip: Hardware) -> tuple[Ways, ...]:
-    """Compute each block of attention in both ways on a chip, where the cheaper is to be taken.
+    """Choose a way for each block of attention on a chip, where the cheaper is to be taken.
 
     Separate products are none where scores have no room in the outermost memories.
     """
 
-    def energy(tasks: Sequence[Task], one: Job) -> float:
-        staying = staying_in(tasks, network, one, chip)
-        ledger, _ = entered(tasks, chip, one.accounting, staying)
-        return ledger.by().energies(Prices(chip, one.accounting)).get((), 0.0)
+    def energies(tasks: Sequence[Task], one: Job) -> dict[str, float] | None:
+        try:
+            staying = staying_in(tasks, network, one, chip)
+            ledger, _ = entered(tasks, chip, one.accounting, staying)
+        except HwmodelError:
+            return None
+        found = ledger.by("layer").energies(Prices(chip, one.accounting))
+        return {layer: energy for (layer,), energy in found.items()}
 
     nodes, _ = prepared(network, job)
-    ways = cheaper_ways(nodes, job, partial(all_tasks, network), energy)
+    ways = cheaper_ways(nodes, job, partial(all_tasks, network), energies)
     own = in_ways(job, ways)
     if own.separate and chip.is_bounded:
         try:
             see_room(chip, occupied(network, own), "")
         except HwmodelError:
-            return tuple(one._replace(separate=None) for one in ways)
+            return tuple(one._replace(separate=None, is_separate=False) for one in ways)
     return ways
 
 

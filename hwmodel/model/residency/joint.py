@@ -15,18 +15,17 @@ so far is one of the program's, so that its answer is never worse, but for the g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from hwmodel.model.residency.bound import pick_rows
 from hwmodel.model.residency.items import Access
 from hwmodel.model.residency.packing import Row, rounded, solved
 from hwmodel.model.residency.products import Costs, Product
-from hwmodel.model.residency.run import Run
+from hwmodel.model.residency.run import Known, Run
 from hwmodel.work.problem import OPERANDS
 
-__all__ = ["Known", "together"]
+__all__ = ["together"]
 
 GAP, ROUGH = 5e-4, 2e-3  # of the energy, and where rooms are guessed
 ENERGY = 1e6  # of the run without residents, in units of the program
@@ -56,22 +55,19 @@ class _Program:
         return number
 
 
-class Known(NamedTuple):
-    """A choice of items, and its energy with the best of known tilings."""
-
-    chosen: list[int]
-    energy: float  # [chip's unit]
-
-
-def together(run: Run, energy: float, parts: int = 1) -> Known:
+def together(run: Run, energy: float, parts: int = 1, known: Collection[int] = ()) -> Known:
     """Choose items, with the best tilings known for each choice.
 
     Args:
         energy: of the run without residents [chip's unit].
         parts: of the room that tiles take, of which only one is counted.
+        known: a choice that has room with tilings that are known; no worse one is returned.
     """
     if not energy:
         return Known([], energy)
+    key = parts, *(len(product.tilings) for product in run.products.values())
+    if key in run.chosen:  # nothing has been found since
+        return run.chosen[key]
     program = _Program(run, energy / ENERGY, parts)
     for item in run.items:
         streamed = (
@@ -91,9 +87,14 @@ def together(run: Run, energy: float, parts: int = 1) -> Known:
             _linked(program, own, saves, begins, product.pass_to(OPERANDS[place], level))
     program.rows += [*pick_rows(run), *_rooms(program)]
     gap = GAP if parts == 1 else ROUGH
-    best = solved(program.costs, program.rows, gap, program.parts, EFFORT)
+    best = solved(
+        program.costs, program.rows, gap, program.parts, EFFORT,
+        (len(run.items), known), rewrites=bool(known),
+    )  # fmt: skip
     rest = sum(move.energy(()) for move in run.moves.values())
-    return Known([i for i in best.chosen if i < len(run.items)], best.cost * program.unit + rest)
+    chosen = [i for i in best.chosen if i < len(run.items)]
+    run.chosen[key] = Known(chosen, best.cost * program.unit + rest)
+    return run.chosen[key]
 
 
 def _product(

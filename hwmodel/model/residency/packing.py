@@ -87,23 +87,32 @@ def solved(
     gap: float,
     parts: Collection[int] = (),
     effort: int = MUCH,
+    start: tuple[int, Collection[int]] = (0, ()),
+    *,
+    rewrites: bool = True,
 ) -> Solved:
     """Choose variables of least cost.
 
     Args:
         gap: relative, at which a choice is good enough.
         parts: variables that may be anything between 0 and 1.
-        effort: how often HiGHS may go on. With little, it does without rewriting the program first.
+        effort: how often HiGHS may go on.
+        start: of the first so many variables those that are 1 in a choice that is known.
+        rewrites: the program first, which tightens bounds, and delays first choices.
     """
     with _quiet():  # it prints its name
         import highspy as hp
 
         solver = hp.Highs()
-        own = {"mip_rel_gap": gap, "presolve": "on" if effort >= MUCH else "off"}
+        own = {"mip_rel_gap": gap, "presolve": "on" if rewrites else "off"}
         for option, value in (OPTIONS | own).items():
             solver.setOptionValue(option, value)
         solver.cbMipInterrupt.subscribe(_Counted(effort))
         solver.passModel(_program(costs, rows, frozenset(parts)))
+        if first := start[0]:
+            known = frozenset(start[1])
+            values = [float(i in known) for i in range(first)]
+            solver.setSolution(first, list(range(first)), values)
         solver.run()
     found, about = solver.getSolution(), solver.getInfo()
     chosen = [i for i, x in enumerate(found.col_value) if x > 0.5] if found.value_valid else []

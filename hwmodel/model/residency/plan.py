@@ -5,8 +5,8 @@
 3.  Every product is searched again in its view, beside what was chosen (`products`).
 4.  2 and 3 with the tilings that came to it, as long as that pays.
 5.  Where the lower bound leaves a gap, single items are exchanged.
-6.  In a short run, or where it leaves next to none, what was taken as close enough so far is
-    searched until it is proved.
+6.  Where it leaves next to none, what was taken as close enough so far is searched until it is
+    proved.
 
 The energy never rises: to keep nothing is a choice, too. Source: docs/model.md section 11.
 """
@@ -35,11 +35,12 @@ __all__ = ["Residency", "residency", "residency_levels"]
 SHARE = 12  # a product is searched again with one part in so many of the usual budget
 MUCH = 1e-2  # a gap down to which tilings are searched for less room, or guessed
 FEW = 24  # items: of all their choices none is better than what is found, in what tests try
-NEXT_TO_NONE = 1e-3  # a gap that may be one of tilings alone
+NEXT_TO_NONE = 1e-3, 5e-3  # a gap that may be one of tilings alone; in a run of few steps
 MOST_LESS, LESS = 10, 2  # parts of what tiles take, of which they may need one
 ROOMS = ((2, 1), (4, 1), (8, 2), (32, 8))  # parts of the capacities, from the outermost level
 ROUNDS, WORTH = 3, 1e-4  # as long as one saves that part of the energy
-MANY_STEPS = 20  # of a run; above them no single items are exchanged
+MANY_STEPS = 20  # of a run; above them no single items are exchanged, and
+MUCH_OF_MANY = 1.5e-2  # is the gap down to which tilings are searched for less room, or guessed
 EXCHANGES, SEARCHES = 300, 40  # choices that are looked at for that, tilings that are searched
 NO_END = 2**62  # bits of a memory without end
 
@@ -116,11 +117,9 @@ def residency(
     assert isinstance(alone, Outcome)
     least = lower_bound(run) if bounded else None
     best = _best(run, alone, least)
-    if (
-        least is not None
-        and len(run.items) > FEW
-        and (len(run.steps) <= MANY_STEPS or _gap(best, least) <= NEXT_TO_NONE)
-    ):
+    is_short = len(run.steps) <= MANY_STEPS
+    near = NEXT_TO_NONE[is_short]
+    if least is not None and len(run.items) > FEW and _gap(best, least) <= near:
         best, least = run.spared(best), lower_bound(run)
     return Residency(
         tuple(run.items[i] for i in sorted(best.chosen)),
@@ -159,9 +158,11 @@ def _run(
         elif isinstance(work, Move) and work.times:
             moves[number] = Streamed.of(task, seen[work.kinds])
     found = items(tracked(tasks, kept.tensors, given), capacities, len(kept.steps) - 1)
-    if len(found) > FEW:
-        for product in products.values():
-            product.spare = 0.0 if product.chip.spatial else CLOSE  # no search there knows it
+    many = len(found) > FEW
+    for product in products.values():
+        slow = bool(product.chip.spatial)  # where no search knows what may be spared, either
+        product.spare = CLOSE if many and not slow else 0.0
+        product.is_coarse = many or slow
     return Run(tasks, products, moves, found, capacities)
 
 
@@ -170,13 +171,14 @@ def _best(run: Run, alone: Outcome, least: float | None) -> Outcome:
     best = _rounds(run, alone, alone, MOST_LESS)
     if any(product.chip.spatial for product in run.products.values()):
         return best  # a search takes seconds there
-    if _gap(best, least) > MUCH:
+    much = MUCH if len(run.steps) <= MANY_STEPS else MUCH_OF_MANY
+    if _gap(best, least) > much:
         for product in run.products.values():
             for parts in ROOMS:
                 some = zip(run.capacities.items(), parts, strict=False)
                 product.explored(dict(run.capacities) | {k: x // part for (k, x), part in some})
         best = _rounds(run, alone, best)
-    if _gap(best, least) > MUCH:
+    if _gap(best, least) > much:
         best = _rounds(run, alone, best, LESS)
     if _gap(best, least) > MUCH and len(run.steps) <= MANY_STEPS:
         best = _exchanged(run, best, run.values(alone.tilings), least)
@@ -191,11 +193,11 @@ def _rounds(run: Run, alone: Outcome, best: Outcome, parts: int = 1) -> Outcome:
             they take all that they can get.
     """
     if parts > 1:
-        guessed = run.outcome(together(run, alone.energy, parts).chosen)
+        guessed = run.outcome(together(run, alone.energy, parts, best.chosen).chosen)
         if isinstance(guessed, Outcome) and guessed.energy < best.energy:
             best = guessed
     for _ in range(ROUNDS):
-        known = together(run, alone.energy)
+        known = together(run, alone.energy, known=best.chosen)
         found = run.outcome(known.chosen)
         if isinstance(found, Stuck):
             break

@@ -25,7 +25,8 @@ __all__ = ["CLOSE", "NEAR", "Costs", "Product", "Tiled"]
 
 SIXTEENTHS = 16  # of a capacity: room that is left is rounded down to them, to be searched once
 CLOSE = 5e-4  # of a bound: a tiling is taken as it is, no better one is searched
-NEAR = CLOSE * (1 + 1e-9)  # a gap that is not above it
+ROUNDING = 1 + 1e-9
+NEAR = CLOSE * ROUNDING  # a gap that is not above it
 
 
 class Tiled(NamedTuple):
@@ -64,6 +65,20 @@ class Costs(NamedTuple):
         return {homes.O: bits} if homes.O is not None and bits else {}
 
 
+class Searched(NamedTuple):
+    """What a search came to, and what it was allowed."""
+
+    found: Tiled | None  # None: nothing fits
+    gap: float  # to its bound; 0 if that is met
+    spare: float  # of the energy: a better tiling that saves less need not be found
+    share: int  # of the usual budget it had one part in so many
+
+    def is_enough(self, spare: float, share: int) -> bool:
+        """Whether what was found is as near as is asked, or its budget ended as another would."""
+        is_spent = self.gap > self.spare * ROUNDING
+        return self.gap <= spare * ROUNDING or (is_spent and share >= self.share)
+
+
 class Floor(NamedTuple):
     """A bound: what a product costs at least, with such homes or nearer the outermost memory."""
 
@@ -82,8 +97,9 @@ class Product:
     capacities: Mapping[int, int]  # of the levels at which tensors may stay [bit]
     is_bounded: bool = False  # no price falls outwards: bounds hold for other homes, too
     spare: float = 0.0  # of a tiling's energy: what a better one must save to be looked for
+    is_coarse: bool = False  # room that is left is rounded down before it is searched
     searches: int = 0
-    _known: dict[object, Tiled | None] = field(default_factory=dict)
+    _known: dict[object, Searched] = field(default_factory=dict)
     _chosen: dict[object, Tiled | None] = field(default_factory=dict)
     _costs: dict[Cuts, Costs] = field(default_factory=dict)
     _floors: list[Floor] = field(default_factory=list)
@@ -104,16 +120,14 @@ class Product:
         """Return a tiling that fits beside what stays; None where none is found.
 
         One that is known, if a bound says that no other is much better. Else first as if all room
-        were free; if what is found does not fit, with the room that is left, rounded down, then
-        exactly. Where unfinished sums alone have no room at home, once more for sums that come
+        were free; if what is found does not fit, with the room that is left, if need be rounded
+        down first. Where unfinished sums alone have no room at home, once more for sums that come
         there finished. Of all tilings that fit the best.
 
         Args:
             free: room that is left at each level [bit].
         """
-        parts = {k: max(self.capacities[k] // SIXTEENTHS, 1) for k in free}
-        rounded = {k: bits // parts[k] * parts[k] or bits for k, bits in free.items()}
-        for room in (self.capacities, rounded, free):
+        for room in (self.capacities, *((self._rounded(free),) if self.is_coarse else ()), free):
             known = self._best(stay, free)
             if known is not None and self._is_close(known, room):
                 return known
@@ -123,6 +137,10 @@ class Product:
             if found is not None and _fits(found, free):
                 break
         return self._best(stay, free)
+
+    def _rounded(self, free: Mapping[int, int]) -> Mapping[int, int]:
+        parts = {k: max(self.capacities[k] // SIXTEENTHS, 1) for k in free}
+        return {k: bits // parts[k] * parts[k] or bits for k, bits in free.items()}
 
     def again(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
         """Search once more, for whatever saves more than may be spared now."""
@@ -138,7 +156,7 @@ class Product:
     def _is_close(self, known: Tiled, room: Mapping[int, int]) -> bool:
         least = self.floor(known.stay.homes, room)
         once = sum(self.pass_to(x, known.stay.homes.of(x) or 0) for x in known.stay.once)
-        return self.is_bounded and known.energy - once <= least * (1 + CLOSE)
+        return self.is_bounded and known.energy - once <= least * (1 + max(CLOSE, self.spare))
 
     def _best(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
         """The best that fits of the tilings found so far, whatever stayed when they were."""
@@ -155,11 +173,15 @@ class Product:
         return max(0, self.options.partial_sum_bits - ceil(self.work.O.bits))
 
     def _searched(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
-        key = stay, tuple(free.items()), finished, self.spare
-        if key not in self._known:
+        key = stay, tuple(free.items()), finished
+        known = self._known.get(key)
+        if known is None or not known.is_enough(self.spare, self.options.share):
             self.searches += 1
-            self._known[key] = self._search(stay, free, finished=finished)
-        return self._known[key]
+            found = self._search(stay, free, finished=finished)
+            proof = found.tiling.certificate if found else None
+            gap = proof.gap if proof else 0.0
+            known = self._known[key] = Searched(found, gap, self.spare, self.options.share)
+        return known.found
 
     def _search(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
         homes = stay.homes

@@ -10,14 +10,14 @@ from typing import Literal, NamedTuple
 from hwmodel.model.entries import AWAY, Stay, code_of
 from hwmodel.model.progress import counted
 from hwmodel.model.residency.items import Access, Item
-from hwmodel.model.residency.products import NEAR, Product, Tiled
+from hwmodel.model.residency.products import Product, Tiled
 from hwmodel.model.workload import Task
 from hwmodel.tiling.options import Memories
 from hwmodel.work.problem import OPERANDS, Operand
 from hwmodel.work.tensor import Direction, product
 from hwmodel.work.work import Move
 
-__all__ = ["Outcome", "Run", "Streamed", "Stuck"]
+__all__ = ["Known", "Outcome", "Run", "Streamed", "Stuck"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,13 @@ class Stuck(NamedTuple):
     step: int
 
 
+class Known(NamedTuple):
+    """A choice of items, and its energy with the best of known tilings."""
+
+    chosen: list[int]
+    energy: float  # [chip's unit]
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """The tasks of a run, and the items that may be chosen."""
@@ -84,6 +91,7 @@ class Run:
     moves: Mapping[int, Streamed]
     items: Sequence[Item]
     capacities: Mapping[int, int]  # of the levels at which tensors may stay [bit]
+    chosen: dict[object, Known] = field(default_factory=dict)  # by the tilings known then
     _known: dict[object, tuple[float, dict[int, Tiled]] | None] = field(default_factory=dict)
 
     @cached_property
@@ -119,7 +127,7 @@ class Run:
         tilings = dict(one.tilings)
         for number, tiled in tilings.items():
             proof, step = tiled.tiling.certificate, self.tasks[number].at.step
-            if proof is not None and 0 < proof.gap <= NEAR:
+            if proof is not None and proof.gap:
                 free = {k: bits - used[k].get(step, 0) for k, bits in self.capacities.items()}
                 tilings[number] = self.products[number].again(tiled.stay, free) or tiled
         saved = sum(one.tilings[number].energy - tiled.energy for number, tiled in tilings.items())

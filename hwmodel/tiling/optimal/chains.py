@@ -389,19 +389,34 @@ def best_held(
         for tile in tiles
     ]
     freed = [problem.O_elements * rate.O_partial_reads for rate in space.rates[1:]] + [0.0]
-    paid: dict[tuple[int, Operand], float] = {}
+    last: tuple[Operand, ...] = ("F",)
+    each = _each(tuple(choices))
+    totals = np.zeros(len(choices))
     for i, (upper, lower) in enumerate(pairwise(cuts)):
-        last: tuple[Operand, ...] = ("F",)
-        options = dict.fromkeys(held[i] for held in choices) if i < len(tiles) else last
+        paid = []
+        options, places = each[i] if i < len(tiles) else (last, 0)
         for holds in options:
             fits = i == len(tiles) or _fits(space, rooms(space, i + 1, holds), tiles[i], stored[i])
             counts = between(problem, upper, lower, holds, 0)
             spared = freed[i] * sums_moved(upper, lower, holds)
-            paid[i, holds] = level_energy(counts, space.rates[i]) - spared if fits else np.inf
-    fixed = paid[len(tiles), "F"] - problem.O_elements * space.rates[0].O_partial_reads
-    totals = [sum(paid[i, x] for i, x in enumerate(held)) + fixed for held in choices]
+            paid.append(level_energy(counts, space.rates[i]) - spared if fits else np.inf)
+        if i == len(tiles):
+            paid[0] -= problem.O_elements * space.rates[0].O_partial_reads
+        totals += np.array(paid, float)[places]
     best = int(np.argmin(totals))
     return float(totals[best]), Mapping(tiles, choices[best])
+
+
+@lru_cache(maxsize=16)
+def _each(
+    choices: tuple[tuple[Operand, ...], ...],
+) -> list[tuple[tuple[Operand, ...], Ints]]:
+    """What each boundary may hold, and which of that every choice has there [choices]."""
+    found = []
+    for held in zip(*choices, strict=True):
+        options = tuple(dict.fromkeys(held))
+        found.append((options, np.array([options.index(x) for x in held])))
+    return found
 
 
 def uncut_energy(space: Space) -> float:

@@ -21,9 +21,13 @@ def ways_lines(report: Report, layer: str) -> Iterator[str]:
             for how, paid in (("in one kernel", one.kernel), ("as separate products", one.separate))
         ]
         yield f"## Attention of {one.scores}\n"
-        why = "costs less alone" if None not in (one.kernel, one.separate) else "is the only way"
+        alone = report.accounting.counting.residency == "none"
+        why, where = "costs less", "in runs in which all attention is alike"
+        if alone:
+            where = "alone, what enters and leaves them in the outermost memory"
+        if None in (one.kernel, one.separate):
+            why = "is the only way"
         yield (
-            f"It runs {runs}, which {why}. Its layers ({', '.join(one.layers)}) alone, what "
-            f"enters and leaves them in the outermost memory: {', '.join(costs)} "
-            "(docs/model.md section 7).\n"
+            f"It runs {runs}, which {why}. Its layers ({', '.join(one.layers)}) {where}: "
+            f"{', '.join(costs)} (docs/model.md section 7).\n"
         )
