@@ -327,3 +327,14 @@ def test_the_page_s_table_at_batch_1_is_what_is_computed(name, tmp_path):
     )
     assert [fp / 1e9, bold / 1e9] == pytest.approx(said[:2], rel=2e-3)
     assert 100 * bold / fp == pytest.approx(said[2], abs=0.006)
+
+
+@pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="a minute each")
+@pytest.mark.parametrize("name", ["ascend", "ascend-cube"])
+def test_the_page_s_table_under_full_is_what_is_computed(name):
+    page = (Path(__file__).parent.parent / "docs" / "chips.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| `{name}` \| ([\d.]+) \| ([\d.]+) \|.*\| ([\d.]+) \|$", page, re.M)
+    fp, bold, percent = (float(cell) for cell in row.groups())
+    found = [evaluate("vgg-small", name, x, accounting="full").energy for x in ("fp", "bold")]
+    assert [energy / 1e9 for energy in found] == pytest.approx([fp, bold], abs=0.006)
+    assert 100 * found[1] / found[0] == pytest.approx(percent, abs=0.006)
