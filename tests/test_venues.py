@@ -2,7 +2,7 @@
 
 import os
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 from types import SimpleNamespace
 
 import matplotlib
@@ -14,6 +14,8 @@ from hwmodel.specs.method import Method
 from hwmodel.views.colours import called, looks_of, named, specs_named
 from hwmodel.views.figures.canvas import (
     STYLES,
+    panels,
+    plain_ticks,
     rounded,
     settings,
     settle,
@@ -538,3 +540,23 @@ def test_a_table_of_sensitivity_is_drawn_anew_in_any_style(hwmodel, tmp_path, ef
     assert 'width="396pt"' in (tmp_path / "t.svg").read_text()  # 5.5 inches
     assert hwmodel("plot", path, "-o", "t.svg", "--kind", "bars")[0] == 2
     assert "drawn as kind tornado" in hwmodel("plot", path, "-o", "t.svg", "--kind", "bars")[2]
+
+
+@pytest.mark.parametrize(("inches", "ticks"), [(2.8, ["2", "5", "10", "20", "50", "100"]), (1.0, ["10", "100"])])  # fmt: skip
+def test_numbers_below_a_logarithmic_axis_stand_apart(inches, ticks):
+    style = styled("ieee")
+    with settings(style):
+        figure, (axes,) = panels(style, 1, 2.0)
+        axes.set_position((0.1, 0.3, inches / style.width, 0.6))
+        figure.set_layout_engine("none")
+        axes.set_xscale("log")
+        axes.set_xlim(1.7, 160)
+        plain_ticks(axes.xaxis)
+        matplotlib.backends.backend_agg.FigureCanvasAgg(figure).draw()
+        low, high = axes.get_xlim()
+        shown = [
+            label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high
+        ]
+        assert [label.get_text() for label in shown] == ticks
+        boxes = [label.get_window_extent() for label in shown]
+        assert all(a.x1 + 2 < b.x0 for a, b in pairwise(boxes))

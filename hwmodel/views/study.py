@@ -125,7 +125,7 @@ def _scaled(
 def study_figure(found: Sequence[Outcome], style: Style = STYLES[DRAFT]) -> Figure:
     """Draw a study, a row a network: accuracy at the end, and the energy or steps to the target.
 
-    Bars are medians and lines quartiles; of fewer than five runs there are extremes and no bar.
+    Bars are medians and lines quartiles; of fewer than five runs there are extremes, and no bar.
     Where methods are priced, a last panel sets accuracy against the energy of an iteration.
     """
     networks = list(dict.fromkeys(one.network for one in found))
@@ -164,12 +164,14 @@ def _bars(
             None if (n := getattr(one, f"{what}_{end}")) is None else n / divisor
             for end in ("low", "middle", "high")
         )
+        colour, alpha = look(one.method).colour, 0.4 if one.frozen else 0.85
         if middle is not None:
-            colour = look(one.method).colour
-            axes.barh(y, middle, color=colour, alpha=0.4 if one.frozen else 0.85, height=0.7)
+            axes.barh(y, middle, color=colour, alpha=alpha, height=0.7)
         if low is not None:
             end = high if high is not None else low
-            axes.plot([low, end], [y, y], color=GREY, linewidth=1, marker="|")
+            line, width = (GREY, 1.0) if middle is not None else (colour, 1.5)
+            axes.plot([low, end], [y, y], color=line, linewidth=width, marker="|",
+                      markersize=3 * width + 3, markeredgewidth=width)  # fmt: skip
         if what != "test" and one.runs_reached != one.runs:
             text = f" reached {one.runs_reached} of {one.runs}"
             at = max(low or 0, middle or 0), y

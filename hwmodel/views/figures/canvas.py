@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import pairwise
 from math import floor, log10
 from pathlib import Path
 from textwrap import wrap
@@ -520,12 +521,34 @@ def legend(
 
 
 def plain_ticks(axis: Axis, subs: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
-    """Write plain numbers on a logarithmic axis: powers would need mathematics, which is off."""
+    """Write plain numbers on a logarithmic axis: powers would need mathematics, which is off.
+
+    Where they would stand closer than half an em, there are powers of ten alone.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=subs))
+    class Apart(LogLocator):
+        def tick_values(self, vmin: float, vmax: float) -> Any:
+            few, fine = (LogLocator(subs=own).tick_values(vmin, vmax) for own in ((1.0,), subs))
+            return few if _crowded(axis, [x for x in fine if vmin <= x <= vmax]) else fine
+
+    axis.set_major_locator(Apart(subs=subs))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
+
+
+def _crowded(axis: Any, ticks: Sequence[float]) -> bool:
+    """Whether numbers below a logarithmic axis stand closer than half an em."""
+    if axis.axis_name != "x":
+        return False
+    low, high = axis.get_view_interval()
+    decade = axis.axes.bbox.width / axis.figure.dpi / log10(high / low)  # inch
+    size = float(axis.get_major_ticks(1)[0].label1.get_fontsize())
+    widths = [width_of(f"{x:g}", size) for x in ticks]
+    return any(
+        (log10(right) - log10(left)) * decade < (wide + wider) / 2 + size / 2 / 72
+        for (left, wide), (right, wider) in pairwise(zip(ticks, widths, strict=True))
+    )
 
 
 def in_order(names: Sequence[str], weight: Callable[[str], float], most: int) -> list[str]:

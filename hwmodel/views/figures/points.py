@@ -58,12 +58,18 @@ class Box(NamedTuple):
         up = min(self.top, other.top) - max(self.bottom, other.bottom)
         return max(0.0, across) * max(0.0, up)
 
+    def away(self, x: float, y: float) -> float:
+        """Return how far a point is from the box [pixel]."""
+        across = max(self.left - x, 0.0, x - self.right)
+        return hypot(across, max(self.bottom - y, 0.0, y - self.top))
+
 
 def name_points(
     figure: Figure, axes: Sequence[Axes], series: Sequence[Sequence[Point]], style: Style
 ) -> bool:
     """Put each point's name where it covers least of points, names and lines.
 
+    Of such places one is taken from which no other point is nearer, if there is one.
     The layout is settled first and then stays: places are sought in pixels.
 
     Returns: whether no name lies on another, on a point of a method or beyond its panel.
@@ -88,7 +94,14 @@ def name_points(
                                            for n in (3, 4, 6))
                 for box in _around(x, y, _extent(lines, ours, figure.dpi, style), size, frame)
             }  # fmt: skip
-            box = min(boxes, key=lambda box: sum(box.shared(other) for other in (*names, *taken)))
+            covered = {b: sum(b.shared(other) for other in (*names, *taken)) for b in boxes}
+            others = [mark for mark in marked if hypot(mark[0] - x, mark[1] - y) > half]
+            ugly = {
+                b: any(b.away(*at) < b.away(x, y) for at in others)
+                + (not {*point.text.split()} <= {*lines.split()})  # a word is broken
+                for b, lines in boxes.items()
+            }
+            box = min(boxes, key=lambda b: (covered[b], ugly[b]))
             lines = boxes[box]
             apart &= not any(box.shared(other) for other in (*names, *marks))
             apart &= box.left >= frame.left and box.bottom >= frame.bottom
