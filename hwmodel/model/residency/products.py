@@ -66,17 +66,16 @@ class Costs(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """What a search came to, and what it was allowed."""
+    """What a search came to, and what it had to find."""
 
     found: Tiled | None  # None: nothing fits
     gap: float  # to its bound; 0 if that is met
     spare: float  # of the energy: a better tiling that saves less need not be found
-    share: int  # of the usual budget it had one part in so many
 
-    def is_enough(self, spare: float, share: int) -> bool:
+    def is_enough(self, spare: float) -> bool:
         """Whether what was found is as near as is asked, or its budget ended as another would."""
         is_spent = self.gap > self.spare * ROUNDING
-        return self.gap <= spare * ROUNDING or (is_spent and share >= self.share)
+        return is_spent or self.gap <= spare * ROUNDING
 
 
 class Floor(NamedTuple):
@@ -175,12 +174,12 @@ class Product:
     def _searched(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
         key = stay, tuple(free.items()), finished
         known = self._known.get(key)
-        if known is None or not known.is_enough(self.spare, self.options.share):
+        if known is None or not known.is_enough(self.spare):
             self.searches += 1
             found = self._search(stay, free, finished=finished)
             proof = found.tiling.certificate if found else None
             gap = proof.gap if proof else 0.0
-            known = self._known[key] = Searched(found, gap, self.spare, self.options.share)
+            known = self._known[key] = Searched(found, gap, self.spare)
         return known.found
 
     def _search(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
