@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from hwmodel.importers.onnx import from_onnx
     from hwmodel.importers.torch import from_torch
     from hwmodel.model.compare import compare
-    from hwmodel.model.evaluate import Report, evaluate
+    from hwmodel.model.evaluate import evaluate
     from hwmodel.model.generate import generate
+    from hwmodel.model.report import Report
     from hwmodel.trainer.record import record
     from hwmodel.views.drawing import plot
 

@@ -6,8 +6,8 @@ import pytest
 
 from hwmodel import evaluate
 from hwmodel.graph.network import family_member
-from hwmodel.model.evaluate import all_tasks
 from hwmodel.model.generate import generate
+from hwmodel.model.plans import all_tasks
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load

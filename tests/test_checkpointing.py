@@ -8,7 +8,7 @@ from hwmodel import HwmodelError, evaluate
 from hwmodel.graph.checkpointing import checkpointed
 from hwmodel.graph.network import NetworkFile
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import occupied, planned
+from hwmodel.model.plans import occupied, planned
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate

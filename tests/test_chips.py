@@ -10,7 +10,7 @@ import pytest
 from hwmodel import HwmodelError, SpecError, evaluate
 from hwmodel.errors import SpecWarning
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import all_tasks
+from hwmodel.model.plans import all_tasks
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load

@@ -12,8 +12,9 @@ import pytest
 
 from hwmodel.errors import HwmodelError
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import COLUMNS, Report, evaluate
+from hwmodel.model.evaluate import evaluate
 from hwmodel.model.ledger import Ledger
+from hwmodel.model.report import COLUMNS, Report
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method

@@ -8,7 +8,8 @@ import pytest
 
 from hwmodel import HwmodelError, SpecError
 from hwmodel.model.entries import paid, search_options
-from hwmodel.model.evaluate import all_tasks, evaluate, occupied
+from hwmodel.model.evaluate import evaluate
+from hwmodel.model.plans import all_tasks, occupied
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load

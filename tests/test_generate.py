@@ -19,8 +19,9 @@ from hwmodel.graph.network import family_member
 from hwmodel.graph.yaml import network_yaml
 from hwmodel.importers.load import load_network
 from hwmodel.model.cached import CacheWidth, Places
-from hwmodel.model.evaluate import all_tasks, evaluate, occupied
+from hwmodel.model.evaluate import evaluate
 from hwmodel.model.generate import COLUMNS, elements_of, generate
+from hwmodel.model.plans import all_tasks, occupied
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting

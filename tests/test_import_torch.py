@@ -374,7 +374,7 @@ class Adapted(nn.Module):
 
 def products_of(network):
     """Multiply-accumulates of all products of a training iteration."""
-    from hwmodel.model.evaluate import all_tasks
+    from hwmodel.model.plans import all_tasks
     from hwmodel.model.workload import Job
     from hwmodel.specs.accounting import Accounting
     from hwmodel.specs.files import load

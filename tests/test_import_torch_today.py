@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 from hwmodel.errors import HwmodelError, SpecWarning  # noqa: E402
 from hwmodel.graph.network import family_member  # noqa: E402
 from hwmodel.importers.torch import from_torch  # noqa: E402
-from hwmodel.model.evaluate import all_tasks  # noqa: E402
+from hwmodel.model.plans import all_tasks  # noqa: E402
 from hwmodel.model.workload import Job  # noqa: E402
 from hwmodel.specs.accounting import Accounting  # noqa: E402
 from hwmodel.specs.files import load  # noqa: E402

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hwmodel import evaluate
-from hwmodel.model.evaluate import COLUMNS
 from hwmodel.model.ledger import NAME
+from hwmodel.model.report import COLUMNS
 from hwmodel.rerun.tables import report_table
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load

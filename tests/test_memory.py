@@ -10,9 +10,9 @@ from ruamel.yaml import YAML
 from hwmodel import evaluate
 from hwmodel.graph.network import Network, family_member
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import occupied, prepared
 from hwmodel.model.memory import occupancy
 from hwmodel.model.names import Part
+from hwmodel.model.plans import occupied, prepared
 from hwmodel.model.schedule import everything, schedule
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting

@@ -26,7 +26,7 @@ from hwmodel.graph.layers import (
 from hwmodel.graph.network import INPUT, Network, zoo
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import prepared
+from hwmodel.model.plans import prepared
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load

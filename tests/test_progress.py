@@ -7,7 +7,7 @@ import pytest
 
 from hwmodel.cli import signs
 from hwmodel.cli.screen import progress
-from hwmodel.model import evaluate
+from hwmodel.model import entered, evaluate
 from hwmodel.model.progress import counted, place
 from hwmodel.tiling.effort import effort
 
@@ -100,7 +100,7 @@ def test_a_report_counts_its_products_as_they_are_tiled(monkeypatch, accounting)
             seen.append((what, place.done, place.total))
             yield item
 
-    monkeypatch.setattr(evaluate, "counted", watched)
+    monkeypatch.setattr(entered, "counted", watched)
     net = "mlp-784-512-512-10"
     report = evaluate.evaluate(net, "ascend", "fp", accounting=accounting, batch=3)
     products = len(report.tilings)

@@ -6,7 +6,7 @@ import pytest
 import hwmodel
 from hwmodel import HwmodelError, NameUnknown, compare, evaluate
 from hwmodel.importers.load import load_network
-from hwmodel.model import evaluate as evaluation
+from hwmodel.model import entered as entering
 from hwmodel.model.compare import reproduce
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
@@ -141,9 +141,9 @@ def test_a_path_with_a_zero_byte_is_one_message():
 def test_the_same_question_again_is_answered_by_what_was_counted(monkeypatch):
     """And one of another batch, or of another chip of that name, is not."""
     counted = []
-    entered = evaluation.multiplied
+    multiplied = entering.multiplied
     monkeypatch.setattr(
-        evaluation, "multiplied", lambda *given: counted.append(given) or entered(*given)
+        entering, "multiplied", lambda *given: counted.append(given) or multiplied(*given)
     )
     first = evaluate(NET, "ascend", "bold", accounting="paper", batch=37)
     products = len(counted)

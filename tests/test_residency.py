@@ -15,7 +15,7 @@ from hwmodel import HwmodelError, SpecError, evaluate
 from hwmodel.errors import SpecWarning
 from hwmodel.importers.load import load_network
 from hwmodel.model.entries import AWAY, Stay
-from hwmodel.model.evaluate import all_tasks, occupied, prepared
+from hwmodel.model.plans import all_tasks, occupied, prepared
 from hwmodel.model.residency.items import items, tracked
 from hwmodel.model.residency.packing import Row, pack
 from hwmodel.model.residency.plan import residency_levels

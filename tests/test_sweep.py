@@ -12,7 +12,8 @@ from hwmodel.errors import HwmodelError, Infeasible, SpecError
 from hwmodel.graph.network import family_member
 from hwmodel.importers.load import load_network
 from hwmodel.model.compare import Comparison, compare
-from hwmodel.model.evaluate import evaluate, occupied
+from hwmodel.model.evaluate import evaluate
+from hwmodel.model.plans import occupied
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load

@@ -19,7 +19,8 @@ from hwmodel.errors import ShapeError, SpecError
 from hwmodel.graph.generation import generating
 from hwmodel.graph.network import Network, family_member
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import all_tasks, evaluate
+from hwmodel.model.evaluate import evaluate
+from hwmodel.model.plans import all_tasks
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate

@@ -9,8 +9,8 @@ from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model import widths
-from hwmodel.model.evaluate import Report
 from hwmodel.model.evaluate import evaluate as evaluate_any
+from hwmodel.model.report import Report
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware

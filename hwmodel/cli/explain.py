@@ -12,7 +12,7 @@ from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import ExplainAsked
 
 if TYPE_CHECKING:
-    from hwmodel.model.evaluate import Report
+    from hwmodel.model.report import Report
     from hwmodel.rerun.question import Question
 
 __all__ = ["explain"]

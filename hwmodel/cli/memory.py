@@ -62,7 +62,9 @@ def memory(options: MemoryAsked) -> None:
     from hwmodel.graph.freezing import frozen
     from hwmodel.importers.load import load_network
     from hwmodel.importers.onnx import input_shapes
-    from hwmodel.model.evaluate import attention_ways, check_run, in_ways, occupied
+    from hwmodel.model.attention_choice import in_ways
+    from hwmodel.model.evaluate import attention_ways, check_run
+    from hwmodel.model.plans import occupied
     from hwmodel.model.workload import Job
     from hwmodel.specs.accounting import Accounting
     from hwmodel.specs.files import load

@@ -16,7 +16,7 @@ from hwmodel.rerun.asked import ReportAsked
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from hwmodel.model.evaluate import Report
+    from hwmodel.model.report import Report
     from hwmodel.rerun.question import Question
 
 __all__ = ["report"]

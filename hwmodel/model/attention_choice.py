@@ -20,7 +20,7 @@ from hwmodel.graph.attended import attended
 from hwmodel.graph.node import Node
 from hwmodel.model.workload import Job, Task
 
-__all__ = ["Ways", "cheaper_ways"]
+__all__ = ["Ways", "cheaper_ways", "in_ways"]
 
 Energies = Mapping[str, float]  # of layers [chip's unit]
 
@@ -82,6 +82,12 @@ def cheaper_ways(
         mixed = energies_of(tasks_of(own), own)
         alike += [(fsum(mixed.values()), found)] if mixed is not None else []
     return tuple(min(alike, key=lambda run: run[0])[1] if alike else found)
+
+
+def in_ways(job: Job, ways: Iterable[Ways]) -> Job:
+    """Return a job whose attention runs in the ways that cost less."""
+    separate = frozenset(one.scores for one in ways if one.is_separate)
+    return job._replace(separate=separate) if separate else job
 
 
 def _alone(

@@ -12,11 +12,12 @@ from hwmodel.graph.network import Network, zoo
 from hwmodel.graph.zoo import family_arguments
 from hwmodel.importers.load import load_network
 from hwmodel.model.duration import UNTIMED, untimed
-from hwmodel.model.evaluate import Report, check_run, evaluate
+from hwmodel.model.evaluate import check_run, evaluate
 from hwmodel.model.ledger import Component
 from hwmodel.model.notebook import Lines
 from hwmodel.model.optimal_tiles import OptimalTiles
 from hwmodel.model.optimal_tiles import optimal_tiles as tiled_optimally
+from hwmodel.model.report import Report
 from hwmodel.model.traced import common_batch, see_alike, see_comparable
 from hwmodel.model.workload import Mode
 from hwmodel.specs import usual

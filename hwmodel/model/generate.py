@@ -28,19 +28,12 @@ from hwmodel.graph.generation import generating, see_generates
 from hwmodel.graph.layers import AttentionScores
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
+from hwmodel.model.attention_choice import in_ways
 from hwmodel.model.cached import PARTS, CacheWidth, Counts, Places, narrowed, states
-from hwmodel.model.evaluate import (
-    all_tasks,
-    attention_ways,
-    check_run,
-    entered,
-    in_ways,
-    occupied,
-    run_name,
-    see_priced,
-    staying_in,
-)
+from hwmodel.model.entered import entered
+from hwmodel.model.evaluate import attention_ways, check_run, see_priced, staying_in
 from hwmodel.model.memory import see_room
+from hwmodel.model.plans import all_tasks, occupied, run_name
 from hwmodel.model.prices import Prices
 from hwmodel.model.workload import Job, Task
 from hwmodel.specs import usual

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hwmodel.errors import Infeasible, TooLarge
-from hwmodel.model.evaluate import Report, all_tasks, entered, unproved
+from hwmodel.model.entered import entered
+from hwmodel.model.plans import all_tasks
+from hwmodel.model.report import Report, unproved
 from hwmodel.specs.accounting import Accounting
 
 __all__ = ["OptimalTiles", "exchanged", "greedy_note", "optimal_tiles", "with_optimal_tiles"]

@@ -18,9 +18,10 @@ from hwmodel.graph.freezing import frozen
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
 from hwmodel.model.compare import Comparison, compare, reproduce
-from hwmodel.model.evaluate import Report, evaluate, read_traces
+from hwmodel.model.evaluate import evaluate, read_traces
 from hwmodel.model.not_counted import of_accounting
 from hwmodel.model.reached import SUSTAIN, Reached, reached
+from hwmodel.model.report import Report
 from hwmodel.model.traced import common_batch
 from hwmodel.model.widths import method_inputs, method_specs, unlearned, unpriced
 from hwmodel.model.workload import Mode

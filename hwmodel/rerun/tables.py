@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from hwmodel.errors import DataError
 from hwmodel.model.compare import Comparison
 from hwmodel.model.duration import UNTIMED
-from hwmodel.model.evaluate import COLUMNS, Report
 from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
 from hwmodel.model.reached import Reached
+from hwmodel.model.report import COLUMNS, Report
 from hwmodel.specs.csv_files import Check, Row, read_table, rows_of
 from hwmodel.specs.provenance import COLUMNS as PROVENANCE
 from hwmodel.specs.provenance import Provenance

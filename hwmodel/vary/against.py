@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 from hwmodel.graph.network import Network
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import Report, evaluate
+from hwmodel.model.evaluate import evaluate
 from hwmodel.model.ledger import Component, Entry
+from hwmodel.model.report import Report
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, load
 from hwmodel.specs.hardware import Hardware

@@ -20,20 +20,14 @@ import numpy as np
 
 from hwmodel.errors import HwmodelError, TooLarge
 from hwmodel.graph.network import Network
+from hwmodel.model.attention_choice import in_ways
 from hwmodel.model.duration import UNTIMED, Demand, demands, duration, untimed
+from hwmodel.model.entered import entered, placed
 from hwmodel.model.entries import search_options
-from hwmodel.model.evaluate import (
-    all_tasks,
-    attention_ways,
-    entered,
-    in_ways,
-    occupied,
-    placed,
-    run_name,
-    staying_in,
-)
+from hwmodel.model.evaluate import attention_ways, staying_in
 from hwmodel.model.ledger import Counts, Entry
 from hwmodel.model.memory import Occupancy, see_room
+from hwmodel.model.plans import all_tasks, occupied, run_name
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.workload import Job, Task
 from hwmodel.specs.accounting import Accounting

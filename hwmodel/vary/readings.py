@@ -16,7 +16,7 @@ from math import fsum, sqrt
 from typing import Literal, NamedTuple
 
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import all_tasks
+from hwmodel.model.plans import all_tasks
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load

@@ -9,8 +9,8 @@ from typing import Any
 
 from hwmodel.errors import HwmodelError
 from hwmodel.model.compare import Comparison
-from hwmodel.model.evaluate import Report
 from hwmodel.model.notebook import Lines
+from hwmodel.model.report import Report
 from hwmodel.rerun.tables import comparison_table, report_table
 from hwmodel.views.colours import looks_of
 from hwmodel.views.figures.canvas import DRAFT, styled

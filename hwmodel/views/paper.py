@@ -8,7 +8,7 @@ from math import floor, fsum, log10
 from typing import NamedTuple
 
 from hwmodel.model.compare import Comparison
-from hwmodel.model.evaluate import Report
+from hwmodel.model.report import Report
 from hwmodel.rerun.tables import (
     NATURE,
     greedy_notes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hwmodel.model.evaluate import Report
+from hwmodel.model.report import Report
 from hwmodel.rerun.tables import what
 from hwmodel.views.screen_tables import table
 

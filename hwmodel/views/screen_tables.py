@@ -10,9 +10,9 @@ from hwmodel.graph.layers import Shape
 from hwmodel.graph.network import INPUT
 from hwmodel.graph.node import Node
 from hwmodel.model.compare import Comparison
-from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
+from hwmodel.model.report import Report
 from hwmodel.model.widths import limits_of, treatment
 from hwmodel.rerun.tables import (
     OPERATIONS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hwmodel.errors import SpecError
 from hwmodel.model.duration import Duration, untimed
-from hwmodel.model.evaluate import Report
+from hwmodel.model.report import Report
 from hwmodel.rerun.tables import what
 from hwmodel.views.screen_tables import table
 

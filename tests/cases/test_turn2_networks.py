@@ -11,7 +11,8 @@ from hwmodel.errors import HwmodelError, ShapeError, SpecWarning
 from hwmodel.graph.network import NetworkFile
 from hwmodel.graph.yaml import network_yaml
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import all_tasks, evaluate
+from hwmodel.model.evaluate import evaluate
+from hwmodel.model.plans import all_tasks
 from hwmodel.model.workload import Job
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate

@@ -623,13 +623,13 @@ def test_E10_a_folder_that_is_gone_is_one_message(tmp_path, words):
 @pytest.mark.parametrize("method", ["bold", "int8", "luq"])
 def test_prices_are_looked_for_before_anything_is_searched(tmp_path, monkeypatch, method):
     """The chip prices its 32-bit MAC alone; the last product of the last layer is another."""
-    import hwmodel.model.evaluate as evaluation
+    import hwmodel.model.entered as entering
     from hwmodel.errors import SpecError
 
     def search(*arguments):
         raise AssertionError("searched")
 
-    monkeypatch.setattr(evaluation, "tile", search)
+    monkeypatch.setattr(entering, "tile", search)
     written(tmp_path, CHIP, name="chip.yaml")
     accounting = (Path(package.__file__).parent / "accountings" / "full.yaml").read_text()
     head, rest = accounting.split("  relative_prices:", 1)

@@ -15,9 +15,9 @@ from typing import get_args
 import pytest
 
 from hwmodel.errors import DataError
-from hwmodel.model.evaluate import COLUMNS
 from hwmodel.model.ledger import Component
 from hwmodel.model.reached import Reached
+from hwmodel.model.report import COLUMNS
 from hwmodel.rerun.tables import COMPARED
 from hwmodel.rerun.verify import stated
 from hwmodel.specs.files import bundled

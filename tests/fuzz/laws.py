@@ -12,7 +12,8 @@ from ruamel.yaml import YAML
 
 from hwmodel.errors import HwmodelError
 from hwmodel.importers.load import load_network
-from hwmodel.model.evaluate import COLUMNS, Report, evaluate
+from hwmodel.model.evaluate import evaluate
+from hwmodel.model.report import COLUMNS, Report
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware

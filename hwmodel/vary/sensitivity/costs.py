@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
-from hwmodel.model.evaluate import all_tasks
+from hwmodel.model.plans import all_tasks
 from hwmodel.model.workload import Job, Mode, Task
 from hwmodel.specs.method import Method
 from hwmodel.vary.counted import Counted

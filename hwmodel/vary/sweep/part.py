@@ -19,8 +19,8 @@ from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.duration import UNTIMED
 from hwmodel.model.entries import search_options
-from hwmodel.model.evaluate import all_tasks
 from hwmodel.model.ledger import Component
+from hwmodel.model.plans import all_tasks
 from hwmodel.model.workload import Job, Task
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.published import accuracy_percent

@@ -23,7 +23,7 @@ from hwmodel.errors import HwmodelError, SpecError
 from hwmodel.importers.load import load_network
 from hwmodel.model.compare import told_apart
 from hwmodel.model.duration import UNTIMED
-from hwmodel.model.evaluate import occupied
+from hwmodel.model.plans import occupied
 from hwmodel.model.widths import method_inputs
 from hwmodel.model.workload import Job, Mode
 from hwmodel.specs.accounting import Accounting

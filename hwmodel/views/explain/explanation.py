@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from hwmodel.errors import HwmodelError, nearest
 from hwmodel.model.entries import search_options
-from hwmodel.model.evaluate import Report, prepared, teacher_layer, teacher_run
 from hwmodel.model.ledger import Component, Entry
 from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
+from hwmodel.model.plans import prepared, teacher_layer, teacher_run
 from hwmodel.model.prices import value
+from hwmodel.model.report import Report
 from hwmodel.rerun.tables import NATURE, what
 from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.options import memories

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hwmodel.errors import HwmodelError, nearest
-from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import NAME
+from hwmodel.model.report import Report
 from hwmodel.rerun.tables import NATURE, tiles_sentence, what
 from hwmodel.views.colours import called
 from hwmodel.views.explain.lines import energy, table

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwmodel.model.evaluate import Report, all_tasks
+from hwmodel.model.plans import all_tasks
+from hwmodel.model.report import Report
 from hwmodel.tiling.view import NOWHERE, Homes
 
 __all__ = ["homes_of", "staying_lines"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hwmodel.model.evaluate import Report
+from hwmodel.model.report import Report
 from hwmodel.views.explain.lines import energy
 
 __all__ = ["ways_lines"]

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 from warnings import catch_warnings
 
 from hwmodel.errors import DataError, HwmodelError, SpecWarning
-from hwmodel.model.evaluate import COLUMNS
 from hwmodel.model.ledger import Component
+from hwmodel.model.report import COLUMNS
 from hwmodel.rerun.asked import CompareAsked, ReproduceAsked, SensitivityAsked, read_command
 from hwmodel.rerun.moved import moved_words
 from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, OPERATIONS, RATED, read_csv

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from hwmodel.model.evaluate import Report
+from hwmodel.model.report import Report
 from hwmodel.views.explain.explanation import explanation
 
 if TYPE_CHECKING:

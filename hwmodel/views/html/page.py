@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hwmodel.model.compare import Comparison
-from hwmodel.model.evaluate import Report
+from hwmodel.model.report import Report
 from hwmodel.rerun.tables import NATURE, of_batches
 from hwmodel.specs.files import NamedSpec
 from hwmodel.specs.provenance import Provenance

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hwmodel.model.compare import Comparison
-from hwmodel.model.evaluate import Report
 from hwmodel.model.ledger import Component
+from hwmodel.model.report import Report
 from hwmodel.model.workload import Task
 from hwmodel.rerun.tables import OPERATIONS, fixed, greedy_notes, layer_sums, scale, what
 from hwmodel.tiling.tile import Tiling

@@ -15,7 +15,7 @@ from math import ceil, floor, inf, log10
 from typing import NamedTuple
 
 from hwmodel.model.duration import MACS, demands
-from hwmodel.model.evaluate import Report
+from hwmodel.model.report import Report
 from hwmodel.views.colours import part_looks
 
 __all__ = ["Dot", "Roof", "roof"]

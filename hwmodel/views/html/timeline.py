@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hwmodel.errors import SpecError
 from hwmodel.model.duration import untimed
-from hwmodel.model.evaluate import Report
+from hwmodel.model.report import Report
 from hwmodel.views.colours import part_looks
 from hwmodel.views.html.charts import Segment
 from hwmodel.views.html.roof import Roof, roof

@@ -1,0 +1,277 @@
+"""The report of a run: every entry of its ledger, priced, and sentences on how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import fsum
+from typing import TYPE_CHECKING, Any
+
+from hwmodel.errors import HwmodelError, many
+from hwmodel.graph.network import Network
+from hwmodel.graph.node import Node
+from hwmodel.model.attention_choice import Ways, in_ways
+from hwmodel.model.duration import Duration, demands, duration
+from hwmodel.model.entries import (
+    search_options,
+)
+from hwmodel.model.ledger import NAME, Ledger
+from hwmodel.model.measured import Measures
+from hwmodel.model.memory import Occupancy
+from hwmodel.model.notebook import html_table
+from hwmodel.model.plans import occupied
+from hwmodel.model.prices import Prices
+from hwmodel.model.residency.plan import Residency
+from hwmodel.model.residency.products import NEAR
+from hwmodel.model.widths import Edge
+from hwmodel.model.workload import Job, Mode, Task
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
+from hwmodel.specs.trace import Trace
+from hwmodel.tiling.options import memories
+from hwmodel.tiling.spatial.asked import time
+from hwmodel.tiling.tile import Tiling
+from hwmodel.work.tensor import Pass, TensorKind, plain, product
+from hwmodel.work.work import Multiply
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COLUMNS", "Report", "unproved"]
+
+FEW = 3  # layers that a sentence names
+COLUMNS = (
+    "network", "hardware", "method", "accounting", "batch",
+    *NAME, "bits", "elements", "count", "price", "energy", "unit",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The energy of one iteration (training) or one run (inference) of a batch, row by row."""
+
+    network: Network
+    hardware: Hardware
+    method: Method
+    accounting: Accounting
+    batch: int
+    mode: Mode
+    ledger: Ledger
+    tilings: tuple[tuple[Task, Tiling], ...]  # of every product, a teacher's among them
+    edges: dict[str, Edge]  # width of every tensor, by the layer it comes from
+    not_counted: tuple[str, ...]
+    measured: Measures | None = None  # of traces, if the report took some
+    traces: tuple[Trace, ...] = ()
+    residency: Residency | None = None  # what stays on the chip; None: nothing may
+    ways: tuple[Ways, ...] = ()  # of attention that takes the cheaper of two
+
+    def __repr__(self) -> str:
+        inputs = (self.network, self.hardware, self.method, self.accounting)
+        names = ", ".join(spec.name for spec in inputs)
+        return f"<Report {names}, batch {self.batch}: {self.energy:.6g} {self.unit}>"
+
+    @cached_property
+    def energy(self) -> float:
+        """The sum of all entries [`unit`]."""
+        return self.energies()[()]
+
+    @property
+    def prices(self) -> Prices:
+        """The prices of the chip under the accounting."""
+        return Prices(self.hardware, self.accounting)
+
+    def energies(self, *columns: str) -> dict[tuple[str, ...], float]:
+        """Energy [`unit`] of every group of entries that agree in some columns of `ledger.NAME`."""
+        return self.ledger.by(*columns).energies(self.prices)
+
+    @property
+    def unit(self) -> str:
+        """Unit of every energy: "pJ", or as in "MAC (fp32)" where a chip's costs are normalised."""
+        return self.hardware.unit
+
+    @property
+    def images(self) -> int:
+        """Images for one update: of one iteration, or of those whose gradients are added up."""
+        return self.job.images
+
+    @property
+    def job(self) -> Job:
+        """The job that the report is of."""
+        job = Job(self.method, self.accounting, self.batch, self.mode, self.measured)
+        return in_ways(job, self.ways)
+
+    @cached_property
+    def memory(self) -> Occupancy:
+        """Every tensor of the run with the steps at which it lives; `.peak()` is the most bits."""
+        return occupied(self.network, self.job)
+
+    @cached_property
+    def time(self) -> Duration:
+        """Lower bound and serial time of the run. Raises: SpecError where the chip lacks rates."""
+        asked = demands(self.ledger.entries)
+        return duration(asked, self.hardware, self.images, self.energy)
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Layers of the network as the method has them, at their places."""
+        return self.network.nodes(frozenset(self.method.omits))
+
+    @property
+    def unproved(self) -> str:
+        """A sentence on tilings that the optimal search did not prove; "" if there are none."""
+        return unproved(self.tilings)
+
+    @property
+    def staying(self) -> str:
+        """A sentence on what stays on the chip, its lower bound, and what is left; "" for none."""
+        found = self.residency
+        if found is None or not self.energy:
+            return ""
+        part = {one.name: one.part.kind for one in self.memory.tensors}
+        outermost = {memory.name for memory in self.hardware.levels[0].buffers}
+        left = fsum(
+            energy
+            for (memory, name), energy in self.energies("memory", "stored").items()
+            if memory in outermost and name and name not in found.border
+            and part.get(name.partition(" + ")[0]) in (TensorKind.MAPS, TensorKind.SIGNALS)
+        )  # fmt: skip
+        rest = self.energy - found.energy
+        known = "prices fall outwards, so that no bound is known"
+        if found.lower_bound is not None:
+            gap = 100 * (1 - (found.lower_bound + rest) / self.energy)
+            given = ", with attention run as it is here," if self.ways else ""
+            known = f"no choice{given} costs less than {100 - gap:.2f} % of this (gap {gap:.2f} %)"
+        return (
+            f"{many(len(found.items), 'stay')} of tensors on the chip; {known}. Activations "
+            f"through the outermost memory, but for what comes from outside or is given there: "
+            f"{100 * left / self.energy:.1f} % (depth-first could save at most this)"
+        )
+
+    @property
+    def attention(self) -> str:
+        """A sentence on blocks of attention that run as separate products; "" if none does."""
+        apart = [one for one in self.ways if one.is_separate]
+        if not apart:
+            return ""
+        kernels = [one.kernel for one in apart if one.kernel is not None]
+        less = "for which one kernel has no room"
+        if len(kernels) == len(apart):
+            share = 1 - fsum(one.separate or 0.0 for one in apart) / fsum(kernels)
+            less = f"which cost {100 * share:.1f} % less than in one kernel"
+            if share <= 0:
+                less = "with which the run costs less than with one kernel"
+        few = ", ".join(one.scores for one in apart[:FEW]) + ", ..." * (len(apart) > FEW)
+        blocks = many(len(self.ways), "block")
+        return f"attention: {len(apart)} of {blocks} as separate products, {less} ({few})"
+
+    @property
+    def by_width(self) -> str:
+        """A sentence on prices that nobody states, made of the widths; "" if there are none."""
+        found = self.prices.derived(self.ledger.keys)
+        return found and f"prices that nobody states, by width (docs/model.md section 5): {found}"
+
+    @property
+    def bit_operations(self) -> dict[str, int]:
+        """Bit operations of the products of each layer, in all passes of the report."""
+        found: dict[str, int] = {}
+        for task, _ in self.tilings:
+            assert isinstance(task.work, Multiply)
+            found[task.layer] = found.get(task.layer, 0) + task.work.bit_operations
+        return found
+
+    @property
+    def idleness(self) -> str:
+        """A sentence on how many MACs work, on a chip with an array; "" without.
+
+        A MAC by padding is paid as an operation, and is no work: nothing is read for it.
+        """
+        chip = self.hardware
+        if chip.array is None or not self.tilings:
+            return ""
+        made, could, paid, padded = 0, 0, 0, 0
+        for task, tiling in self.tilings:
+            assert isinstance(task.work, Multiply)
+            places = memories(chip, task.work.kinds)
+            options = search_options(self.accounting, task.work)
+            taken = time(task.work.problem, tiling.mapping, places, options.rule)
+            assert taken is not None
+            met, macs = task.work.repeats * taken.products, product(task.work.macs)
+            made += met
+            could += task.work.repeats * taken.possible
+            paid += macs
+            padded += max(0, macs - met)
+        share = f"{100 * made / could if could else 0:.1f} % of the MACs work"
+        if padded:
+            share += f"; {100 * padded / paid:.1f} % of those paid meet padding and are no work"
+        free = "" if chip.static_energy else "; time is free here, the chip states no static energy"
+        return f"utilisation: {share}{free}"
+
+    @property
+    def records(self) -> list[tuple[object, ...]]:
+        """The tidy table as plain tuples in the order of `COLUMNS`: energy = count x price."""
+        inputs = (self.network.name, self.hardware.name, self.method.name, self.accounting.name)
+        paid = {key: self.prices.value(key) for key in self.ledger.by().keys}
+        return [
+            (
+                *inputs, self.batch, *map(str, entry.name), plain(entry.bits), entry.elements,
+                entry.count, paid[entry.key], entry.count * paid[entry.key], self.unit,
+            )
+            for entry in self.ledger.entries
+        ]  # fmt: skip
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The tidy table: one row for every entry of the ledger."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records, columns=list(COLUMNS))
+
+    def plot(self, kind: str = "", **look: Any) -> Any:
+        """Draw it: `layers`, `levels`, `passes`, `level-tensor` or `roofline`; `hwmodel.plot`."""
+        import hwmodel
+
+        return hwmodel.plot(self, kind, **look)
+
+    def _repr_html_(self) -> str:
+        """Show the energy by layer and pass; whatever a name holds is text."""
+        cells, layers = self.energies("layer", "pass"), self.energies("layer")
+        passes = [one for one in Pass if any(pass_ == one for _, pass_ in cells)]
+        rows = [
+            (layer, *(f"{cells.get((layer, one), 0.0):,.4g}" for one in passes), f"{total:,.4g}",
+             f"{100 * total / self.energy if self.energy else 0.0:.1f}")
+            for (layer,), total in layers.items()
+        ]  # fmt: skip
+        head = ("layer", *(one.replace("_", " ") for one in passes), f"sum, {self.unit}", "%")
+        return html_table(f"{self!r}"[1:-1] + ", analytical, not measured", head, rows)
+
+    def by(self, *columns: str) -> pd.Series[float]:
+        """Energy [`unit`] summed over all but `columns` of the table, in order of appearance."""
+        import pandas as pd
+
+        unknown = [column for column in columns if column not in NAME]
+        if unknown or not columns:
+            raise HwmodelError(f"by{columns}: give columns of the table, {', '.join(NAME)}")
+        found = self.energies(*columns)
+        labels = [list(map(str, column)) for column in zip(*found, strict=True)]
+        several = len(columns) > 1
+        index = (
+            pd.MultiIndex.from_arrays(labels, names=columns)
+            if several
+            else pd.Index(labels[0], name=columns[0])
+        )
+        return pd.Series(list(found.values()), index=index, name="energy", dtype=float)
+
+
+def unproved(tilings: Sequence[tuple[Task, Tiling]]) -> str:
+    """Say how many tilings the optimal search did not prove; "" if there are none."""
+    gaps = [t.certificate.gap for _, t in tilings if t.certificate and t.certificate.gap]
+    if not gaps:
+        return ""
+    wide = [gap for gap in gaps if gap > NEAR]
+    found = f"{len(gaps)} of {len(tilings)} tilings are not proved optimal"
+    if not wide:
+        return f"{found}: the largest gap to a lower bound is not above {100 * NEAR:.2f} %"
+    near = f", {len(gaps) - len(wide)} of them within {100 * NEAR:.2f} %" * (len(wide) < len(gaps))
+    return f"{found}{near}: the largest gap to a lower bound is {100 * max(gaps):.1f} %"
