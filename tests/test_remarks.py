@@ -6,7 +6,11 @@ import re
 
 import pytest
 
+from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
 from hwmodel.views.latex import _text
+from hwmodel.views.remarks import _static
 from tests.page import parsed
 from tests.specs import CHIP, GREEDY, NETWORK, written
 
@@ -65,3 +69,15 @@ def test_energies_of_all_chips_have_one_unit_and_the_least_three_digits(made, tm
         assert cells[at + 1] == pytest.approx(energy / 2, rel=0.005)
     energies = [float(row["energy"]) for row in rows]
     assert max(energies) > 30 * min(energies)  # of units of their own they would have two
+
+
+def test_static_energy_that_some_chips_have_in_theirs_is_said():
+    v100, other, plain = (load(Hardware, name) for name in ("v100-board", "h100-board", "ascend"))
+    full, paper = load(Accounting, "full"), load(Accounting, "paper")
+    assert _static([v100, other, plain], full) == (
+        "Static energy is in the energies of v100-board (accounting full); of h100-board it stands "
+        "beside the time alone."
+    )
+    assert _static([v100, plain], full).endswith("of v100-board (accounting full) alone.")
+    for chips, accounting in (([v100], full), ([other, plain], full), ([v100, plain], paper)):
+        assert _static(chips, accounting) == ""

@@ -1,5 +1,7 @@
 """Sweeps that are stopped, killed and shared out: the same table in the end, byte for byte."""
 
+import csv
+import io
 import json
 import os
 import signal
@@ -395,6 +397,28 @@ def test_the_best_points_are_listed_and_written(hwmodel, tmp_path, unbroken):
     ):
         code, out, err = hwmodel("best", "t.csv", *words)
         assert (code, out) == (2, "") and message in err
+
+
+def test_the_best_lines_of_a_comparison(hwmodel, tmp_path):
+    """By energy as its rows are sorted; a column that some or all lack is told with a way out."""
+    words = ("--hardware", "v100-pcie-board,ascend", "--methods", "fp,fp16,bold")
+    made = ("compare", "mlp-784-512-512-10", *words, "--accounting", "full", "--mode", "inference")
+    assert hwmodel(*made, "--csv", "c.csv")[0] == 0
+    rows = list(csv.DictReader((tmp_path / "c.csv").read_text().splitlines()))
+    timed = [(float(r["edp_js"]), r["method"]) for r in rows if r["edp_js"]]
+    assert 0 < len(timed) < len(rows)
+    code, out, _ = hwmodel("best", "c.csv", "--by", "edp", "--where", "edp_js > 0", "--csv", "-")
+    assert code == 0
+    found = list(csv.DictReader(io.StringIO(out)))
+    assert [row["method"] for row in found] == [method for _, method in sorted(timed)]
+    missing = hwmodel("best", "c.csv", "--by", "edp")[2]
+    lacking = len(rows) - len(timed)
+    assert (
+        f"edp_js is missing in {lacking} rows of 6; leave them out by --where 'edp_js > 0'"
+        in missing
+    )
+    none = hwmodel("best", "c.csv", "--by", "edp", "--where", "hardware == ascend")[2]
+    assert "column edp_js is missing in all rows" in none
 
 
 @pytest.mark.parametrize(

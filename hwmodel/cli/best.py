@@ -1,4 +1,4 @@
-"""best: the points of a sweep that cost least."""
+"""best: the points of a sweep, or the lines of a comparison, that cost least."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["best"]
 
 
 def best(
-    table: Annotated[Path, typer.Argument(help="A table that sweep wrote.")],
+    table: Annotated[Path, typer.Argument(help="A table that sweep or compare wrote.")],
     by: Annotated[
         str, typer.Option(help="Column whose least values are wanted; also time, edp, peak.")
     ] = "energy",
@@ -26,7 +26,7 @@ def best(
         str, typer.Option("--csv", help="Write the rows here; '-': to standard output.")
     ] = "",
 ) -> None:
-    """The points of a sweep with the least energy, or the least of another column."""
+    """The points of a sweep or lines of a comparison with the least energy, or another column."""
     from hwmodel.rerun.tables import csv_text
     from hwmodel.vary.sweep.conditions import SHORT
     from hwmodel.vary.sweep.results import kept, lowest, numbers, read_results, varied

@@ -21,6 +21,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import SpecModel, write
 from hwmodel.specs.hardware import Hardware
 from hwmodel.vary.paths import is_known
+from hwmodel.views.chip import size
 from hwmodel.views.colours import called, looks_of
 from hwmodel.views.pages import Section, write_pages
 from hwmodel.views.remarks import comparable, remarks
@@ -226,8 +227,8 @@ def _constants(chip: Hardware) -> Iterator[list[str]]:
     """Yield prices and capacities of a chip, each with its source."""
     for level in chip.levels:
         for memory in level.buffers:
-            size = memory.capacity_bits
-            held = "unlimited" if size is None else f"{size / 8192:,{SHOWN}} KiB"
+            bits = memory.capacity_bits
+            held = "unlimited" if bits is None else size(bits)
             scale = chip.scale_of(memory)
             read = memory.read_energy_per_bit * scale
             paid = memory.write_energy_per_bit * scale

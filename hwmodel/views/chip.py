@@ -9,7 +9,7 @@ from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.tiling.options import Memories, memories
 from hwmodel.work.problem import OPERANDS
 
-__all__ = ["drawing"]
+__all__ = ["drawing", "size"]
 
 _UNITS = (("GiB", 8 * 2**30), ("MiB", 8 * 2**20), ("KiB", 8 * 2**10), ("B", 8), ("bit", 1))
 _AS_ONE = "the innermost memories are read as by an unlimited broadcast; no array is stated"
@@ -56,13 +56,13 @@ def _level(level: Any, times: int) -> str:
 def _memory(memory: Buffer, times: int) -> str:
     """Its capacity, in all if there are several, and what it holds."""
     bits = memory.capacity_bits
-    size = "unlimited" if bits is None else _size(bits)
+    room = "unlimited" if bits is None else size(bits)
     if bits is not None and times > 1:
-        size += f" each, {_size(bits * times)} in all"
-    return f"{size}; holds {', '.join(memory.holds)}"
+        room += f" each, {size(bits * times)} in all"
+    return f"{room}; holds {', '.join(memory.holds)}"
 
 
-def _size(bits: int) -> str:
+def size(bits: int) -> str:
     """A size in the largest unit of which it is at least one."""
     unit, of = next((unit, of) for unit, of in _UNITS if bits >= of)
     return f"{bits / of:,.6g} {unit}"

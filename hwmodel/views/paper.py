@@ -132,7 +132,7 @@ def comparison_paper(
         tuple(columns),
         [(text, tuple(row)) for text, row in zip(texts, cells, strict=True)],
         ours=frozenset(i for i, (_, method, _) in enumerate(keys) if method in ours),
-        best=frozenset() if several or batches else _best(cells),
+        best=frozenset() if several else _best(cells, [batch for _, _, batch in keys]),
         notes=tuple(notes),
         asides=tuple(dict.fromkeys(_aside(line, batches) for line in lines if line.reason)),
     )
@@ -141,10 +141,10 @@ def comparison_paper(
 def _own(label: str) -> str:
     """Say that a method is ours, where its label does not.
 
-    >>> _own("W2A4"), _own("Ours (W2A4)")
-    ('W2A4 (ours)', 'Ours (W2A4)')
+    >>> _own("W2A4"), _own("Ours (W2A4)"), _own("W2A4 (ours)")
+    ('W2A4 (ours)', 'Ours (W2A4)', 'W2A4 (ours)')
     """
-    return label if re.match(r"ours\b", label, re.IGNORECASE) else f"{label} (ours)"
+    return label if re.search(r"\bours\b", label, re.IGNORECASE) else f"{label} (ours)"
 
 
 def _aside(line: Comparison, batches: bool) -> str:
@@ -154,13 +154,25 @@ def _aside(line: Comparison, batches: bool) -> str:
     return f"{called(line.method)} on {at}: {line.reason}"
 
 
-def _best(cells: Sequence[Sequence[float | None]]) -> frozenset[tuple[int, int]]:
-    """Return the places of the lowest number of each column, where several stand there."""
+def _best(
+    cells: Sequence[Sequence[float | None]], batches: Sequence[str]
+) -> frozenset[tuple[int, int]]:
+    """Return the places of the lowest number of each column and batch, where several stand there.
+
+    Args:
+        batches: of each row.
+
+    >>> sorted(_best([[2.0], [1.0], [5.0], [7.0]], ["1", "1", "64", "64"]))
+    [(1, 0), (2, 0)]
+    """
     found = set()
-    for column, numbers in enumerate(zip(*cells, strict=True)):
-        known = [number for number in numbers if number is not None]
-        if len(known) > 1 and min(known) < max(known):
-            found |= {(row, column) for row, n in enumerate(numbers) if n == min(known)}
+    for batch in dict.fromkeys(batches):
+        own = [row for row, its in enumerate(batches) if its == batch]
+        for column, numbers in enumerate(zip(*(cells[row] for row in own), strict=True)):
+            known = [number for number in numbers if number is not None]
+            if len(known) > 1 and min(known) < max(known):
+                lowest = min(known)
+                found |= {(row, column) for row in own if cells[row][column] == lowest}
     return frozenset(found)
 
 

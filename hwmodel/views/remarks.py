@@ -13,6 +13,7 @@ from hwmodel.model.prices import paid_twice
 from hwmodel.model.reached import noise
 from hwmodel.model.widths import unlearned
 from hwmodel.specs.accounting import Accounting
+from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.quantity import not_to_compare
 from hwmodel.views.colours import called
@@ -32,6 +33,7 @@ def remarks(asked: Question) -> list[str]:
     for chip, choice in product(asked.hardware, asked.accountings):
         found.append(f"{twice}." if (twice := paid_twice(chip, choice)) else "")
     found += [_steps(asked.methods, choice) for choice in trained]
+    found += [_static(asked.hardware, choice) for choice in asked.accountings]
     if asked.accuracy is not None:
         runs = {
             m.name: [t for t in asked.traces if t.epochs and t.run.method == m.name]
@@ -62,6 +64,21 @@ def comparable(places: Iterable[tuple[str, str]], units: Iterable[str], apart: b
     said += ["across accountings no figures may"] if accountings > 1 else []
     mixed = not_to_compare(units)
     return "; ".join([*said, mixed] if mixed else said)
+
+
+def _static(chips: Sequence[Hardware], accounting: Accounting) -> str:
+    """Say in which chips' energies static energy is, where that is not so of all; "" else."""
+    if accounting.counting.counting == "paper":
+        return ""
+    paid = [chip for chip in chips if chip.array and chip.static_energy]
+    if len(paid) in (0, len(chips)):
+        return ""
+    beside = [chip for chip in chips if chip not in paid and chip.static_watts]
+    names, others = (
+        ", ".join(called(chip.name, "hardware") for chip in some) for some in (paid, beside)
+    )
+    said = f"Static energy is in the energies of {names} (accounting {accounting.name})"
+    return f"{said}; of {others} it stands beside the time alone." if others else f"{said} alone."
 
 
 def _steps(methods: Sequence[Method], accounting: Accounting) -> str:

@@ -35,7 +35,8 @@ def time_tables(report: Report) -> Iterator[RenderableType | str]:
     waits = sorted(found.bounds.items(), key=lambda item: -item[1])
     shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in waits)
     yield Text(
-        f"Overlapped, steps wait for {shares} of the time; MACs work in {100 * found.busy:.1f} %. "
+        f"Overlapped, steps wait for {shares} of the time; arithmetic goes on in "
+        f"{100 * found.busy:.1f} %. "
         "It is a lower bound: published trainings of ResNet-50 take 1.2 to 2.0 times as long "
         f"(docs/model.md section 10).{_untimed(report)}\n"
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hwmodel.errors import DataError, HwmodelError, nearest
+from hwmodel.errors import DataError, HwmodelError, many, nearest
 from hwmodel.specs.csv_files import ALIKE, CONTROL, Check, Row, begun, read_table, rows_of
 from hwmodel.specs.inputs import note_input
 from hwmodel.specs.provenance import refuse_old
@@ -52,19 +52,24 @@ def is_results(path: Path) -> bool:
 
 
 def read_results(path: Path) -> Results:
-    """Read the table of a file. Raises: DataError."""
+    """Read the table of a file; lines of a comparison are points, too. Raises: DataError."""
 
     def check(first: Mapping[str, Any]) -> None:
         refuse_old(path, first, str(first.get("command", "")))
-        missing = [name for name in _OURS if name not in first]
+        compared = {"point", "reason"} if "percent_of_baseline" in first else set()
+        missing = [name for name in _OURS if name not in first and name not in compared]
         if missing:
-            raise DataError(f"{path}: has no column {missing[0]!r}: it is no table of a sweep")
+            raise DataError(
+                f"{path}: has no column {missing[0]!r}: it is no table of a sweep or a comparison"
+            )
 
     if path.suffix == ".parquet":
         columns = read_parquet(path)
         check({name: next(iter(column), "") for name, column in columns.items()})
     else:
         columns = read_table(path, check, _kinds(path, check), MAX_HELD)
+    if "point" not in columns:
+        columns = {"point": [*range(len(columns["energy"]))]} | columns
     found = Results(tuple(columns), rows_of(columns))
     _check(path, columns, found.rows)
     return found
@@ -178,8 +183,15 @@ def numbers(rows: Sequence[Row], column: str, known: Sequence[str]) -> list[floa
     values = [row[column] for row in rows]
     wrong = [v for v in values if isinstance(v, (str, bool)) or v is None]
     if wrong:
-        what = "is missing in some rows" if wrong[0] is None else f"holds {wrong[0]!r}"
-        raise HwmodelError(f"column {column} {what}; numbers are needed")
+        if wrong[0] is None:
+            absent = sum(value is None for value in values)
+            if absent == len(rows):
+                raise HwmodelError(f"column {column} is missing in all rows")
+            raise HwmodelError(
+                f"column {column} is missing in {many(absent, 'row')} of {len(rows):,}; leave them "
+                f"out by --where '{column} > 0'"
+            )
+        raise HwmodelError(f"column {column} holds {wrong[0]!r}; numbers are needed")
     mixed = refuse_mixed(str(row["unit"]) for row in rows) if column in ENERGIES else ""
     if mixed:
         raise HwmodelError(f"column {column} has {mixed}; choose by --where 'hardware == …'")
