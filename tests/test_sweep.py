@@ -24,7 +24,7 @@ from hwmodel.tiling.tile import tile
 from hwmodel.vary.paths import replaced_all
 from hwmodel.vary.sweep.conditions import conditions, holds
 from hwmodel.vary.sweep.file import SweepFile
-from hwmodel.vary.sweep.part import ENERGIES, columns, run_part, searches
+from hwmodel.vary.sweep.part import ENERGIES, columns, on_chip_bits, run_part, searches
 from hwmodel.vary.sweep.plan import plan
 from hwmodel.vary.sweep.results import front, lowest
 
@@ -519,3 +519,12 @@ constraints:
     assert old in text
     (tmp_path / "s.yaml").write_text(text.replace(old, new))
     assert refused("sweep", "s.yaml", "--dry-run").startswith(sentence)
+
+
+def test_the_capacity_is_that_on_the_chip():
+    """A finite DRAM is none of it; 80 shared memories are 80, with 64 register files each."""
+    chip = load(Hardware, "v100-sm")
+    kib = 6 * 1024 + 80 * 64 + 80 * 64 * 4
+    assert on_chip_bits(chip) == 8192 * kib
+    finite = replaced_all(chip, {"levels.DRAM.capacity": "16 GiB"})
+    assert finite.is_bounded and on_chip_bits(finite) == 8192 * kib

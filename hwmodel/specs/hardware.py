@@ -433,12 +433,12 @@ class Hardware(Supplied):
 
     def scale_of(self, memory: Buffer) -> float:
         """The factor of the voltage on a memory's prices: 1 for one that is on another chip."""
-        if self.voltage is None:
-            return 1.0
-        on_chip = memory.on_chip
-        if on_chip is None:
-            on_chip = memory not in self.levels[0].buffers
-        return self.scale if on_chip else 1.0
+        return self.scale if self.voltage is not None and self.is_on_chip(memory) else 1.0
+
+    def is_on_chip(self, memory: Buffer) -> bool:
+        """Whether a memory is on the chip: as its file says, else all but the outermost are."""
+        stated = memory.on_chip
+        return memory not in self.levels[0].buffers if stated is None else stated
 
     @cached_property
     def leakage(self) -> float:

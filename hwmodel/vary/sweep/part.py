@@ -33,7 +33,7 @@ from hwmodel.work.tensor import WAYS, Direction, Kinds
 from hwmodel.work.work import Multiply
 
 __all__ = ["ENERGIES", "Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "searches"]
-__all__ += ["work_at"]
+__all__ += ["on_chip_bits", "work_at"]
 
 # The columns of energies, each the sum of the groups of `counted.GROUPS` that agree with it.
 ENERGIES: dict[str, tuple[tuple[int, str], ...]] = {
@@ -232,8 +232,7 @@ def _line(
     capacity = None
     if isinstance(chip, Hardware):
         hardware = chip
-        sizes = [b.capacity_bits for level in hardware.levels for b in level.buffers]
-        capacity = sum(size for size in sizes if size is not None)
+        capacity = on_chip_bits(hardware)
     of_base: list[float | None] = [] if base is None else [None]
     if base is not None and base.energy and got.energy is not None:
         of_base = [100 * (got.energy / base.energy)]
@@ -272,6 +271,16 @@ def _summed(groups: tuple[tuple[str, ...], ...]) -> list[list[int]]:
         for wanted in ENERGIES.values()
     ]
     return [*found, [i for i, group in enumerate(groups) if group[2] != Direction.OPERATE]]
+
+
+def on_chip_bits(chip: Hardware) -> int:
+    """Sum the capacities of the chip's own memories, each as often as it is there [bit]."""
+    bits, several = 0, 1
+    for level in chip.levels:
+        several *= level.instances
+        own = (one for one in level.buffers if chip.is_on_chip(one))
+        bits += several * sum(one.capacity_bits or 0 for one in own)
+    return bits
 
 
 def _accuracy(plan: Plan, digits: Digits) -> float | None:
