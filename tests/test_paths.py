@@ -93,7 +93,6 @@ def test_every_leaf_put_back_where_it_was_leaves_the_spec_as_it_was(spec):
         (ASCEND, "levels.L1.capacity", "128 KiB", {"levels.L1.capacity": 2**20}),
         (ASCEND, "levels.L1.capacity", 4096, {"levels.L1.capacity": 4096}),
         (ASCEND, "levels.L0-A.capacity", "1 KiB", {"levels.L0-A.capacity": 8192}),
-        (ASCEND, "levels.L0.split.L0-A.capacity", "1 KiB", {"levels.L0-A.capacity": 8192}),
         (ASCEND, "levels.2.capacity", "1 KiB", None),
         (ASCEND, "arithmetic.mac.32", "3 pJ", {"arithmetic.mac.32": 3.0}),
         (ASCEND, "arithmetic.mac.32.energy", 3.0, {"arithmetic.mac.32": 3.0}),
@@ -173,7 +172,8 @@ def test_several_values_are_checked_together_and_not_one_by_one():
         (PAPER, "widths.border_bits", 1.5, "border_bits 1.5: must be a whole number"),
         (PAPER, "counting.search", "best", "search 'best': must be 'level-by-level' or 'optimal'"),
         (BOLD, "layers.9.weights", 1, "known: 1, 2, 3"),
-        (BOLD, "layers.3.arithmetic.forwrd", "mac", "must be 'forward', 'backward_input' or"),
+        (BOLD, "layers.3.arithmetic.forwrd", "mac", "arithmetic.forwrd is not a field; did you mean 'forward'?"),
+        (ASCEND, "levels.L0.split.L0-A.capacity", "1 KiB", "its memories have names of their own, as levels.L0-A"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_the_rule(spec, path, value, said):
@@ -181,6 +181,26 @@ def test_what_cannot_be_is_refused_with_the_rule(spec, path, value, said):
         replaced(spec, path, value)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "one", "other"),
+    [
+        (ASCEND, "levels.L3.access_energy", "levels.L3.read_energy"),
+        (ASCEND, "levels.L3.access_energy", "levels.L3.efficiency"),
+        (ASCEND, "levels.L3.efficiency", "levels.L3.write_energy"),
+        (ASCEND, "levels.L3.bandwidth", "levels.L3.read_bandwidth"),
+        (ASCEND, "arithmetic.mac.32", "arithmetic.mac.32.energy"),
+        (ASCEND, "arithmetic.mac.32", "arithmetic.mac.32.efficiency"),
+    ],
+)
+def test_two_paths_to_one_figure_are_refused_in_either_order(spec, one, other):
+    for first, second in ((one, other), (other, one)):
+        with pytest.raises(SpecError) as caught:
+            replaced_all(spec, {first: 1.0, second: 2.0})
+        assert str(caught.value) == (
+            f"hardware ascend: {first} and {second} set one figure; give one"
+        )
 
 
 def test_a_name_with_a_dot_in_it_is_one_step(tmp_path):

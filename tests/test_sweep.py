@@ -528,3 +528,35 @@ def test_the_capacity_is_that_on_the_chip():
     assert on_chip_bits(chip) == 8192 * kib
     finite = replaced_all(chip, {"levels.DRAM.capacity": "16 GiB"})
     assert finite.is_bounded and on_chip_bits(finite) == 8192 * kib
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_axes_of_one_figure_are_refused_before_anything_runs(refused, tmp_path, turned):
+    """The second was dropped, and rows stated both."""
+    axes = [
+        "- hardware.levels.L3.read_energy: [2, 20]",
+        "- hardware.levels.L3.access_energy: [1, 9]",
+    ]
+    text = (
+        "version: 1\nname: s\ntitle: S\nnetwork: conv-mnist\nhardware: ascend\nmethod: fp\naxes:\n"
+    )
+    (tmp_path / "s.yaml").write_text(text + "".join(f"  {a}\n" for a in axes[:: 1 - 2 * turned]))
+    said = refused("sweep", "s.yaml")
+    assert "levels.L3.read_energy" in said and "levels.L3.access_energy" in said
+    assert said.endswith("set one figure; give one")
+    assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
+
+
+@pytest.mark.parametrize(
+    "second", ["read_energy=x2", "access_energy=x0.5", "write_energy=1 pJ/bit"]
+)
+def test_moves_of_one_figure_are_refused(refused, second):
+    path = "hardware.levels.L3."
+    for moves in (
+        (f"{path}access_energy=x0.5", path + second),
+        (path + second, f"{path}access_energy=x0.5"),
+    ):
+        words = [word for move in moves for word in ("--move", move)]
+        said = refused("compare", "conv-mnist", "--hardware", "ascend", "--methods", "fp", *words)
+        assert said.startswith("--move: hardware ascend: ")
+        assert said.endswith(" set one figure; give one")

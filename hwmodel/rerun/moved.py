@@ -28,6 +28,7 @@ def moved(moves: Sequence[str], chips: Sequence[Hardware], rules: Sequence[Accou
         breaks a rule.
     """
     found: dict[str, list[Any]] = {"hardware": [*chips], "accounting": [*rules]}
+    paths: dict[str, list[str]] = {root: [] for root in found}
     for move in moves:
         path, sign, value = move.partition("=")
         root, _, rest = path.partition(".")
@@ -36,8 +37,25 @@ def moved(moves: Sequence[str], chips: Sequence[Hardware], rules: Sequence[Accou
                 f"--move {move!r}: a field of a chip or an accounting and its value, as "
                 "hardware.levels.L3.access_energy=x0.5 or accounting.extras.optimizer=adam"
             )
+        paths[root].append(rest)
+    for root, mine in paths.items():
+        for spec in found[root] if len(mine) > 1 else ():
+            _see_apart(spec, mine)
+    for move in moves:
+        path, _, value = move.partition("=")
+        root, _, rest = path.partition(".")
         found[root] = _each(move, found[root], rest, value)
     return tuple(found["hardware"]), tuple(found["accounting"])
+
+
+def _see_apart(spec: Any, paths: Sequence[str]) -> None:
+    """See that no two moves are of one figure of a spec. Raises: SpecError."""
+    from hwmodel.vary.paths import is_known, see_apart
+
+    try:
+        see_apart(spec, [path for path in paths if is_known(spec, path)])
+    except SpecError as error:
+        raise SpecError(f"--move: {error}") from None
 
 
 def moved_words(

@@ -8,7 +8,7 @@ What is changed is checked by the same rules as a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,6 +34,7 @@ __all__ = [
     "leaves",
     "replaced",
     "replaced_all",
+    "see_apart",
 ]
 
 Spec = TypeVar("Spec", bound=SpecModel)
@@ -44,6 +45,9 @@ ROOTS = ("network", "hardware", "method", "accounting", "batch")
 
 _BOTH = ("access_energy", "efficiency", "energy")  # how a file states reading and writing as one
 _EACH = ("read_energy", "write_energy")
+# The figures that words set which stand for several, or for another; of prices, too.
+_FIGURES: dict[Step, tuple[Step, ...]] = dict.fromkeys(_BOTH, (*_EACH, "access_energy"))
+_FIGURES["bandwidth"] = ("read_bandwidth", "write_bandwidth")
 _PRICE: dict[type, str] = {Price: "energy", RelativePrice: "macs"}  # what a path to an entry means
 PLAIN = {  # the units in which numbers of these fields are
     "clock": "Hz",
@@ -131,6 +135,8 @@ def replaced_all(spec: Spec, changes: Mapping[str, Any], known: Known | None = N
     where = f"{spec.KIND} {spec.name}" if isinstance(spec, NamedSpec) else type(spec).__name__
     known = Known() if known is None else known
     tree: dict[Step, Any] = {}
+    if len(changes) > 1:
+        known.of(spec, "\n".join(changes), partial(see_apart, spec, tuple(changes)))
     for path, value in changes.items():
         *way, last = known.of(spec, path, partial(_located, spec, path, where))
         inner = tree
@@ -140,6 +146,23 @@ def replaced_all(spec: Spec, changes: Mapping[str, Any], known: Known | None = N
     with own_formats(getattr(spec, "formats", None)):
         rebuilt: Spec = _rebuilt(spec, tree, where, known)
     return rebuilt
+
+
+def see_apart(spec: SpecModel, paths: Sequence[str]) -> None:
+    """See that no two paths set one figure, by whatever words. Raises: SpecError."""
+    where = f"{spec.KIND} {spec.name}" if isinstance(spec, NamedSpec) else type(spec).__name__
+    set_by: dict[tuple[Step, ...], str] = {}
+    for path in paths:
+        *way, last = _located(spec, path, where)
+        for one in dict.fromkeys((last, *_FIGURES.get(last, ()))):
+            figure = (*way, one)
+            if figure in set_by:
+                raise SpecError(f"{where}: {set_by[figure]} and {path} set one figure; give one")
+            set_by[figure] = path
+    for figure, path in set_by.items():
+        for size in range(1, len(figure)):
+            if outer := set_by.get(figure[:size]):
+                raise SpecError(f"{where}: {path} is a part of {outer}; give one of them")
 
 
 class Known:
@@ -233,6 +256,8 @@ def _located(spec: SpecModel, path: str, where: str) -> tuple[Step, ...]:
             word = rest.partition(".")[0]
             hint = _within(spec, path) if rest == path and not near(word, known) else ""
             hint = hint or nearest(word, known)
+            if isinstance(value, SplitLevel) and word == "split":
+                hint = f"its memories have names of their own, as levels.{value.split[0].name}"
             raise SpecError(f"{where}: {path!r} is no path to a value: {hint}")
         name = max(fitting, key=len)
         for step in known[name]:
@@ -258,7 +283,7 @@ def _within(spec: SpecModel, path: str) -> str:
 def _places(value: Any) -> dict[str, tuple[Step, ...]]:
     """Return the words with which a path may go on from a value, and the steps of each."""
     if isinstance(value, SpecModel):
-        return {name: (name,) for name in type(value).model_fields}
+        return {name: (name,) for name in type(value).model_fields if name != "split"}
     if isinstance(value, dict):
         return {str(key): (key,) for key in value}
     if not isinstance(value, (tuple, list)):

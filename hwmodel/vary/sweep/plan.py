@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -33,7 +33,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.mistakes import line_of
 from hwmodel.specs.provenance import Input, input_of
-from hwmodel.vary.paths import Inputs, changed
+from hwmodel.vary.paths import Inputs, changed, see_apart
 from hwmodel.vary.sweep.axes import SPECS, Axis, Setting, Specs, axis_of, fields_of, with_derived
 from hwmodel.vary.sweep.conditions import Condition, conditions
 from hwmodel.vary.sweep.constraints import Column, kept
@@ -217,6 +217,7 @@ def plan(file: SweepFile) -> Plan:
     for path, derived in file.derived.items():
         with _at("derived", path):
             varied = with_derived(path, derived, varied, specs)
+    _see_apart(file, varied, specs)
     names = {root: Axis(root, len(specs[root]), {}) for root in NAMES}
     outer = [a for a in varied if any(root != "hardware" for root, _ in a.settings)]
     inner = [a for a in varied if all(root == "hardware" for root, _ in a.settings)]
@@ -227,6 +228,18 @@ def plan(file: SweepFile) -> Plan:
     found = Plan(file, specs, baseline, (*first, names["hardware"], *inner), len(first))
     found.conditions()  # a mistake in them is told before anything runs
     return found
+
+
+def _see_apart(file: SweepFile, varied: Sequence[Axis], specs: Mapping[str, Sequence[Any]]) -> None:
+    """See that no two axes set one figure of a spec, by whatever words. Raises: SpecError."""
+    for root, several in specs.items():
+        for index, spec in enumerate(several if root in SPECS and root != "network" else ()):
+            options = [axis.settings.get((root, index), ((),))[0] for axis in varied]
+            paths = [one.path.partition(".")[2] for settings in options for one in settings]
+            try:
+                see_apart(spec, paths)
+            except SpecError as error:
+                raise SpecError(f"sweep {file.name}: {error}") from None
 
 
 @contextmanager
