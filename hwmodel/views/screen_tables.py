@@ -75,6 +75,8 @@ def comparison_tables(
 
     shown = _PARTS if parts else {}
     places = list(dict.fromkeys((line.hardware, line.accounting) for line in lines))
+    peaks = [line.peak_bytes for line in lines if line.peak_bytes]
+    size, size_unit = (2**10, "KiB") if min(peaks, default=2**20) < 2**20 / 10 else (2**20, "MiB")
     for hardware, accounting in places:
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
@@ -89,7 +91,7 @@ def comparison_tables(
         known = any(line.source_percent is not None for line in here)
         columns += [*(["published %", "residual %"] if known else []), *shown]
         timed = any(line.time_overlapped_s is not None for line in here)
-        columns += ["peak, MiB"] if parts else []
+        columns += [f"peak, {size_unit}"] if parts else []
         columns += ["time, ms, overlapped", "serial"] if parts and timed else []
         whole, whole_unit = scale(0.0, first.unit)
         if run is not None:
@@ -115,7 +117,7 @@ def comparison_tables(
                 *(_scaled(_sum(line, fields), divisor) for fields in shown.values()),
             ]
             if parts:
-                cells.append(_scaled(line.peak_bytes, 2**20))
+                cells.append(_scaled(line.peak_bytes, size))
             if parts and timed:
                 times = line.time_overlapped_s, line.time_serial_s
                 cells += [_number(t and 1e3 * t, ".4g") for t in times]

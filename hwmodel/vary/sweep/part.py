@@ -32,8 +32,8 @@ from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import WAYS, Direction, Kinds
 from hwmodel.work.work import Multiply
 
-__all__ = ["ENERGIES", "Memo", "Workload", "blocks", "chip_at", "columns", "run_part", "searches"]
-__all__ += ["on_chip_bits", "work_at"]
+__all__ = ["ENERGIES", "Memo", "Workload", "blocks", "chip_at", "columns", "on_chip_bits"]
+__all__ += ["run_part", "searches", "work_at"]
 
 # The columns of energies, each the sum of the groups of `counted.GROUPS` that agree with it.
 ENERGIES: dict[str, tuple[tuple[int, str], ...]] = {

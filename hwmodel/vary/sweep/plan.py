@@ -222,9 +222,10 @@ def plan(file: SweepFile) -> Plan:
     outer = [a for a in varied if any(root != "hardware" for root, _ in a.settings)]
     inner = [a for a in varied if all(root == "hardware" for root, _ in a.settings)]
     first = [names[root] for root in NAMES if root != "hardware"] + outer
-    baseline = None if file.baseline is None else load(Method, file.baseline)
-    if baseline is not None:
-        told_apart(specs["method"], baseline)
+    with _at("baseline"):
+        baseline = None if file.baseline is None else load(Method, file.baseline)
+        if baseline is not None:
+            told_apart(specs["method"], baseline)
     found = Plan(file, specs, baseline, (*first, names["hardware"], *inner), len(first))
     found.conditions()  # a mistake in them is told before anything runs
     return found
@@ -265,8 +266,9 @@ def _specs(file: SweepFile) -> dict[str, tuple[Any, ...]]:
     for root, several in specs.items():
         names = [spec.name if isinstance(spec, NamedSpec) else spec for spec in several]
         twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise SpecError(f"sweep {file.name}: {root} {twice[0]} stands there twice")
+        with _at(root):
+            if twice:
+                raise SpecError(f"sweep {file.name}: {root} {twice[0]} stands there twice")
     return specs
 
 
