@@ -31,6 +31,14 @@ KINDS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def tilings(monkeypatch, tmp_path_factory):
+    """Keep tilings from page to page, in a folder of this run: many pages have the same layers."""
+    base = tmp_path_factory.getbasetemp()
+    run = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+    monkeypatch.setenv("HWMODEL_CACHE", str(run / "tilings"))
+
+
 def blocks(text, language):
     return re.findall(
         rf"^```{language}(?: title=[^\n]*)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE

@@ -121,7 +121,7 @@ def test_an_option_that_is_asked_cannot_change(called):
 
 
 COMPARE = ("compare", "vgg-small", "--hardware", "ascend", "--methods", "fp")
-REPORT = ("report", "vgg-small", "--hardware", "ascend", "--method", "fp")
+REPORT = ("report", "mlp-784-512-512-10", "--hardware", "ascend", "--method", "fp")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_value_that_is_empty_is_none(refused, option, written, tmp_path):
 
 def test_options_of_several_values_and_flags_may_stand_there_again(hwmodel, tmp_path):
     assert hwmodel(*REPORT, "--date", "--date", "-o", "t.csv")[0] == 0
-    refusal = "vgg-small: input shapes are given for ONNX files only"
+    refusal = "mlp-784-512-512-10: input shapes are given for ONNX files only"
     shapes = ("--input-shape", "x=1,3,8,8", "--input-shape", "y=1,3")
     assert hwmodel(*REPORT, *shapes)[2] == f"hwmodel: {refusal}\n"
 

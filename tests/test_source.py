@@ -344,10 +344,7 @@ def records(text):
     """The rows of a JSON table."""
     import json
 
-    found = json.loads(text)
-    return (
-        found if isinstance(found, list) else next(v for v in found.values() if isinstance(v, list))
-    )
+    return json.loads(text)["rows"]
 
 
 # The source's figure

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hwmodel as package
-from tests.specs import CHIP, written
+from tests.specs import CHIP, NETWORK, written
 
 SWEEP = """\
 version: 1
@@ -370,7 +370,8 @@ def test_E9_other_chips_methods_and_files_have_files_of_their_own(hwmodel, tmp_p
     written(tmp_path, CHIP, name="chip.yaml")
     (tmp_path / "other").mkdir()
     written(tmp_path / "other", CHIP, ("5 pJ/B", "6 pJ/B"), name="chip.yaml")
-    net = "mlp-784-512-512-10"
+    written(tmp_path, NETWORK, name="net.yaml")
+    net = "net.yaml"
     questions = [
         ("compare", net, "--hardware", "ascend", "--methods", "fp,bold"),
         ("compare", net, "--hardware", "v100", "--methods", "fp,bold"),
@@ -401,7 +402,9 @@ def test_E9_other_chips_methods_and_files_have_files_of_their_own(hwmodel, tmp_p
     assert hwmodel(*questions[0])[0] == 0
     names = {path.name for path in (tmp_path / "reports").glob("*[!s].csv")}
     assert len(names) == len(questions) and max(map(len, names)) < 150
-    assert f"compare_{net}_ascend_fp+bold_chip_training_batch1.csv" in names
+    assert any(
+        name.startswith("compare_net_ascend_fp+bold_chip_training_batch1_") for name in names
+    )
 
 
 def test_E9_a_sweep_of_the_same_name_does_not_take_the_place_of_another(hwmodel, refused, tmp_path):
