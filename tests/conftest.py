@@ -31,6 +31,17 @@ def hwmodel(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.fixture
+def tilings(monkeypatch, tmp_path_factory):
+    """Keep tilings from test to test in a folder of this run, for files that have the same layers.
+
+    That a kept tiling is the one that would be found is a matter of test_tiling_cache.
+    """
+    base = tmp_path_factory.getbasetemp()
+    run = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+    monkeypatch.setenv("HWMODEL_CACHE", str(run / "tilings"))
+
+
 @pytest.fixture(scope="session")
 def locales(tmp_path_factory):
     """The environment with locales of decimal commas, made of the system's sources if it has any.

@@ -16,6 +16,8 @@ from hwmodel.specs.published import published_table, published_tables
 from hwmodel.specs.training import Training
 from hwmodel.views.figures.reproduced import series_of
 
+pytestmark = pytest.mark.usefixtures("tilings")
+
 SOURCE = YAML(typ="safe").load(Path(__file__).parent / "data" / "paper_tables.yaml")
 GLUE = ("mnli", "qqp", "qnli", "sst-2", "cola", "sst-b", "mrpc", "rte", "average")
 
