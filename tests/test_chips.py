@@ -331,13 +331,18 @@ def test_the_page_s_table_at_batch_1_is_what_is_computed(name, tmp_path):
 
 @pytest.mark.skipif(os.environ.get("HWMODEL_TESTS") != "thorough", reason="a minute each")
 @pytest.mark.parametrize("batch", [1, 64])
-@pytest.mark.parametrize("name", ["ascend", "ascend-cube"])
-def test_the_page_s_table_under_full_is_what_is_computed(name, batch):
+@pytest.mark.parametrize(
+    ("name", "within"),
+    # What memories side by side cost is found near a bound, and may be found nearer.
+    [("ascend", 0.0), ("ascend-cube", 0.0), ("v100", 0.0), ("v100-sm", 5e-3)],
+)
+def test_the_page_s_table_under_full_is_what_is_computed(name, within, batch):
     page = (Path(__file__).parent.parent / "docs" / "chips.md").read_text(encoding="utf-8")
     place = f"`{name}`" + (f", batch {batch}" if batch > 1 else "")
     row = re.search(rf"^\| {place} \| ([\d.]+) \| ([\d.]+) \|.*\| ([\d.]+) \|$", page, re.M)
     fp, bold, percent = (float(cell) for cell in row.groups())
     by = {"accounting": "full", "batch": batch}
     found = [evaluate("vgg-small", name, x, **by).energy for x in ("fp", "bold")]
-    assert [energy / 1e9 for energy in found] == pytest.approx([fp, bold], abs=0.006)
-    assert 100 * found[1] / found[0] == pytest.approx(percent, abs=0.006)
+    near = {"abs": 0.006, "rel": within}
+    assert [energy / 1e9 for energy in found] == pytest.approx([fp, bold], **near)
+    assert 100 * found[1] / found[0] == pytest.approx(percent, **near)
