@@ -12,6 +12,9 @@ from hypothesis import settings
 
 from hwmodel.cli import main
 
+# The tests' processes share the cores: threads of their own would wait for one another.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # before NumPy is imported
 os.environ["HWMODEL_PROGRESS"] = "off"  # a busy machine is slow, and tests compare what is said
 os.environ["HWMODEL_CACHE"] = "off"  # what a test finds does not hang on what was found before
 

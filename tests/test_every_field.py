@@ -8,11 +8,13 @@ figure; the truth is `evaluate` with nothing remembered.
 import csv
 import io
 import re
+from functools import cache
 
 import pytest
 
-from hwmodel import HwmodelError, evaluate
+from hwmodel import HwmodelError, evaluate, importers
 from hwmodel.importers.load import load_network
+from hwmodel.specs import files as files_of_specs
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
@@ -116,6 +118,16 @@ def files(tmp_path_factory):
         "loose": LOOSE,
     }
     return {name: str(written(folder, text, name=f"{name}.yaml")) for name, text in texts.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _read_once():
+    """Files are parsed once: they stay as they are, and there are two thousand readings of them."""
+    parsed = cache(files_of_specs.read_yaml)
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (files_of_specs, importers.load):
+            patched.setattr(module, "read_yaml", parsed)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -171,7 +171,8 @@ def folder(name: str) -> Path:
     return inside if inside.is_dir() else package.parent / name
 
 
-def bundled(kind: type[NamedSpec]) -> dict[str, Path]:
+@cache  # asked at every evaluation, and part of the program
+def bundled(kind: type[NamedSpec]) -> Mapping[str, Path]:
     """Names of the bundled specs of one kind and their files, in order of name."""
     found = sorted(folder(kind.FOLDER).glob("*.yaml"), key=attrgetter("name"))
     return {path.stem: path for path in found}

@@ -30,6 +30,9 @@ accounting: paper
 axes:
   - {batch: [1, 2, 3]}
 """
+ONE = """\
+{version: 1, name: one, title: t, input: [2, 1, 1], layers: [{name: fc, kind: linear, features: 3}]}
+"""
 SWEPT = ("sweep", "small.yaml", "--out", "t.csv", "--jobs", "1")
 
 
@@ -371,7 +374,8 @@ def test_E9_other_chips_methods_and_files_have_files_of_their_own(hwmodel, tmp_p
     (tmp_path / "other").mkdir()
     written(tmp_path / "other", CHIP, ("5 pJ/B", "6 pJ/B"), name="chip.yaml")
     written(tmp_path, NETWORK, name="net.yaml")
-    net = "net.yaml"
+    (tmp_path / "one.yaml").write_text(ONE)
+    net, one = "net.yaml", "one.yaml"
     questions = [
         ("compare", net, "--hardware", "ascend", "--methods", "fp,bold"),
         ("compare", net, "--hardware", "v100", "--methods", "fp,bold"),
@@ -386,10 +390,10 @@ def test_E9_other_chips_methods_and_files_have_files_of_their_own(hwmodel, tmp_p
         ("report", net, "--hardware", "other/chip.yaml", "--method", "fp"),
         ("report", net, "--hardware", "ascend", "--method", "fp"),
         ("report", net, "--hardware", "ascend", "--method", "fp", "--training", "imagenet-300"),
-        ("reproduce", "cifar10_vgg_small", "--accounting", "paper"),
-        ("sensitivity", net, "--hardware", "ascend", "--methods", "bold", "--jobs", "1", "--accounting", "paper"),
-        ("sensitivity", net, "--hardware", "v100", "--methods", "bold", "--jobs", "1", "--accounting", "paper"),
-        ("sensitivity", net, "--hardware", "ascend", "--methods", "luq", "--jobs", "1", "--accounting", "paper"),
+        ("reproduce", "cifar10_vgg_small", "--accounting", "paper", "--optimal-tiles", "no"),
+        ("sensitivity", one, "--hardware", "ascend", "--methods", "bold", "--jobs", "1", "--samples", "1", "--accounting", "paper"),
+        ("sensitivity", one, "--hardware", "v100", "--methods", "bold", "--jobs", "1", "--samples", "1", "--accounting", "paper"),
+        ("sensitivity", one, "--hardware", "ascend", "--methods", "luq", "--jobs", "1", "--samples", "1", "--accounting", "paper"),
     ]  # fmt: skip
     for number, question in enumerate(questions, start=1):
         if number > 1 and "--accounting" not in question:  # which takes no search
