@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from math import ceil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["DataError", "HwmodelError", "Infeasible", "Lack", "NameUnknown", "NoRoom", "ShapeError"]
 __all__ += ["SpecError", "SpecWarning", "TooLarge", "many", "near", "nearest", "one_line"]
@@ -78,12 +78,22 @@ def one_line(message: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 4 :]}"
 
 
+def _again(kind: type[HwmodelError], args: tuple[Any, ...], held: dict[str, Any]) -> HwmodelError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(held)
+    return error
+
+
 class HwmodelError(Exception):
     """An error that the command line prints as one message, with exit code 2.
 
     Attributes:
         at: the way to the field of a file that is wrong, for whoever knows the file.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Come from another process as it was: by what it holds, not by how it was made."""
+        return _again, (type(self), self.args, self.__dict__)
 
     at: tuple[str | int, ...] = ()
 

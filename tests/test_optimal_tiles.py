@@ -46,7 +46,7 @@ def test_case_b9_of_resnet18_at_batch_256():
     other = evaluate("resnet18", "ascend", "fp", accounting=by_hand(), batch=256)
     assert other.by("pass")["backward_weight"] == pytest.approx(906e9, rel=1e-3)
     assert fp.energy_optimal_tiles == other.energy
-    assert not fp.optimal.unproved and not bold.optimal.unproved
+    assert not fp.optimal.proof.unproved and not bold.optimal.proof.unproved
 
 
 def test_what_is_exchanged_is_said():

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hwmodel.cli.screen import say
+from hwmodel.cli.options import Jobs, processes_of
+from hwmodel.cli.screen import say, shared_out
 from hwmodel.errors import printable
 
 __all__ = ["appendix"]
@@ -16,6 +17,7 @@ __all__ = ["appendix"]
 def appendix(
     table: Annotated[Path, typer.Argument(help="A CSV, JSON or Parquet file of compare.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="FILE.html or FILE.pdf.")],
+    jobs: Jobs = None,
 ) -> None:
     """One page for a paper: model, choices, constants with sources, residuals, the command.
 
@@ -23,5 +25,5 @@ def appendix(
     """
     from hwmodel.views.appendix import write_appendix
 
-    write_appendix(table, output)
+    write_appendix(table, output, shared_out(processes_of(jobs), "computing anew"))
     say(printable(f"wrote {output}"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
 
-from hwmodel.cli.options import Files, Ours, Strict
+from hwmodel.cli.options import Files, Jobs, Ours, Strict, processes_of
 from hwmodel.cli.screen import Destination, console, deliver, destination, progress, say, stem_of
 from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import CompareAsked
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["compare", "partly", "refuse_if_none"]
 
 
-def compare(options: CompareAsked, to: Files, ours: Ours = "", strict: Strict = False) -> None:
+def compare(
+    options: CompareAsked,
+    to: Files,
+    ours: Ours = "",
+    jobs: Jobs = None,
+    strict: Strict = False,
+) -> None:
     """Methods side by side: energy, percent of the baseline, published figures where they exist."""
     from hwmodel.model.not_counted import refuse_unknown
     from hwmodel.rerun.asked import split_names
@@ -33,17 +40,19 @@ def compare(options: CompareAsked, to: Files, ours: Ours = "", strict: Strict = 
     from hwmodel.views.colours import looks_of, named
 
     where, asked = destination(to, draws=True), question(options)
+    processes = processes_of(jobs)
     if strict:
         refuse_unknown(asked.network)
     with looks_of(asked.specs()):
         methods = [method.name for method in asked.methods]
         mine = named(split_names(ours), methods, "--ours") if ours else ()
-        _compare(asked, where, mine)
+        _compare(asked, where, mine, processes)
 
 
-def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
+def _compare(asked: Question, where: Destination, ours: Sequence[str], jobs: int) -> None:
     """Compute what is asked, and deliver it."""
     from hwmodel.rerun.tables import comparison_table, notes
+    from hwmodel.vary.jobs import shared
     from hwmodel.views.colours import called
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
@@ -54,7 +63,8 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
         raise HwmodelError(f"-o {where.figures[0]}: a figure is of one network; this table has two")
     alike = len(asked.methods) + len(networks) - 1  # lines of one chip, accounting and batch
     total = len(asked.hardware) * len(asked.accountings) * len(asked.batches) * alike
-    lines = progress(asked.lines(), total, "comparing", alike)
+    each = partial(shared, jobs=jobs)
+    lines = progress(asked.lines(each=each), total, "comparing", alike, _first_of(alike, total))
     refuse_if_none(lines)
     ends = asked.ends(lines)
     presets = asked.accountings
@@ -77,6 +87,34 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str]) -> None:
 
     deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, ours=ours)
     partly(lines, told=not where.printed)
+
+
+def _first_of(alike: int, total: int) -> Callable[[Comparison], str]:
+    """What is said of lines before the tables, that need all of them: a sentence for each group."""
+    from hwmodel.rerun.tables import fixed, scale
+    from hwmodel.views.colours import called
+
+    found: list[Comparison] = []
+    seen = 0
+
+    def said(line: Comparison) -> str:
+        nonlocal seen
+        found.append(line)
+        seen += 1
+        if len(found) < alike or seen == total:
+            return ""
+        these, found[:] = [*found], []
+        divisor, unit = scale(min((x.energy for x in these if x.energy), default=0.0), line.unit)
+        each = [
+            f"{called(x.method)} {fixed(x.energy / divisor)} {unit}"
+            + ("" if x.percent_of_baseline is None else f" ({x.percent_of_baseline:.2f} %)")
+            for x in these
+            if x.energy is not None
+        ]
+        at = f"{called(line.hardware, 'hardware')}, accounting {line.accounting}"
+        return f"{at}, batch {line.batch:,}: {'; '.join(each)}" if each else ""
+
+    return said
 
 
 def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -> list[str]:

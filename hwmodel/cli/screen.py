@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -17,15 +18,17 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from hwmodel.cli.options import Study
+    from hwmodel.model.runs import Each, Reported, Run
     from hwmodel.rerun.asked import Asked
     from hwmodel.views.formats import Result, Target
 
 __all__ = ["REPORTS", "Destination", "console", "deliver", "destination", "handed", "progress"]
-__all__ += ["say", "show", "stem_of", "told", "watched"]
+__all__ += ["say", "shared_out", "show", "stem_of", "told", "watched"]
 
 REPORTS = Path("reports")
 LONGEST_STEM = 120  # characters of a file's name before its ending
 _IN_STEM = {"network", "hardware", "methods", "method", "accounting", "mode", "batch", "table"}
+LONG = 10.0  # seconds from which on answers are told as they come
 WIDEST = 10_000  # characters of a line that nobody's screen breaks
 PIECE = 2**20  # characters
 Item = TypeVar("Item")
@@ -280,13 +283,30 @@ def console() -> Console:
     return screen
 
 
-def progress(items: Iterator[Item], total: int, what: str, alike: int = 0) -> list[Item]:
+def progress(
+    items: Iterator[Item],
+    total: int,
+    what: str,
+    alike: int = 0,
+    said: Callable[[Item], str] | None = None,
+) -> list[Item]:
     """All items; while they come, a bar on standard error, or a line of it now and then.
 
     Args:
         alike: items in a row that take about as long, as those of one chip; 0: all.
+        said: what is said of an item when it comes, where all take long.
     """
-    return list(_with_bar(items, total, what, alike))
+    return list(_with_bar(items, total, what, alike, said))
+
+
+def shared_out(jobs: int, what: str) -> Each:
+    """Who computes the reports of a comparison: processes, with signs of life in between."""
+    from hwmodel.vary.jobs import shared
+
+    def each(function: Callable[[Run], Reported], runs: Sequence[Run]) -> Iterator[Reported]:
+        return iter(_with_bar(shared(function, runs, jobs), len(runs), what))
+
+    return each
 
 
 def watched(items: Sequence[Item], what: str) -> Iterator[Item]:
@@ -302,10 +322,28 @@ def _told(items: Iterator[Item], total: int, what: str, alike: int) -> Iterator[
         at(what, done, total, alike)
 
 
-def _with_bar(items: Iterator[Item], total: int, what: str, alike: int = 0) -> Iterable[Item]:
+def _saying(
+    items: Iterable[Item], said: Callable[[Item], str] | None, tell: Callable[[str], None]
+) -> Iterator[Item]:
+    """The items; what there is to be said of them is told from `LONG` on."""
+    began = time.monotonic()
+    for item in items:
+        text = said(item) if said else ""
+        if text and time.monotonic() - began > LONG:
+            tell(printable(f"hwmodel: {text}"))
+        yield item
+
+
+def _with_bar(
+    items: Iterator[Item],
+    total: int,
+    what: str,
+    alike: int = 0,
+    said: Callable[[Item], str] | None = None,
+) -> Iterable[Item]:
     steps = _told(items, total, what, alike)
     if not sys.stderr.isatty():
-        yield from steps
+        yield from _saying(steps, said, say)
         return
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn, Task, TimeRemainingColumn
@@ -324,7 +362,8 @@ def _with_bar(items: Iterator[Item], total: int, what: str, alike: int = 0) -> I
     usual = [x for x in Progress.get_default_columns() if not isinstance(x, TimeRemainingColumn)]
     columns = *usual, Within(table_column=Column(no_wrap=True))
     with drawn(), Progress(*columns, transient=True, console=errors) as bar:
-        yield from bar.track(steps, total, description=what)
+        shown = bar.track(steps, total, description=what)
+        yield from _saying(shown, said, lambda text: errors.print(Text(text)))
 
 
 def say(message: str) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from hwmodel.cli.options import Strict, Study
+from hwmodel.cli.options import Jobs, Strict, Study, processes_of
 from hwmodel.cli.screen import Destination, destination, progress, say, stem_of, told
 from hwmodel.errors import printable
 from hwmodel.rerun.asked import SensitivityAsked
@@ -18,8 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity"]
 
-Jobs = Annotated[int | None, typer.Option(help="Processes.", show_default="as many as cores")]
-
 
 def sensitivity(
     options: SensitivityAsked, to: Study, jobs: Jobs = None, strict: Strict = False
@@ -29,10 +24,10 @@ def sensitivity(
     from hwmodel.rerun.question import question
     from hwmodel.views.colours import looks_of
 
-    where, asked = destination(to), question(options)
+    where, asked, processes = destination(to), question(options), processes_of(jobs)
     if strict:
         refuse_unknown(asked.network)
-    found = asked.study(jobs if jobs is not None else os.cpu_count() or 1, progress)
+    found = asked.study(processes, progress)
     with looks_of(asked.specs()):
         _deliver(found, asked, where)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hwmodel.cli.options import Jobs, processes_of
 from hwmodel.cli.running import untold
 from hwmodel.cli.screen import say
 from hwmodel.cli.signs import at, drawn
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-MAX_JOBS = 256
-
 
 def sweep(
     asked: SweepAsked,
@@ -32,9 +30,7 @@ def sweep(
         Path | None,
         typer.Option(help="FILE.csv or FILE.parquet.", show_default="the sweep's name .csv"),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes.", show_default="as many as cores")
-    ] = None,
+    jobs: Jobs = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that did not end.")
     ] = False,
@@ -48,8 +44,9 @@ def sweep(
     """Energy at every point of a grid, or of a sample of it."""
     from hwmodel.vary.sweep.plan import read_plan
 
-    if jobs is not None and (not 1 <= jobs <= MAX_JOBS or scheduler):
-        raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes, and none with --scheduler")
+    if jobs is not None and scheduler:
+        raise HwmodelError(f"--jobs {jobs}: none with --scheduler")
+    processes = processes_of(jobs)
     planned = read_plan(asked.file)
     if dry_run:
         _say_what(planned)
@@ -59,7 +56,7 @@ def sweep(
     command = command_line(asked)
     if out is None:
         _refuse_another(target, command)
-    summary = _run(planned, target, command, jobs or _cores(), scheduler, resume)
+    summary = _run(planned, target, command, processes, scheduler, resume)
     say(printable(f"wrote {target}"))
     _tell_flat(planned)
     if summary.greedy:
@@ -91,13 +88,6 @@ def _refuse_another(target: Path, command: str) -> None:
             rows = [stream.readline(2**20).rstrip('"\n') for _ in range(2)]
         if not rows[1].endswith(command):
             raise HwmodelError(f"{target}: is no table of {command!r}; name another by --out")
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), MAX_JOBS)
-    return min(os.cpu_count() or 1, MAX_JOBS)
 
 
 MOST_LOOKED_AT = 100_000  # points that a dry run looks at one by one, to count tilings

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwmodel.cli.screen import say
+from hwmodel.cli.options import Jobs, processes_of
+from hwmodel.cli.screen import say, shared_out
 from hwmodel.errors import many, printable
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def verify(
     tolerance: Annotated[
         float, typer.Option(help="Relative change of a number that is let pass.")
     ] = 0.0,
+    jobs: Jobs = None,
 ) -> None:
     """Compute a table anew from the command it states, and say which rows moved.
 
@@ -38,9 +40,10 @@ def verify(
     from hwmodel.rerun.verify import stated
     from hwmodel.rerun.verify import verify as verified
 
+    each = shared_out(processes_of(jobs), "computing anew")
     with opened(table) as (path, lock):
         say(f"computing anew: {command_line(stated(path)[2])}")
-        verdict = verified(path, tolerance)._replace(lock=lock)
+        verdict = verified(path, tolerance, each)._replace(lock=lock)
     for line in _sentences(verdict, tolerance):
         typer.echo(printable(line))
     if not verdict.holds:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from math import fsum
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex, cast
 
-from hwmodel.errors import DataError, HwmodelError, Infeasible, SpecError, TooLarge
+from hwmodel.errors import DataError, HwmodelError
 from hwmodel.graph.network import Network, zoo
 from hwmodel.graph.zoo import family_arguments
 from hwmodel.importers.load import load_network
 from hwmodel.model.duration import UNTIMED, untimed
-from hwmodel.model.evaluate import check_run, evaluate
+from hwmodel.model.evaluate import check_run
 from hwmodel.model.ledger import Component
 from hwmodel.model.notebook import Lines
 from hwmodel.model.optimal_tiles import OptimalTiles
-from hwmodel.model.optimal_tiles import optimal_tiles as tiled_optimally
 from hwmodel.model.report import Report
+from hwmodel.model.runs import Each, Reported, Run, reported
 from hwmodel.model.traced import common_batch, see_alike, see_comparable
 from hwmodel.model.workload import Mode
 from hwmodel.specs import usual
@@ -130,6 +131,7 @@ def compare(
     mode: Mode = "training",
     traces: Sequence[Trace] = (),
     optimal_tiles: bool = True,
+    each: Each = map,
 ) -> Lines[Comparison]:
     """Give lines in the order given, by chip, by accounting, by batch, by method.
 
@@ -149,6 +151,7 @@ def compare(
         traces: of training runs; a method takes what all runs by it measured, which differ in
             their seed.
         optimal_tiles: whether to say, where tiles are greedy, what optimal ones would cost.
+        each: who computes the reports, which do not depend on it.
 
     Raises: HwmodelError, as `evaluate`.
     """
@@ -180,7 +183,7 @@ def compare(
         for choice, reference in zip(choices, references, strict=True)
         for images in batches
     ]
-    return Lines(_lines(plan, mode, by_method, beside=optimal_tiles))
+    return Lines(_lines(plan, mode, by_method, beside=optimal_tiles, each=each))
 
 
 def _batches(given: SupportsIndex | Sequence[SupportsIndex], mode: Mode) -> list[int]:
@@ -287,6 +290,7 @@ def reproduce(
     accounting: Sequence[str | Path | Accounting] = ("paper", "full"),
     batch: SupportsIndex | None = None,
     optimal_tiles: bool = True,
+    each: Each = map,
 ) -> Iterator[Comparison]:
     """Compute a published table row by row, on its chips, against its baseline.
 
@@ -319,7 +323,7 @@ def reproduce(
         for chip in published.chips
         for choice, (images, size) in zip(choices, runs, strict=True)
     ]
-    return _lines(plans, "training", {}, beside=optimal_tiles)
+    return _lines(plans, "training", {}, beside=optimal_tiles, each=each)
 
 
 Size = tuple[int, int] | None  # rows and columns of an image; None: the bundled network's
@@ -349,43 +353,62 @@ def _lines(
     traces: Mapping[str, tuple[Trace, ...]],
     *,
     beside: bool,
+    each: Each = map,
 ) -> Iterator[Comparison]:
-    for plan in plans:
-        chip, choice, cells, batch = plan
+    """Set the reports of all runs in lines, each run computed once for a chip and batch."""
 
-        def report(network: Network, method: Method, plan: _Plan = plan) -> Report:
-            return evaluate(
-                network, plan.chip, method, accounting=plan.accounting, batch=plan.batch,
-                mode=mode, trace=traces.get(method.name),
-            )  # fmt: skip
+    def run(plan: _Plan, network: Network, method: Method) -> Run:
+        its = traces.get(method.name, ())
+        return Run(network, plan.chip, method, plan.accounting, plan.batch, mode, its, beside)
 
-        def with_tiles(one: Report) -> OptimalTiles | None:
-            return tiled_optimally(one) if beside else OptimalTiles(None)
+    runs = [[run(plan, *pair) for pair in _pairs(plan.cells)] for plan in plans]
+    every = each(reported, [*chain.from_iterable(runs)])
+    for plan, its in zip(plans, runs, strict=True):
+        yield from _lines_of(plan, mode, zip(its, every, strict=False))
 
-        bases: dict[tuple[str, str], tuple[Report, OptimalTiles | None] | None] = {}
-        elsewhere = any(cell.network != cell.baseline_network for cell in cells)
-        for cell in cells:
-            key = cell.baseline_network.name, cell.baseline.name
-            try:
-                if key not in bases:
-                    bases[key] = None
-                    whole = report(cell.baseline_network, cell.baseline)
-                    bases[key] = whole, with_tiles(whole)
-                base = bases[key]
-                same = (cell.network, cell.method) == (cell.baseline_network, cell.baseline)
-                if base and same:
-                    mine, tiles = base
-                else:
-                    mine = report(cell.network, cell.method)
-                    tiles = with_tiles(mine)
-                line = line_of(mine, base and base[0].energy, cell.source_percent)
-                line = set_beside(line, tiles, base[1] if base else None)
-            except (Infeasible, TooLarge) as error:
-                names = cell.network.name, cell.method.name, chip.name, choice.name
-                line = Comparison(*names, mode, batch, None, chip.unit, reason=str(error))
-            other = cell.baseline_network.name
-            base_of = f"{cell.baseline.name} on {other}" if elsewhere else cell.baseline.name
-            yield line._replace(baseline=base_of)
+
+def _lines_of(
+    plan: _Plan, mode: Mode, reports: Iterator[tuple[Run, Reported]]
+) -> Iterator[Comparison]:
+    """The lines of one chip, accounting and batch, each as soon as it and its baseline are there.
+
+    Args:
+        reports: of the runs of `_pairs`, in that order.
+    """
+    chip, choice, cells, batch = plan
+    found: dict[tuple[str, str], Reported] = {}
+
+    def reported_of(network: Network, method: Method) -> Reported:
+        while (network.name, method.name) not in found:
+            run, its = next(reports)
+            found[run.network.name, run.method.name] = its
+        return found[network.name, method.name]
+
+    elsewhere = any(cell.network != cell.baseline_network for cell in cells)
+    for cell in cells:
+        whole = reported_of(cell.baseline_network, cell.baseline)
+        mine = reported_of(cell.network, cell.method)
+        if isinstance(mine, tuple):
+            report, tiles = mine
+            base, base_tiles = whole if isinstance(whole, tuple) else (None, None)
+            line = line_of(report, base.energy if base else None, cell.source_percent)
+            line = set_beside(line, tiles, base_tiles)
+        else:
+            names = cell.network.name, cell.method.name, chip.name, choice.name
+            line = Comparison(*names, mode, batch, None, chip.unit, reason=str(mine))
+        other = cell.baseline_network.name
+        base_of = f"{cell.baseline.name} on {other}" if elsewhere else cell.baseline.name
+        yield line._replace(baseline=base_of)
+
+
+def _pairs(cells: Sequence[_Cell]) -> list[tuple[Network, Method]]:
+    """Networks and methods of lines, each before the line that first needs it, once."""
+    pairs = (
+        pair
+        for cell in cells
+        for pair in ((cell.baseline_network, cell.baseline), (cell.network, cell.method))
+    )
+    return [*{(network.name, method.name): (network, method) for network, method in pairs}.values()]
 
 
 def set_beside(
@@ -406,16 +429,6 @@ def set_beside(
     )
 
 
-def _times(report: Report) -> tuple[dict[str, float | None], str]:
-    """Return the columns of time, or why there are none on a chip that states rates."""
-    if untimed(report.hardware):
-        return UNTIMED, ""
-    try:
-        return report.time.cells, ""
-    except SpecError as error:
-        return UNTIMED, f"no time: {error}"
-
-
 def line_of(report: Report, whole: float | None, source: float | None = None) -> Comparison:
     """Make a line of a comparison of a report.
 
@@ -429,7 +442,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
     passes = report.energies("way")
     directions = report.energies("direction")
     moved = [directions.get((word,), 0.0) for word in Direction if word != Direction.OPERATE]
-    times, untold = _times(report)
+    times = UNTIMED if report.untimed or untimed(report.hardware) else report.time.cells
     return Comparison(
         network=report.network.name,
         method=report.method.name,
@@ -449,7 +462,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         peak_bytes=report.memory.peak().size,
         **times,
-        reason="; ".join(filter(None, (report.unproved, report.by_width, untold))) or None,
+        reason="; ".join(filter(None, (report.unproved, report.by_width, report.untimed))) or None,
         report=report,
         optimal=None,
         baseline=None,

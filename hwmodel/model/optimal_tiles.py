@@ -7,7 +7,8 @@ from typing import NamedTuple
 from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.model.entered import entered
 from hwmodel.model.plans import all_tasks
-from hwmodel.model.report import Report, unproved
+from hwmodel.model.proof import Proof, proof
+from hwmodel.model.report import Report
 from hwmodel.specs.accounting import Accounting
 
 __all__ = ["OptimalTiles", "exchanged", "greedy_note", "optimal_tiles", "with_optimal_tiles"]
@@ -20,7 +21,7 @@ class OptimalTiles(NamedTuple):
     """The energy of a report's work with optimal tiles [the report's unit]."""
 
     energy: float | None
-    unproved: str = ""  # which tilings are not proved; "" where all are
+    proof: Proof = Proof(0)  # of the tilings
     reason: str = ""  # why there is no energy
 
 
@@ -82,4 +83,4 @@ def optimal_tiles(
         ledger, tilings = entered(tasks, report.hardware, accounting)
     except (Infeasible, TooLarge) as error:
         return OptimalTiles(None, reason=str(error))
-    return OptimalTiles(ledger.by().energies(report.prices).get((), 0.0), unproved(tilings))
+    return OptimalTiles(ledger.by().energies(report.prices).get((), 0.0), proof(tilings))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
-from hwmodel.errors import HwmodelError, many
+from hwmodel.errors import HwmodelError, SpecError, many
 from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.model.attention_choice import Ways, in_ways
-from hwmodel.model.duration import Duration, demands, duration
+from hwmodel.model.duration import Duration, demands, duration, untimed
 from hwmodel.model.entries import (
     search_options,
 )
@@ -21,9 +21,9 @@ from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy
 from hwmodel.model.notebook import html_table
 from hwmodel.model.plans import occupied
-from hwmodel.model.prices import Prices
+from hwmodel.model.prices import Key, Prices
+from hwmodel.model.proof import Proof, proof
 from hwmodel.model.residency.plan import Residency
-from hwmodel.model.residency.products import NEAR
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import Job, Mode, Task
 from hwmodel.specs.accounting import Accounting
@@ -39,7 +39,7 @@ from hwmodel.work.work import Multiply
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Report", "unproved"]
+__all__ = ["COLUMNS", "Report", "by_width"]
 
 FEW = 3  # layers that a sentence names
 COLUMNS = (
@@ -107,6 +107,17 @@ class Report:
         """Every tensor of the run with the steps at which it lives; `.peak()` is the most bits."""
         return occupied(self.network, self.job)
 
+    @property
+    def untimed(self) -> str:
+        """A sentence on why there is no time on a chip that states rates; "" where there is one."""
+        if untimed(self.hardware):
+            return ""
+        try:
+            self.time  # noqa: B018
+        except SpecError as error:
+            return f"no time: {error}"
+        return ""
+
     @cached_property
     def time(self) -> Duration:
         """Lower bound and serial time of the run. Raises: SpecError where the chip lacks rates."""
@@ -118,10 +129,15 @@ class Report:
         """Layers of the network as the method has them, at their places."""
         return self.network.nodes(frozenset(self.method.omits))
 
+    @cached_property
+    def proof(self) -> Proof:
+        """How many of the tilings are proved optimal."""
+        return proof(self.tilings)
+
     @property
     def unproved(self) -> str:
         """A sentence on tilings that the optimal search did not prove; "" if there are none."""
-        return unproved(self.tilings)
+        return self.proof.sentence
 
     @property
     def staying(self) -> str:
@@ -169,8 +185,14 @@ class Report:
     @property
     def by_width(self) -> str:
         """A sentence on prices that nobody states, made of the widths; "" if there are none."""
-        found = self.prices.derived(self.ledger.keys)
-        return found and f"prices that nobody states, by width (docs/model.md section 5): {found}"
+        return by_width(self.prices, self.ledger.keys)
+
+    @property
+    def timeless(self) -> list[str]:
+        """Memories that are used and take no time: the chip states no bandwidth of them."""
+        used = {memory for (memory,) in self.energies("memory") if memory}
+        memories = (memory for level in self.hardware.levels for memory in level.buffers)
+        return [memory.name for memory in memories if memory.name in used and not memory.rates]
 
     @property
     def bit_operations(self) -> dict[str, int]:
@@ -264,14 +286,7 @@ class Report:
         return pd.Series(list(found.values()), index=index, name="energy", dtype=float)
 
 
-def unproved(tilings: Sequence[tuple[Task, Tiling]]) -> str:
-    """Say how many tilings the optimal search did not prove; "" if there are none."""
-    gaps = [t.certificate.gap for _, t in tilings if t.certificate and t.certificate.gap]
-    if not gaps:
-        return ""
-    wide = [gap for gap in gaps if gap > NEAR]
-    found = f"{len(gaps)} of {len(tilings)} tilings are not proved optimal"
-    if not wide:
-        return f"{found}: the largest gap to a lower bound is not above {100 * NEAR:.2f} %"
-    near = f", {len(gaps) - len(wide)} of them within {100 * NEAR:.2f} %" * (len(wide) < len(gaps))
-    return f"{found}{near}: the largest gap to a lower bound is {100 * max(gaps):.1f} %"
+def by_width(prices: Prices, keys: Iterable[Key]) -> str:
+    """Name prices that nobody states, made of the widths; "" if there are none."""
+    found = prices.derived(keys)
+    return found and f"prices that nobody states, by width (docs/model.md section 5): {found}"

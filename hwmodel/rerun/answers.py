@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hwmodel.errors import DataError, HwmodelError
+from hwmodel.model.runs import Each
 from hwmodel.rerun.asked import (
     Asked,
     GenerateAsked,
@@ -82,11 +83,12 @@ def provenance(asked: Asked) -> Provenance:
 
 
 @_from_here()
-def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
+def answer(asked: Asked, columns: Collection[str], each: Each = map) -> tuple[Table, Provenance]:
     """Make the table of a command, and its provenance.
 
     Args:
         columns: of the table asked for; `sensitivity` makes two.
+        each: who computes the reports of a comparison.
 
     Raises: HwmodelError.
     """
@@ -94,7 +96,7 @@ def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
         return _swept(asked)
     if isinstance(asked, ReproduceAsked):
         these = reproduction(asked)
-        found = these.merged(map(these.lines, these.tables))
+        found = these.merged(these.lines(table, each=each) for table in these.tables)
         return comparison_table(found), these.provenance()
     if isinstance(asked, ReadingsAsked):
         return readings_table(readings()), readings_provenance()
@@ -113,7 +115,7 @@ def answer(asked: Asked, columns: Collection[str]) -> tuple[Table, Provenance]:
         of_moves = "field" in columns
         table = effects_table(study.effects) if of_moves else spreads_table(study.sampled)
         return table, one.provenance()
-    lines = list(one.lines())
+    lines = list(one.lines(each=each))
     return comparison_table(lines, one.training, one.ends(lines)), one.provenance()
 
 

@@ -22,6 +22,7 @@ from hwmodel.model.evaluate import evaluate, read_traces
 from hwmodel.model.not_counted import of_accounting
 from hwmodel.model.reached import SUSTAIN, Reached, reached
 from hwmodel.model.report import Report
+from hwmodel.model.runs import Each
 from hwmodel.model.traced import common_batch
 from hwmodel.model.widths import method_inputs, method_specs, unlearned, unpriced
 from hwmodel.model.workload import Mode
@@ -107,15 +108,16 @@ class Question:
             trace=self.traces if traced and self.traces else None,
         )  # fmt: skip
 
-    def lines(self, optimal_tiles: bool = True) -> Iterator[Comparison]:
+    def lines(self, optimal_tiles: bool = True, each: Each = map) -> Iterator[Comparison]:
         """The answer of `compare`, line by line; without optimal tiles beside greedy ones if not
-        `optimal_tiles`, or if it was asked without.
+        `optimal_tiles`, or if it was asked without. `each` computes the reports.
         """
         return compare(
             self.network, self.hardware, self.methods,
             baseline=self.baseline, baseline_network=self.baseline_network,
             accounting=self.accountings, batch=self.batches, mode=self.mode, traces=self.traces,
             optimal_tiles=optimal_tiles and getattr(self.asked, "optimal_tiles", "") != "no",
+            each=each,
         )  # fmt: skip
 
     def study(self, jobs: int = 1, watch: Watch = lambda items, total, what: items) -> Sensitivity:
@@ -181,11 +183,13 @@ class Reproduction:
                 found.setdefault(line.key, line)
         return list(found.values())
 
-    def lines(self, table: PublishedTable, optimal_tiles: bool = True) -> Iterator[Comparison]:
-        """The answer for one of the tables, line by line; optimal tiles as for a question."""
+    def lines(
+        self, table: PublishedTable, optimal_tiles: bool = True, each: Each = map
+    ) -> Iterator[Comparison]:
+        """The answer for one of the tables, line by line; the rest as for a question."""
         return reproduce(
             table.name, accounting=self.accountings, batch=self.batch,
-            optimal_tiles=optimal_tiles and self.asked.optimal_tiles != "no",
+            optimal_tiles=optimal_tiles and self.asked.optimal_tiles != "no", each=each,
         )  # fmt: skip
 
     def not_counted(self) -> dict[str, tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -13,6 +13,7 @@ from hwmodel.errors import DataError
 from hwmodel.model.compare import Comparison
 from hwmodel.model.duration import UNTIMED
 from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
+from hwmodel.model.proof import together
 from hwmodel.model.reached import Reached
 from hwmodel.model.report import COLUMNS, Report
 from hwmodel.specs.csv_files import Check, Row, read_table, rows_of
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from hwmodel.vary.readings import Readings
     from hwmodel.vary.sensitivity import Effect, Sampled
 
-__all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "RATED", "Table", "against_table"]
+__all__ = ["ADDED", "COMPARED", "NATURE", "OPERATIONS", "RATED", "Table", "against_table", "alike"]
 __all__ += ["comparison_table", "csv_text", "effects_table", "fixed", "greedy_notes", "layer_sums"]
 __all__ += [
     "notes",
@@ -38,7 +39,7 @@ __all__ += [
     "run_sentence",
     "scale",
 ]
-__all__ += ["spreads_table", "tiles_sentence", "what", "whole_run"]
+__all__ += ["spreads_table", "tiles_sentence", "what", "whole_run", "whose"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
@@ -128,7 +129,6 @@ def greedy_notes(lines: Sequence[Comparison], called: Callable[[str], str] = str
         called: what a method is called; by default its name.
     """
     found: dict[str, None] = {}
-    several = len({line.batch for line in lines}) > 1
     for line in lines:
         if (
             line.report
@@ -136,12 +136,43 @@ def greedy_notes(lines: Sequence[Comparison], called: Callable[[str], str] = str
             and (line.optimal.energy is not None or line.optimal.reason)
         ):
             found[f"{greedy_note(line.report.accounting)}."] = None
-    for line in lines:
-        said = line.optimal and (line.optimal.unproved or line.optimal.reason)
-        if said:
-            at = f", batch {line.batch:,}" * several
-            found[f"{called(line.method)}{at}, optimal tiles: {said}"] = None
+    for those, said in alike(lines, lambda line: line.optimal.reason if line.optimal else ""):
+        found[f"{whose(those, lines, called)}, optimal tiles: {said}"] = None
+    tiled = [line for line in lines if line.optimal and line.optimal.proof.unproved]
+    if tiled:
+        said = together(line.optimal.proof for line in tiled if line.optimal).sentence
+        found[f"{whose(tiled, lines, called)}, optimal tiles: {said}"] = None
     return list(found)
+
+
+def alike(
+    lines: Sequence[Comparison], said: Callable[[Comparison], str]
+) -> Iterator[tuple[list[Comparison], str]]:
+    """Yield lines of which the same is to be said together, and it; none of which nothing is."""
+    found: dict[str, list[Comparison]] = {}
+    for line in lines:
+        found.setdefault(said(line), []).append(line)
+    yield from ((those, text) for text, those in found.items() if text)
+
+
+def whose(
+    some: Sequence[Comparison], lines: Sequence[Comparison], called: Callable[[str], str] = str
+) -> str:
+    """Name some of the lines of one chip and accounting: methods, if need be at which batch.
+
+    Args:
+        called: what a method is called; by default its name.
+    """
+    several = len({line.batch for line in lines}) > 1
+    of: dict[str, dict[int, None]] = {}
+    for line in some:
+        of.setdefault(line.method, {})[line.batch] = None
+    groups: dict[str, list[str]] = {}
+    for method, batches in of.items():
+        every = all(line.batch in batches for line in lines if line.method == method)
+        at = "" if every or not several else ", ".join(f"{batch:,}" for batch in batches)
+        groups.setdefault(at and f" at batch {at}", []).append(called(method))
+    return "; ".join(f"{', '.join(names)}{at}" for at, names in groups.items())
 
 
 def tiles_sentence(report: Report) -> str:
@@ -156,7 +187,8 @@ def tiles_sentence(report: Report) -> str:
     times = f", {report.energy / found.energy:.3g} times less" if found.energy else ""
     if found.energy > report.energy:
         times = ", more than here"
-    end = f" ({found.unproved})" if found.unproved else ""
+    unproved = found.proof.sentence
+    end = f" ({unproved})" if unproved else ""
     return f"{note}: {fixed(found.energy / divisor)} {unit}{times}{end}."
 
 

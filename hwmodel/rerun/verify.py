@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.model.ledger import NAME
+from hwmodel.model.runs import Each
 from hwmodel.rerun.answers import answer
 from hwmodel.rerun.asked import (
     Asked,
@@ -162,12 +163,13 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
-def verify(path: Path, tolerance: float = 0.0) -> Verdict:
+def verify(path: Path, tolerance: float = 0.0, each: Each = map) -> Verdict:
     """Compute a table anew from its command; return what moved.
 
     Args:
         path: of the table, or of a bundle, whose inputs are read then and no others.
         tolerance: relative change of a number that is let pass.
+        each: who computes the reports of a comparison.
 
     Raises: DataError for a table that is not ours or of which columns are gone, HwmodelError
         where its inputs cannot be read or computed any more.
@@ -175,15 +177,15 @@ def verify(path: Path, tolerance: float = 0.0) -> Verdict:
     if not 0 <= tolerance < 1:
         raise HwmodelError(f"--tolerance {tolerance:g}: a relative change from 0 to below 1")
     with opened(path) as (place, lock):
-        return _verdict(place, tolerance)._replace(lock=lock)
+        return _verdict(place, tolerance, each)._replace(lock=lock)
 
 
-def _verdict(path: Path, tolerance: float) -> Verdict:
+def _verdict(path: Path, tolerance: float, each: Each) -> Verdict:
     records, made, asked = stated(path)
     here = tuple(name for name in records[0] if name not in (*COLUMNS, "date"))
     if isinstance(asked, (CompareAsked, ReproduceAsked)) and ADDED[0] not in here:
         asked = asked.model_copy(update={"optimal_tiles": "no"})
-    table, now = answer(asked, records[0])
+    table, now = answer(asked, records[0], each)
     if here != tuple(name for name in table.header if name in here or name not in ADDED):
         raise DataError(f"{path}: has not the columns that {asked.NAME} writes today")
     keys = tuple(name for name in _KEYS[type(asked)] if name in here)

@@ -14,6 +14,7 @@ from hwmodel.errors import DataError, HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.not_counted import not_counted, of_chips
 from hwmodel.model.optimal_tiles import greedy_note
+from hwmodel.model.runs import Each
 from hwmodel.rerun.question import Question, question
 from hwmodel.rerun.tables import NATURE, fixed, scale
 from hwmodel.rerun.verify import stated, verify
@@ -51,8 +52,14 @@ _CSS = (
 )
 
 
-def write_appendix(table: Path, output: Path) -> None:
-    """Write the page of a table that `compare` made. Raises: HwmodelError."""
+def write_appendix(table: Path, output: Path, each: Each = map) -> None:
+    """Write the page of a table that `compare` made, which is computed anew.
+
+    Args:
+        each: who computes the reports.
+
+    Raises: HwmodelError.
+    """
     ending = output.suffix.lower()
     if ending not in ENDINGS:
         raise HwmodelError(f"{output}: an appendix ends in {' or '.join(ENDINGS)}")
@@ -67,7 +74,7 @@ def write_appendix(table: Path, output: Path) -> None:
         raise DataError(
             f"{table}: its inputs are not as they were; make it anew, or see `hwmodel verify`"
         )
-    _see_numbers(table)
+    _see_numbers(table, each)
     with looks_of(values.specs()):
         found = sections(values, records, made)
     if ending == ".html":
@@ -76,12 +83,12 @@ def write_appendix(table: Path, output: Path) -> None:
         write_pages(TITLE, found, output)
 
 
-def _see_numbers(table: Path) -> None:
+def _see_numbers(table: Path, each: Each) -> None:
     """See that the table is what is computed today. Raises: DataError with the first that is not.
 
     Libraries of other machines may round the last digit otherwise.
     """
-    verdict = verify(table, tolerance=ROUNDING)
+    verdict = verify(table, tolerance=ROUNDING, each=each)
     if not verdict.holds:
         extra = [f"{row}: is not computed" for row in verdict.extra]
         missing = [f"{row}: is missing" for row in verdict.missing]

@@ -21,7 +21,7 @@ from hwmodel.rerun.tables import (
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import Training
 from hwmodel.views.colours import called, named
-from hwmodel.views.remarks import comparable
+from hwmodel.views.remarks import asides, comparable
 
 __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
 
@@ -134,7 +134,7 @@ def comparison_paper(
         ours=frozenset(i for i, (_, method, _) in enumerate(keys) if method in ours),
         best=frozenset() if several else _best(cells, [batch for _, _, batch in keys]),
         notes=tuple(notes),
-        asides=tuple(dict.fromkeys(_aside(line, batches) for line in lines if line.reason)),
+        asides=tuple(_asides(lines, places)),
     )
 
 
@@ -147,11 +147,12 @@ def _own(label: str) -> str:
     return label if re.search(r"\bours\b", label, re.IGNORECASE) else f"{label} (ours)"
 
 
-def _aside(line: Comparison, batches: bool) -> str:
-    """Say what is to be known of one row on one chip, where there are several at which batch."""
-    at = f"{called(line.hardware, 'hardware')}, accounting {line.accounting}"
-    at += f", batch {line.batch:,}" * batches
-    return f"{called(line.method)} on {at}: {line.reason}"
+def _asides(lines: Sequence[Comparison], places: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Say what is to be known of single rows, and on which chip under which accounting."""
+    for hardware, accounting in places:
+        here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
+        at = f"{called(hardware, 'hardware')}, accounting {accounting}"
+        yield from (f"{at}. {text}" for text in asides(here))
 
 
 def _best(

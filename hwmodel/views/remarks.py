@@ -5,13 +5,17 @@ The screen, tables for print, the HTML page and the appendix take them from here
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
+from hwmodel.model.compare import Comparison
 from hwmodel.model.prices import paid_twice
+from hwmodel.model.proof import together
 from hwmodel.model.reached import noise
+from hwmodel.model.report import by_width
 from hwmodel.model.widths import unlearned
+from hwmodel.rerun.tables import alike, whose
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
@@ -21,7 +25,7 @@ from hwmodel.views.colours import called
 if TYPE_CHECKING:
     from hwmodel.rerun.question import Question
 
-__all__ = ["comparable", "remarks"]
+__all__ = ["asides", "comparable", "remarks"]
 
 
 def remarks(asked: Question) -> list[str]:
@@ -41,6 +45,45 @@ def remarks(asked: Question) -> list[str]:
         }
         found.append(f"{said}." if (said := noise(runs, asked.accuracy)) else "")
     return list(dict.fromkeys(filter(None, found)))
+
+
+def asides(lines: Sequence[Comparison]) -> Iterator[str]:
+    """Say what is to be known of single lines of one chip and accounting, alike ones together.
+
+    It is why they have no energy, which tilings are not proved, what is priced by width, and why
+    there is no time.
+    """
+    for those, said in alike(lines, lambda x: "" if x.energy is not None else str(x.reason)):
+        yield f"{whose(those, lines, called)}: {said}"
+    done = [(line, line.report) for line in lines if line.report]
+    tiled = [(line, report) for line, report in done if report.unproved]
+    if tiled:
+        found = together(report.proof for _, report in tiled)
+        widest = [line for line, report in tiled if report.proof.gap == found.gap][:1]
+        of = f" ({whose(widest, lines, called)})" if found.near < found.unproved else ""
+        names = whose([line for line, _ in tiled], lines, called)
+        yield f"{names}: {found.sentence}{of if tiled[1:] else ''}"
+    wide = [(line, report) for line, report in done if report.by_width]
+    if wide:
+        keys = {key for _, report in wide for key in report.ledger.keys}
+        names = whose([line for line, _ in wide], lines, called)
+        yield f"{names}: {by_width(wide[0][1].prices, keys)}"
+    for those, said in alike(lines, lambda x: x.report.untimed if x.report else ""):
+        yield f"{whose(those, lines, called)}: {said}"
+    if found_none := _unbounded(lines):
+        yield found_none
+
+
+def _unbounded(lines: Sequence[Comparison]) -> str:
+    """Say which memories that are used take no time, for no bandwidth of them is stated."""
+    timed = [line.report for line in lines if line.report and line.time_overlapped_s is not None]
+    names = dict.fromkeys(name for report in timed for name in report.timeless)
+    if not names:
+        return ""
+    return (
+        f"What moves in {', '.join(names)} takes no time, for no bandwidth is stated there: times "
+        "are what they are at least, powers at most"
+    )
 
 
 def comparable(places: Iterable[tuple[str, str]], units: Iterable[str], apart: bool = False) -> str:

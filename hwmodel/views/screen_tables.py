@@ -28,7 +28,7 @@ from hwmodel.specs.limits import AccumulatorWidth, TensorWidth
 from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
 from hwmodel.views.colours import called
-from hwmodel.views.remarks import comparable
+from hwmodel.views.remarks import asides, comparable
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import WAYS, Bits, Direction, Pass, shown, whole_bits
 
@@ -128,20 +128,11 @@ def comparison_tables(
             images = [f"{line.batch:,}"] if batches else []
             listed.add_row(*network, called(line.method), *images, *cells)
         yield listed
-        yield from (Text(f"  {text}") for text in _reasons(here))
+        yield from (Text(f"  {text}") for text in asides(here))
         yield from (Text(f"  {text}") for text in note)
     if places[1:]:
         apart = len({(line.network, line.batch) for line in lines}) > 1
         yield Text(f"{comparable(places, (line.unit for line in lines), apart)}.\n")
-
-
-def _reasons(lines: Sequence[Comparison]) -> Iterator[str]:
-    """Say why lines have no energy, or what is not proved of it."""
-    several = len({line.batch for line in lines}) > 1
-    for line in lines:
-        if line.reason:
-            at = f", batch {line.batch:,}" * several
-            yield f"{called(line.method)}{at}: {line.reason}"
 
 
 def _baseline(line: Comparison) -> str:

@@ -44,9 +44,7 @@ def time_tables(report: Report) -> Iterator[RenderableType | str]:
 
 def _untimed(report: Report) -> str:
     """Say which memories are used and take no time, for their chip states no bandwidth of them."""
-    used = {memory for (memory,) in report.energies("memory") if memory}
-    memories = (memory for level in report.hardware.levels for memory in level.buffers)
-    names = [memory.name for memory in memories if memory.name in used and not memory.rates]
+    names = report.timeless
     if not names:
         return ""
     return (
