@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from hwmodel import evaluate
-from hwmodel.errors import NameUnknown, SpecError, SpecWarning
+from hwmodel.errors import SpecError, SpecWarning
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load, read_yaml
 from hwmodel.specs.provenance import digest
@@ -103,9 +103,11 @@ def test_an_accounting_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, 
 
 def test_an_accounting_s_baseline_is_checked_with_it(tmp_path):
     path = written(tmp_path, ACCOUNTING, ("baseline: fp", "baseline: bolt"))
-    with pytest.raises(NameUnknown) as caught:
+    line = path.read_text().split("baseline: bolt")[0].count("\n") + 1
+    with pytest.raises(SpecError) as caught:
         checked("accounting", str(path))
-    assert str(caught.value) == "no method is called 'bolt': did you mean 'bold'?"
+    sentence = "baseline: 'bolt': no bundled method is called so; did you mean 'bold'?"
+    assert str(caught.value) == f"{path}:{line}: {sentence}"
 
 
 # What is stated, and what is taken over

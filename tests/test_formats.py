@@ -299,9 +299,9 @@ def test_markdown_has_a_row_a_method_and_says_what_it_is(hwmodel):
     )
     assert "; analytical, not" in caption
     assert cells(head) == [
-        "method", "ascend, energy, µJ", "ascend, relative, %", "ascend, optimal tiles, %",
+        "method", "ascend, energy, µJ", "ascend, of fp, %", "ascend, optimal tiles, %",
         "ascend, published, %",
-        "v100, energy, 10⁶ MAC (fp32)", "v100, relative, %", "v100, optimal tiles, %",
+        "v100, energy, 10⁶ MAC (fp32)", "v100, of fp, %", "v100, optimal tiles, %",
         "v100, published, %",
     ]  # fmt: skip
     assert cells(rule) == [":--", *["--:"] * 8]
@@ -344,7 +344,7 @@ def test_several_accountings_and_a_whole_run_are_columns_of_their_own(hwmodel):
     options = ("--accounting", "paper,full", "--training", "cifar10-300", "--batch", "1")
     out = hwmodel(*command, *options, "--format", "markdown")[1]
     head = cells(out.splitlines()[2])
-    assert "ascend, paper, relative, %" in head and "ascend, full, relative, %" in head
+    assert "ascend, paper, of fp, %" in head and "ascend, full, of fp, %" in head
     assert sum("cifar10-300" in cell for cell in head) == 2
     assert "under accounting paper and full" in out.splitlines()[0]
 

@@ -200,7 +200,8 @@ def split(*holds):
          ":8: levels.SRAM.efficiency: '0 GB/s/mW': an efficiency must be above 0"),
         ("access_energy: 5 pJ/B", "efficiency: 0.2",
          ":8: levels.SRAM.efficiency: 0.2 has no unit; write one as in '4.9 GB/s/mW' or '1.7 TOPS/W'"),
-        ("energy_unit: pJ", "energy_unit: J", ":4: energy_unit 'J': must be 'pJ' or 'MAC'"),
+        ("energy_unit: pJ", "energy_unit: joule", ":4: energy_unit 'joule': must be 'pJ' or 'MAC'"),
+        ("energy_unit: pJ", "energy_unit: J", ":4: energy_unit: 'J': must be 'pJ', in which energies are told, or 'MAC'; prices may be written in any: 1.5 nJ, 20 pJ/bit"),
         ("energy_unit: pJ", "energy_unit: MAC", ":7: levels.DRAM: is in pJ, but energy_unit is MAC"),
         # what is held
         ("[I, F, O]", "[I, F]", ":7: levels.DRAM: holds F, I; each of I, F, O exactly once"),

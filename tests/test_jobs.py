@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 import hwmodel as package
+from hwmodel.cli.processes import cores, shared
 from hwmodel.errors import (
     HwmodelError,
     Infeasible,
@@ -18,7 +19,6 @@ from hwmodel.errors import (
     SpecWarning,
     TooLarge,
 )
-from hwmodel.vary.jobs import cores, shared
 
 
 def slow(number):

@@ -38,8 +38,8 @@ def test_the_screen_states_units_and_the_file_has_every_digit(hwmodel, tmp_path)
     (tmp_path / "t.csv").write_text("\n".join([f"{head},{path}", *rows]) + "\n")
     _, out, _ = hwmodel("best", "t.csv", "--by", "forward")
     lines = [[cell.strip() for cell in line[1:-1].split(line[0])] for line in out.splitlines()[2:]]
-    assert lines[0] == ["point", f"{path}, bit", "forward, µJ", "energy, µJ"]
-    assert lines[2:4] == [["0", "8,192", "50", "150"], ["1", "4,096", "100", "300"]]
+    assert lines[0] == ["point", path, "forward, µJ", "energy, µJ"]
+    assert lines[2:4] == [["0", "1 KiB", "50", "150"], ["1", "512 B", "100", "300"]]
     _, out, _ = hwmodel("best", "t.csv", "--by", "forward", "--csv", "-")
     assert out.splitlines()[1] == "0,8192,50000000.0,150000000.0,pJ"
     mixed = (tmp_path / "t.csv").read_text().replace("pJ,,4096", "MAC (fp32),,4096")

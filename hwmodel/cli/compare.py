@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hwmodel.cli.options import Files, Jobs, Ours, Strict, processes_of
+from hwmodel.cli.options import Files, Ours, Strict
+from hwmodel.cli.processes import Jobs, processes_of, shared
 from hwmodel.cli.screen import Destination, console, deliver, destination, progress, say, stem_of
 from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import CompareAsked
@@ -52,7 +53,6 @@ def compare(
 def _compare(asked: Question, where: Destination, ours: Sequence[str], jobs: int) -> None:
     """Compute what is asked, and deliver it."""
     from hwmodel.rerun.tables import comparison_table, notes
-    from hwmodel.vary.jobs import shared
     from hwmodel.views.colours import called
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import comparison_paper
@@ -136,16 +136,21 @@ def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -
 def _unmoved(asked: Question) -> str:
     """Say the percentages without the moves that were asked for; "" without any."""
     from hwmodel.rerun.question import question
+    from hwmodel.rerun.tables import fixed, scale
 
     if not asked.moved_words():
         return ""
     before, several = question(asked.asked.model_copy(update={"move": ()})), asked.batches[1:] != ()
-    percents = [
-        f"{_named(line, several)} {line.percent_of_baseline:.2f} %"
-        for line in before.lines(optimal_tiles=False)
-        if line.percent_of_baseline is not None
-    ]
-    return f"Unmoved: {', '.join(percents)}."
+    lines = [(x, x.energy) for x in before.lines(optimal_tiles=False) if x.energy is not None]
+    least: dict[str, float] = {}
+    for line, energy in lines:
+        least[line.unit] = min(energy, least.get(line.unit, energy))
+    each = []
+    for line, energy in lines:
+        (divisor, unit), percent = scale(least[line.unit], line.unit), line.percent_of_baseline
+        share = "" if percent is None else f", {percent:.2f} %"
+        each.append(f"{_named(line, several)} {fixed(energy / divisor)} {unit}{share}")
+    return f"Unmoved: {'; '.join(each)}."
 
 
 def _tables(
@@ -201,10 +206,15 @@ def partly(lines: list[Comparison], *, told: bool = False) -> None:
     Args:
         told: whether tables on the screen have remarks on those that could.
     """
+    from hwmodel.views.colours import called
+    from hwmodel.views.remarks import asides
+
     several = len({line.batch for line in lines}) > 1
-    for line in lines:
-        if line.reason and line.energy is not None and not told:
-            say(f"hwmodel: {_named(line, several)}, {line.accounting}: {line.reason}")
+    done = [line for line in lines if line.energy is not None and not told]
+    for chip, accounting in dict.fromkeys((line.hardware, line.accounting) for line in done):
+        here = [x for x in done if (x.hardware, x.accounting) == (chip, accounting)]
+        for text in asides(here):
+            say(f"hwmodel: {called(chip, 'hardware')}, accounting {accounting}. {text}")
     failed = [line for line in lines if line.energy is None]
     for line in failed:
         say(f"hwmodel: {_named(line, several)}, {line.accounting}: {line.reason}")

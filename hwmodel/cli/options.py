@@ -14,25 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 import typer
 from pydantic.fields import FieldInfo
 
-from hwmodel.errors import HwmodelError
 from hwmodel.rerun.asked import Names, Options, Says, checked, flag, repeated, said_of
 
 if TYPE_CHECKING:
     from hwmodel.views.figures.canvas import Style
 
-__all__ = ["Drawn", "Files", "Jobs", "Ours", "Strict", "Study", "Tables", "bundled_names"]
-__all__ += ["command", "processes_of"]
-
-Jobs = Annotated[int | None, typer.Option(help="Processes.", show_default="as many as cores")]
-
-
-def processes_of(jobs: int | None) -> int:
-    """Processes that are asked for, by default as many as cores. Raises: HwmodelError."""
-    from hwmodel.vary.jobs import MAX_JOBS, cores
-
-    if jobs is not None and not 1 <= jobs <= MAX_JOBS:
-        raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes")
-    return cores() if jobs is None else jobs
+__all__ = ["Drawn", "Files", "Ours", "Strict", "Study", "Tables", "bundled_names"]
+__all__ += ["command"]
 
 
 class Study(Options):

@@ -301,7 +301,7 @@ def progress(
 
 def shared_out(jobs: int, what: str) -> Each:
     """Who computes the reports of a comparison: processes, with signs of life in between."""
-    from hwmodel.vary.jobs import shared
+    from hwmodel.cli.processes import shared
 
     def each(function: Callable[[Run], Reported], runs: Sequence[Run]) -> Iterator[Reported]:
         return iter(_with_bar(shared(function, runs, jobs), len(runs), what))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hwmodel.cli.options import Jobs, Strict, Study, processes_of
+from hwmodel.cli.options import Strict, Study
+from hwmodel.cli.processes import Jobs, processes_of
 from hwmodel.cli.screen import Destination, destination, progress, say, stem_of, told
 from hwmodel.errors import printable
 from hwmodel.rerun.asked import SensitivityAsked
@@ -57,6 +58,11 @@ def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
     text = effects_table(found.effects).csv(provenance)
     greedy = greedy_note(asked.accountings[0])
     beside = f"{greedy}:\n{_with_optimal_tiles(asked)}\n" if greedy else ""
+    if asked.accountings[0].name == "full":
+        beside += (
+            "Percentages are those of accounting full; compare and report take chip where none is "
+            "named, and --accounting chip moves the same under it, in more time.\n"
+        )
     notes = f"{beside}All figures are {NATURE}.\n{provenance}"
     told(sensitivity_tables(found), notes, lambda _: text, to)
     if (folder := to.folder) is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hwmodel.cli.options import Jobs, processes_of
+from hwmodel.cli.processes import Jobs, processes_of
 from hwmodel.cli.running import untold
 from hwmodel.cli.screen import say
 from hwmodel.cli.signs import at, drawn

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hwmodel.cli.options import Jobs, processes_of
+from hwmodel.cli.processes import Jobs, processes_of
 from hwmodel.cli.screen import say, shared_out
 from hwmodel.errors import many, printable
 

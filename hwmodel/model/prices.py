@@ -156,6 +156,29 @@ class Prices(NamedTuple):
             for kind, alike in found.items()
         )
 
+    def dearer(self, keys: Iterable[Key]) -> str:
+        """Say of an integer product by width that it costs more than a wider MAC of the chip.
+
+        The chip may then state MACs of units that it states no integers of; "" for none.
+        """
+        stated = {
+            p.bits: value(self._own(p))
+            for p in self.chip.arithmetic
+            if p.operation == "mac" and not p.format
+        }
+        for key in sorted(k for k in keys if k.name in ("int-mul", "int-mac")):
+            own = value(self._operation(key))
+            wider = {b: price for b, price in stated.items() if b > key.bits and price < own}
+            if wider:
+                bits = min(wider)
+                unit = self.chip.unit
+                return (
+                    f"one {key} costs {own:.3g} {unit}, more than the {wider[bits]:.3g} {unit} "
+                    f"that the chip states of a {bits}-bit mac: that is of units whose price for "
+                    "integers it does not state"
+                )
+        return ""
+
     def _operation(self, key: Key) -> Price:
         kind, bits, accounting = key.name, key.bits, self.accounting
         if kind == "logic":

@@ -288,5 +288,7 @@ class Report:
 
 def by_width(prices: Prices, keys: Iterable[Key]) -> str:
     """Name prices that nobody states, made of the widths; "" if there are none."""
-    found = prices.derived(keys)
-    return found and f"prices that nobody states, by width (docs/model.md section 5): {found}"
+    keys = [*keys]
+    found, dearer = prices.derived(keys), prices.dearer(keys)
+    more = f"; {dearer}" if dearer else ""
+    return found and f"prices that nobody states, by width (docs/model.md section 5): {found}{more}"

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NoReturn
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from hwmodel.errors import SpecWarning, nearest
 from hwmodel.specs.files import (
@@ -255,6 +255,15 @@ class Accounting(NamedSpec):
     not_counted_in_training: tuple[Text, ...] = Field(
         default=(), description="what only a training iteration would have to pay"
     )
+
+    @field_validator("baseline")
+    @classmethod
+    def _is_method(cls, name: str) -> str:
+        from hwmodel.specs.method import Method  # accountings without methods are loaded, too
+
+        if name not in (known := bundled(Method)):
+            raise ValueError(f"{name!r}: no bundled method is called so; {nearest(name, known)}")
+        return name
 
     @classmethod
     def as_now(cls, values: Any, path: Path) -> Any:

@@ -7,11 +7,12 @@ format is part of the unit's name: a 16-bit and a 32-bit MAC are two units.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.coding import RunLength
@@ -179,6 +180,16 @@ def _level_tag(values: Any) -> str:
     return "split-level" if split else "shared-level"
 
 
+def _told_unit(unit: object) -> object:
+    """Refuse other units of energy by saying where they may stand."""
+    if isinstance(unit, str) and re.fullmatch(r"[afpnuµm]?J", unit) and unit != "pJ":
+        raise ValueError(
+            f"{unit!r}: must be 'pJ', in which energies are told, or 'MAC'; prices may be written "
+            "in any: 1.5 nJ, 20 pJ/bit"
+        )
+    return unit
+
+
 Level = Annotated[
     Annotated[Buffer, Tag("shared-level")] | Annotated[SplitLevel, Tag("split-level")],
     Discriminator(_level_tag),
@@ -192,7 +203,7 @@ class Hardware(Supplied):
     FOLDER: ClassVar[str] = "hardware_specs"
 
     label: Label | None = None
-    energy_unit: Literal["pJ", "MAC"]
+    energy_unit: Annotated[Literal["pJ", "MAC"], BeforeValidator(_told_unit)]
     reference: Reference | None = Field(
         default=None,
         description="which operation is 1 MAC; by default the first mac or int-mac that costs 1",

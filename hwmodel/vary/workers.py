@@ -29,9 +29,10 @@ from typing import Any, NamedTuple
 from hwmodel.errors import HwmodelError
 from hwmodel.specs.provenance import code_digest
 
-__all__ = ["AHEAD", "Lost", "Task", "Workers", "completed", "in_order", "workers"]
+__all__ = ["AHEAD", "MAX_JOBS", "Lost", "Task", "Workers", "completed", "in_order", "workers"]
 
 AHEAD = 3  # tasks asked for, for each worker
+MAX_JOBS = 256
 DEATHS = 3  # of workers in a row without a task done between, before a run is given up
 
 

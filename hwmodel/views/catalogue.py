@@ -43,8 +43,6 @@ def checked(word: str, what: str) -> NamedSpec:
     if isinstance(spec, Method):
         spec.check_references()
         tell_doubts(spec)
-    if isinstance(spec, Accounting):
-        load(Method, spec.baseline)
     return spec
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import cycle
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 from warnings import catch_warnings
 from zlib import crc32
 
@@ -28,6 +28,9 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import NamedSpec, bundled, is_path, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Hatch, Marker, Method
+
+if TYPE_CHECKING:
+    from hwmodel.model.compare import Comparison
 
 __all__ = ["Look", "called", "depth_looks", "ink_on", "lightness", "look", "looks", "looks_of"]
 __all__ += ["named", "part_looks", "shade_on", "specs_named", "told"]
@@ -135,6 +138,12 @@ def called(name: str, kind: str = "method") -> str:
         kind: "method", "network" or "hardware".
     """
     return _labels.get((kind, name), name)
+
+
+def baseline_of(line: Comparison) -> str:
+    """What is 100 % for a line, by its label: a method, if need be on a network."""
+    method, on, network = (line.baseline or "baseline").partition(" on ")
+    return f"{called(method)}{on}{called(network, 'network')}"
 
 
 def named(given: Iterable[str], methods: Sequence[str], option: str) -> tuple[str, ...]:

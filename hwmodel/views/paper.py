@@ -20,7 +20,7 @@ from hwmodel.rerun.tables import (
 )
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import Training
-from hwmodel.views.colours import called, named
+from hwmodel.views.colours import baseline_of, called, named
 from hwmodel.views.remarks import asides, comparable
 
 __all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
@@ -199,7 +199,7 @@ def _quantities(
         own = next((step for step in steps if _decimals(share / step[0]) <= MOST), steps[-1])
         found.append(_scaled("an image", _energies(here, 1), share, own))
     percents = [line.percent_of_baseline for line in here]
-    found.append((Heading("relative", "%"), 2, percents))
+    found.append((Heading(f"of {baseline_of(here[0])}", "%"), 2, percents))
     if any(line.optimal and line.optimal.energy is not None for line in here):
         then = [line.percent_of_baseline_optimal_tiles for line in here]
         found.append((Heading("optimal tiles", "%"), 2, then))

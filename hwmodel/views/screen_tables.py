@@ -27,7 +27,7 @@ from hwmodel.rerun.tables import (
 from hwmodel.specs.limits import AccumulatorWidth, TensorWidth
 from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
-from hwmodel.views.colours import called
+from hwmodel.views.colours import baseline_of, called
 from hwmodel.views.remarks import asides, comparable
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import WAYS, Bits, Direction, Pass, shown, whole_bits
@@ -86,7 +86,7 @@ def comparison_tables(
         batches = len({line.batch for line in here}) > 1
         several_images = any(line.images > 1 for line in here)
         columns = [f"energy, {unit}", *([f"an image, {unit}"] if several_images else [])]
-        columns += [f"% of {_baseline(first)}"]
+        columns += [f"% of {baseline_of(first)}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
         known = any(line.source_percent is not None for line in here)
         columns += [*(["published %", "residual %"] if known else []), *shown]
@@ -133,12 +133,6 @@ def comparison_tables(
     if places[1:]:
         apart = len({(line.network, line.batch) for line in lines}) > 1
         yield Text(f"{comparable(places, (line.unit for line in lines), apart)}.\n")
-
-
-def _baseline(line: Comparison) -> str:
-    """What is 100 %, by its label: a method, if need be on a network."""
-    method, on, network = (line.baseline or "baseline").partition(" on ")
-    return f"{called(method)}{on}{called(network, 'network')}"
 
 
 def _each(line: Comparison, divisor: float) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hwmodel.rerun.tables import scale
 from hwmodel.vary.sweep.results import ENERGIES, Row, unit_of
+from hwmodel.views.chip import size
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,14 +38,24 @@ def best_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> Table
         values = [row[name] for row in rows if row[name] is not None]
         if name in ENERGIES and same and all(isinstance(v, int | float) for v in values):
             steps[name] = scale(max(values, default=0), *units)
+    sizes: set[str] = set()
     shown = [name for name in columns if name != "unit" or not same]
     for name in shown:
         is_text = any(isinstance(row[name], str) for row in rows)
         unit = steps[name][1] if name in steps else unit_of(name, *units) if same else ""
-        heading = f"{name}, {unit}" if unit else name
+        is_size = unit == "bit" and name.rpartition(".")[2].startswith("capacity")
+        heading = f"{name}, {unit}" if unit and not (is_size and not is_text) else name
         table.add_column(heading, justify="left" if is_text else "right", overflow="fold")
+        sizes |= {name} if is_size else set()
     for row in rows:
-        table.add_row(*(_shown(row[name], *steps.get(name, (1,))[:1]) for name in shown))
+        table.add_row(
+            *(
+                size(row[name])
+                if name in sizes and isinstance(row[name], int) and row[name]
+                else _shown(row[name], *steps.get(name, (1,))[:1])
+                for name in shown
+            )
+        )
     return table
 
 

@@ -18,7 +18,6 @@ from hwmodel.specs.arguments import path_of, several, whole
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
-from hwmodel.vary.jobs import MAX_JOBS
 from hwmodel.vary.paths import Inputs, Scalar
 from hwmodel.vary.sensitivity.costs import Costs, Outcome, Study, overtaken, ranks
 from hwmodel.vary.sensitivity.flips import Flip, flip
@@ -32,6 +31,7 @@ from hwmodel.vary.sensitivity.montecarlo import (
 )
 from hwmodel.vary.sensitivity.moves import Move, moves
 from hwmodel.vary.sensitivity.parallel import Mapped, mapped_by
+from hwmodel.vary.workers import MAX_JOBS
 
 __all__ = ["Effect", "Reversal", "Sensitivity", "sensitivity"]
 

@@ -10,11 +10,10 @@ from typing import SupportsIndex
 from hwmodel.specs.arguments import expect, path_of, whole
 from hwmodel.specs.inputs import refuse_input
 from hwmodel.specs.provenance import Provenance
-from hwmodel.vary.jobs import MAX_JOBS
 from hwmodel.vary.sweep.part import columns, run_part
 from hwmodel.vary.sweep.parts import Summary, ending_of, opened
 from hwmodel.vary.sweep.plan import Plan
-from hwmodel.vary.workers import Lost, Task, completed, workers
+from hwmodel.vary.workers import MAX_JOBS, Lost, Task, completed, workers
 
 __all__ = ["Progress", "cut", "run"]
 

@@ -6,21 +6,35 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from hwmodel.errors import SpecWarning
+import typer
 
-__all__ = ["MAX_JOBS", "cores", "shared"]
+from hwmodel.errors import HwmodelError, SpecWarning
+
+__all__ = ["Jobs", "cores", "processes_of", "shared"]
+
+Jobs = Annotated[int | None, typer.Option(help="Processes.", show_default="as many as cores")]
 
 ALONE = 5.0  # seconds after which several processes are worth their start
-MAX_JOBS = 256
 
 
 def cores() -> int:
     """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), MAX_JOBS)
-    return min(os.cpu_count() or 1, MAX_JOBS)
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def processes_of(jobs: int | None) -> int:
+    """Processes that are asked for, by default as many as cores. Raises: HwmodelError."""
+    if jobs is None:
+        return cores()
+    from hwmodel.vary.workers import MAX_JOBS  # most ask for none
+
+    if not 1 <= jobs <= MAX_JOBS:
+        raise HwmodelError(f"--jobs {jobs}: 1 to {MAX_JOBS} processes")
+    return jobs
 
 
 def shared(
@@ -31,7 +45,7 @@ def shared(
     Processes are asked only if it takes longer than they take to be started.
 
     Args:
-        jobs: processes.
+        jobs: processes; no more than `MAX_JOBS` are started.
         alone: seconds in which this process does what it can by itself.
     """
     began, done = time.monotonic(), 0
@@ -43,9 +57,9 @@ def shared(
     rest = arguments[done:]
     if not rest:
         return
-    from hwmodel.vary.workers import Task, completed, in_order, workers  # most need none
+    from hwmodel.vary.workers import MAX_JOBS, Task, completed, in_order, workers
 
-    with workers(min(jobs, len(rest))) as there:
+    with workers(min(jobs, len(rest), MAX_JOBS)) as there:
         tasks = (Task(n, (function, one)) for n, one in enumerate(rest))
         for result, warned in in_order(completed(there, _with_warnings, tasks)):
             for one in warned:
