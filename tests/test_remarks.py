@@ -3,14 +3,17 @@
 import csv
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
+from hwmodel.model.compare import Comparison, compare
+from hwmodel.model.proof import Proof
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.views.latex import _text
-from hwmodel.views.remarks import _static
+from hwmodel.views.remarks import _static, asides
 from tests.page import parsed
 from tests.specs import CHIP, GREEDY, NETWORK, written
 
@@ -81,3 +84,59 @@ def test_static_energy_that_some_chips_have_in_theirs_is_said():
     assert _static([v100, plain], full).endswith("of v100-board (accounting full) alone.")
     for chips, accounting in (([v100], full), ([other, plain], full), ([v100, plain], paper)):
         assert _static(chips, accounting) == ""
+
+
+def line(method, batch, tilings=0, gaps=(), by_width=(), untimed="", reason=None):
+    """One line of a comparison, with only what remarks read of it."""
+    report = SimpleNamespace(
+        proof=Proof(tilings, len(gaps), sum(gap <= 5e-4 for gap in gaps), max(gaps, default=0.0)),
+        unproved="some" if gaps else "", by_width="some" if by_width else "",
+        prices=SimpleNamespace(derived=lambda keys: ", ".join(sorted(keys)), dearer=lambda keys: ""),
+        ledger=SimpleNamespace(keys=by_width), untimed=untimed, timeless=[],
+    )  # fmt: skip
+    energy = None if reason else 1.0
+    return Comparison(
+        "net", method, "chip", "full", "training", batch, energy, "pJ", reason=reason,
+        report=None if reason else report,
+    )  # fmt: skip
+
+
+def test_alike_remarks_of_rows_are_one_sentence_with_the_sum_of_their_tilings():
+    lines = [
+        line("fp", 1, 14, (0.0001, 0.03)), line("fp", 64, 14, (0.0002, 0.02, 0.071)),
+        line("int8", 1, 14, by_width=("b", "a")), line("int8", 64, 14, (0.01,), ("c", "a")),
+        line("bold", 1, untimed="no time: x"), line("bold", 64, untimed="no time: x"),
+        line("big", 1, untimed="no time: x"), line("big", 64, reason="no tile fits"),
+    ]  # fmt: skip
+    assert list(asides(lines)) == [
+        "big at batch 64: no tile fits",
+        "fp; int8 at batch 64: 6 of 42 tilings are not proved optimal, 2 of them within 0.05 %: the "
+        "largest gap to a lower bound is 7.1 % (fp at batch 64)",
+        "int8: prices that nobody states, by width (docs/model.md section 5): a, b, c",
+        "bold; big at batch 1: no time: x",
+    ]
+    assert list(asides([line("fp", 1, 3), line("bold", 1, 3)])) == []
+
+
+def test_proofs_near_their_bounds_need_no_name():
+    lines = [line("fp", 1, 3, (1e-4,)), line("bold", 1, 3, (2e-4, 3e-4))]
+    assert list(asides(lines)) == [
+        "fp, bold: 3 of 6 tilings are not proved optimal: the largest gap to a lower bound is not "
+        "above 0.05 %"
+    ]
+
+
+def test_an_integer_product_that_costs_more_than_a_wider_mac_is_remarked_upon():
+    """Of a board that states an instruction's fp32 MAC and a tensor core's fp16: 34.6 and 1.4 pJ.
+
+    By hand: an 8-bit int-mac is 0.05 MACs, 1.73 pJ, and the 8-bit int-add in it 0.006522 of 34.6.
+    """
+    lines = compare(
+        "mlp-784-512-512-10", ["a40-board", "ascend"], ["int8", "bf16"], accounting="full"
+    )
+    said = {x.hardware: [*asides([x])] for x in lines if x.method == "int8"}
+    price = 0.05 * 34.6 - 0.006522 * 34.6
+    assert any(
+        f"int-mul costs {price:.3g} pJ, more than the 1.4 pJ" in x for x in said["a40-board"]
+    )
+    assert not any("more than the" in x for x in said["ascend"])
