@@ -334,7 +334,7 @@ def test_parts_are_cut_by_the_number_of_points_alone():
     [
         (("--out", "t.txt"), "t.txt: a table of results ends in .csv or .parquet"),
         (("--jobs", "0"), "--jobs 0: 1 to 256 processes"),
-        (("--jobs", "2", "--scheduler", "tcp://a:1"), "and none with --scheduler"),
+        (("--jobs", "2", "--scheduler", "tcp://a:1"), "--jobs 2: none with --scheduler"),
     ],
 )
 def test_words_that_do_not_fit_are_refused(hwmodel, tmp_path, words, message):
