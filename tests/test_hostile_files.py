@@ -29,7 +29,8 @@ while True:
         for _ in range(50):
             stream.write(word * 1000)
 """
-COMPARE = ("compare", "mlp-784-512-512-10", "--hardware", "ascend", "--methods", "fp,bold")
+SEARCHED = ("compare", "mlp-784-512-512-10", "--hardware", "ascend", "--methods", "fp,bold")
+COMPARE = (*SEARCHED, "--accounting", "paper", "--optimal-tiles", "no")
 
 
 def started(folder, *words, code=None, **options):
@@ -75,7 +76,7 @@ def test_an_end_at_any_moment_leaves_the_old_file_or_the_new(tmp_path, number):
 def test_ctrl_c_in_a_command_ends_it_with_130_and_no_traceback(tmp_path):
     """Whenever it comes after the start: 130 and nothing half, or all is done."""
     for delay in (0.1, 0.3, 0.6, 1.2):
-        process = started(tmp_path, *COMPARE, "--out", "o")
+        process = started(tmp_path, *SEARCHED, "--out", "o")
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
@@ -177,7 +178,8 @@ def test_a_file_may_have_any_name(hwmodel, tmp_path, name):
 @pytest.mark.parametrize("name", ["\udcff", "a\x1b[31m", "a\nb", "a b", "[bold]"], ids=ascii)
 def test_so_may_an_output_and_a_file_that_is_not_there(hwmodel, refused, tmp_path, name):
     shown = name.encode("unicode_escape").decode()
-    report = ("report", "mlp-784-512-512-10", "--hardware", "ascend", "--method", "fp")
+    report = ("report", "mlp-784-512-512-10", "--hardware", "ascend", "--method", "fp",
+              "--accounting", "paper")  # fmt: skip
     for ending in (".csv", ".json", ".md", ".html"):
         option = "--html" if ending == ".html" else "-o"
         code, out, err = hwmodel(*report, option, name + ending)

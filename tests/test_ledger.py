@@ -72,13 +72,14 @@ def test_a_count_is_the_whole_number_nearest_to_the_product_of_its_factors():
 NETWORKS = {"fp": "bert-base", "bold": "vgg-small", "bold-bert": "bert-base", "bnext": "bnext-18"}
 
 
+@pytest.mark.usefixtures("tilings")  # of the same layers as in test_explain
 @pytest.mark.parametrize("accounting", ["paper", "full"])
 @pytest.mark.parametrize("method", sorted(bundled(Method).keys() - ALIKE))
 def test_names_are_unique_counts_whole_and_rows_priced(method, accounting):
     network = NETWORKS.get(method, "conv-small")
     wider = replaced_all(load(Accounting, accounting), {"prices.narrow_floats": "expanded"})
     mode = "training" if load(Method, method).trains else "inference"
-    report = evaluate(network, "ascend", method, accounting=wider, batch=2, mode=mode)
+    report = evaluate(network, "ascend", method, accounting=wider, batch=3, mode=mode)
     names = [entry.name for entry in report.ledger.entries]
     assert len(set(names)) == len(names)
     for entry in report.ledger.entries:
