@@ -24,6 +24,8 @@ def hwmodel(tmp_path, monkeypatch, capsys):
     """A function that runs `hwmodel ARGUMENTS` and gives (exit code, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    # As many processes as are asked for, and else one: others run tests beside this one.
+    monkeypatch.setattr("hwmodel.cli.processes.cores", lambda: 1)
 
     def run(*arguments):
         monkeypatch.setattr("sys.argv", ["hwmodel", *map(str, arguments)])
