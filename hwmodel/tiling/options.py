@@ -53,6 +53,7 @@ class SearchOptions:
     transfers: Transfers = "upper"
     share: int = 1  # of the usual budget, one part in so many
     spare: float = 0.0  # of the energy: a tiling that saves less need not be found
+    slack: float = 0.0  # [chip's unit]: likewise
 
     @classmethod
     def of(cls, accounting: Accounting, pass_: Pass, *, fused: bool = False) -> SearchOptions:

@@ -66,6 +66,7 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
         transfers=options.transfers,
         budget=Options.budget // options.share,
         spare=options.spare,
+        slack=options.slack,
     )
     n = problem.extent
     if isqrt(n.N) * isqrt(n.M) * isqrt(n.C) > MANY_CLASSES:  # a loop has 2 sqrt(length) of them

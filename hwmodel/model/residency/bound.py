@@ -29,7 +29,7 @@ from hwmodel.tiling.tile import touched_elements
 from hwmodel.tiling.view import Homes
 from hwmodel.work.problem import OPERANDS, Operand
 
-__all__ = ["is_bounded", "lower_bound", "pick_rows"]
+__all__ = ["all_kept", "is_bounded", "lower_bound", "pick_rows"]
 
 GAP, EFFORT = 1e-4, 30  # of what is saved; of the solver
 
@@ -60,9 +60,23 @@ def lower_bound(run: Run) -> float:
     begun = {access: _passes(run, access) for item in run.items for access in item.begins}
     for access, costs in (begun | passes).items():
         total += sum(costs[: deepest[access.task, access.place]])
-    values = [sum(sum(passes[access][: i.level]) for access in i.saves) for i in run.items]
-    rows = [*pick_rows(run), *_least_rooms(run)]
-    return total - pack(values, rows, GAP, loose=True, effort=EFFORT).most
+    if run.most_saved is None:  # which tilings do not change
+        values = [sum(sum(passes[access][: i.level]) for access in i.saves) for i in run.items]
+        rows = [*pick_rows(run), *_least_rooms(run)]
+        run.most_saved = pack(values, rows, GAP, loose=True, effort=EFFORT).most
+    return total - run.most_saved
+
+
+def all_kept(run: Run, energy: float) -> float:
+    """What is left of a run's energy when one pass of all that may stay is saved, as if it fitted.
+
+    Args:
+        energy: of the run without residents [chip's unit].
+    """
+    deepest = _deepest(run)
+    several = {access for item in run.items for access in (*item.saves, *item.begins)}
+    saved = (sum(_passes(run, at)[: deepest[at.task, at.place]]) for at in several)
+    return max(energy - sum(saved), 0.0)
 
 
 def pick_rows(run: Run) -> Iterator[Row]:

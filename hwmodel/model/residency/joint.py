@@ -25,7 +25,7 @@ from hwmodel.model.residency.products import Costs, Product
 from hwmodel.model.residency.run import Known, Run
 from hwmodel.work.problem import OPERANDS
 
-__all__ = ["together"]
+__all__ = ["tight_steps", "together"]
 
 GAP, ROUGH = 5e-4, 2e-3  # of the energy, and where rooms are guessed
 ENERGY = 1e6  # of the run without residents, in units of the program
@@ -166,8 +166,9 @@ def _rooms(program: _Program) -> list[Row]:
     found: dict[tuple[object, ...], Row] = {}
     for level, capacity in program.run.capacities.items():
         alive = program.run.alive(level)
-        for step in {*alive, *(at for k, at in program.rooms if k == level)}:
-            bits = dict(program.rooms.get((level, step), {}))
+        tiles = {at: rooms for (k, at), rooms in program.rooms.items() if k == level}
+        for step in tight_steps(alive, tiles):
+            bits = dict(tiles.get(step, {}))
             living = alive.get(step, ())
             bits |= {i: program.run.items[i].bits for i in living}
             for several in program.run.again(living):
@@ -180,3 +181,20 @@ def _rooms(program: _Program) -> list[Row]:
             if sum(x for x in row.of.values() if x > 0) > row.most:
                 found[(row.most, *sorted(row.of.items()))] = row
     return [*found.values()]
+
+
+def tight_steps(alive: Mapping[int, Sequence[int]], tiles: Collection[int]) -> list[int]:
+    """Return the steps at which room may be short: with tiles, or with more living than at others.
+
+    Args:
+        alive: the items that can live, by step.
+        tiles: steps at which tiles take room.
+    """
+    living = {step: frozenset(several) for step, several in alive.items()}
+    found: list[int] = sorted(tiles)
+    kept = [living[step] for step in found if step in living]
+    for step in sorted(living, key=lambda at: (-len(living[at]), at)):
+        if step not in tiles and not any(living[step] <= other for other in kept):
+            found.append(step)
+            kept.append(living[step])
+    return found

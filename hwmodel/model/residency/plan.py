@@ -5,8 +5,9 @@
 3.  Every product is searched again in its view, beside what was chosen (`products`).
 4.  2 and 3 with the tilings that came to it, as long as that pays.
 5.  Where the lower bound leaves a gap, single items are exchanged.
-6.  Where it leaves next to none, what was taken as close enough so far is searched until it is
-    proved.
+6.  Tilings that may still save much are searched in exactly the room that is left to them.
+7.  Where the bound leaves next to no gap, what was taken as close enough so far is searched until
+    it is proved.
 
 The energy never rises: to keep nothing is a choice, too. Source: docs/model.md section 11.
 """
@@ -15,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log2
 
 from hwmodel.model.entries import Stay, search_options
 from hwmodel.model.memory import Occupancy
-from hwmodel.model.residency.bound import is_bounded, lower_bound
+from hwmodel.model.residency.bound import all_kept, is_bounded, lower_bound
 from hwmodel.model.residency.items import Item, items, tracked
 from hwmodel.model.residency.joint import together
 from hwmodel.model.residency.products import CLOSE, Product, Tiled
@@ -41,6 +43,7 @@ ROOMS = ((2, 1), (4, 1), (8, 2), (32, 8))  # parts of the capacities, from the o
 ROUNDS, WORTH = 3, 1e-4  # as long as one saves that part of the energy
 MANY_STEPS = 20  # of a run; above them no single items are exchanged, and
 MUCH_OF_MANY = 1.5e-2  # is the gap down to which tilings are searched for less room, or guessed
+MAY_SAVE = 2e-3  # of the energy: a tiling that may is searched once more, in the room that it has
 EXCHANGES, SEARCHES = 300, 40  # choices that are looked at for that, tilings that are searched
 NO_END = 2**62  # bits of a memory without end
 
@@ -115,6 +118,7 @@ def residency(
     run = _run(tasks, kept, given, chip, accounting, capacities, bounded)
     alone = run.outcome(())
     assert isinstance(alone, Outcome)
+    _give_slack(run, alone)
     least = lower_bound(run) if bounded else None
     best = _best(run, alone, least)
     is_short = len(run.steps) <= MANY_STEPS
@@ -166,6 +170,17 @@ def _run(
     return Run(tasks, products, moves, found, capacities)
 
 
+def _give_slack(run: Run, alone: Outcome) -> None:
+    """Let small products be searched roughly: all together may miss what a near one may, twice.
+
+    A power of two, so that products that are equal in other runs are searched once.
+    """
+    left = CLOSE * all_kept(run, alone.energy) / max(len(run.products), 1)
+    for product in run.products.values():
+        if product.spare and left > 0:
+            product.slack = 2.0 ** round(log2(left))
+
+
 def _best(run: Run, alone: Outcome, least: float | None) -> Outcome:
     """The best of all rounds; where that leaves a gap, with tilings for less room, too."""
     best = _rounds(run, alone, alone, MOST_LESS)
@@ -182,7 +197,7 @@ def _best(run: Run, alone: Outcome, least: float | None) -> Outcome:
         best = _rounds(run, alone, best, LESS)
     if _gap(best, least) > MUCH and len(run.steps) <= MANY_STEPS:
         best = _exchanged(run, best, run.values(alone.tilings), least)
-    return best
+    return run.closer(best, MAY_SAVE) if least is not None else best
 
 
 def _rounds(run: Run, alone: Outcome, best: Outcome, parts: int = 1) -> Outcome:

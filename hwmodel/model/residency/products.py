@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import ceil, fsum
-from typing import NamedTuple
 
 from hwmodel.errors import Infeasible, TooLarge
 from hwmodel.model.entries import AWAY, Stay, brought, code_of, left_at_home, paid, width
+from hwmodel.model.residency.tilings import ROUNDING, Costs, Floor, Searched, Tiled, is_home
 from hwmodel.model.workload import Task
 from hwmodel.tiling.accesses import Asked
 from hwmodel.tiling.accesses import Mapping as Cuts
@@ -25,65 +26,7 @@ __all__ = ["CLOSE", "NEAR", "Costs", "Product", "Tiled"]
 
 SIXTEENTHS = 16  # of a capacity: room that is left is rounded down to them, to be searched once
 CLOSE = 5e-4  # of a bound: a tiling is taken as it is, no better one is searched
-ROUNDING = 1 + 1e-9
 NEAR = CLOSE * ROUNDING  # a gap that is not above it
-
-
-class Tiled(NamedTuple):
-    """A product's tiling beside what stays on the chip."""
-
-    tiling: Tiling  # of the whole chip
-    stay: Stay
-    energy: float  # of its memories, hops and cycles [chip's unit]
-    rooms: dict[int, int]  # that it takes at the levels at which tensors may stay [bit]
-    resting: dict[int, int]  # and what unfinished sums take more there than finished ones [bit]
-
-
-class Costs(NamedTuple):
-    """A tiling wherever operands stay: each operand adds its own, whatever the others do."""
-
-    tiling: Tiling
-    cycles: float  # energy of an array's cycles [chip's unit]
-    energy: dict[tuple[Operand, int | None], float]  # by operand and home [chip's unit]
-    parts: dict[int, dict[Operand, int]]  # by level: bits of each operand's tile [bit]
-    resting: dict[int, int]  # by home of O: more bits of its unfinished sums there [bit]
-
-    def at(self, homes: Homes) -> float:
-        """Energy with homes [chip's unit]."""
-        return self.cycles + sum(self.energy[x, homes.of(x)] for x in OPERANDS)
-
-    def rooms(self, homes: Homes) -> dict[int, int]:
-        """Return the room that tiles of what does not stay take [bit]."""
-        return {
-            level: sum(bits for x, bits in parts.items() if not _is_home(homes.of(x), level))
-            for level, parts in self.parts.items()
-        }
-
-    def more(self, homes: Homes) -> dict[int, int]:
-        """Return what unfinished sums take more than finished ones at the home of O [bit]."""
-        bits = self.resting.get(homes.O, 0) if homes.O is not None else 0
-        return {homes.O: bits} if homes.O is not None and bits else {}
-
-
-class Searched(NamedTuple):
-    """What a search came to, and what it had to find."""
-
-    found: Tiled | None  # None: nothing fits
-    gap: float  # to its bound; 0 if that is met
-    spare: float  # of the energy: a better tiling that saves less need not be found
-
-    def is_enough(self, spare: float) -> bool:
-        """Whether what was found is as near as is asked, or its budget ended as another would."""
-        is_spent = self.gap > self.spare * ROUNDING
-        return is_spent or self.gap <= spare * ROUNDING
-
-
-class Floor(NamedTuple):
-    """A bound: what a product costs at least, with such homes or nearer the outermost memory."""
-
-    homes: Homes
-    free: Mapping[int, int]  # room at each level, or less [bit]
-    energy: float  # [chip's unit]
 
 
 @dataclass(eq=False)
@@ -96,12 +39,14 @@ class Product:
     capacities: Mapping[int, int]  # of the levels at which tensors may stay [bit]
     is_bounded: bool = False  # no price falls outwards: bounds hold for other homes, too
     spare: float = 0.0  # of a tiling's energy: what a better one must save to be looked for
+    slack: float = 0.0  # [chip's unit]: likewise
     is_coarse: bool = False  # room that is left is rounded down before it is searched
     searches: int = 0
     _known: dict[object, Searched] = field(default_factory=dict)
     _chosen: dict[object, Tiled | None] = field(default_factory=dict)
     _costs: dict[Cuts, Costs] = field(default_factory=dict)
     _floors: list[Floor] = field(default_factory=list)
+    _tried: list[Floor] = field(default_factory=list)  # what searches came to, no bounds
     _passes: dict[Operand, list[float]] = field(default_factory=dict)
 
     @property
@@ -118,15 +63,19 @@ class Product:
     def tiled(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
         """Return a tiling that fits beside what stays; None where none is found.
 
-        One that is known, if a bound says that no other is much better. Else first as if all room
-        were free; if what is found does not fit, with the room that is left, if need be rounded
+        One that is known, if a bound says that no other is much better, or a search with as much
+        room came to no less. Else first as if all room were free, unless more than half of some
+        level is not; if what is found does not fit, with the room that is left, if need be rounded
         down first. Where unfinished sums alone have no room at home, once more for sums that come
         there finished. Of all tilings that fit the best.
 
         Args:
             free: room that is left at each level [bit].
         """
-        for room in (self.capacities, *((self._rounded(free),) if self.is_coarse else ()), free):
+        rooms = [self._rounded(free), free] if self.is_coarse else [free]
+        if not self.is_coarse or all(2 * bits >= self.capacities[k] for k, bits in free.items()):
+            rooms.insert(0, self.capacities)
+        for room in rooms:
             known = self._best(stay, free)
             if known is not None and self._is_close(known, room):
                 return known
@@ -153,9 +102,21 @@ class Product:
             self._searched(AWAY, free, finished=False)
 
     def _is_close(self, known: Tiled, room: Mapping[int, int]) -> bool:
-        least = self.floor(known.stay.homes, room)
-        once = sum(self.pass_to(x, known.stay.homes.of(x) or 0) for x in known.stay.once)
-        return self.is_bounded and known.energy - once <= least * (1 + max(CLOSE, self.spare))
+        homes, energy = known.stay.homes, known.energy - self._once(known.stay)
+        tried = (  # with as much room, and they came to no less
+            one
+            for one in self._tried
+            if one.homes == homes and all(bits <= one.free[k] for k, bits in room.items())
+        )
+        if any(energy <= one.energy * (1 + CLOSE) for one in tried):
+            return True
+        least = self.floor(homes, room)
+        near = max(least * (1 + max(CLOSE, self.spare)), least + self.slack)
+        return self.is_bounded and energy <= near
+
+    def _once(self, stay: Stay) -> float:
+        """What it costs to bring operands home that come there once."""
+        return sum(self.pass_to(x, stay.homes.of(x) or 0) for x in stay.once)
 
     def _best(self, stay: Stay, free: Mapping[int, int]) -> Tiled | None:
         """The best that fits of the tilings found so far, whatever stayed when they were."""
@@ -174,25 +135,57 @@ class Product:
     def _searched(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
         key = stay, tuple(free.items()), finished
         known = self._known.get(key)
-        if known is None or not known.is_enough(self.spare):
+        if known is None or not known.is_enough(self._spare(known.energy)):
             self.searches += 1
             found = self._search(stay, free, finished=finished)
             proof = found.tiling.certificate if found else None
-            gap = proof.gap if proof else 0.0
-            known = self._known[key] = Searched(found, gap, self.spare)
+            gap, energy = (proof.gap, proof.energy) if proof else (0.0, 0.0)
+            known = self._known[key] = Searched(found, gap, energy, self._spare(energy))
+            if found is not None and not finished:
+                self._tried.append(Floor(stay.homes, dict(free), found.energy - self._once(stay)))
         return known.found
 
     def _search(self, stay: Stay, free: Mapping[int, int], *, finished: bool) -> Tiled | None:
         homes = stay.homes
-        seen = view(self.chip, homes, free, finished=finished)
+        seen = self._seen(homes, free, finished=finished)
         try:
-            found = tile(self.work.problem, seen, replace(self.options, spare=self.spare))
+            found = tile(self.work.problem, seen, self._options)
         except (Infeasible, TooLarge):
             return None
         if not finished and not self.work.kernel:
             self._found(found, homes, free, self._taken(self.work.problem, seen))
         mapping = widened(self.work.problem, found.mapping, homes)
         return self.priced(self.costs(Tiling(mapping, found.certificate)), stay)
+
+    def _seen(self, homes: Homes, free: Mapping[int, int], *, finished: bool = False) -> Memories:
+        """The view with no more room than the whole of what does not stay needs.
+
+        So searches are the same wherever all of it fits.
+        """
+        if not self.chip.spatial:
+            whole = {
+                k: sum(bits for x, bits in parts.items() if not is_home(homes.of(x), k))
+                for k, parts in self._whole.items()
+            }
+            free = {k: min(bits, whole[k]) if whole[k] else bits for k, bits in free.items()}
+        return view(self.chip, homes, free, finished=finished)
+
+    @cached_property
+    def _whole(self) -> dict[int, dict[Operand, int]]:
+        """Bits of each operand uncut, sums unfinished, at each level [bit]."""
+        levels = len(self.chip.levels) - 1
+        sums: Operand = "O"
+        uncut = Cuts((self.work.problem.extent,) * levels, (sums,) * levels)
+        return {level: self._parts(uncut, level) for level in self.capacities}
+
+    @property
+    def _options(self) -> SearchOptions:
+        share = self.work.repeats * max(1.0, *(self._times(x) for x in OPERANDS))
+        return replace(self.options, spare=self.spare, slack=self.slack / share)
+
+    def _spare(self, energy: float) -> float:
+        """What need not be saved of a tiling's energy in its view."""
+        return max(self.spare, self._options.slack / energy if energy else 0.0)
 
     def _found(self, found: Tiling, homes: Homes, free: Mapping[int, int], taken: float) -> None:
         if found.certificate is not None:
@@ -216,7 +209,7 @@ class Product:
     def priced(self, costs: Costs, stay: Stay) -> Tiled:
         """Price a tiling of the whole chip beside what stays."""
         energy = costs.at(stay.homes)
-        energy += sum(self.pass_to(x, stay.homes.of(x) or 0) for x in stay.once)
+        energy += self._once(stay)
         return Tiled(costs.tiling, stay, energy, costs.rooms(stay.homes), costs.more(stay.homes))
 
     def costs(self, tiling: Tiling) -> Costs:
@@ -303,9 +296,9 @@ class Product:
             return
         moved = {x: work.operands[x].bits if x in work.kernel.moved else 0 for x in OPERANDS}
         bits = Widths(*map(plain, (moved["I"], moved["F"], 0)))
-        problem, seen = replace(work.problem, bits=bits), view(self.chip, homes, free)
+        problem, seen = replace(work.problem, bits=bits), self._seen(homes, free)
         with suppress(Infeasible, TooLarge):
-            found = tile(problem, seen, replace(self.options, spare=self.spare))
+            found = tile(problem, seen, self._options)
             self._found(found, homes, free, self._taken(problem, seen))
 
     def floor(self, homes: Homes, free: Mapping[int, int]) -> float:
@@ -366,11 +359,6 @@ class Product:
             if self.chip.levels[level].holds(operand)
             for one in brought(self.work, operand, level, home, self.options)
         )
-
-
-def _is_home(home: int | None, level: int) -> bool:
-    """Whether an operand stays at a level or further in than it, so that no tile lies there."""
-    return home is not None and home >= level
 
 
 def _counts_sums(chip: Memories, level: int, held: Operand) -> bool:

@@ -82,7 +82,7 @@ class Known(NamedTuple):
     energy: float  # [chip's unit]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Run:
     """The tasks of a run, and the items that may be chosen."""
 
@@ -92,6 +92,7 @@ class Run:
     items: Sequence[Item]
     capacities: Mapping[int, int]  # of the levels at which tensors may stay [bit]
     chosen: dict[object, Known] = field(default_factory=dict)  # by the tilings known then
+    most_saved: float | None = None  # of passes that items save, by any choice [chip's unit]
     _known: dict[object, tuple[float, dict[int, Tiled]] | None] = field(default_factory=dict)
 
     @cached_property
@@ -122,16 +123,47 @@ class Run:
     def spared(self, one: Outcome) -> Outcome:
         """Search once more every tiling of a choice that spared something, now sparing nothing."""
         for own in self.products.values():
-            own.spare = 0.0
-        used = self._used([self.items[i] for i in sorted(one.chosen)])
-        tilings = dict(one.tilings)
-        for number, tiled in tilings.items():
-            proof, step = tiled.tiling.certificate, self.tasks[number].at.step
-            if proof is not None and proof.gap:
-                free = {k: bits - used[k].get(step, 0) for k, bits in self.capacities.items()}
-                tilings[number] = self.products[number].again(tiled.stay, free) or tiled
-        saved = sum(one.tilings[number].energy - tiled.energy for number, tiled in tilings.items())
+            own.spare = own.slack = 0.0
+        proofs = ((number, tiled.tiling.certificate) for number, tiled in one.tilings.items())
+        return self._again(one, [number for number, proof in proofs if proof and proof.gap])
+
+    def closer(self, one: Outcome, worth: float) -> Outcome:
+        """Search once more tilings of a choice that may cost much too much.
+
+        What was found for other room, or for rounded room, was taken if it fitted.
+
+        Args:
+            worth: what a tiling may save of the run's energy, by the bound that is known of it.
+        """
+        free = self._free(one)
+        found = []
+        for number, tiled in one.tilings.items():
+            least = self.products[number].floor(tiled.stay.homes, free[number])
+            if tiled.energy - least > worth * one.energy:
+                found.append(number)
+        return self._again(one, found)
+
+    def _again(self, one: Outcome, numbers: Iterable[int]) -> Outcome:
+        """A choice with tilings searched once more, in exactly the room that is left."""
+        free, tilings, saved = self._free(one), dict(one.tilings), 0.0
+        for number in numbers:
+            tiled = tilings[number]
+            found = self.products[number].again(tiled.stay, free[number])
+            if found is not None and found.energy < tiled.energy:
+                tilings[number] = found
+                saved += tiled.energy - found.energy
         return one._replace(energy=one.energy - saved, tilings=tilings)
+
+    def _free(self, one: Outcome) -> dict[int, dict[int, int]]:
+        """Room that a choice leaves to each product at each level [bit]."""
+        used = self._used([self.items[i] for i in sorted(one.chosen)])
+        return {
+            number: {
+                k: bits - used[k].get(self.tasks[number].at.step, 0)
+                for k, bits in self.capacities.items()
+            }
+            for number in one.tilings
+        }
 
     @property
     def searches(self) -> int:

@@ -34,6 +34,7 @@ from hwmodel.tiling.optimal.nodes import (
     weights_below,
 )
 from hwmodel.tiling.optimal.tables import Classes, smallest_tiles
+from hwmodel.tiling.optimal.terms import Options
 from hwmodel.work.problem import Operand
 
 __all__ = ["ROUNDING", "Search"]
@@ -106,7 +107,7 @@ class Search:
     """One search: the best tiling so far, and what is open.
 
     Args:
-        spare: what a tiling must save at least, of the energy, to be looked for; 0: anything.
+        options: of which it reads what a tiling must save at least to be looked for.
     """
 
     def __init__(
@@ -114,10 +115,10 @@ class Search:
         space: Space,
         orders: list[Order],
         held: list[tuple[Operand, ...]],
-        spare: float = 0.0,
+        options: Options,
     ) -> None:
         self.space, self.orders, self.held = space, orders, held
-        self.spare = max(spare, ROUNDING)
+        self.spare, self.slack = max(options.spare, ROUNDING), options.slack
         self.classes = Classes(space)
         n, height = space.problem.extent, space.problem.height
         self.is_square = (height, n.HO, n.HF) == (space.problem.width, n.WO, n.WF)
@@ -149,7 +150,7 @@ class Search:
 
     @property
     def _enough(self) -> float:
-        return self.energy * (1 - self.spare)
+        return min(self.energy * (1 - self.spare), self.energy - self.slack)
 
     def may_hold(self, choices: list[tuple[Operand, ...]]) -> bool:
         """Whether a tiling under some choices of operands held may be better than the best one."""

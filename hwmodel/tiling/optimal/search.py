@@ -54,7 +54,8 @@ def optimal(problem: Problem, hardware: Memories, options: Options = USUAL) -> O
     Raises: Infeasible.
     Holds for: every problem and all prices; equal to the exhaustive search of the tests. Where a
         list would exceed `options.limit`, or `options.budget` is spent, the best tiling so far is
-        returned with its gap; and so is one whose gap is not above `options.spare`.
+        returned with its gap; and so is one whose gap is not above `options.spare`, or
+        `options.slack`.
     """
     sums, room = options.partial_sum_bits, options.ofmap_space
     budget = Budget(options.budget)
@@ -66,13 +67,13 @@ def optimal(problem: Problem, hardware: Memories, options: Options = USUAL) -> O
     axes = (problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF)
     uneven = any(is_uneven(*axis) for axis in axes)
     uneven &= len(held) * len(prepared.C) * n.HF * n.WF <= MOST_SINGLE
-    search = Search(prepared, orders(prepared, held), held, options.spare)
+    search = Search(prepared, orders(prepared, held), held, options)
     search.run(UNEVEN * budget.whole if uneven else 0.0)
     bound = search.bound
     if uneven and not search.is_proved:
         single = space(*given, single=True)
         search.end()
-        before, search = search, Search(single, orders(single, held), held, options.spare)
+        before, search = search, Search(single, orders(single, held), held, options)
         search.energy, search.mapping = before.energy, before.mapping
         search.floors = before.floors
         search.run(0.0)

@@ -25,6 +25,7 @@ class Options:
     limit: int = 1_000_000  # entries of any list
     budget: int = 600_000  # tilings looked at, nests met and lists made: a second or two
     spare: float = 0.0  # of the energy: a tiling that saves less need not be found
+    slack: float = 0.0  # [chip's unit]: likewise
 
 
 @dataclass(frozen=True)
