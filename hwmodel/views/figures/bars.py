@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["layers_figure", "levels_figure", "method_passes_figure", "methods_figure"]
 __all__ += ["passes_figure"]
 
+LEAST = 0.01  # percent of the whole that is told by its digits
 MOST_INCHES = 6.0  # of lying bars, each with a name; more layers stand upright, by number
 MOST_PARTS = 8  # tensors in a stack; the lightest are put together
 MOST_UNEQUAL = 10  # times the longest bar of one panel in another on the same scale
@@ -357,6 +358,8 @@ def _numbers(axes: Axes, page: Page, stack: Stack, heavy: Container[int]) -> Non
             continue
         text = rounded(100 * total / whole) if whole else "0"
         percent = "" if stack.unit == page.percent else " %"
+        if percent and 0 < 100 * total / whole < LEAST:
+            text = f"<{LEAST:g}"
         axes.annotate(
             f"{text}{percent}", (total, y), (0.4 * page.style.small, 0),
             textcoords="offset points", va="center", size=page.style.small,

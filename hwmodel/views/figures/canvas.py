@@ -252,13 +252,15 @@ def width_of(text: str, size: float) -> float:
 
 
 def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> str:
-    """Break a text into lines no wider than that, between words or, if it may, at hyphens."""
-    characters = len(text)
-    lines = text
+    """Break a text into lines no wider than that, between words or, if it may, at hyphens.
+
+    A batch stands on one line with its number.
+    """
+    text, characters, lines = text.replace("batch ", "batch\N{NO-BREAK SPACE}"), len(text), text
     while characters > 1 and width_of(lines, size) > inches:
         characters = min(characters - 1, int(characters * inches / width_of(lines, size)) + 1)
         lines = "\n".join(wrap(text, characters, break_on_hyphens=hyphens)) or text
-    return lines
+    return lines.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def caption(figure: Figure, style: Style, text: str) -> None:
