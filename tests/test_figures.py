@@ -20,7 +20,7 @@ from hwmodel.views.figures.canvas import STYLES, broken, foot, settings, settle,
 from hwmodel.views.figures.pareto import front
 from hwmodel.views.figures.points import Point
 from hwmodel.views.figures.records import Page
-from hwmodel.views.figures.roofline import roof, roofline_figure, roofline_points
+from hwmodel.views.figures.roofline import _named, roof, roofline_figure, roofline_points
 from hwmodel.views.plot import PLOTS, draw, fitting, read_records
 from tests.specs import CHIP, NETWORK, STACKED, written
 from tests.specs import chip as made_chip
@@ -348,7 +348,7 @@ def test_a_layer_s_point_is_its_energy_per_mac_over_its_macs_per_byte(tmp_path):
     records += [r | {"component": "elementwise", "energy": "1e9"} for r in records[:1]]
     (point,) = roofline_points(records, top, {"conv1": 1000})
     # each pass: 1000 MACs; I, F and O cross DRAM with 100 bytes each; 7 rows of 50 pJ
-    assert point == Point(1000 / 300, 7 * 50 / 1000, "conv1", "mine")
+    assert point == Point(1000 / 300, 7 * 50 / 1000, "conv1", "mine", 2 * 7 * 50)
 
 
 def test_layers_without_traffic_are_left_out_and_counted(hwmodel, tmp_path):
@@ -397,6 +397,15 @@ def test_what_the_lines_of_a_roofline_are_stands_on_no_line(hwmodel, tmp_path, c
         names = free_names(figure, axes)
     assert sum("MAC" in name or "/byte" in name for name in names) == 2
     assert {to_hex(t.get_color()) for t in axes.texts if "byte" in t.get_text()} == {"#595959"}
+
+
+def test_points_at_one_place_share_a_name_and_the_costliest_have_one():
+    """Of twelve layers of a method six have names: the three that cost most, three dear a MAC."""
+    points = [Point(10.0 + n, 20.0 - n, f"a{n}", "m", float(n)) for n in range(12)]
+    points += [Point(21.001, 9.0, "b", "m", 1.0)]  # where a11 is
+    named = [point.text for point in _named(points)]
+    assert [text for text in named if text] == ["a0", "a1", "a2", "a9", "a10", "a11, b"]
+    assert [(p.x, p.y) for p in _named(points)] == [(p.x, p.y) for p in points]
 
 
 def test_macs_are_those_of_the_whole_batch(hwmodel, tmp_path):

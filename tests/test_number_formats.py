@@ -337,7 +337,7 @@ def test_what_a_file_states_as_floating_is_multiplied_as_floating():
 
 def test_an_integer_times_a_float_is_no_product_of_integers():
     network = with_widths(a=("e4m3", "e4m3"), b=(8, 8), c=(8, 8))
-    with pytest.raises(SpecError, match="states no price of a 8-bit mac"):
+    with pytest.raises(SpecError, match="states no price of an 8-bit mac"):
         evaluate(network, chip(FP8), "as-stated", accounting=FULL, mode="inference")
 
 

@@ -165,7 +165,7 @@ def test_an_addition_that_a_file_states_dearer_is_told_and_capped(tmp_path):
 
 def test_narrow_floating_point_words_have_no_price_that_is_made_up():
     for kind in ("mac", "add"):
-        with pytest.raises(SpecError, match=f"states no price of a 8-bit {kind}"):
+        with pytest.raises(SpecError, match=f"states no price of an 8-bit {kind}"):
             price("tpuv4i", kind, 8)
 
 

@@ -93,7 +93,8 @@ def test_shades_are_the_lowest_of_each_place():
     ("energies", "texts"),
     [
         ([1, 1000], ["1", "1000"]),  # no power of ten
-        ([0.1841701, 0.1840301], ["0.1842", "0.1840"]),  # as many digits as tell them apart
+        ([0.1841701, 0.1840301], ["0.18417", "0.18403"]),  # so many tell how far they are apart
+        ([1949.7, 1959.8, 1974.1], ["1,950", "1,960", "1,974"]),
         ([0.18417, 0.18403, 0.18402], ["0.18417", "0.18403", "0.18402"]),
         ([5, 5], ["5", "5"]),
         ([1 + 1e-13, 1], ["1", "1"]),  # what rounding leaves is no difference

@@ -70,7 +70,7 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str], jobs: int
     presets = asked.accountings
     missing = {preset.name: _not_counted(networks, preset, asked) for preset in presets}
     provenance = asked.provenance(where.date)
-    said = [*filter(None, [*remarks(asked), _unmoved(asked)])]
+    said, unmoved = remarks(asked), _unmoved(asked)
     whole = asked.baseline_words(called)
     paper = comparison_paper(lines, asked.training, whole, provenance, ours, notes=said)
     table = comparison_table(lines, asked.training, ends)
@@ -83,7 +83,7 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str], jobs: int
     kinds = ["methods"] if len(networks) == 1 else []  # of one network
 
     def end(not_counted: Mapping[str, Sequence[str]]) -> str:
-        return "\n".join([*said, notes(not_counted)])
+        return "\n".join([*said, *filter(None, [unmoved]), notes(not_counted)])
 
     deliver(tables, end, result, where, stem=stem, kinds=kinds, page=page, ours=ours)
     partly(lines, told=not where.printed)

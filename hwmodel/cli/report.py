@@ -92,6 +92,7 @@ def _notes(
     if doubt:
         end = f"{doubt}\n{end}"
     twice = paid_twice(found.hardware, found.accounting)
+    twice = f"{found.hardware.label or found.hardware.name}: {twice}" if twice else ""
     told = found.by_width, found.unproved, found.idleness, found.attention, found.staying, twice
     for said in filter(None, told):
         end = f"{said}.\n{end}"

@@ -45,20 +45,25 @@ class Key(NamedTuple):
         return f"{self.narrow} x {self.bits}" if self.narrow else str(self.bits)
 
 
+def a_width(bits: int) -> str:
+    """Write a width with its article: "a 16", "an 8"."""
+    return f"{'an' if str(bits)[0] == '8' or bits in (11, 18) else 'a'} {bits}"
+
+
 def value(price: Price) -> float:
     """Multiply a price's factors [chip's unit per bit, or per operation]."""
     return float(prod(factor.value for factor in price))
 
 
 def paid_twice(chip: Hardware, accounting: Accounting) -> str:
-    """Say that a chip's prices hold both sides of a transfer, where both are paid; else ""."""
+    """Say that a chip's prices hold both sides of a transfer, where both are paid; "" else."""
     if not (chip.path_prices and accounting.counting.transfers == "both"):
         return ""
     return (
-        f"{chip.label or chip.name}: its prices were measured of whole paths, both sides of a "
-        f"transfer, and under accounting {accounting.name} (transfers: both) the lower memory pays "
-        "once more: too much is counted; with an accounting file of `transfers: upper` (based_on: "
-        f"{accounting.name}), or `compare --move accounting.counting.transfers=upper`, it is not"
+        "prices were measured of whole paths, both sides of a transfer, and under accounting "
+        f"{accounting.name} the lower memory pays once more: a little too much is counted. With "
+        "counting.transfers upper, which a file based on it or a move states, it is not; an "
+        "accounting holds for all chips beside each other"
     )
 
 
@@ -241,10 +246,15 @@ class Prices(NamedTuple):
         return self._own(own) if own else ()
 
     def _unpriced(self, kind: str, bits: int) -> SpecError:
-        integer = {"add": "; an addition of integers is an int-add"}.get(kind, "")
+        integer = {
+            "add": "; an addition of integers is an int-add",
+            "mac": "; a product of integers is an int-mac, which the method's rule says of each "
+            "pass: arithmetic: {forward: int-mac, backward_input: int-mac, ...}" * (bits <= 8),
+        }.get(kind, "")
         return SpecError(
-            f"hardware {self.chip.name}: states no price of a {bits}-bit {kind}, and accounting "
-            f"{self.accounting.name} no relative one{integer}; {self._to_add(kind, bits)}"
+            f"hardware {self.chip.name}: states no price of {a_width(bits)}-bit {kind}, and "
+            f"accounting {self.accounting.name} no relative one{integer}; "
+            f"{self._to_add(kind, bits)}"
         )
 
     def _to_add(self, kind: str, bits: int) -> str:

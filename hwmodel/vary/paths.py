@@ -256,8 +256,10 @@ def _located(spec: SpecModel, path: str, where: str) -> tuple[Step, ...]:
             word = rest.partition(".")[0]
             hint = _within(spec, path) if rest == path and not near(word, known) else ""
             hint = hint or nearest(word, known)
-            if isinstance(value, SplitLevel) and word == "split":
-                hint = f"its memories have names of their own, as levels.{value.split[0].name}"
+            own = [one.name for one in value.split] if isinstance(value, SplitLevel) else []
+            if own and (word == "split" or word in own):
+                name = word if word in own else own[0]
+                hint = f"its memories have names of their own, as levels.{name}"
             raise SpecError(f"{where}: {path!r} is no path to a value: {hint}")
         name = max(fitting, key=len)
         for step in known[name]:

@@ -34,8 +34,11 @@ def remarks(asked: Question) -> list[str]:
     trained = asked.accountings if asked.mode == "training" else ()
     found = [f"Moved, for methods and baseline: {moves}." if moves else ""]
     found += [unlearned(method, choice) for choice, method in product(trained, asked.methods)]
-    for chip, choice in product(asked.hardware, asked.accountings):
-        found.append(f"{twice}." if (twice := paid_twice(chip, choice)) else "")
+    for choice in asked.accountings:
+        boards: dict[str, list[str]] = {}
+        for chip in asked.hardware:
+            boards.setdefault(paid_twice(chip, choice), []).append(called(chip.name, "hardware"))
+        found += [f"{', '.join(names)}: {said}." for said, names in boards.items() if said]
     found += [_steps(asked.methods, choice) for choice in trained]
     found += [_static(asked.hardware, choice) for choice in asked.accountings]
     if asked.accuracy is not None:

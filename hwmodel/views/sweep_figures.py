@@ -6,7 +6,7 @@ can do at best. The figure says which fields these are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -113,7 +113,7 @@ def pareto_figure(
     others = _others(rows, columns, view)
     apart = f"\npoints differ in {', '.join(map(_words, others))}" if others else ""
     _title(figure, style, rows, columns, view, f"{FRONT}{apart}")
-    legend(figure, style, {}, shown=_labelled(shown, view))
+    legend(figure, style, {}, shown=shown, marks=view.by == "method")
     return figure
 
 
@@ -133,7 +133,7 @@ def lines_figure(
         shown[name] = drawn[0]
     _axes(axes, style, x, y)
     _title(figure, style, rows, columns, view, f"lines: {_lowest(rows, columns, view, view.y)}")
-    legend(figure, style, {}, shown=_labelled(shown, view))
+    legend(figure, style, {}, shown=shown, marks=view.by == "method")
     return figure
 
 
@@ -189,11 +189,13 @@ def heatmap_figure(
 
 
 def _told(values: Sequence[float]) -> dict[float, str]:
-    """Round numbers to the fewest digits, at most seven, that tell different ones apart."""
+    """Round numbers to the fewest digits, at most seven, that tell how far they are apart."""
     different = len({_plain(value, DIGITS[-1]) for value in values})
+    little = 0.02 * (max(values) - min(values))
     for digits in DIGITS:
         told = {value: rounded(value, digits) for value in values}
-        if len({*told.values()}) == different:
+        off = max(abs(float(f"{value:.{digits}g}") - value) for value in values)
+        if len({*told.values()}) == different and off <= little:
             break
     whole = [_plain(value, DIGITS[0]) for value in values]  # counts have no digits behind a point
     if (
@@ -223,11 +225,6 @@ def _line(name: str, own: Look, style: Style) -> dict[str, Any]:
     """How the line of a series is drawn; ours are heavier."""
     size = style.size / 7.5 * (1.6 if name in style.ours else 1.0)
     return {"color": own.colour, "marker": own.marker or "o", "ms": 4 * size, "lw": 1.2 * size}
-
-
-def _labelled(shown: Mapping[str, Artist], view: View) -> dict[str, Artist]:
-    """The entries of a legend; a method by its label."""
-    return {called(n) if view.by == "method" else n: line for n, line in shown.items()}
 
 
 def _column(rows: Sequence[Row], name: str, columns: Sequence[str]) -> Column:

@@ -122,7 +122,8 @@ def sensitivity(
     planned = [(i, move) for i, inputs in enumerate(study.points) for move in moves(inputs)]
     with mapped_by(study, processes) as mapped:
         before = _unmoved(mapped, study)
-        after = _moved(mapped, planned, before, watch)
+        then = f", then {draw.samples:,} samples" if draw.samples else ""
+        after = _moved(mapped, planned, before, watch, f"moving{then}")
         flips = _flips(mapped, planned, before, after, watch)
         spreads = _sampled(mapped, study, before, draw, watch) if draw.samples else ()
     done = [
@@ -220,11 +221,11 @@ def _unmoved(mapped: Mapped, study: Study) -> list[Outcome]:
 
 
 def _moved(
-    mapped: Mapped, planned: Planned, before: Sequence[Outcome], watch: Watch
+    mapped: Mapped, planned: Planned, before: Sequence[Outcome], watch: Watch, what: str
 ) -> list[Outcome]:
     """Compute the outcome of every move, or give the reason why rules refuse it."""
     tasks = [(i, move.changes) for i, move in planned if not move.refused]
-    found = iter(watch(mapped(Costs.at, tasks), len(tasks), "moving"))
+    found = iter(watch(mapped(Costs.at, tasks), len(tasks), what))
     return [
         next(found)
         if not move.refused

@@ -254,13 +254,23 @@ def width_of(text: str, size: float) -> float:
 def broken(text: str, inches: float, size: float, *, hyphens: bool = True) -> str:
     """Break a text into lines no wider than that, between words or, if it may, at hyphens.
 
-    A batch stands on one line with its number.
+    A batch stands on one line with its number, a number with its unit.
     """
-    text, characters, lines = text.replace("batch ", "batch\N{NO-BREAK SPACE}"), len(text), text
+    text = re.sub(r"(?<=\bbatch) (?=\d)|(?<=\d) (?=[A-Za-zµ]{1,3}\b)", "\N{NO-BREAK SPACE}", text)
+    characters, lines = len(text), text
     while characters > 1 and width_of(lines, size) > inches:
         characters = min(characters - 1, int(characters * inches / width_of(lines, size)) + 1)
         lines = "\n".join(wrap(text, characters, break_on_hyphens=hyphens)) or text
     return lines.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def in_two(text: str, inches: float, size: float) -> str:
+    """Break a name that is too wide before its batch, if two lines do, or else as `broken` does."""
+    name, comma, rest = text.rpartition(", ")
+    two = f"{name},\n{rest}"
+    if comma and width_of(text, size) > inches >= width_of(two, size):
+        return two
+    return broken(text, inches, size)
 
 
 def caption(figure: Figure, style: Style, text: str) -> None:
@@ -321,7 +331,7 @@ def heading(axes: Axes, style: Style, text: str, *, method: str = "") -> None:
     Args:
         method: whose panel it is, if one's: heavy if it is one of ours.
     """
-    lines = broken(text, 0.58 * style.width / beside(axes), style.size)
+    lines = in_two(text, 0.58 * style.width / beside(axes), style.size)
     index = axes.figure.axes.index(axes)
     row = axes.figure.axes[index - index % beside(axes) : index]
     room = max(
@@ -441,7 +451,7 @@ def _refitted(text: Text, inches: float) -> float:
         or width_of(before, size) * (1.1 if text.get_fontweight() == HEAVY else 1) <= room
     ):
         return 0.0
-    text.set_text(broken(str(text.get_label() or before), room / 1.1, size))
+    text.set_text(in_two(str(text.get_label() or before), room / 1.1, size))
     return height_of(text.get_text(), size) - height_of(before, size)
 
 

@@ -40,7 +40,11 @@ def level_tensor_figure(page: Page) -> Figure:
     most = max(len(tensors) for tensors, _, _, _ in tables)
     names = [name for tensors, _, _, _ in tables for name in _lines(tensors, style)]
     high = 1.75 if any("\n" in name for name in names) else 1.15
-    figure, axes = panels(style, len(tables), high * style.bar * most, columns=style.columns - 1)
+    widest = max(width_of(name, style.small) for name in names)
+    cells = max(len(memories) for _, memories, _, _ in tables) * 1.3 * width_of("<0.1", style.small)
+    across = int(style.width / (widest + cells + 2 * style.small / 72))  # so that numbers fit
+    columns = max(1, min(style.columns - 1, across))
+    figure, axes = panels(style, len(tables), high * style.bar * most, columns=columns)
     for one, group, (tensors, memories, percent, whole) in zip(
         axes, page.groups, tables, strict=True
     ):

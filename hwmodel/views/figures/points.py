@@ -34,6 +34,7 @@ class Point(NamedTuple):
     y: float
     text: str  # "" has no name in the figure
     method: str  # "" is a place on a line, which is named there and has no mark
+    weight: float = 0.0  # what it stands for: where not all have names, the heavy ones do
 
 
 def scatter(axes: Axes, points: Sequence[Point], style: Style) -> None:

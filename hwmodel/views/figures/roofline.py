@@ -110,7 +110,7 @@ def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int])
             )
         if moved:
             energy = fsum(float(record["energy"]) for record in records)
-            points.append(Point(count / moved, energy / count, layer, method))
+            points.append(Point(count / moved, energy / count, layer, method, energy))
     if layers and not points:
         raise DataError(f"no layer of the table moves anything at {top.level}: nothing to draw")
     return points
@@ -131,15 +131,29 @@ def _passes(page: Page) -> str:
 
 
 def _named(points: list[Point]) -> list[Point]:
-    """Drop the names of all points but a few a method, whose MACs cost most."""
+    """Drop the names of all points but a few a method: those that cost most, and whose MACs do.
+
+    Points of a method at one place share one name.
+    """
     methods = dict.fromkeys(point.method for point in points)
     each = max(1, NAMED // max(1, len(methods)))
-    kept = {
-        point
-        for method in methods
-        for point in sorted((p for p in points if p.method == method), key=lambda p: -p.y)[:each]
-    }
-    return [point if point in kept else point._replace(text="") for point in points]
+    told: dict[Point, str] = {}  # the first of each place, and its name
+    for method in methods:
+        places: dict[tuple[str, str], list[Point]] = {}
+        for point in points:
+            if point.method == method:
+                places.setdefault((f"{point.x:.2g}", f"{point.y:.2g}"), []).append(point)
+        dear = sorted(places.values(), key=lambda its: -fsum(p.weight for p in its))
+        kept = dear[: (each + 1) // 2]
+        rest = sorted((its for its in dear if its not in kept), key=lambda its: -its[0].y)
+        told |= {its[0]: _together(its) for its in [*kept, *rest[: each - len(kept)]]}
+    return [point._replace(text=told.get(point, "")) for point in points]
+
+
+def _together(points: Sequence[Point]) -> str:
+    """Name points at one place: the layers, or the first of many."""
+    names = [point.text for point in points]
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} and {len(names) - 1} alike"
 
 
 def _by_chip(page: Page) -> list[list[Record]]:
