@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import SupportsIndex
 
@@ -43,7 +42,7 @@ from hwmodel.specs.trace import Trace, read_trace
 from hwmodel.work.tensor import Direction
 from hwmodel.work.work import Multiply, Operate
 
-__all__ = ["attention_ways", "check_run", "evaluate", "read_traces", "staying_in"]
+__all__ = ["attention_ways", "check_run", "evaluate", "read_traces", "staying_in", "ways_of"]
 
 MAX_BATCH = 2**31
 
@@ -169,10 +168,24 @@ def attention_ways(network: Network, job: Job, chip: Hardware) -> tuple[Ways, ..
 
     Separate products are none where scores have no room in the outermost memories.
     """
+    return ways_of(network, job, chip, lambda one: (all_tasks(network, one), ()))
+
+
+def ways_of(
+    network: Network,
+    job: Job,
+    chip: Hardware,
+    work: Callable[[Job], tuple[Sequence[Task], Sequence[str]]],
+) -> tuple[Ways, ...]:
+    """Return `attention_ways` of what is done on a network.
+
+    Args:
+        work: of a job: its tasks, and the names of tensors that whoever asked takes.
+    """
 
     def energies(tasks: Sequence[Task], one: Job) -> dict[str, float] | None:
         try:
-            staying = staying_in(tasks, network, one, chip)
+            staying = staying_in(tasks, network, one, chip, work(one)[1])
             ledger, _ = entered(tasks, chip, one.accounting, staying)
         except HwmodelError:
             return None
@@ -180,7 +193,7 @@ def attention_ways(network: Network, job: Job, chip: Hardware) -> tuple[Ways, ..
         return {layer: energy for (layer,), energy in found.items()}
 
     nodes, _ = prepared(network, job)
-    ways = cheaper_ways(nodes, job, partial(all_tasks, network), energies)
+    ways = cheaper_ways(nodes, job, lambda one: work(one)[0], energies)
     own = in_ways(job, ways)
     if own.separate and chip.is_bounded:
         try:

@@ -31,7 +31,7 @@ from hwmodel.importers.load import load_network
 from hwmodel.model.attention_choice import in_ways
 from hwmodel.model.cached import PARTS, CacheWidth, Counts, Places, narrowed, states
 from hwmodel.model.entered import entered
-from hwmodel.model.evaluate import attention_ways, check_run, see_priced, staying_in
+from hwmodel.model.evaluate import check_run, see_priced, staying_in, ways_of
 from hwmodel.model.memory import see_room
 from hwmodel.model.plans import all_tasks, occupied, run_name
 from hwmodel.model.prices import Prices
@@ -220,7 +220,7 @@ class _Run:
     def prompted(self, P: int) -> Phase:
         """The prompt at once."""
         whole = generating(self.network, P, 0)
-        run = self._suited(whole)
+        run = self._suited(whole, begins=True)
         run._see_room(whole)
         counts, elements = run.counted(whole, None, begins=True)
         return Phase("prefill", P * self.job.batch, counts, elements, self.prices)
@@ -261,23 +261,12 @@ class _Run:
         Args:
             begins: whether there is nothing before these tokens.
         """
-        nodes = network.nodes(frozenset(self.job.method.omits))
-        outermost = [memory.name for memory in self.chip.levels[0].buffers]
-        places = Places(nodes, outermost, self.width is not None)
-        tasks = [
-            task
-            for task in all_tasks(network, self.job)
-            if changing is None or (task.layer in places.changing) == changing
-        ]
-        if not changing:
-            tasks += states(tasks, nodes, self.job.batch, begins)
-        elements = elements_of(tasks, places, self.job.batch)
-        if self.width:
-            tasks = list(narrowed(tasks, places.attention, self.width, self.job.batch))
+        places = self._places(network)
+        wide = self._wide(network, places, changing, begins)
+        elements = elements_of(wide, places, self.job.batch)
+        tasks, new = self._work(wide, places)
         see_priced(tasks, self.prices, self.job.method.name)
         counts: Counts = {}
-        # Later steps read the cache from the outermost memory, so that what is new leaves for it.
-        new = [] if self.width else _keys_and_values(tasks, places)
         staying = staying_in(tasks, network, self.job, self.chip, new)
         for entry in entered(tasks, self.chip, self.job.accounting, staying)[0].entries:
             for part, share in places.parts(entry):
@@ -288,9 +277,37 @@ class _Run:
                 counts[key] = counts.get(key, Fraction(0)) + more
         return counts, elements
 
-    def _suited(self, network: Network) -> _Run:
+    def _places(self, network: Network) -> Places:
+        nodes = network.nodes(frozenset(self.job.method.omits))
+        outermost = [memory.name for memory in self.chip.levels[0].buffers]
+        return Places(nodes, outermost, self.width is not None)
+
+    def _wide(
+        self, network: Network, places: Places, changing: bool | None, begins: bool
+    ) -> list[Task]:
+        """The work with a cache that is as wide as what is written to it; see `counted`."""
+        every, both = all_tasks(network, self.job), changing is None
+        tasks = [task for task in every if both or (task.layer in places.changing) == changing]
+        if not changing:
+            nodes = network.nodes(frozenset(self.job.method.omits))
+            tasks += states(tasks, nodes, self.job.batch, begins)
+        return tasks
+
+    def _work(self, tasks: list[Task], places: Places) -> tuple[list[Task], list[str]]:
+        """The work with the cache as it is, and what leaves for it: later steps read it outside."""
+        if not self.width:
+            return tasks, _keys_and_values(tasks, places)
+        return list(narrowed(tasks, places.attention, self.width, self.job.batch)), []
+
+    def _suited(self, network: Network, begins: bool = False) -> _Run:
         """The run with attention as it costs less on the chip, at a network's length."""
-        ways = attention_ways(network, self.job, self.chip)
+        places = self._places(network)
+
+        def work(job: Job) -> tuple[list[Task], list[str]]:
+            run = replace(self, job=job)
+            return run._work(run._wide(network, places, None, begins), places)
+
+        ways = ways_of(network, self.job, self.chip, work)
         return replace(self, job=in_ways(self.job, ways))
 
     def _see_room(self, network: Network) -> None:
