@@ -5,12 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.options import Array, Bound, Memories, Memory, MemoryLevel, SearchOptions
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
 from hwmodel.tiling.spatial.interior import Programmes, solved
+from hwmodel.tiling.spatial.links import Nest
 from hwmodel.tiling.spatial.minorants import loaded, needed
 from hwmodel.tiling.spatial.paths import Axis, Step, rows
 from hwmodel.tiling.spatial.piece_rows import CutRows
-from hwmodel.work.problem import Window
+from hwmodel.tiling.spatial.powers import Former, Tables
+from hwmodel.tiling.spatial.products import Least, Rows
+from hwmodel.tiling.spatial.space import Space
+from hwmodel.tiling.spatial.terms import terms
+from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.strategies import examples
 
 FAST = settings(max_examples=examples(60), deadline=None)
@@ -145,3 +152,97 @@ def test_a_sum_at_most_one_by_hand():
     assert np.log(0.2) - 1e-3 <= found.least[1] <= np.log(0.2) + 1e-12
     found = solved(together([own], G, h, rooms[:1], most), np.array([0.1, 0.3]), np.zeros(1))
     assert np.log(0.4) - 1e-3 <= found.least[0] <= np.log(0.4) + 1e-12
+
+
+def test_planes_are_below_the_rows_of_long_axes(monkeypatch):
+    """Where only some tiles are looked at, each stands for all up to the next."""
+    monkeypatch.setattr("hwmodel.tiling.spatial.minorants.LISTED", 6)
+    monkeypatch.setattr("hwmodel.tiling.spatial.minorants.CLOSE", 0.2)
+    rule = RowRule("touched", "skipped")
+    for window, outs, taps in (
+        (Window(90, 1, 1, 0, 0), 90, 1), (Window(200, 2, 1, 1, 1), 90, 3),
+        (Window(90, 1, 3, 3, 3), 90, 3), (Window(40, 1, 1, 1, 1, 2), 80, 4),
+    ):  # fmt: skip
+        axis = Axis(window, rule, outs, taps)
+        most, whole = needed(axis), int(block_rows(window, rule, 0, outs, 0, taps))
+        for out in range(1, outs + 1):
+            for tap in range(1, taps + 1):
+                room = int(most_rows(window, rule, whole, out, tap))
+                assert highest(most, out, tap) <= np.log(max(room, 1)) + 1e-9
+
+
+def nested(draw, length, sizes, spreads):
+    """Falling sizes of a loop: union tile and tile of each boundary, then a cycle's."""
+    found = []
+    for place in range(sizes):
+        length = draw(st.integers(1, length)) if place % 2 == 0 or spreads else length
+        found.append(length)
+    return found
+
+
+TWICE = Memories(
+    tuple(
+        MemoryLevel(name, (Memory(name, ("I", "F", "O"), None, 1.0, 1.0),), fanout, *rest)
+        for name, fanout, *rest in (("DRAM", 1), ("SM", 6, None, False, False), ("RF", 4))
+    ),
+    Array((Bound(("HO", "C"), 3),), cycle_energy=1.0), 1.0,
+)  # fmt: skip
+ASKED = SearchOptions("optimal", "best", "exact", "touched", "skipped", 16)
+
+
+def at_sizes(former, one, sizes):
+    """The logarithm of a product at whole sizes; its variables as low as they may be."""
+    total = one.constant
+    for name, factor in one.factors:
+        if isinstance(name, Least):
+            value = max(at_sizes(former, each, sizes) for each in name.products)
+        elif isinstance(name, Rows):
+            ends = [np.exp(at_sizes(former, former.of(x), sizes)) for x in (name.outs, name.taps)]
+            value = highest(former.tables.planes(name.which, name.kind), *ends)
+        else:
+            value = np.log(sizes[name])
+        total += factor * value
+    return total
+
+
+def side_by_side(draw, space):
+    """Sizes of all loops, of which no more pieces lie side by side than may."""
+    n, most = space.problem.extent, {"HO": 3, "C": 3}
+    chains = {x: nested(draw, getattr(n, x), 5, draw(st.booleans())) for x in n._fields}
+    for x, chain in chains.items():
+        chain[4] = min(chain[4], most.get(x, 1))
+    for limit in space.limits:
+        inner = {x: 1 if limit.inner is None else chains[x][limit.inner] for x in limit.bound.loops}
+        pieces = [-(-chains[x][limit.outer] // tile) for x, tile in inner.items()]
+        if np.prod(pieces) > limit.bound.most:  # one
+            for x, tile in inner.items():
+                chains[x][limit.outer] = tile
+    return chains
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(axes(), axes(), st.data())
+def test_products_of_powers_are_below_all_counts(height, width, data):
+    """Two levels of memories side by side under padding, in which a cycle may meet nothing."""
+    n = Extents(1, data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4)),
+                height.outs, width.outs, height.taps, width.taps)  # fmt: skip
+    problem = Problem(n, height.window, width.window, Widths(8, 8, 8))
+    if not all(products(a.window, ASKED.rule, a.outs, a.taps) for a in (height, width)):
+        return
+    space = Space(problem, TWICE, ASKED)
+    held = data.draw(st.tuples(*[st.sampled_from("IFO")] * 2))
+    former = Former(space, held, Tables(space.axes), apart=False)
+    for _ in range(5):
+        chains = side_by_side(data.draw, space)
+        tiles = [Extents(*(chains[x][i] for x in n._fields)) for i in range(5)]
+        mapping = Mapping(tuple(tiles[1:4:2]), held, tuple(tiles[0:3:2]), tiles[4])
+        nest = Nest(problem, mapping, TWICE, ASKED.rule)
+        sizes = {
+            (x, at): chains[x][place]
+            for x in n._fields
+            for place, at in enumerate(space.columns[x].follows)
+            if at >= 0
+        }
+        for plan in terms(problem, TWICE, held, ASKED):
+            counted = nest.counted(plan).elements
+            assert at_sizes(former, former.count(plan), sizes) <= np.log(counted) + 1e-6

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.spatial.links import Plan
-from hwmodel.tiling.spatial.neighbours import Axis, neighbours
+from hwmodel.tiling.spatial.neighbours import Axis
 from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.tables import Rows, Table
 from hwmodel.tiling.spatial.terms import terms
@@ -27,6 +27,7 @@ __all__ = ["MISFIT", "Held", "Point", "descended", "settled"]
 BETTER = 1e-12
 MISFIT = 1e200  # above all energies
 Point = tuple[Axis, ...]  # of all axes
+Ints = NDArray[np.int64]
 
 
 class Held:
@@ -82,23 +83,50 @@ class Held:
 
     def best_near(self, point: Point, groups: tuple[int, int]) -> tuple[float, Point]:
         """The best chains of two axes near their own; the others stay."""
-        return self.best_of(point, groups, [neighbours(self.space, g, point[g]) for g in groups])
+        return self.best_at(point, groups, [self._tables[g].near(point[g]) for g in groups])
 
     def best_of(self, point: Point, groups: tuple[int, int], lists: Any) -> tuple[float, Point]:
         """The best chains of two axes, from a list each; the others stay."""
+        at = [self._tables[g].places(some) for g, some in zip(groups, lists, strict=True)]
+        return self.best_at(point, groups, at)
+
+    def best_at(
+        self, point: Point, groups: tuple[int, int], at: Sequence[Ints]
+    ) -> tuple[float, Point]:
+        """The best chains of two axes, of those at some places of their tables."""
         counts, rooms, spreads = self._rest(point, groups)
-        first, second = (self.rows(g, some) for g, some in zip(groups, lists, strict=True))
-        energy = (first.counts * (self.weights * counts)) @ second.counts.T
-        fits = np.ones(energy.shape, bool)
-        for bits, most in self.buffers:
-            fits &= (first.rooms * (bits * rooms)) @ second.rooms.T <= most
-        for i, most in enumerate(self.most):
-            fits &= np.outer(first.spreads[:, i] * spreads[i], second.spreads[:, i]) <= most
-        energy[~fits] = MISFIT * 2
+        first, second = (
+            self._tables[g].rows(some, self._columns[g]) for g, some in zip(groups, at, strict=True)
+        )
+        bounded: list[tuple[Any, Any, float]] = [
+            (np.ones((len(at[0]), 1)), np.ones((len(at[1]), 1)), 1.0)
+        ]
+        bounded += [
+            (first.rooms[:, bits > 0] * (bits * rooms)[bits > 0], second.rooms[:, bits > 0], most)
+            for bits, most in self.buffers
+        ]
+        bounded += [
+            (first.spreads[:, [i]] * spreads[i], second.spreads[:, [i]], most)
+            for i, most in enumerate(self.most)
+        ]
+        here, there = _fitting(bounded)
+        if not len(here) or not len(there):
+            return 2 * MISFIT, point
+        weighted = first.counts[here] * (self.weights * counts)
+        energy = weighted @ second.counts[there].T
+        for own, other, most in bounded:
+            some, others = own[here], other[there]
+            if some.max(axis=0) @ others.max(axis=0) > most:
+                np.putmask(energy, some @ others.T > most, 2 * MISFIT)
         i, k = divmod(int(np.argmin(energy)), energy.shape[1])
         changed = list(point)
-        changed[groups[0]], changed[groups[1]] = lists[0][i], lists[1][k]
+        for group, place in zip(groups, (at[0][here[i]], at[1][there[k]]), strict=True):
+            changed[group] = self._tables[group].chains[place]
         return float(energy[i, k]), tuple(changed)
+
+    def places(self, group: int, chains: Sequence[Axis]) -> Ints:
+        """The places of chains in the table of an axis."""
+        return self._tables[group].places(chains)
 
     def best_alone(self, point: Point, group: int) -> tuple[float, Point]:
         """The best chain of one axis near its own; the others stay. It is remembered."""
@@ -127,6 +155,21 @@ class Held:
         unions = tuple(tile(2 * i) for i in range(space.depth))
         cycle = tile(2 * space.depth) if space.chip.array is not None else None
         return Mapping(tiles, self.held, unions, cycle)
+
+
+def _fitting(bounded: Sequence[tuple[Any, Any, float]]) -> tuple[Ints, Ints]:
+    """Places in two lists of what fits with the smallest of the other.
+
+    Args:
+        bounded: what each of the first list takes, each of the second, whose products, added up,
+            are at most so much.
+    """
+    fits = [np.ones(len(side), bool) for side in bounded[0][:2]]
+    for own, other, most in bounded:
+        fits[0] &= own @ other.min(axis=0) <= most
+        fits[1] &= other @ own.min(axis=0) <= most
+    here, there = map(np.flatnonzero, fits)
+    return here, there
 
 
 def settled(held: Held, point: Point) -> tuple[float, Point]:

@@ -25,7 +25,7 @@ from hwmodel.tiling.spatial.bound import Bound, bound
 from hwmodel.tiling.spatial.descent import MISFIT, Held, Point, descended, settled
 from hwmodel.tiling.spatial.grouped import every, few, most_groups, narrowed
 from hwmodel.tiling.spatial.relaxed import Relaxed, relaxed
-from hwmodel.tiling.spatial.rounded import beside, joined, sizes_of, within
+from hwmodel.tiling.spatial.rounded import beside, halved, joined, sizes_of, within
 from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.tables import Table
 from hwmodel.tiling.spatial.whole import best_of_all
@@ -34,10 +34,12 @@ from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 __all__ = ["mapped"]
 
 WALKED = 3_000_000  # mappings of a space that is walked whole
-NEAREST, FEW, GOOD = 12, 6, 4  # choices of what is held: rounded, made better, polished
+EVEN = 800  # chains of an axis of loops in even parts
+NEAREST, FEW, GOOD = 12, 5, 2  # beginnings, of each kind: rounded, made better, polished
 QUICK = 20  # part of a search's budget for a first bound
 CLOSE = 0.97  # of the other bound, from which on the one level by level is made with all its budget
 ENOUGH = 5e-3  # above the bound, at which no more is tried
+FAR = 5e-2  # the same where memories side by side are served apart, of which the other knows little
 AGAINST, MOST = 20_000, 150_000  # work after which nothing is begun anew; nothing is looked at
 SOME = 9  # choices of what is held that leave time for more care
 
@@ -51,7 +53,7 @@ class _Care(NamedTuple):
     after: int  # choices that are polished from the tiles of the bound level by level
 
 
-CAREFUL, SWIFT = _Care(300, 8e-2, 2, 4), _Care(150, 8e-2, 2, 2)
+CAREFUL, SWIFT = _Care(300, 3e-2, 2, 4), _Care(150, 3e-2, 2, 2)
 ROUNDING = 1e-9
 
 
@@ -78,7 +80,8 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     floor = min(one.energy for one in sure.values())
     search, least = _Search(floor, sure, choices), floor
     found = search.best()
-    if found.energy > floor * (1 + ENOUGH):
+    shared = all(level.multicast and level.reduction for level in chip.levels)
+    if found.energy > floor * (1 + (ENOUGH if shared else FAR)):
         quick = bound(problem, chip, options, QUICK)
         least = max(floor, quick.energy)
         if quick.energy >= CLOSE * floor:
@@ -188,7 +191,11 @@ class _Search:
         return min(self.found, key=_energy)
 
     def _near(self) -> Iterator[_Found]:
-        """Mappings near relaxed sizes, where little is sure to be paid."""
+        """Mappings of even parts and near relaxed sizes, where little is sure to be paid."""
+        even, small = halved(self.choices.space, EVEN), _smallest(self.choices.space)
+        for held in self.every[:NEAREST]:
+            yield _Found(*joined(held, small, even), held)
+        rough = self._apart(FEW, self.found)
         for held in self.every[:NEAREST]:
             sizes = self.sure[held.held].sizes
             lists = beside(held.space, sizes, self.care.chains)
@@ -196,8 +203,13 @@ class _Search:
             nearest, smaller = (_spread(held, point) for point in starts)
             start = nearest if held.energy(nearest) < MISFIT else smaller
             yield _Found(*joined(held, start, lists), held)
-        for one in self._promising(FEW):
-            yield _Found(*descended(one.held, one.point), one.held)
+        near = self._apart(FEW, self.found[NEAREST:])
+        for several in (near, rough):
+            known = len(self.found)
+            for one in several:
+                yield _Found(*descended(one.held, one.point), one.held)
+            for one in self._apart(GOOD, self.found[known:]):
+                yield _polished(one)
         for one in self._promising(GOOD):
             yield _polished(one)
 
@@ -223,6 +235,13 @@ class _Search:
 
     def _above(self, share: float) -> bool:
         return min(map(_energy, self.found)) > self.floor * (1 + share)
+
+    def _apart(self, number: int, found: list[_Found]) -> list[_Found]:
+        """The best of some mappings that have different tiles."""
+        tiles: dict[Point, _Found] = {}
+        for one in sorted(found, key=_energy):
+            tiles.setdefault(one.point, one)
+        return list(tiles.values())[:number]
 
     def _promising(self, number: int) -> list[_Found]:
         """The choices of what is held under which the best mapping of all so far costs least."""

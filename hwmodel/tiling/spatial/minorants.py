@@ -12,16 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.tiling.level_by_level import candidates
 from hwmodel.tiling.optimal.bounds import _axis as axis_of
 from hwmodel.tiling.optimal.bounds import largest
 from hwmodel.tiling.rows import block_rows, most_rows, products
 from hwmodel.tiling.spatial.paths import Axis
 
-__all__ = ["Planes", "loaded", "needed"]
+__all__ = ["Planes", "in_runs", "loaded", "needed"]
 
 Floats = NDArray[np.float64]
 LOOKED_AT = 4  # tiles of each loop whose slopes are taken
+CLOSE = 0.01  # of longer loops, between the logarithms of tiles that are looked at
 LISTED = 192  # tiles of a loop that are looked at one by one
 
 
@@ -53,11 +53,34 @@ def needed(axis: Axis) -> Planes:
     return _below(x, y, rows, falls=False)
 
 
+def in_runs(axis: Axis) -> bool:
+    """Whether outputs that meet a row through a tap are in a row, and taps of an output alike.
+
+    And whether, the more outputs a tap is to meet, the shorter the row of such taps is; of outputs
+    alike.
+    """
+    window = axis.window
+    if window.spread > 1:
+        return False
+    sides = ((axis.outs, axis.taps, window.step, window.dilation),
+             (axis.taps, axis.outs, window.dilation, window.step))  # fmt: skip
+    for length, other, step, by in sides:
+        at = np.arange(other) * by - window.pad
+        first = np.maximum(0, -(at // step))
+        last = np.minimum(length - 1, (window.size - 1 - at) // step)
+        met = np.diff(np.maximum(0, last + 1 - first) if axis.rule.padding == "skipped" else at * 0)
+        falls = np.flatnonzero(met < 0)
+        if len(falls) and (met[falls[0] :] > 0).any():
+            return False
+    return True
+
+
 def _some(length: int) -> NDArray[np.int64]:
     """Tiles of a loop, the smallest first; each stands for all up to the next."""
     if length <= LISTED:
         return np.arange(1, length + 1)
-    return np.unique(np.append(candidates(length), length).astype(np.int64))
+    more = np.geomspace(LISTED, length, 2 + int(np.log(length / LISTED) / CLOSE))
+    return np.unique(np.append(np.arange(1, LISTED), more.astype(np.int64)))
 
 
 def _below(x: Floats, y: Floats, values: Floats, *, falls: bool) -> Planes:

@@ -17,49 +17,21 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import log, prod
-from typing import NamedTuple
 
 import numpy as np
 
 from hwmodel.tiling.rows import products
 from hwmodel.tiling.spatial.links import INDEXED, Kept, Plan, Ways, links
-from hwmodel.tiling.spatial.minorants import Planes, loaded, needed
+from hwmodel.tiling.spatial.minorants import Planes, in_runs, loaded, needed
 from hwmodel.tiling.spatial.paths import Axis, rows
-from hwmodel.tiling.spatial.space import GROUPS, Space
+from hwmodel.tiling.spatial.products import ONE, WHOLE, Key, Least, Power, Rows, over, power
+from hwmodel.tiling.spatial.space import GROUPS, Limit, Space
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import Extents, Operand
 
-__all__ = ["ONE", "WHOLE", "Former", "Key", "Power", "Rows", "Tables", "over", "power"]
+__all__ = ["Former", "Tables"]
 
-Key = tuple[str, int]  # a loop, and a place among its sizes that may be chosen
 Paid = dict[Hashable, list[tuple[Plan, float]]]  # plans that count alike, with weights
-ONE, WHOLE = -1, -2  # in place of a place: sizes that are known
-
-
-class Power(NamedTuple):
-    """A product of powers: constant + sum of factor * variable, in logarithms."""
-
-    constant: float
-    factors: tuple[tuple[Hashable, float], ...]
-
-
-def power(parts: Sequence[Power]) -> Power:
-    """Multiply."""
-    total: dict[Hashable, float] = defaultdict(float)
-    for part in parts:
-        for name, factor in part.factors:
-            total[name] += factor
-    kept = tuple(sorted(((n, f) for n, f in total.items() if abs(f) > 1e-12), key=repr))
-    return Power(sum(part.constant for part in parts), kept)
-
-
-class Rows(NamedTuple):
-    """The rows of an axis under a tile of outputs and one of taps: a variable."""
-
-    which: int
-    outs: Key
-    taps: Key
-    kind: str  # loaded, or needed in a memory
 
 
 @dataclass
@@ -74,6 +46,7 @@ class Tables:
     counts: dict[Plan, Power] = field(default_factory=dict)
     sure: dict[Plan, float | None] = field(default_factory=dict)
     signatures: dict[Plan, tuple[Hashable, ...]] = field(default_factory=dict)
+    runs: dict[int, bool] = field(default_factory=dict)
 
     def planes(self, which: int, kind: str) -> Planes:
         """Return them."""
@@ -82,6 +55,12 @@ class Tables:
             found = loaded(axis) if kind == "loaded" else needed(axis)
             self.known[which, kind] = found
         return self.known[which, kind]
+
+    def in_runs(self, which: int) -> bool:
+        """Say `minorants.in_runs` of an axis."""
+        if which not in self.runs:
+            self.runs[which] = in_runs(self.axes[which])
+        return self.runs[which]
 
 
 @dataclass
@@ -187,30 +166,79 @@ class Former:
         return self.tables.counts[plan]
 
     def _count(self, plan: Plan) -> Power:
-        plan, parts = self._told_apart(plan)
-        operand = plan.operand
+        merged = self._merged(plan)
+        if not merged:
+            return self._product(plan, plan)
+        if self.apart:
+            return self._told_apart(plan, merged)
+        lines = [self._shared(plan, some) for some in (merged, *self._but_one(merged))]
+        return lines[0] if len(lines) == 1 else Power(0.0, ((Least(tuple(lines)), 1.0),))
+
+    def _product(self, plan: Plan, met: Plan) -> Power:
+        """A product over loops; axes where outputs and taps may not meet count by a plan apart."""
+        operand, parts = plan.operand, []
         indexed = INDEXED[operand] if operand else ()
         for loops in GROUPS:
             if len(loops) == 2 and (operand in ("I", None) or plan.to_array):
-                parts.append(self._met(loops, plan))
+                parts.append(self._met(loops, met if loops in self._padded else plan))
                 continue
             for loop in loops:
                 whole = loop in indexed
                 parts.append(self.of((loop, WHOLE)) if whole else self.pieces(loop, plan))
         return power(parts)
 
-    def _told_apart(self, plan: Plan) -> tuple[Plan, list[Power]]:
-        """Where pieces may meet nothing, instances told apart, and at most so many of them."""
-        if not self._mixed(plan) or plan.operand == "I":
-            return plan, []
-        if not plan.to_array or (all(self.space.all_meet) and not self.apart):
-            return plan, []
+    @property
+    def _padded(self) -> list[tuple[str, ...]]:
+        """Axes in which not every output meets a row through every tap."""
+        return [x for x, met in zip(GROUPS[3:], self.space.all_meet, strict=True) if not met]
+
+    def _merged(self, plan: Plan) -> list[int]:
+        """Boundaries whose instances a plan merges, where pieces may meet nothing."""
+        if not self._mixed(plan) or plan.operand == "I" or not plan.to_array:
+            return []
+        if not (self._padded or self.apart):
+            return []
+        kept = plan.kept[: self.space.depth]
+        return [i for i, k in enumerate(kept) if not (k.place and k.indexed_place)]
+
+    def _told_apart(self, plan: Plan, merged: list[int]) -> Power:
+        """All instances told apart, and at most so many of them: groups side by side are some."""
         levels = self.space.chip.levels[1:]
-        merged = [k.place is False or not k.indexed_place for k in plan.kept[: len(levels)]]
-        shared = prod(x.fanout for x, m in zip(levels, merged, strict=False) if m)
-        cycle = plan.kept[len(levels) :]
-        kept = tuple(Kept(time=True, place=True) for _ in levels[: len(plan.kept)])
-        return plan._replace(kept=(*kept, *cycle)), [Power(-log(shared), ())]
+        kept = tuple(Kept(time=True, place=True) for _ in plan.kept[: len(levels)])
+        every = plan._replace(kept=(*kept, *plan.kept[len(levels) :]))
+        shared = prod(levels[i].fanout for i in merged)
+        return power([self._product(every, every), Power(-log(shared), ())])
+
+    def _but_one(self, merged: list[int]) -> Iterator[list[int]]:
+        """All of the boundaries but one, whose instances stay merged: see `minorants.in_runs`."""
+        if all(self.tables.in_runs(GROUPS.index(axis) - 3) for axis in self._padded):
+            for one in merged:
+                if self._side_by_side(one):
+                    yield [i for i in merged if i != one]
+
+    def _side_by_side(self, boundary: int) -> list[Limit]:
+        """The bounds of what lies side by side below a boundary."""
+        places = 2 * boundary, 2 * boundary + 1
+        return [x for x in self.space.limits if (x.outer, x.inner) == places]
+
+    def _shared(self, plan: Plan, boundaries: list[int]) -> Power:
+        """What a plan counts, if padded axes tell the instances of some boundaries apart.
+
+        Of these one count stands for at most so many as other loops leave to such axes.
+        """
+        apart = [
+            Kept(time=True, place=True) if i in boundaries else kept
+            for i, kept in enumerate(plan.kept)
+        ]
+        padded = {loop for axis in self._padded for loop in axis}
+        parts = [self._product(plan, plan._replace(kept=tuple(apart)))]
+        for limit in (limit for i in boundaries for limit in self._side_by_side(i)):
+            if padded & set(limit.bound.loops):
+                parts.append(Power(-log(limit.bound.most), ()))
+                for loop in set(limit.bound.loops) - padded:
+                    inner = self.of(self.size(loop, limit.outer + 1))
+                    parts += [self.of(self.size(loop, limit.outer)), over(inner)]
+        return power(parts)
 
     def _mixed(self, plan: Plan) -> bool:
         """Whether a component is left out before one that is kept."""
@@ -366,8 +394,3 @@ class Former:
             together = power(parts)
             if together.factors:
                 yield together
-
-
-def over(one: Power) -> Power:
-    """Divide 1 by it."""
-    return Power(-one.constant, tuple((n, -f) for n, f in one.factors))

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.rows import products
 from hwmodel.tiling.spatial.interior import Programmes, solved
-from hwmodel.tiling.spatial.powers import Former, Power, Rows, Tables
+from hwmodel.tiling.spatial.powers import Former, Tables
+from hwmodel.tiling.spatial.products import Least, Power, Rows
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import Operand
 
@@ -91,10 +92,10 @@ def _solved(several: Sequence[_Open]) -> list[Relaxed]:
     order = _order(every, [line for some in (lines, *own) for line in some])
     low, high = np.zeros(len(order)), np.zeros(len(order))
     for name, at in order.items():
-        if not isinstance(name, Rows):
+        if not isinstance(name, (Rows, Least)):
             high[at] = log(one.space.problem.extent._asdict()[name[0]])
     for name, at in order.items():
-        if isinstance(name, Rows):
+        if isinstance(name, (Rows, Least)):
             planes = _planes(one, name)
             ends = [
                 (
@@ -161,11 +162,15 @@ def _order(several: Sequence[Any], lines: Sequence[Line]) -> dict[Any, int]:
     for name in list(names):
         if isinstance(name, Rows):
             names |= dict.fromkeys(key for key in (name.outs, name.taps) if key[1] >= 0)
+        if isinstance(name, Least):
+            names |= dict.fromkeys(key for one in name.products for key, _ in one.factors)
     return {name: at for at, name in enumerate(names)}
 
 
-def _planes(former: Former, name: Rows) -> list[Line]:
+def _planes(former: Former, name: Rows | Least) -> list[Line]:
     """Rows are above each of their planes; the rows themselves come first in a line."""
+    if isinstance(name, Least):
+        return [(((name, -1.0), *one.factors), -one.constant) for one in name.products]
     planes = former.tables.planes(name.which, name.kind)
     found: list[Line] = []
     for constant, slopes in zip(planes.constant, planes.slopes, strict=True):
@@ -196,7 +201,7 @@ def _start(former: Former, order: dict[Any, int], G: Floats, h: Floats) -> Float
     """Sizes strictly within all orders: small ones, each a little below the one above it."""
     small = SMALL
     n, shares = former.space.problem.extent._asdict(), np.zeros(len(order))
-    keys: list[Any] = [name for name in order if not isinstance(name, Rows)]
+    keys: list[Any] = [name for name in order if not isinstance(name, (Rows, Least))]
     for loop in n:
         mine = sorted((key for key in keys if key[0] == loop), key=former.outside)
         for i, key in enumerate(mine):
@@ -204,7 +209,7 @@ def _start(former: Former, order: dict[Any, int], G: Floats, h: Floats) -> Float
     while True:
         y = small * shares
         for name, at in order.items():
-            if isinstance(name, Rows):
+            if isinstance(name, (Rows, Least)):
                 own = G[:, at] < 0
                 y[at] += (G[own] @ y - h[own]).max() + ABOVE
         if (G @ y < h).all():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations, cycle, product
-from math import floor, log2
+from itertools import combinations, combinations_with_replacement, cycle, product
+from math import comb, floor, log2
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from hwmodel.tiling.spatial.descent import Held, Point
 from hwmodel.tiling.spatial.neighbours import Axis, Chosen
 from hwmodel.tiling.spatial.space import GROUPS, Space
 
-__all__ = ["beside", "joined", "sizes_of", "within"]
+__all__ = ["beside", "halved", "joined", "sizes_of", "within"]
 
 Sizes = dict[str, tuple[float, ...]]  # of every loop, as many as may be chosen
 MOST = 300  # chains of an axis
@@ -48,6 +48,33 @@ def beside(space: Space, sizes: Sizes, most: int = MOST) -> tuple[list[Axis], ..
     return tuple(lists)
 
 
+def halved(space: Space, most: int) -> tuple[list[Axis], ...]:
+    """Return chains of every axis of loops cut into 2, 4, 8 and more pieces, at most so many.
+
+    Of two loops of an axis the shorter one is whole or cut into single elements.
+    """
+    lists: list[list[Axis]] = []
+    for group, loops in enumerate(GROUPS):
+        lengths = {loop: getattr(space.problem.extent, loop) for loop in loops}
+        long = max(loops, key=lambda loop: lengths[loop])
+        short = {x: _even(n, space.columns[x].chosen, 1) for x, n in lengths.items() if x != long}
+        left = most // max(1, *map(len, short.values())) if short else most
+        each = short | {long: _even(lengths[long], space.columns[long].chosen, left)}
+        lists.append(list(space.thinned(group, list(product(*(each[x] for x in loops))))))
+    return tuple(lists)
+
+
+def _even(length: int, chosen: int, most: int) -> list[Chosen]:
+    """Chains of a loop, at most so many, cut into powers of two, of four or of more pieces."""
+    times = 2
+    while True:
+        pieces = [times**i for i in range(int(log2(length) / log2(times)) + 1)]
+        sizes = sorted({1, *(-(-length // k) for k in pieces)}, reverse=True)
+        if len(sizes) <= 2 or comb(len(sizes) + chosen - 1, chosen) <= most:
+            return list(combinations_with_replacement(sizes, chosen))
+        times *= 2
+
+
 def sizes_of(point: Point) -> Sizes:
     """Return the sizes of a mapping."""
     return {
@@ -61,13 +88,14 @@ def joined(held: Held, point: Point, lists: tuple[list[Axis], ...]) -> tuple[flo
     """Take the best chains of two axes at a time from lists, until nothing is better."""
     energy, stale = held.energy(point), 0
     pairs = list(combinations(range(len(GROUPS)), 2))
+    places = [held.places(group, some) for group, some in enumerate(lists)]
     for pair in cycle(pairs):
-        some = [
-            near if point[group] in near else [*near, point[group]]
-            for group in pair
-            for near in (lists[group],)
+        own = (held.places(group, [point[group]]) for group in pair)
+        at = [
+            places[group] if one in places[group] else np.append(places[group], one)
+            for group, one in zip(pair, own, strict=True)
         ]
-        found, changed = held.best_of(point, pair, some)
+        found, changed = held.best_at(point, pair, at)
         stale += 1
         if found < energy * (1 - BETTER):
             energy, point, stale = found, changed, 0

@@ -21,7 +21,8 @@ from itertools import pairwise, permutations, product
 
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.spatial.links import Plan
-from hwmodel.tiling.spatial.powers import ONE, WHOLE, Former, Key, Power, Tables, over, power
+from hwmodel.tiling.spatial.powers import Former, Tables
+from hwmodel.tiling.spatial.products import ONE, WHOLE, Key, Power, over, power
 from hwmodel.tiling.spatial.relaxed import sure
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import OPERANDS, Operand, Problem
