@@ -85,7 +85,7 @@ def test_latex_html_json_and_figures_tell_batches_apart(hwmodel, tmp_path):
     )
     assert code == 0, err
     tex = (tmp_path / "t.tex").read_text()
-    assert "inference of the batch listed" in tex
+    assert ", at the batch listed, on " in tex
     assert len(re.findall(r"^ *(?:fp|bold) *& *(?:1|64) *&", tex, re.MULTILINE)) == 4
     page = (tmp_path / "t.html").read_text()
     assert "<h3>ascend, accounting paper, batch 64</h3>" in page

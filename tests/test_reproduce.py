@@ -143,7 +143,8 @@ def test_a_table_for_print_has_a_row_for_each_batch(hwmodel):
     """Super-resolution: one image under `paper`, a batch of 20 as the source states it."""
     out = hwmodel("reproduce", "super_resolution_x4", "--accounting", "paper,paper-stated", *QUICK,
                   "--format", "markdown")[1]  # fmt: skip
-    assert out.startswith("Energy of one training iteration of the batch listed of ")
+    assert out.startswith("Energy of one training iteration of ")
+    assert ", at the batch listed, on " in out.splitlines()[0]
     rows = [line.split("|")[1:4] for line in out.splitlines() if line.startswith("| edsr")]
     assert [(network.strip(), batch.strip()) for network, _, batch in rows] == [
         (name, batch) for batch in ("1", "20") for name in

@@ -111,8 +111,10 @@ def comparison_paper(
                 row.append(values.get(key))
     chips = _listed(called(name, "hardware") for name in dict.fromkeys(x.hardware for x in lines))
     of = "the networks listed" if several else called(networks[0], "network")
+    iteration, _, listed = of_batches(lines).partition(" of the batch listed")
+    at = f", at the batch listed{listed}," if batches else ""
     caption = (
-        f"Energy of one {of_batches(lines)} of {of} on {chips}, and its percentage of "
+        f"Energy of one {iteration} of {of}{at} on {chips}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
     caption += f". {comparable(places, (line.unit for line in lines), several or batches)}"
