@@ -108,7 +108,7 @@ class Product:
             for one in self._tried
             if one.homes == homes and all(bits <= one.free[k] for k, bits in room.items())
         )
-        if any(energy <= one.energy * (1 + CLOSE) for one in tried):
+        if any(energy <= one.energy * (1 + self.spare) for one in tried):  # no less than known
             return True
         least = self.floor(homes, room)
         near = max(least * (1 + max(CLOSE, self.spare)), least + self.slack)
