@@ -1,15 +1,18 @@
 """Fused operators: words of DRAM by hand, operator by operator, and what holds for all networks."""
 
 import os
+from math import prod
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
-from hwmodel import HwmodelError, SpecError, evaluate
+from hwmodel import HwmodelError, SpecError, compare, evaluate
 from hwmodel.graph.network import Network
+from hwmodel.importers.load import load_network
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load, validate
+from hwmodel.specs.hardware import Hardware
 from hwmodel.vary.paths import replaced_all
 from tests.test_memory import CHAIN, FORK
 
@@ -316,3 +319,22 @@ def test_weights_stepped_as_their_gradients_are_made_move_no_gradient():
     assert not [e for e in report.ledger.entries if e.stored.startswith("dF") and e.memory]
     updates = sum(n for (step, _, _), n in words(report).items() if step.startswith("update"))
     assert updates == 6 * 246
+
+
+def test_extra_work_without_words_on_an_activation_moves_nothing():
+    """A fake quantiser has 2 additions and 2 MACs an element, and no word: memories are as in fp.
+
+    So of each activation, convolution and linear layer (the file of qat-int8), under `chip`, too.
+    """
+    fake, fp = compare("conv-mnist", "ascend", ["qat-int8", "fp"], accounting="chip",
+                       mode="inference")  # fmt: skip
+    network = load_network("conv-mnist")
+    kinds = ("activation", "add", "conv", "linear")
+    elements = sum(prod(n.output_shape) for n in network.nodes() if n.layer.kind in kinds)
+    chip = load(Hardware, "ascend")
+    mac = chip.price("mac", 32).energy_per_operation
+    add = min(chip.price("add", 32).energy_per_operation if chip.price("add", 32) else
+              0.195652 * mac, mac)  # fmt: skip
+    assert fake.memory == pytest.approx(fp.memory, rel=1e-12)
+    assert fake.compute - fp.compute == pytest.approx(2 * elements * (mac + add), rel=1e-5)
+    assert min(entry.count for entry in fake.report.ledger.entries) > 0

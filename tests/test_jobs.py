@@ -62,17 +62,20 @@ def test_what_has_no_room_is_said_alike_from_another_process():
         assert str(again) == str(error)
 
 
-def test_a_chip_without_room_leaves_the_other_lines(tmp_path):
+@pytest.mark.parametrize("accounting", ["full", "chip"])
+def test_a_chip_without_room_leaves_the_other_lines(tmp_path, accounting):
     small = tmp_path / "small.yaml"
     small.write_text(
         "version: 1\nname: small\ntitle: no room\nenergy_unit: pJ\nsources: {own: made up}\n"
         "levels:\n"
-        "  - {level: 1, name: DRAM, capacity: unlimited, access_energy: 1 pJ/bit, source: own}\n"
+        "  - {level: 2, name: DRAM, capacity: unlimited, access_energy: 9 pJ/bit, source: own}\n"
+        "  - {level: 1, name: L1, capacity: 64 KiB, access_energy: 2 pJ/bit, source: own}\n"
         "  - {level: 0, name: RF, capacity: 1 B, access_energy: 1 pJ/bit, source: own}\n"
         "arithmetic:\n  - {operation: mac, bits: 32, energy: 4.6 pJ, source: own}\n"
     )
     lines = list(package.compare(
-        "conv-mnist", [str(small), "ascend"], ["fp", "bold"], accounting="full",
+        "conv-mnist", [str(small), "ascend"], ["fp", "bold"], accounting=accounting,
+        mode="inference",
         each=partial(shared, jobs=2, alone=0.0),
     ))  # fmt: skip
     assert lines[0].energy is None
@@ -87,8 +90,11 @@ def test_lines_are_told_before_the_tables_where_all_take_long(hwmodel, monkeypat
     words += ("--accounting", "paper", "--csv", "-", "--jobs", "1")
     assert "accounting paper, batch 1: fp" not in hwmodel(*words)[2]
     monkeypatch.setattr(screen, "LONG", -1.0)
+    monkeypatch.setenv("HWMODEL_PROGRESS", "on")
     _, out, err = hwmodel(*words)
     (told,) = [line for line in err.splitlines() if "accounting paper, batch 1" in line]
+    monkeypatch.setenv("HWMODEL_PROGRESS", "off")
+    assert "accounting paper, batch 1: fp" not in hwmodel(*words)[2]
     assert told.startswith("hwmodel: ascend, accounting paper, batch 1: fp ")
     bold = next(row.split(",") for row in out.splitlines() if ",bold,ascend," in row)
     head = out.splitlines()[0].split(",")

@@ -78,10 +78,12 @@ def test_static_energy_that_some_chips_have_in_theirs_is_said():
     v100, other, plain = (load(Hardware, name) for name in ("v100-board", "h100-board", "ascend"))
     full, paper = load(Accounting, "full"), load(Accounting, "paper")
     assert _static([v100, other, plain], full) == (
-        "Static energy is in the energies of v100-board (accounting full); of h100-board it stands "
-        "beside the time alone."
+        "Static energy is in the energies of v100-board (accounting full), as compute, of "
+        "h100-board beside the time alone: their percentages hold different things."
     )
-    assert _static([v100, plain], full).endswith("of v100-board (accounting full) alone.")
+    assert _static([v100, plain], full).endswith(
+        "as compute, of no other: their percentages hold different things."
+    )
     for chips, accounting in (([v100], full), ([other, plain], full), ([v100, plain], paper)):
         assert _static(chips, accounting) == ""
 
@@ -116,6 +118,16 @@ def test_alike_remarks_of_rows_are_one_sentence_with_the_sum_of_their_tilings():
         "bold; big at batch 1: no time: x",
     ]
     assert list(asides([line("fp", 1, 3), line("bold", 1, 3)])) == []
+
+
+def test_rows_of_several_networks_are_told_with_theirs():
+    """The method fp of one network is proved, that of the other is not."""
+    lines = [line("fp", 1, 14, (0.001,)), line("fp", 4, 14, (0.002,))]
+    lines += [one._replace(network="b") for one in (line("fp", 1, 17), line("fp", 4, 17, (0.01,)))]
+    assert list(asides(lines)) == [
+        "fp on net; fp on b at batch 4: 3 of 45 tilings are not proved optimal: the largest gap to "
+        "a lower bound is 1.0 % (fp on b at batch 4)"
+    ]
 
 
 def test_proofs_near_their_bounds_need_no_name():

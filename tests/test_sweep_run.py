@@ -411,12 +411,14 @@ def test_the_best_lines_of_a_comparison(hwmodel, tmp_path):
     assert code == 0
     found = list(csv.DictReader(io.StringIO(out)))
     assert [row["method"] for row in found] == [method for _, method in sorted(timed)]
-    missing = hwmodel("best", "c.csv", "--by", "edp")[2]
-    lacking = len(rows) - len(timed)
-    assert (
-        f"edp_js is missing in {lacking} rows of 6; leave them out by --where 'edp_js > 0'"
-        in missing
-    )
+    code, out, err = hwmodel("best", "c.csv", "--by", "edp", "--csv", "-")
+    assert code == 0 and [*csv.DictReader(io.StringIO(out))] == found  # the same, and told
+    lacking = [f"{r['method']}, {r['hardware']}" for r in rows if not r["edp_js"]]
+    assert f"{len(lacking)} rows without edp_js left out: " in err
+    assert lacking[0] in err
+    for row in found:  # the energy beside an EDP has static energy in it
+        watts, seconds = float(row["power_w"]), float(row["time_overlapped_s"])
+        assert float(row["edp_js"]) == pytest.approx(watts * seconds**2, rel=1e-12)
     none = hwmodel("best", "c.csv", "--by", "edp", "--where", "hardware == ascend")[2]
     assert "column edp_js is missing in all rows" in none
 

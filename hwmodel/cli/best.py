@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hwmodel.cli.screen import handed, say, show
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, many
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hwmodel.vary.sweep.results import Row
 
 __all__ = ["best"]
+
+FEW = 4  # rows that are named
 
 
 def best(
@@ -36,8 +43,14 @@ def best(
         raise HwmodelError(f"--top {top}: must be at least 1")
     results, by = read_results(table), SHORT.get(by, by)
     rows = kept(results, where)
+    without = [n for n, row in enumerate(rows) if row.get(by, "") is None]
+    if 0 < len(without) < len(rows):
+        _tell_left_out([rows[n] for n in without], by)
+        rows = [row for n, row in enumerate(rows) if n not in {*without}]
     found = lowest(rows, numbers(rows, by, results.columns), top)
-    columns = list(dict.fromkeys(("point", *varied(rows, results.columns), by, "energy", "unit")))
+    beside = ("time_overlapped_s", "power_w") if by == "edp_js" else ()
+    columns = ["point", *varied(rows, results.columns), by, *beside, "energy", "unit"]
+    columns = [name for name in dict.fromkeys(columns) if name == "point" or name in rows[0]]
     if csv:
         text = csv_text(columns, [[row[name] for name in columns] for row in found])
         handed(text, csv)
@@ -45,5 +58,15 @@ def best(
             return
     of = f"{len(rows):,} points" + (f" where {where}" if where else "")
     show([best_table(found, columns, f"least {by} of {of}")])
+    if by == "edp_js":
+        say("hwmodel: EDP is power_w x time_overlapped_s^2: static energy is in it, too")
     if note := greedy_points(rows):
         say(f"hwmodel: {note}")
+
+
+def _tell_left_out(rows: Sequence[Row], by: str) -> None:
+    """Say which rows have no such number."""
+    names = ("method", "hardware", "batch")
+    each = dict.fromkeys(", ".join(str(row[name]) for name in names if name in row) for row in rows)
+    some = "; ".join([*each][:FEW]) + ("; ..." if len(each) > FEW else "")
+    say(f"hwmodel: {many(len(rows), 'row')} without {by} left out: {some}")

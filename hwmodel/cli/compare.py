@@ -89,6 +89,12 @@ def _compare(asked: Question, where: Destination, ours: Sequence[str], jobs: int
     partly(lines, told=not where.printed)
 
 
+def _of(line: Comparison) -> str:
+    from hwmodel.views.colours import called
+
+    return f" of {called(line.network, 'network')}"
+
+
 def _first_of(alike: int, total: int) -> Callable[[Comparison], str]:
     """What is said of lines before the tables, that need all of them: a sentence for each group."""
     from hwmodel.rerun.tables import fixed, scale
@@ -105,8 +111,9 @@ def _first_of(alike: int, total: int) -> Callable[[Comparison], str]:
             return ""
         these, found[:] = [*found], []
         divisor, unit = scale(min((x.energy for x in these if x.energy), default=0.0), line.unit)
+        networks = len({x.network for x in these}) > 1
         each = [
-            f"{called(x.method)} {fixed(x.energy / divisor)} {unit}"
+            f"{called(x.method)}{_of(x) * networks} {fixed(x.energy / divisor)} {unit}"
             + ("" if x.percent_of_baseline is None else f" ({x.percent_of_baseline:.2f} %)")
             for x in these
             if x.energy is not None
@@ -186,12 +193,17 @@ def _page(
     return page(lines, lines, provenance, asked.specs(), baseline=baseline, remarks=[*said, *runs])
 
 
-def _named(line: Comparison, several: bool) -> str:
-    """What a line is of: a method on a chip, by their labels; of several batches at which."""
+def _named(line: Comparison, several: bool, networks: bool = False) -> str:
+    """What a line is of: a method on a chip, by their labels; of several batches at which.
+
+    Args:
+        networks: whether there are several networks.
+    """
     from hwmodel.views.colours import called
 
     at = f", batch {line.batch:,}" * several
-    return f"{called(line.method)} on {called(line.hardware, 'hardware')}{at}"
+    of = f" of {called(line.network, 'network')}" * networks
+    return f"{called(line.method)}{of} on {called(line.hardware, 'hardware')}{at}"
 
 
 def refuse_if_none(lines: list[Comparison]) -> None:
@@ -216,7 +228,8 @@ def partly(lines: list[Comparison], *, told: bool = False) -> None:
         for text in asides(here):
             say(f"hwmodel: {called(chip, 'hardware')}, accounting {accounting}. {text}")
     failed = [line for line in lines if line.energy is None]
+    networks = len({line.network for line in lines}) > 1
     for line in failed:
-        say(f"hwmodel: {_named(line, several)}, {line.accounting}: {line.reason}")
+        say(f"hwmodel: {_named(line, several, networks)}, {line.accounting}: {line.reason}")
     if failed:
         raise typer.Exit(1)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hwmodel.errors import HwmodelError, SpecWarning
+from hwmodel.tiling.effort import effort
 
 __all__ = ["Jobs", "cores", "processes_of", "shared"]
 
@@ -49,8 +53,9 @@ def shared(
         alone: seconds in which this process does what it can by itself.
     """
     began, done = time.monotonic(), 0
+    several = jobs > 1 and _can_start()
     for argument in arguments:
-        if min(jobs, len(arguments) - done) > 1 and time.monotonic() - began >= alone:
+        if several and len(arguments) - done > 1 and time.monotonic() - began >= alone:
             break
         yield function(argument)
         done += 1
@@ -59,12 +64,29 @@ def shared(
         return
     from hwmodel.vary.workers import MAX_JOBS, Task, completed, in_order, workers
 
-    with workers(min(jobs, len(rest), MAX_JOBS)) as there:
+    number = min(jobs, len(rest), MAX_JOBS)
+    with workers(number) as there, _elsewhere(number):
         tasks = (Task(n, (function, one)) for n, one in enumerate(rest))
         for result, warned in in_order(completed(there, _with_warnings, tasks)):
             for one in warned:
                 warnings.warn(one, stacklevel=2)
             yield result
+
+
+def _can_start() -> bool:
+    """Whether a new process finds the program that runs: none that was read from a pipe is."""
+    main = getattr(sys.modules["__main__"], "__file__", None)
+    return main is None or Path(main).exists()
+
+
+@contextmanager
+def _elsewhere(number: int) -> Iterator[None]:
+    """Say that others search while they do."""
+    effort.elsewhere = number
+    try:
+        yield
+    finally:
+        effort.elsewhere = 0
 
 
 def _with_warnings(function: Callable[..., Any], argument: Any) -> tuple[Any, list[Warning]]:

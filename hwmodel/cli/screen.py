@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
-from hwmodel.cli.signs import at, drawn, remaining, within
+from hwmodel.cli.signs import at, drawn, remaining, silent, within
 from hwmodel.errors import HwmodelError, printable
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def _saying(
     began = time.monotonic()
     for item in items:
         text = said(item) if said else ""
-        if text and time.monotonic() - began > LONG:
+        if text and time.monotonic() - began > LONG and not silent():
             tell(printable(f"hwmodel: {text}"))
         yield item
 

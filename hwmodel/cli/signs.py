@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
-__all__ = ["at", "drawn", "left", "pulse", "remaining", "sentence", "within"]
+__all__ = ["at", "drawn", "left", "pulse", "remaining", "sentence", "silent", "within"]
 
 EVERY = 10.0  # seconds between lines
 FIRST = 2.0  # on a terminal
+LATE = 1.0  # seconds
 FEW = 4  # products whose pace says something of the others
 
 
@@ -58,6 +59,11 @@ def at(what: str, done: int, total: int, alike: int = 0) -> None:
     if done != _place.done:
         _place.last = now
     _place.done, _place.alike = done, alike
+
+
+def silent() -> bool:
+    """Whether nobody wants signs of life."""
+    return os.environ.get("HWMODEL_PROGRESS", "") == "off"
 
 
 @contextmanager
@@ -103,7 +109,10 @@ def left(done: int, total: int, pace: float, since: float = 0.0, alike: int = 0)
     rest = end - done
     if not pace or not rest:
         return ""
-    words = f"about {max(pace * (rest - 1), pace * rest - since):,.0f} s left"
+    seconds = max(pace * (rest - 1), pace * rest - since)
+    if since > pace * rest + LATE:  # it should be done by now: nothing is known
+        return ""
+    words = f"about {seconds:,.0f} s left"
     return words if end == total else f"{words} for {rest:,} of these"
 
 
@@ -120,7 +129,9 @@ def within() -> str:
 
     said = [f"{place.what} {place.done:,} of {place.total:,}"] if place.total else []
     looked = effort.looked - _place.looked
-    if looked:
+    if effort.elsewhere:
+        said.append(f"in {effort.elsewhere} processes")
+    elif looked:
         said.append(f"tilings looked at {looked:,.0f}")
     if effort.compiling:
         said.append("compiling the search, which is kept for the next time")
@@ -150,7 +161,7 @@ def _said() -> str:
 @contextmanager
 def pulse() -> Iterator[None]:
     """Write a line now and then while a command runs."""
-    if os.environ.get("HWMODEL_PROGRESS", "") == "off":
+    if silent():
         yield
         return
     from hwmodel.tiling.effort import effort

@@ -28,7 +28,7 @@ from hwmodel.model.not_counted import (
 from hwmodel.model.plans import all_tasks, occupied, planned, prepared, run_name, teacher_schedule
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.report import Report
-from hwmodel.model.residency.plan import Residency, residency
+from hwmodel.model.residency.plan import Residency, residency, residency_levels
 from hwmodel.model.traced import common_batch, fitted
 from hwmodel.model.workload import MODES, Job, Mode, Task
 from hwmodel.specs import usual
@@ -90,7 +90,7 @@ def evaluate(
     if chip.is_bounded:
         see_room(chip, occupied(network, job), run_name(network, job))
     staying = staying_in(tasks, network, job, chip)
-    if staying is None and choices.counting.residency != "none":
+    if choices.counting.residency != "none" and not residency_levels(chip):
         warnings.warn(
             f"hardware {chip.name} has no memory in which tensors could stay: residency tensors "
             "costs what none does",

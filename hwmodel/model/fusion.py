@@ -151,8 +151,9 @@ def _less(here: Sequence[Placed], made: _Made) -> list[tuple[Lying | None, Place
         elif work.tensor.role == Role.FORK and work.direction == READ:
             found.append(_fork(one, work, made))
         else:
-            times = work.times - _is_less(one, work, made, main)
-            at_once = not times and work.direction == READ
+            is_less = work.times > 0 and _is_less(one, work, made, main)
+            times = work.times - is_less
+            at_once = is_less and not times and work.direction == READ
             last = max(one.lying[0], key=lambda t: made.when([t])) if at_once else None
             found.append((last, one._replace(work=work._replace(times=times))))
     return found

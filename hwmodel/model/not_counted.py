@@ -85,9 +85,9 @@ def of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
     }
     paid = [what for what, is_stated in stated.items() if is_stated]
     if paid:
-        yield f"but counted, for the chip states it: {', '.join(paid)}"
+        yield f"of these counted after all, for the chip states it: {', '.join(paid)}"
     if chip.static_watts and not stated["static energy"] and not untimed(chip):
-        yield "but counted beside a time, which it goes with, and in no other energy: static energy"
+        yield "of these counted after all, beside a time alone: static energy"
 
 
 def of_chips(chips: Sequence[Hardware], accounting: Accounting) -> Iterator[str]:

@@ -16,7 +16,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.hardware import Price as StatedPrice
 from hwmodel.work.tensor import Direction, Factor, format_bits
 
-__all__ = ["Key", "Price", "Prices", "paid_twice", "value"]
+__all__ = ["ARRAY_CYCLE", "CHIP_CYCLE", "Key", "Price", "Prices", "paid_twice", "value"]
 
 ARRAY_CYCLE, CHIP_CYCLE = "array-cycle", "chip-cycle"  # operations that are time
 LOGIC_OF_INT32_ADD = 63  # 2n - 1 operations for an addition of n bit (docs/model.md section 5)

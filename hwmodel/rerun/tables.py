@@ -122,7 +122,14 @@ def whole_run(
     return run.name, iterations, energy, kwh
 
 
-def greedy_notes(lines: Sequence[Comparison], called: Callable[[str], str] = str) -> list[str]:
+Called = Callable[..., str]  # of a name and its kind, the label
+
+
+def _name(name: str, kind: str = "method") -> str:
+    return name
+
+
+def greedy_notes(lines: Sequence[Comparison], called: Called = _name) -> list[str]:
     """Say of which lines tiles are greedy, what was exchanged beside them, and what is unproved.
 
     Args:
@@ -155,23 +162,25 @@ def alike(
     yield from ((those, text) for text, those in found.items() if text)
 
 
-def whose(
-    some: Sequence[Comparison], lines: Sequence[Comparison], called: Callable[[str], str] = str
-) -> str:
-    """Name some of the lines of one chip and accounting: methods, if need be at which batch.
+def whose(some: Sequence[Comparison], lines: Sequence[Comparison], called: Called = _name) -> str:
+    """Name some of the lines of one chip and accounting: methods, if need be which run.
+
+    That is on which network, and at which batch.
 
     Args:
         called: what a method is called; by default its name.
     """
     several = len({line.batch for line in lines}) > 1
-    of: dict[str, dict[int, None]] = {}
+    networks = len({line.network for line in lines}) > 1
+    of: dict[tuple[str, str], dict[int, None]] = {}
     for line in some:
-        of.setdefault(line.method, {})[line.batch] = None
+        of.setdefault((line.method, line.network), {})[line.batch] = None
     groups: dict[str, list[str]] = {}
-    for method, batches in of.items():
-        every = all(line.batch in batches for line in lines if line.method == method)
-        at = "" if every or not several else ", ".join(f"{batch:,}" for batch in batches)
-        groups.setdefault(at and f" at batch {at}", []).append(called(method))
+    for (method, network), batches in of.items():
+        every = {line.batch for line in lines if (line.method, line.network) == (method, network)}
+        at = ", ".join(f"{batch:,}" for batch in batches) if several and every - {*batches} else ""
+        on = f" on {called(network, 'network')}" if networks else ""
+        groups.setdefault(at and f" at batch {at}", []).append(f"{called(method)}{on}")
     return "; ".join(f"{', '.join(names)}{at}" for at, names in groups.items())
 
 

@@ -10,6 +10,7 @@ class _Effort:
 
     found = 0  # tilings that a search found
     looked = 0.0  # tilings looked at, as budgets count them; with memories side by side chains
+    elsewhere = 0  # other processes that search now
     compiling = False
     compiled = 0.0  # seconds that went into compiling
 

@@ -123,8 +123,9 @@ def _static(chips: Sequence[Hardware], accounting: Accounting) -> str:
     names, others = (
         ", ".join(called(chip.name, "hardware") for chip in some) for some in (paid, beside)
     )
-    said = f"Static energy is in the energies of {names} (accounting {accounting.name})"
-    return f"{said}; of {others} it stands beside the time alone." if others else f"{said} alone."
+    said = f"Static energy is in the energies of {names} (accounting {accounting.name}), as compute"
+    beside_time = f", of {others} beside the time alone" if others else ", of no other"
+    return f"{said}{beside_time}: their percentages hold different things."
 
 
 def _steps(methods: Sequence[Method], accounting: Accounting) -> str:

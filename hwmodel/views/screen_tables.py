@@ -11,6 +11,7 @@ from hwmodel.graph.network import INPUT
 from hwmodel.graph.node import Node
 from hwmodel.model.compare import Comparison
 from hwmodel.model.ledger import Component
+from hwmodel.model.prices import ARRAY_CYCLE, CHIP_CYCLE
 from hwmodel.model.reached import Reached
 from hwmodel.model.report import Report
 from hwmodel.model.widths import limits_of, treatment
@@ -48,6 +49,10 @@ _PARTS = {
     "compute": ("compute",),
     "memory": ("memory",),
 }
+
+
+# Operations that are time, which the energies of operations elsewhere have in them.
+_CYCLES = {ARRAY_CYCLE: "(cycles of arrays)", CHIP_CYCLE: "(static energy)"}
 
 
 def _number(value: float | None, form: str = ".2f") -> str:
@@ -197,7 +202,7 @@ def _pass_table(report: Report, divisor: float, unit: str) -> Table:
 
 
 def _memory_table(report: Report, divisor: float, unit: str) -> Table:
-    """Bits and energy of every memory, outermost first, then the operations.
+    """Bits and energy of every memory, outermost first, then the operations, and time.
 
     Hops into the memories of a split level stand under the level's own name.
     """
@@ -208,15 +213,21 @@ def _memory_table(report: Report, divisor: float, unit: str) -> Table:
     listed = table(f"by memory, {unit}", ["memory"], [*ways.values(), "operations", "energy", "%"])
     names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
     hops = [level.name for level in report.hardware.levels if (level.name,) in energies]
+    by_kind = report.energies("operation")
+    cycles = {word: by_kind.get((kind,), 0.0) for kind, word in _CYCLES.items()}
     for name in (*dict.fromkeys([*names, *hops]), ""):
         moved = [sum(counts.get((name, way), {}).values()) for way in ways]
         done = counts.get((name, Direction.OPERATE), {})
+        energy = energies.get((name,), 0.0) - (0.0 if name else fsum(cycles.values()))
         listed.add_row(
             name or OPERATIONS,
             *(f"{bits / 1e6:,.1f}" for bits in moved),
             f"{sum(number for key, number in done.items() if key.bits):,}",
-            *_row(report, [energies.get((name,), 0.0)], divisor)[1:],
+            *_row(report, [energy], divisor)[1:],
         )
+    for word, energy in cycles.items():
+        if energy:
+            listed.add_row(word, *[""] * (len(ways) + 1), *_row(report, [energy], divisor)[1:])
     return listed
 
 

@@ -101,7 +101,7 @@ def residency(
     chip: Hardware,
     accounting: Accounting,
 ) -> Residency | None:
-    """Choose what stays on a chip; None where it has no level for that.
+    """Choose what stays on a chip; None where it has no level for that, or a product no tile.
 
     Args:
         tasks: of the run.
@@ -117,7 +117,8 @@ def residency(
     bounded = is_bounded(memories(chip)) and not memories(chip).codings
     run = _run(tasks, kept, given, chip, accounting, capacities, bounded)
     alone = run.outcome(())
-    assert isinstance(alone, Outcome)
+    if isinstance(alone, Stuck):  # a product that has no tile: whoever tiles it says which
+        return None
     _give_slack(run, alone)
     least = lower_bound(run) if bounded else None
     best = _best(run, alone, least)

@@ -78,7 +78,9 @@ def roofline_figure(page: Page) -> Figure:
         several = len(unique(page.records, "accounting")) > 1
         name = called(group[0]["hardware"], "hardware")
         heading(one, style, f"{name}, {group[0]['accounting']}" if several else name)
-    of = f"; a point a layer: products of {_passes(page)}"
+    bare = any(not point.text for points in series for point in points)
+    some = ", the costliest named" if bare else ""
+    of = f"; a point a layer{some}: products of {_passes(page)}"
     caption(figure, style, headline(page.records) + of + _left_out(page, series))
     legend(figure, style, looks(unique(page.records, "method")), marks=True)
     named = [[*points, *more] for points, more in zip(series, lines, strict=True)]
