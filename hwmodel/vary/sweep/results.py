@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.quantity import refuse_mixed, refuse_unit
 from hwmodel.vary.paths import PLAIN
 from hwmodel.vary.sweep import part
-from hwmodel.vary.sweep.conditions import conditions, holds, is_size
+from hwmodel.vary.sweep.conditions import Condition, conditions, holds, is_size
 from hwmodel.vary.sweep.plan import NAMES
 
 __all__ = ["Results", "Row", "front", "is_results", "kept", "lowest", "numbers", "read_parquet"]
@@ -26,6 +26,7 @@ MAX_CELLS = 30_000_000  # of a Parquet file
 _FIRST_COLUMN = re.compile(rb'(\xef\xbb\xbf)?"?point"?[,;\t|]')  # as spreadsheets write it, too
 # Columns in the unit of their row.
 ENERGIES = ("energy", "energy_per_image", *part.ENERGIES, "memory")
+FEW = 6  # names that a sentence has
 _OURS = ("point", *NAMES, "energy", "unit", "reason")  # columns that every such table has
 
 
@@ -172,8 +173,21 @@ def kept(results: Results, where: str) -> list[Row]:
         if row["energy"] is not None and holds(wanted, row, absent=False)
     ]
     if not rows:
-        raise HwmodelError(f"no row has an energy and keeps {where!r}" if where else "no energies")
+        told = f"no row has an energy and keeps {where!r}" if where else "no energies"
+        raise HwmodelError(f"{told}{_named_otherwise(wanted, results.rows)}")
     return rows
+
+
+def _named_otherwise(wanted: Sequence[Condition], rows: Iterable[Row]) -> str:
+    """Say what a column of names holds, where a condition asks for a name that is none of them."""
+    rows = [*rows]
+    for one in wanted:
+        if one.name in NAMES and isinstance(one.value, str):
+            there = sorted({str(row[one.name]) for row in rows})
+            if one.value not in there:
+                names = ", ".join(there[:FEW]) + ", ..." * (len(there) > FEW)
+                return f"; {one.name} is by name, not by label: {names}"
+    return ""
 
 
 def numbers(rows: Sequence[Row], column: str, known: Sequence[str]) -> list[float]:

@@ -113,7 +113,7 @@ def name_points(
                 lines, (point.x, point.y), (across, up),
                 textcoords="axes fraction", ha="center", va="center", size=style.small, zorder=4,
                 color="k" if point.method else GREY, weight=HEAVY if ours else PLAIN,
-                arrowprops=_leader(box, x, y, size),
+                arrowprops=_leader(box, x, y, size, others),
             )  # fmt: skip
             spaced([drawn])
     return apart
@@ -139,9 +139,15 @@ def _lines(axes: Axes, size: float) -> Iterator[Box]:
                 yield Box(at_x - half, at_y - half, at_x + half, at_y + half)
 
 
-def _leader(box: Box, x: float, y: float, size: float) -> dict[str, Any] | None:
-    """Return the style of a thin line from a name to its point, where they stand apart."""
+def _leader(
+    box: Box, x: float, y: float, size: float, others: Sequence[Any]
+) -> dict[str, Any] | None:
+    """Return the style of a thin line from a name to its point, where they stand apart.
+
+    So they do for the eye where another point is hardly farther.
+    """
     near = Box(x - size, y - size, x + size, y + size).shared(box)
+    near = near and all(box.away(*at) > box.away(x, y) + size for at in others)
     width = size / 100
     return None if near else {"arrowstyle": "-", "color": GREY, "lw": width, "shrinkA": 0}
 
