@@ -138,9 +138,9 @@ def _processes(jobs: int) -> Workers:
     others = {*active_children()}
 
     def submit(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        if not pools:
-            pools.append(ProcessPoolExecutor(jobs, get_context("spawn"), _begin))
         with _deaf():  # processes are started here, if there are to be more of them
+            if not pools:  # a Ctrl-C within would leave its semaphores behind
+                pools.append(ProcessPoolExecutor(jobs, get_context("spawn"), _begin))
             return pools[0].submit(function, *arguments)
 
     def stop() -> None:
