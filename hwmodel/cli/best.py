@@ -43,10 +43,10 @@ def best(
         raise HwmodelError(f"--top {top}: must be at least 1")
     results, by = read_results(table), SHORT.get(by, by)
     rows = kept(results, where)
-    without = [n for n, row in enumerate(rows) if row.get(by, "") is None]
-    if 0 < len(without) < len(rows):
-        _tell_left_out([rows[n] for n in without], by)
-        rows = [row for n, row in enumerate(rows) if n not in {*without}]
+    having = [row for row in rows if row.get(by, "") is not None]
+    if 0 < len(having) < len(rows):
+        _tell_left_out([row for row in rows if row.get(by, "") is None], by)
+        rows = having
     found = lowest(rows, numbers(rows, by, results.columns), top)
     beside = ("time_overlapped_s", "power_w") if by == "edp_js" else ()
     columns = ["point", *varied(rows, results.columns), by, *beside, "energy", "unit"]

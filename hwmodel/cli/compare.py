@@ -152,11 +152,12 @@ def _unmoved(asked: Question) -> str:
     least: dict[str, float] = {}
     for line, energy in lines:
         least[line.unit] = min(energy, least.get(line.unit, energy))
-    each = []
+    networks, each = len({line.network for line, _ in lines}) > 1, []
     for line, energy in lines:
         (divisor, unit), percent = scale(least[line.unit], line.unit), line.percent_of_baseline
         share = "" if percent is None else f", {percent:.2f} %"
-        each.append(f"{_named(line, several)} {fixed(energy / divisor)} {unit}{share}")
+        named = _named(line, several, networks)
+        each.append(f"{named} {fixed(energy / divisor)} {unit}{share}")
     return f"Unmoved: {'; '.join(each)}."
 
 

@@ -13,9 +13,7 @@ from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.model.attention_choice import Ways, in_ways
 from hwmodel.model.duration import Duration, demands, duration, untimed
-from hwmodel.model.entries import (
-    search_options,
-)
+from hwmodel.model.entries import search_options
 from hwmodel.model.ledger import NAME, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy
