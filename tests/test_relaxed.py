@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.options import Array, Bound, Memories, Memory, MemoryLevel, SearchOptions
 from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
+from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.interior import Programmes, solved
 from hwmodel.tiling.spatial.links import Nest
 from hwmodel.tiling.spatial.minorants import loaded, needed
 from hwmodel.tiling.spatial.paths import Axis, Step, rows
 from hwmodel.tiling.spatial.piece_rows import CutRows
-from hwmodel.tiling.spatial.powers import Former, Tables
+from hwmodel.tiling.spatial.powers import Former
 from hwmodel.tiling.spatial.products import Least, Rows
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.spatial.terms import terms

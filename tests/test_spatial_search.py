@@ -387,6 +387,28 @@ def test_groups_lie_side_by_side_by_hand(axes, moments, side):
     assert fits(problem, mapping, chip, ISCA)
 
 
+def test_the_bound_knows_of_groups_side_by_side(monkeypatch):
+    """Ten groups on four memories take 3 rounds of 144 moments, at least 2.5; the bound had 10."""
+    monkeypatch.setattr(mapper, "WALKED", 0)
+    problem, chip = depthwise(10, (Bound(("M",), 4),))
+    _, proof = mapped(problem, chip, ISCA)
+    assert 2.5 * 144e6 <= proof.lower_bound < 3 * 144e6 <= proof.energy
+
+
+def test_a_bound_above_what_is_found_is_an_error(monkeypatch):
+    """It was cut to the energy, and the mapping called proved."""
+    monkeypatch.setattr(mapper, "WALKED", 0)
+    true = mapper.relaxed
+
+    def false(space, choices, *, apart):
+        every = true(space, choices, apart=apart)
+        return {x: one._replace(energy=2 * one.energy) for x, one in every.items()}
+
+    monkeypatch.setattr(mapper, "relaxed", false)
+    with pytest.raises(AssertionError, match="below the bound"):
+        mapped(*depthwise(10, None), ISCA)
+
+
 def test_a_memory_further_out_holds_the_tiles_of_all_groups_by_hand():
     """One word of I and one of F a group are 16 bit; in 48 bit there is room for three groups.
 

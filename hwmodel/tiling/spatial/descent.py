@@ -7,9 +7,10 @@ matrices; so is the room that they take. Which pairs fit is seen the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations, cycle
-from typing import Any
+from operator import mul
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,20 @@ from hwmodel.tiling.spatial.tables import Rows, Table
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import OPERANDS, Extents, Operand
 
-__all__ = ["MISFIT", "Held", "Point", "descended", "settled"]
+__all__ = ["MISFIT", "Found", "Held", "Listed", "Point", "descended", "improved", "settled"]
 
 BETTER = 1e-12
 MISFIT = 1e200  # above all energies
 Point = tuple[Axis, ...]  # of all axes
+Found = tuple[float, Point]
 Ints = NDArray[np.int64]
+
+
+class Listed(NamedTuple):
+    """Some chains of an axis."""
+
+    at: Ints  # their places in its table
+    rows: Rows  # what they do under one choice of what is held
 
 
 class Held:
@@ -41,10 +50,12 @@ class Held:
         self.most = np.array([limit.bound.most for limit in space.limits], np.float64)
         self.buffers = list(self._buffers())
         self._columns = [table.columns(self.plans) for table in tables]
-        self._alone: dict[tuple[Point, int], tuple[float, Point]] = {}
+        self._alone: dict[tuple[Point, int], Found] = {}
+        self._ones: list[dict[Axis, Rows]] = [{} for _ in tables]
+        self._last: dict[int, tuple[Axis, Listed]] = {}
 
-    def _buffers(self) -> Iterator[tuple[NDArray[np.float64], int]]:
-        """Bits an element that count in a memory, by level and operand, and its capacity."""
+    def _buffers(self) -> Iterator[tuple[Any, Any, int]]:
+        """Bits an element that count in a memory, by level and operand, where, and its capacity."""
         space = self.space
         for level in range(1, space.depth + 1):
             inmost = level == space.depth and space.chip.array is not None
@@ -56,7 +67,7 @@ class Held:
                 for i, x in enumerate(OPERANDS):
                     if x in memory.holds and (x != "O" or sums):
                         bits[3 * (level - 1) + i] = space.bits[x]
-                yield bits, memory.capacity_bits
+                yield bits, np.flatnonzero(bits), memory.capacity_bits
 
     def rows(self, group: int, chains: Sequence[Axis]) -> Rows:
         """What chains of an axis do."""
@@ -72,55 +83,72 @@ class Held:
     def _paid(self, rows: Rows) -> Any:
         """Energies of whole mappings, as `energy` has them."""
         excess = np.maximum(rows.spreads / self.most - 1, 0).sum(axis=1)
-        for bits, most in self.buffers:
+        for bits, _, most in self.buffers:
             excess += np.maximum(rows.rooms @ bits / most - 1, 0)
         return np.where(excess > 0, MISFIT * (1 + excess), rows.counts @ self.weights)
 
     def _rest(self, point: Point, without: tuple[int, ...]) -> Rows:
         """The products over all axes but some."""
-        parts = [self.rows(g, [point[g]]) for g in range(len(GROUPS)) if g not in without]
-        return Rows(*(np.prod([part[i][0] for part in parts], axis=0) for i in range(3)))
+        parts = [self._one(g, point[g]) for g in range(len(GROUPS)) if g not in without]
+        return Rows(*(reduce(mul, several) for several in zip(*parts, strict=True)))
 
-    def best_near(self, point: Point, groups: tuple[int, int]) -> tuple[float, Point]:
-        """The best chains of two axes near their own; the others stay."""
-        return self.best_at(point, groups, [self._tables[g].near(point[g]) for g in groups])
+    def _one(self, group: int, chain: Axis) -> Rows:
+        """What one chain does; it is remembered."""
+        known = self._ones[group]
+        if chain not in known:
+            known[chain] = Rows(*(part[0] for part in self.rows(group, [chain])))
+        return known[chain]
 
-    def best_of(self, point: Point, groups: tuple[int, int], lists: Any) -> tuple[float, Point]:
+    def best_near(self, point: Point, groups: tuple[int, int], below: float) -> Found:
+        """The best chains of two axes near their own, as `best_at`; the others stay."""
+        return self.best_at(point, groups, [self._near(g, point[g]) for g in groups], below)
+
+    def _near(self, group: int, chain: Axis) -> Listed:
+        """Chains near one; those of the last are remembered."""
+        if group not in self._last or self._last[group][0] != chain:
+            self._last[group] = chain, self.listed(group, self._tables[group].near(chain))
+        return self._last[group][1]
+
+    def best_of(self, point: Point, groups: tuple[int, int], lists: Any) -> Found:
         """The best chains of two axes, from a list each; the others stay."""
-        at = [self._tables[g].places(some) for g, some in zip(groups, lists, strict=True)]
-        return self.best_at(point, groups, at)
+        some = [self.listed(g, self.places(g, x)) for g, x in zip(groups, lists, strict=True)]
+        return self.best_at(point, groups, some, np.inf)
+
+    def listed(self, group: int, at: Ints) -> Listed:
+        """The chains at some places of an axis's table, with what they do."""
+        return Listed(at, self._tables[group].rows(at, self._columns[group]))
 
     def best_at(
-        self, point: Point, groups: tuple[int, int], at: Sequence[Ints]
-    ) -> tuple[float, Point]:
-        """The best chains of two axes, of those at some places of their tables."""
+        self, point: Point, groups: tuple[int, int], lists: Sequence[Listed], below: float
+    ) -> Found:
+        """The best chains of two axes, from a list each; the others stay.
+
+        Returns: what costs less than `below`, if any does; else an energy that is not below it.
+        """
         counts, rooms, spreads = self._rest(point, groups)
-        first, second = (
-            self._tables[g].rows(some, self._columns[g]) for g, some in zip(groups, at, strict=True)
-        )
+        first, second = (listed.rows for listed in lists)
         bounded: list[tuple[Any, Any, float]] = [
-            (np.ones((len(at[0]), 1)), np.ones((len(at[1]), 1)), 1.0)
-        ]
-        bounded += [
-            (first.rooms[:, bits > 0] * (bits * rooms)[bits > 0], second.rooms[:, bits > 0], most)
-            for bits, most in self.buffers
+            (first.rooms[:, some] * (bits * rooms)[some], second.rooms[:, some], most)
+            for bits, some, most in self.buffers
         ]
         bounded += [
             (first.spreads[:, [i]] * spreads[i], second.spreads[:, [i]], most)
             for i, most in enumerate(self.most)
         ]
-        here, there = _fitting(bounded)
-        if not len(here) or not len(there):
+        here, there = _fitting(bounded, *(len(listed.at) for listed in lists))
+        weighted, others = first.counts[here] * (self.weights * counts), second.counts[there]
+        some, few = _promising(weighted, others, below)
+        if not len(some) or not len(few):
             return 2 * MISFIT, point
-        weighted = first.counts[here] * (self.weights * counts)
-        energy = weighted @ second.counts[there].T
+        here, there = here[some], there[few]
+        energy = weighted[some] @ others[few].T
         for own, other, most in bounded:
-            some, others = own[here], other[there]
-            if some.max(axis=0) @ others.max(axis=0) > most:
-                np.putmask(energy, some @ others.T > most, 2 * MISFIT)
+            mine, its = own[here], other[there]
+            if mine.max(axis=0) @ its.max(axis=0) > most:
+                np.putmask(energy, mine @ its.T > most, 2 * MISFIT)
         i, k = divmod(int(np.argmin(energy)), energy.shape[1])
         changed = list(point)
-        for group, place in zip(groups, (at[0][here[i]], at[1][there[k]]), strict=True):
+        for group, place in zip(groups, (lists[0].at[here[i]], lists[1].at[there[k]]), strict=True):
             changed[group] = self._tables[group].chains[place]
         return float(energy[i, k]), tuple(changed)
 
@@ -128,7 +156,7 @@ class Held:
         """The places of chains in the table of an axis."""
         return self._tables[group].places(chains)
 
-    def best_alone(self, point: Point, group: int) -> tuple[float, Point]:
+    def best_alone(self, point: Point, group: int) -> Found:
         """The best chain of one axis near its own; the others stay. It is remembered."""
         if (point, group) not in self._alone:
             rest, table = self._rest(point, (group,)), self._tables[group]
@@ -157,40 +185,71 @@ class Held:
         return Mapping(tiles, self.held, unions, cycle)
 
 
-def _fitting(bounded: Sequence[tuple[Any, Any, float]]) -> tuple[Ints, Ints]:
+def _fitting(
+    bounded: Sequence[tuple[Any, Any, float]], first: int, second: int
+) -> tuple[Ints, Ints]:
     """Places in two lists of what fits with the smallest of the other.
 
     Args:
         bounded: what each of the first list takes, each of the second, whose products, added up,
             are at most so much.
     """
-    fits = [np.ones(len(side), bool) for side in bounded[0][:2]]
+    fits = np.ones(first, bool), np.ones(second, bool)
     for own, other, most in bounded:
-        fits[0] &= own @ other.min(axis=0) <= most
-        fits[1] &= other @ own.min(axis=0) <= most
-    here, there = map(np.flatnonzero, fits)
+        fits[0][own @ other.min(axis=0) > most] = False
+        fits[1][other @ own.min(axis=0) > most] = False
+    return np.flatnonzero(fits[0]), np.flatnonzero(fits[1])
+
+
+def _promising(weighted: Any, others: Any, below: float) -> tuple[Ints, Ints]:
+    """Places in two lists of what may cost less than something with the best of the other.
+
+    Args:
+        weighted: what each of the first list counts, times its price, which may be below 0.
+        others: what each of the second counts.
+    """
+    here, there = np.arange(len(weighted)), np.arange(len(others))
+    if not np.isfinite(below) or not len(here) or not len(there):
+        return here, there
+    low, high = others.min(axis=0), others.max(axis=0)
+    here = np.flatnonzero(np.minimum(weighted * low, weighted * high).sum(axis=1) < below)
+    if len(here):
+        there = np.flatnonzero(others @ weighted[here].min(axis=0) < below)
     return here, there
 
 
-def settled(held: Held, point: Point) -> tuple[float, Point]:
+def settled(held: Held, point: Point) -> Found:
     """Change one axis at a time for the better, until nothing is."""
     groups = range(len(GROUPS))
-    return _improved(held.energy(point), point, [partial(held.best_alone, group=g) for g in groups])
+    moves = [partial(_alone, held, g) for g in groups]
+    return improved(held.energy(point), point, moves)
 
 
-def descended(held: Held, point: Point) -> tuple[float, Point]:
+def _alone(held: Held, group: int, point: Point, _: float) -> Found:
+    return held.best_alone(point, group)
+
+
+def descended(held: Held, point: Point) -> Found:
     """Change two axes at a time for the better, until nothing is."""
-    pairs = combinations(range(len(GROUPS)), 2)
-    return _improved(held.energy(point), point, [partial(held.best_near, groups=p) for p in pairs])
+    moves = [partial(_near, held, pair) for pair in combinations(range(len(GROUPS)), 2)]
+    return improved(held.energy(point), point, moves)
 
 
-def _improved(
-    energy: float, point: Point, moves: Sequence[Callable[[Point], tuple[float, Point]]]
-) -> tuple[float, Point]:
-    """Take moves in turn, until none is for the better."""
+def _near(held: Held, pair: tuple[int, int], point: Point, below: float) -> Found:
+    return held.best_near(point, pair, below)
+
+
+def improved(
+    energy: float, point: Point, moves: Sequence[Callable[[Point, float], Found]]
+) -> Found:
+    """Take moves in turn, until none is for the better.
+
+    Args:
+        moves: given a mapping and the energy below which they are to come.
+    """
     stale = 0
     for move in cycle(moves):
-        found, changed = move(point)
+        found, changed = move(point, energy)
         stale += 1
         if found < energy * (1 - BETTER):
             energy, point, stale = found, changed, 0

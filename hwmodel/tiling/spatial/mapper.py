@@ -96,7 +96,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
             examined += choices.chains
             if look.energy <= energy * (1 + ROUNDING):  # as dear, but sooner done
                 best = look, groups
-    return _certified(*best, min(least, best[0].energy), size, examined)
+    return _certified(*best, least, size, examined)
 
 
 def _walked(
@@ -354,6 +354,8 @@ def _certified(
     best: _Found, groups: tuple[int, ...], least: float, size: int, examined: int
 ) -> tuple[Mapping, Certificate]:
     energy, point, held = best
+    if energy < least * (1 - ROUNDING):
+        raise AssertionError(f"a mapping of {energy} is below the bound of {least}")
     proved = energy <= least * (1 + ROUNDING)
     gap = 0.0 if proved else 1 - least / energy
     mapping = held.mapping(point)

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.rows import products
+from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.interior import Programmes, solved
-from hwmodel.tiling.spatial.powers import Former, Tables
+from hwmodel.tiling.spatial.powers import Former
 from hwmodel.tiling.spatial.products import Least, Power, Rows
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import Operand

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations, combinations_with_replacement, cycle, product
+from functools import partial
+from itertools import combinations, combinations_with_replacement, product
 from math import comb, floor, log2
 
 import numpy as np
 
-from hwmodel.tiling.spatial.descent import Held, Point
+from hwmodel.tiling.spatial.descent import Found, Held, Point, improved
 from hwmodel.tiling.spatial.neighbours import Axis, Chosen
 from hwmodel.tiling.spatial.space import GROUPS, Space
 
@@ -15,7 +16,6 @@ __all__ = ["beside", "halved", "joined", "sizes_of", "within"]
 
 Sizes = dict[str, tuple[float, ...]]  # of every loop, as many as may be chosen
 MOST = 300  # chains of an axis
-BETTER = 1e-12
 NEAR = 1e-6  # of a whole number, that a size may be below it and count as it
 
 
@@ -84,24 +84,16 @@ def sizes_of(point: Point) -> Sizes:
     }
 
 
-def joined(held: Held, point: Point, lists: tuple[list[Axis], ...]) -> tuple[float, Point]:
+def joined(held: Held, point: Point, lists: tuple[list[Axis], ...]) -> Found:
     """Take the best chains of two axes at a time from lists, until nothing is better."""
-    energy, stale = held.energy(point), 0
-    pairs = list(combinations(range(len(GROUPS)), 2))
-    places = [held.places(group, some) for group, some in enumerate(lists)]
-    for pair in cycle(pairs):
-        own = (held.places(group, [point[group]]) for group in pair)
-        at = [
-            places[group] if one in places[group] else np.append(places[group], one)
-            for group, one in zip(pair, own, strict=True)
-        ]
-        found, changed = held.best_at(point, pair, at)
-        stale += 1
-        if found < energy * (1 - BETTER):
-            energy, point, stale = found, changed, 0
-        if stale >= len(pairs):
-            break
-    return energy, point
+    every = (list(dict.fromkeys((*some, own))) for some, own in zip(lists, point, strict=True))
+    listed = [held.listed(group, held.places(group, some)) for group, some in enumerate(every)]
+    pairs = combinations(range(len(GROUPS)), 2)
+
+    def move(pair: tuple[int, int], point: Point, below: float) -> Found:
+        return held.best_at(point, pair, [listed[group] for group in pair], below)
+
+    return improved(held.energy(point), point, [partial(move, pair) for pair in pairs])
 
 
 def _chains(length: int, sizes: tuple[float, ...]) -> list[tuple[float, Chosen]]:

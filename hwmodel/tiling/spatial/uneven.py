@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from itertools import pairwise, permutations, product
 
 from hwmodel.tiling.options import Memories, SearchOptions
+from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.links import Plan
-from hwmodel.tiling.spatial.powers import Former, Tables
+from hwmodel.tiling.spatial.powers import Former
 from hwmodel.tiling.spatial.products import ONE, WHOLE, Key, Power, over, power
 from hwmodel.tiling.spatial.relaxed import sure
 from hwmodel.tiling.spatial.space import Space
