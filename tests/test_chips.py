@@ -1,5 +1,6 @@
 """Chips with memories side by side and arrays: their files, what may not stand in them, drawn."""
 
+import csv
 import json
 import os
 import re
@@ -221,6 +222,40 @@ def test_a_report_adds_up_and_says_how_many_macs_work(name):
     paid = report.energies("operation")
     assert (paid[("chip-cycle",)] == 0) == free
     assert not any("unlimited broadcast" in line for line in report.not_counted)
+
+
+STATIC = """array: {M: 2, holds: none, cycle_energy: 1 pJ}
+clock: 1 GHz
+static_power: 8 mW
+"""
+
+
+def test_static_energy_is_a_part_of_its_own_in_every_view(hwmodel, tmp_path):
+    """8 mW for a ns are 8 pJ: of 12 outputs of 16 products each, two of which go side by side."""
+    written(tmp_path, CHIP, ("arithmetic:", STATIC + "arithmetic:"), name="c.yaml")
+    (tmp_path / "n.yaml").write_text(
+        "{version: 1, name: n, title: n, input: [16, 1, 1], "
+        "layers: [{name: only, kind: linear, features: 12}]}"
+    )
+    found = evaluate(tmp_path / "n.yaml", tmp_path / "c.yaml", "fp", accounting="full",
+                     mode="inference")  # fmt: skip
+    words = ("n.yaml", "--hardware", "c.yaml", "--accounting", "full", "--mode", "inference")
+    code, out, err = hwmodel("compare", *words, "--methods", "fp", "--csv", "-")
+    assert code == 0, err
+    (line,) = csv.DictReader(out.splitlines())
+    assert float(line["static"]) == pytest.approx(12 * 16 / 2 * 8, rel=1e-12)
+    parts = [float(line[part]) for part in ("compute", "memory", "static")]
+    assert sum(parts) == pytest.approx(found.energy, rel=1e-12)
+    cycles = sum(row.count for row in found.table.itertuples() if row.operation == "array-cycle")
+    assert cycles == 12 * 16 / 2
+    assert found.energies("place")[("(static energy)",)] == pytest.approx(12 * 16 / 2 * 8)
+    shown = hwmodel("report", *words, "--method", "fp", "--html", "p.html")[1]
+    page = (tmp_path / "p.html").read_text(encoding="utf-8")
+    for view in (shown, page):
+        assert "(static energy)" in view and "(cycles of arrays)" in view
+    assert '<th scope="col" class="n">static' in page or ">static</" in page
+    wide = hwmodel("compare", *words, "--methods", "fp")[1]
+    assert "static" in wide
 
 
 @pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")

@@ -5,6 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
+from hwmodel.model.ledger import PLACES
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method
 from hwmodel.specs.published import published_tables
@@ -146,7 +147,7 @@ def test_a_part_has_its_look_whatever_stands_beside_it():
 
 
 def test_levels_go_from_dark_to_light_and_operations_are_apart():
-    drawn = depth_looks(["DRAM", "L2", "compute", "L1", "L0-A", "L0-B"], "compute")
+    drawn = depth_looks(["DRAM", "L2", "compute", "L1", "L0-A", "L0-B"], ["compute"])
     operations = drawn.pop("compute")
     shades = [lightness(drawn_as.colour) for drawn_as in drawn.values()]
     assert shades == sorted(shades)
@@ -162,9 +163,7 @@ def test_a_hatch_shows_on_its_colour(colour):
 
 def test_levels_beside_each_other_are_told_apart_by_any_eyes():
     """In a stack a level touches the next; shades differ as greys do, or by their hatch."""
-    drawn = list(
-        depth_looks(["DRAM", "L2", "L1", "L0-A", "L0-B", "(operations)"], "(operations)").values()
-    )
+    drawn = list(depth_looks(["DRAM", "L2", "L1", "L0-A", "L0-B", *PLACES], PLACES).values())
     for first, second in pairwise(drawn):
         near = min(apart(first.colour, second.colour, eyes) for eyes in EYES)
         assert near > 9 or first.hatch != second.hatch, (first, second)

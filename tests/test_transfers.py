@@ -1,6 +1,8 @@
 """Both sides of a transfer pay: judged by the simulator, which walks down to the MACs."""
 
+import csv
 import json
+from math import fsum
 from pathlib import Path
 
 import pytest
@@ -100,20 +102,44 @@ def test_A8_full_charges_both_sides_and_holds_anything(hwmodel):
     assert found[1] - found[0] >= 8 * words * (50 - 0.05) * (1 - 1e-12)
 
 
-def test_prices_of_paths_are_said_to_be_paid_twice_where_both_sides_pay(hwmodel, tmp_path):
+PATHS = ("energy_unit: pJ", "energy_unit: pJ\npath_prices: true")
+UPPER = "version: 1\nname: mine\ntitle: Upper\nbased_on: full\ncounting: {transfers: upper}\n"
+
+
+def test_where_prices_are_of_whole_paths_the_memory_asked_pays_alone(hwmodel, tmp_path):
+    """In one table with another chip, each is as under an accounting of its own."""
     written(tmp_path, NETWORK, name="net.yaml")
-    written(
-        tmp_path, CHIP, ("energy_unit: pJ", "energy_unit: pJ\npath_prices: true"), name="c.yaml"
+    written(tmp_path, CHIP, name="plain.yaml")
+    written(tmp_path, CHIP, PATHS, ("name: chip", "name: board"), name="board.yaml")
+    (tmp_path / "upper.yaml").write_text(UPPER)
+
+    def energies(command, *words):
+        code, out, err = hwmodel(command, "net.yaml", *words, "--csv", "-")
+        assert code == 0, err
+        return [float(row["energy"]) for row in csv.DictReader(out.splitlines())], err
+
+    two = ("--hardware", "plain.yaml,board.yaml", "--methods", "fp,bold")
+    (*plain, fp, bold), told = energies("compare", *two, "--accounting", "full")
+    assert "board: prices are of whole paths, both sides of a transfer" in told
+    one = ("--hardware", "plain.yaml", "--methods", "fp,bold", "--accounting")
+    both, upper = (energies("compare", *one, name)[0] for name in ("full", "upper.yaml"))
+    assert plain == both and [fp, bold] == upper and fp < both[0] and bold < both[1]
+    rows, told = energies("report", "--hardware", "board.yaml", "--method", "bold", "--accounting",
+                          "full")  # fmt: skip
+    assert fsum(rows) == pytest.approx(bold, rel=1e-12) and "prices are of whole paths" in told
+    assert "whole paths" not in energies("compare", *two, "--accounting", "upper.yaml")[1]
+    (tmp_path / "s.yaml").write_text(
+        "version: 1\nname: s\nnetwork: net.yaml\nhardware: [plain.yaml, board.yaml]\n"
+        "title: s\nmethod: [fp, bold]\naccounting: full\nbatch: [1]\n"
     )
-    words = ("--hardware", "c.yaml", "--method", "fp", "--csv", "-")
-    said = "chip: prices were measured of whole paths"
-    told = hwmodel("report", "net.yaml", *words)[2]
-    assert said in told and "With counting.transfers upper" in told
-    own = "version: 1\nname: mine\ntitle: Upper\nbased_on: full\ncounting: {transfers: upper}\n"
-    (tmp_path / "mine.yaml").write_text(own)
-    assert said not in hwmodel("report", "net.yaml", *words, "--accounting", "mine.yaml")[2]
-    assert said not in hwmodel("report", "net.yaml", *words, "--accounting", "paper")[2]
-    both = ("compare", "net.yaml", *words[:2], "--methods", "fp", "--csv", "-")
-    assert said in hwmodel(*both)[2]
-    code, _, err = hwmodel(*both, "--move", "accounting.counting.transfers=upper")
-    assert code == 0 and said not in err.splitlines()[0]
+    code, _, err = hwmodel("sweep", "s.yaml", "-o", "s.csv")
+    assert code == 0, err
+    with (tmp_path / "s.csv").open() as stream:
+        swept = sorted(float(row["energy"]) for row in csv.DictReader(stream))
+    assert swept == pytest.approx(sorted([*both, *upper]), rel=1e-12)
+    conv = "--conv", "N=1,M=16,C=8,H=12,W=12,K=3", "--bits", "8,8,8", "--json"
+    tiled = [
+        json.loads(hwmodel("tile", "--hardware", chip, *conv, "--accounting", name)[1])["energy"]
+        for chip, name in (("board.yaml", "full"), ("plain.yaml", "upper.yaml"))
+    ]
+    assert tiled[0] == tiled[1]

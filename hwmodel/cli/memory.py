@@ -65,6 +65,7 @@ def memory(options: MemoryAsked) -> None:
     from hwmodel.model.attention_choice import in_ways
     from hwmodel.model.evaluate import attention_ways, check_run
     from hwmodel.model.plans import occupied
+    from hwmodel.model.prices import read_by
     from hwmodel.model.workload import Job
     from hwmodel.specs.accounting import Accounting
     from hwmodel.specs.files import load
@@ -80,7 +81,8 @@ def memory(options: MemoryAsked) -> None:
     job = Job(load(Rules, asked.method), load(Accounting, asked.accounting), images, mode)
     alike: dict[object, tuple[Job, list[Hardware]]] = {} if asked.hardware else {"": (job, [])}
     for chip in [load(Hardware, name) for name in asked.hardware]:
-        own = in_ways(job, attention_ways(network, job, chip))  # whichever costs less there
+        here = job._replace(accounting=read_by(chip, job.accounting))
+        own = in_ways(job, attention_ways(network, here, chip))  # whichever costs less there
         alike.setdefault(own.separate, (own, []))[1].append(chip)
     run = (
         f"{network.label or network.name} under {job.method.label or job.method.name}, {mode} of "

@@ -83,7 +83,7 @@ def _notes(
     found: Report, asked: Question, remark: str, not_counted: Mapping[str, Sequence[str]]
 ) -> str:
     """What is said below the tables."""
-    from hwmodel.model.prices import paid_twice
+    from hwmodel.model.prices import paid_once
     from hwmodel.model.widths import unlearned
     from hwmodel.rerun.tables import notes, run_sentence
 
@@ -91,9 +91,9 @@ def _notes(
     doubt = unlearned(found.method, found.accounting) if found.mode == "training" else ""
     if doubt:
         end = f"{doubt}\n{end}"
-    twice = paid_twice(found.hardware, found.accounting)
-    twice = f"{found.hardware.label or found.hardware.name}: {twice}" if twice else ""
-    told = found.by_width, found.unproved, found.idleness, found.attention, found.staying, twice
+    once = paid_once(found.hardware, asked.accountings[0])
+    once = f"{found.hardware.label or found.hardware.name}: {once}" if once else ""
+    told = found.by_width, found.unproved, found.idleness, found.attention, found.staying, once
     for said in filter(None, told):
         end = f"{said}.\n{end}"
     end = f"{remark}\n{end}" if remark else end

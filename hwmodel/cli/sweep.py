@@ -28,7 +28,13 @@ def sweep(
     asked: SweepAsked,
     out: Annotated[
         Path | None,
-        typer.Option(help="FILE.csv or FILE.parquet.", show_default="the sweep's name .csv"),
+        typer.Option(
+            "--out",
+            "--output",
+            "-o",
+            help="FILE.csv or FILE.parquet.",
+            show_default="the sweep's name .csv",
+        ),
     ] = None,
     jobs: Jobs = None,
     resume: Annotated[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from math import fsum
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex, cast
 
@@ -14,7 +13,7 @@ from hwmodel.graph.zoo import family_arguments
 from hwmodel.importers.load import load_network
 from hwmodel.model.duration import UNTIMED, untimed
 from hwmodel.model.evaluate import check_run
-from hwmodel.model.ledger import Component
+from hwmodel.model.ledger import Component, Part
 from hwmodel.model.notebook import Lines
 from hwmodel.model.optimal_tiles import OptimalTiles
 from hwmodel.model.report import Report
@@ -30,7 +29,7 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.published import PublishedTable, energy_percent, published_table
 from hwmodel.specs.trace import Trace, named
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import WAYS, Direction
+from hwmodel.work.tensor import WAYS
 
 __all__ = ["Comparison", "compare", "distinct", "line_of", "published_percent", "reproduce"]
 __all__ += ["reproduced_run", "set_beside", "sized", "told_apart"]
@@ -39,9 +38,9 @@ __all__ += ["reproduced_run", "set_beside", "sized", "told_apart"]
 class Comparison(NamedTuple):
     """One line of `hwmodel compare`; energies are in `unit`.
 
-    The four passes sum to `energy`, and so do compute and memory; products and elementwise work of
-    a pass sum to the pass. Where no tile fits, `energy` and what follows from it are None, and
-    `reason` says where.
+    The four passes sum to `energy`, and so do compute, memory and static; products and elementwise
+    work of a pass sum to the pass. Where no tile fits, `energy` and what follows from it are None,
+    and `reason` says where.
     """
 
     network: str
@@ -65,6 +64,7 @@ class Comparison(NamedTuple):
     backward_weight_elementwise: float | None = None
     compute: float | None = None  # operations of all passes
     memory: float | None = None  # reads and writes of all passes
+    static: float | None = None  # static energy, where a chip has cycles that it is paid by
     source_percent: float | None = None
     residual_percent: float | None = None  # of the published value: 100 (ours / source - 1)
     # The same work with optimal tiles, where the accounting's are greedy; None where not asked.
@@ -440,8 +440,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
 
     of = report.energies("way", "component")
     passes = report.energies("way")
-    directions = report.energies("direction")
-    moved = [directions.get((word,), 0.0) for word in Direction if word != Direction.OPERATE]
+    parts = report.energies("part")
     times = UNTIMED if report.untimed or untimed(report.hardware) else report.time.cells
     return Comparison(
         network=report.network.name,
@@ -456,8 +455,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         percent_of_baseline=percent,
         **{pass_: passes.get((pass_,), 0.0) for pass_ in WAYS},
         **{f"{pass_}_{part}": of.get((pass_, part), 0.0) for pass_ in PASSES for part in Component},
-        compute=directions.get((Direction.OPERATE,), 0.0),
-        memory=fsum(moved),
+        **{part: parts.get((part,), 0.0) for part in Part},
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         peak_bytes=report.memory.peak().size,

@@ -26,7 +26,7 @@ from hwmodel.model.not_counted import (
     tell_unmodelled,
 )
 from hwmodel.model.plans import all_tasks, occupied, planned, prepared, run_name, teacher_schedule
-from hwmodel.model.prices import Key, Prices
+from hwmodel.model.prices import Key, Prices, read_by
 from hwmodel.model.report import Report
 from hwmodel.model.residency.plan import Residency, residency, residency_levels
 from hwmodel.model.traced import common_batch, fitted
@@ -75,7 +75,7 @@ def evaluate(
     method = load(Method, method)
     widths.tell_doubts(method)
     method.see_limited()
-    choices = load(Accounting, accounting)
+    choices = read_by(chip, load(Accounting, accounting))
     traces = read_traces("trace", trace)
     images = check_run(common_batch(traces) or 1 if batch is None else batch, mode)
     nodes = network.nodes(frozenset(method.omits))

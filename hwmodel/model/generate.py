@@ -34,7 +34,7 @@ from hwmodel.model.entered import entered
 from hwmodel.model.evaluate import check_run, see_priced, staying_in, ways_of
 from hwmodel.model.memory import see_room
 from hwmodel.model.plans import all_tasks, occupied, run_name
-from hwmodel.model.prices import Prices
+from hwmodel.model.prices import Prices, read_by
 from hwmodel.model.workload import Job, Task
 from hwmodel.specs import usual
 from hwmodel.specs.accounting import Accounting
@@ -180,7 +180,7 @@ def generate(
     Raises: HwmodelError.
     """
     found, chip = load_network(network), load(Hardware, hardware)
-    rules, choices = load(Method, method), load(Accounting, accounting)
+    rules, choices = load(Method, method), read_by(chip, load(Accounting, accounting))
     P, D = whole("prefill", prefill, 1, LONGEST), whole("decode", decode, 0, LONGEST)
     job = Job(rules, choices, check_run(batch, "inference"), "inference")
     see_generates(found, P + D)

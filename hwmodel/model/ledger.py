@@ -20,14 +20,25 @@ from math import fsum
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from hwmodel.model.prices import Key, Prices
+from hwmodel.model.prices import ARRAY_CYCLE, CHIP_CYCLE, Key, Prices
 from hwmodel.work.tensor import Bits, Direction, Factor, Pass, Role, product, whole_bits
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["NAME", "Component", "Counts", "Entry", "Ledger"]
+__all__ = [
+    "NAME",
+    "OPERATIONS",
+    "PLACES",
+    "STATIC",
+    "Component",
+    "Counts",
+    "Entry",
+    "Ledger",
+    "Part",
+    "place_of",
+]
 
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
 # The columns of the tidy table that name an entry; no two entries have one name.
@@ -39,6 +50,20 @@ class Component(StrEnum):
 
     PRODUCT = "product"
     ELEMENTWISE = "elementwise"
+
+
+class Part(StrEnum):
+    """What energy is spent on: any two have nothing in common, and all sum to the whole."""
+
+    COMPUTE = "compute"  # operations, and cycles of arrays
+    MEMORY = "memory"  # reads, writes and hops
+    STATIC = "static"  # cycles of the whole chip
+
+
+# What stands in the place of a memory where none is asked; no name is like one of them.
+OPERATIONS, ARRAYS, STATIC = "(operations)", "(cycles of arrays)", "(static energy)"
+PLACES = OPERATIONS, ARRAYS, STATIC
+_OF_CYCLES = {ARRAY_CYCLE: ARRAYS, CHIP_CYCLE: STATIC}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +117,27 @@ class Entry:
         return self.key.name if self.key.direction == OPERATE else ""
 
     @property
+    def place(self) -> str:
+        """Where its energy goes: a memory, or what stands in the place of one."""
+        return self.memory or place_of(self.operation)
+
+    @property
+    def part(self) -> Part:
+        """The part of the energy that it is of."""
+        if self.memory:
+            return Part.MEMORY
+        return Part.STATIC if self.operation == CHIP_CYCLE else Part.COMPUTE
+
+    @property
     def name(self) -> tuple[str, ...]:
         """The cells that tell it apart from all other entries: the columns `NAME`."""
         what = self.layer, self.pass_, self.component, self.tensor, self.role
         return *what, self.memory, self.operation, self.direction
+
+
+def place_of(operation: str) -> str:
+    """Return what stands in the place of a memory for a kind of operation."""
+    return _OF_CYCLES.get(operation, OPERATIONS)
 
 
 def entry(
@@ -155,7 +197,7 @@ class Ledger:
         The one sum of the house: every table, figure and comparison is one of these.
 
         Args:
-            columns: of `NAME`, or any other attribute of an entry: `step`, `stored`, `way`.
+            columns: of `NAME`, or any other attribute of an entry: `step`, `place`, `part`.
         """
         label = _label(columns)
         groups: dict[tuple[str, ...], dict[Key, int]] = {} if columns else {(): {}}

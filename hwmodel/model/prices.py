@@ -14,9 +14,20 @@ from hwmodel.errors import SpecError
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.hardware import Price as StatedPrice
+from hwmodel.specs.lately import lately
 from hwmodel.work.tensor import Direction, Factor, format_bits
 
-__all__ = ["ARRAY_CYCLE", "CHIP_CYCLE", "Key", "Price", "Prices", "paid_twice", "value"]
+__all__ = [
+    "ARRAY_CYCLE",
+    "CHIP_CYCLE",
+    "Key",
+    "Price",
+    "Prices",
+    "of_paths",
+    "paid_once",
+    "read_by",
+    "value",
+]
 
 ARRAY_CYCLE, CHIP_CYCLE = "array-cycle", "chip-cycle"  # operations that are time
 LOGIC_OF_INT32_ADD = 63  # 2n - 1 operations for an addition of n bit (docs/model.md section 5)
@@ -55,15 +66,31 @@ def value(price: Price) -> float:
     return float(prod(factor.value for factor in price))
 
 
-def paid_twice(chip: Hardware, accounting: Accounting) -> str:
-    """Say that a chip's prices hold both sides of a transfer, where both are paid; "" else."""
-    if not (chip.path_prices and accounting.counting.transfers == "both"):
+def of_paths(chip: Hardware, accounting: Accounting) -> bool:
+    """Say whether a chip's prices hold both sides of a transfer, where both are to be paid."""
+    return chip.path_prices and accounting.counting.transfers == "both"
+
+
+@lately(8)
+def read_by(chip: Hardware, accounting: Accounting) -> Accounting:
+    """Return an accounting as it is on a chip.
+
+    Where the price of a memory is that of the whole path from it, the memory that is asked pays
+    for both sides of a transfer, and the one below for none.
+    """
+    if not of_paths(chip, accounting):
+        return accounting
+    counting = accounting.counting.model_copy(update={"transfers": "upper"})
+    return accounting.model_copy(update={"counting": counting})
+
+
+def paid_once(chip: Hardware, accounting: Accounting) -> str:
+    """Say that the memory asked pays for both sides of a transfer, where that is so; "" else."""
+    if not of_paths(chip, accounting):
         return ""
     return (
-        "prices were measured of whole paths, both sides of a transfer, and under accounting "
-        f"{accounting.name} the lower memory pays once more: a little too much is counted. With "
-        "counting.transfers upper, which a file based on it or a move states, it is not; an "
-        "accounting holds for all chips beside each other"
+        "prices are of whole paths, both sides of a transfer, so the memory that is asked pays "
+        f"for both; of chips without path_prices each side pays (accounting {accounting.name})"
     )
 
 

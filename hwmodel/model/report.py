@@ -14,7 +14,7 @@ from hwmodel.graph.node import Node
 from hwmodel.model.attention_choice import Ways, in_ways
 from hwmodel.model.duration import Duration, demands, duration, untimed
 from hwmodel.model.entries import search_options
-from hwmodel.model.ledger import NAME, Ledger
+from hwmodel.model.ledger import NAME, Component, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy
 from hwmodel.model.notebook import html_table
@@ -137,6 +137,30 @@ class Report:
         """A sentence on tilings that the optimal search did not prove; "" if there are none."""
         return self.proof.sentence
 
+    @cached_property
+    def gap(self) -> float | None:
+        """1 - lower bound / energy of the run; None where no bound is known.
+
+        The bound holds for all choices of what stays on the chip and of tiles, or of tiles alone
+        where nothing may stay. A tiling's gap is that of its product's energy at most.
+        """
+        if not self.energy:
+            return None
+        found = self.residency
+        if found is not None:
+            if found.lower_bound is None:
+                return None
+            return 1 - (found.lower_bound + self.energy - found.energy) / self.energy
+        if self.accounting.counting.search != "optimal":
+            return None
+        gaps: dict[tuple[str, ...], float] = {}
+        for task, tiling in self.tilings:
+            own = tiling.certificate.gap if tiling.certificate else 0.0
+            key = task.layer, task.work.pass_, Component.PRODUCT
+            gaps[key] = max(own, gaps.get(key, 0.0))
+        energies = self.energies("layer", "pass", "component")
+        return fsum(gap * energies.get(key, 0.0) for key, gap in gaps.items()) / self.energy
+
     @property
     def staying(self) -> str:
         """A sentence on what stays on the chip, its lower bound, and what is left; "" for none."""
@@ -151,10 +175,9 @@ class Report:
             if memory in outermost and name and name not in found.border
             and part.get(name.partition(" + ")[0]) in (TensorKind.MAPS, TensorKind.SIGNALS)
         )  # fmt: skip
-        rest = self.energy - found.energy
         known = "prices fall outwards, so that no bound is known"
-        if found.lower_bound is not None:
-            gap = 100 * (1 - (found.lower_bound + rest) / self.energy)
+        if self.gap is not None:
+            gap = 100 * self.gap
             given = ", with attention run as it is here," if self.ways else ""
             known = f"no choice{given} costs less than {100 - gap:.2f} % of this (gap {gap:.2f} %)"
         return (

@@ -218,8 +218,8 @@ class Hardware(Supplied):
     path_prices: Flag = Field(
         default=False,
         description="true: the price of a memory was measured with the whole path from it to the "
-        "one below, so it is both sides of a transfer; reports under `transfers: both` say that "
-        "they add the lower side once more",
+        "one below, so the memory that is asked pays for both sides of a transfer, under "
+        "`transfers: both`, too",
     )
     notes: tuple[Text, ...] = Field(default=(), description="what is assumed, what it is good for")
 

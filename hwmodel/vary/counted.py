@@ -28,7 +28,7 @@ from hwmodel.model.evaluate import attention_ways, staying_in
 from hwmodel.model.ledger import Counts, Entry
 from hwmodel.model.memory import Occupancy, see_room
 from hwmodel.model.plans import all_tasks, occupied, run_name
-from hwmodel.model.prices import Key, Prices
+from hwmodel.model.prices import Key, Prices, of_paths, read_by
 from hwmodel.model.workload import Job, Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
@@ -42,7 +42,7 @@ from hwmodel.work.work import Multiply
 
 __all__ = ["GROUPS", "Cost", "Counted"]
 
-GROUPS = ("way", "component", "direction")  # by which a cost is kept apart
+GROUPS = ("way", "component", "part")  # by which a cost is kept apart
 MOST = 64  # workloads, and counts of all their tasks, that are remembered
 MOST_TILED = 4096  # chips' tilings, and counts of single tasks
 
@@ -111,6 +111,14 @@ class Counted:
             key: what tells these tasks, and the accounting but for its prices, which move no
                 count, from all others that are asked for here.
         """
+        whole = [i for i, chip in enumerate(chips) if of_paths(chip, job.accounting)]
+        if whole:  # on these chips the memory that is asked pays for both sides of a transfer
+            own = job._replace(accounting=read_by(chips[whole[0]], job.accounting))
+            others = [i for i in range(len(chips)) if i not in whole]
+            paid = self.costs((key, "upper"), tasks, network, own, [chips[i] for i in whole])
+            rest = self.costs(key, tasks, network, job, [chips[i] for i in others])
+            by_chip = dict(zip((*whole, *others), (*paid, *rest), strict=True))
+            return [by_chip[i] for i in range(len(chips))]
         if job.accounting.counting.attention != "cheaper":
             return self._costs((key, job.separate), tasks, network, job, chips)
         alike: dict[frozenset[str], list[int]] = {}

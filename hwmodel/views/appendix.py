@@ -5,7 +5,7 @@ One list of sections, written as HTML that prints on a page, or as a PDF.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from hwmodel.errors import DataError, HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.not_counted import not_counted, of_chips
 from hwmodel.model.optimal_tiles import greedy_note
-from hwmodel.model.runs import Each
+from hwmodel.model.runs import Each, Reported, Run
 from hwmodel.rerun.question import Question, question
 from hwmodel.rerun.tables import NATURE, fixed, scale
 from hwmodel.rerun.verify import stated, verify
@@ -24,7 +24,8 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.vary.paths import is_known
 from hwmodel.views.chip import size
 from hwmodel.views.colours import called, looks_of
-from hwmodel.views.pages import Section, write_pages
+from hwmodel.views.pages import Section, numeric, write_pages
+from hwmodel.views.paper import places_asides
 from hwmodel.views.remarks import comparable, remarks
 from hwmodel.views.rules import method_sentence
 
@@ -48,7 +49,7 @@ _CSS = (
     "padding:0 1em;overflow-wrap:anywhere}h1{font-size:12pt}h2{font-size:9.5pt;margin:.8em 0 .2em}"
     "p{margin:.2em 0}div{display:flex;flex-wrap:wrap;"
     "gap:.4em 2em}table{border-collapse:collapse;font-size:7.5pt}"
-    "th,td{text-align:left;padding:0 .8em 0 0;vertical-align:top}"
+    "th,td{text-align:left;padding:0 .8em 0 0;vertical-align:top}.n{text-align:right}"
 )
 
 
@@ -74,9 +75,17 @@ def write_appendix(table: Path, output: Path, each: Each = map) -> None:
         raise DataError(
             f"{table}: its inputs are not as they were; make it anew, or see `hwmodel verify`"
         )
-    _see_numbers(table, each)
+    kept: list[Reported] = []
+
+    def keeping(compute: Callable[[Run], Reported], runs: Sequence[Run]) -> Iterator[Reported]:
+        for one in each(compute, runs):
+            kept.append(one)
+            yield one
+
+    _see_numbers(table, keeping)
+    lines = list(values.lines(each=lambda compute, runs: iter(kept)))
     with looks_of(values.specs()):
-        found = sections(values, records, made)
+        found = sections(values, records, made, list(places_asides(lines)))
     if ending == ".html":
         write(output, _html(found))
     else:
@@ -98,13 +107,17 @@ def _see_numbers(table: Path, each: Each) -> None:
 
 
 def sections(
-    asked: Question, records: Sequence[Mapping[str, str]], made: Mapping[str, str]
+    asked: Question,
+    records: Sequence[Mapping[str, str]],
+    made: Mapping[str, str],
+    asides: Sequence[str] = (),
 ) -> list[Section]:
     """Return the sections of the page.
 
     Args:
         records: rows of the table, as text.
         made: its version, hashes of inputs and command.
+        asides: what is to be known of single rows.
     """
     network = asked.network
     macs = sum(node.macs for node in network.nodes())
@@ -119,7 +132,7 @@ def sections(
     places = [(record["hardware"], record["accounting"]) for record in records]
     apart = len({(record["network"], record["batch"]) for record in records}) > 1
     said = f"{comparable(places, (record['unit'] for record in records), apart)}."
-    texts = [what, whole, said, *_greedy(asked, records), *remarks(asked)]
+    texts = [what, whole, said, *_greedy(asked, records), *remarks(asked), *asides]
     return [
         Section("What was computed", texts, [*_results(records)]),
         Section(
@@ -341,7 +354,13 @@ def _html(found: Sequence[Section]) -> str:
 def _html_table(rows: Sequence[Sequence[str]]) -> str:
     """Write a table, of which the first row is the head."""
     head, *body = rows
-    heads = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    right = [' class="n"' * (column in numeric(rows)) for column in range(len(head))]
+
+    def cells(row: Sequence[str], tag: str, end: str = "") -> str:
+        pairs = zip(row, right, strict=True)
+        return "".join(f"<{tag}{end}{its}>{escape(cell)}</{tag[:2]}>" for cell, its in pairs)
+
+    heads = cells(head, "th", ' scope="col"')
     lines = [f"<table><thead><tr>{heads}</tr></thead><tbody>"]
-    lines += [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body]
+    lines += [f"<tr>{cells(row, 'td')}</tr>" for row in body]
     return "\n".join([*lines, "</tbody></table>"])

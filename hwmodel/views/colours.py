@@ -88,7 +88,11 @@ _DEPTHS = (
     Look("#dfe9f2", "", "x"),
     Look("#dfe9f2", "", "."),
 )
-_OPERATIONS = Look("#eab04d", "", "|")
+_ELSEWHERE = (  # operations, cycles of arrays, static energy
+    Look("#eab04d", "", "|"),
+    Look("#a8483a", "", "-"),
+    Look("#6f6f6f", "", "+"),
+)
 
 
 Spec = TypeVar("Spec", bound=NamedSpec)
@@ -273,11 +277,11 @@ def part_looks(parts: Iterable[str]) -> dict[str, Look]:
     return {part: _PARTS.get(part) or next(spares) for part in dict.fromkeys(parts)}
 
 
-def depth_looks(levels: Sequence[str], operations: str) -> dict[str, Look]:
-    """Return the look of each level: memories from dark (outer) to light, `operations` apart."""
-    memories = [level for level in levels if level != operations]
-    shades = dict(zip(memories, cycle(_DEPTHS)))
-    return {level: shades.get(level, _OPERATIONS) for level in levels}
+def depth_looks(levels: Sequence[str], elsewhere: Sequence[str]) -> dict[str, Look]:
+    """Return the look of each level: memories from dark (outer) to light, all `elsewhere` apart."""
+    memories = [level for level in levels if level not in elsewhere]
+    shades = dict(zip(memories, cycle(_DEPTHS))) | dict(zip(elsewhere, _ELSEWHERE, strict=False))
+    return {level: shades[level] for level in levels}
 
 
 def lightness(colour: str) -> float:

@@ -159,7 +159,7 @@ def markdown(result: Result) -> str:
         best = [i for row, i in paper.best if row == place]
         cells = (f"**{text}**" if i in best else text or "-" for i, text in enumerate(numbers))
         lines.append(_pipes([*named, *cells]))
-    for note in paper.notes:
+    for note in (*paper.notes, *paper.asides):
         lines += ["", _markdown(note)]
     for accounting, items in result.not_counted.items():
         lines += ["", f"Not counted under accounting {_markdown(accounting)}:", ""]

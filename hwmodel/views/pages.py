@@ -6,6 +6,7 @@ pages than a usual one. No column ends in a heading.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from hwmodel.specs.files import whole_file
 from hwmodel.views.figures.canvas import HEAVY, PLAIN, STYLES, boxes_told, settings, width_of
 
-__all__ = ["A4", "SIZES", "Placed", "Section", "laid_out", "write_pages"]
+__all__ = ["A4", "SIZES", "Placed", "Section", "laid_out", "numeric", "write_pages"]
 
 A4 = 8.27, 11.69  # inch
 MARGIN = 0.5  # inch
@@ -187,14 +188,25 @@ def _rows(
 ) -> Iterator[list[tuple[float, str]]]:
     """Yield the lines of a table; a cell takes as many as it needs."""
     edges = [0.0, *accumulate(width + apart for width in columns[:-1])]
+    right = numeric(rows)
     for row in rows:
         cells = [_wrapped(text, width, size) for text, width in zip(row, columns, strict=True)]
         for line in range(max(map(len, cells))):
             yield [
-                (edge, lines[line])
-                for edge, lines in zip(edges, cells, strict=True)
+                (edge + (columns[at] - _width(lines[line], size)) * (at in right), lines[line])
+                for at, (edge, lines) in enumerate(zip(edges, cells, strict=True))
                 if line < len(lines)
             ]
+
+
+def numeric(rows: Rows) -> frozenset[int]:
+    """Return the columns in which numbers stand below the heading, and nothing else."""
+    below = zip(*rows[1:], strict=True)
+    return frozenset(i for i, column in enumerate(below) if all(map(_is_number, column)))
+
+
+def _is_number(text: str) -> bool:
+    return bool(re.fullmatch(r"[-+]?[0-9][0-9,.]*|-", text))
 
 
 def _wrapped(text: str, width: float, size: float, hung: float = 0.0) -> list[str]:

@@ -23,7 +23,8 @@ from hwmodel.specs.training import Training
 from hwmodel.views.colours import baseline_of, called, named
 from hwmodel.views.remarks import asides, comparable
 
-__all__ = ["Column", "Heading", "Paper", "comparison_paper", "printed", "report_paper"]
+__all__ = ["Column", "Heading", "Paper", "comparison_paper", "places_asides", "printed"]
+__all__ += ["report_paper"]
 
 MOST = 3  # decimals of an image's energy in the unit of an iteration's; beyond them in its own
 
@@ -136,7 +137,7 @@ def comparison_paper(
         ours=frozenset(i for i, (_, method, _) in enumerate(keys) if method in ours),
         best=frozenset() if several else _best(cells, [batch for _, _, batch in keys]),
         notes=tuple(notes),
-        asides=tuple(_asides(lines, places)),
+        asides=tuple(places_asides(lines)),
     )
 
 
@@ -149,9 +150,9 @@ def _own(label: str) -> str:
     return label if re.search(r"\bours\b", label, re.IGNORECASE) else f"{label} (ours)"
 
 
-def _asides(lines: Sequence[Comparison], places: Iterable[tuple[str, str]]) -> Iterator[str]:
+def places_asides(lines: Sequence[Comparison]) -> Iterator[str]:
     """Say what is to be known of single rows, and on which chip under which accounting."""
-    for hardware, accounting in places:
+    for hardware, accounting in dict.fromkeys((line.hardware, line.accounting) for line in lines):
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         at = f"{called(hardware, 'hardware')}, accounting {accounting}"
         yield from (f"{at}. {text}" for text in asides(here))

@@ -10,10 +10,11 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from hwmodel.model.compare import Comparison
-from hwmodel.model.prices import paid_twice
+from hwmodel.model.prices import paid_once
 from hwmodel.model.proof import together
 from hwmodel.model.reached import noise
-from hwmodel.model.report import by_width
+from hwmodel.model.report import Report, by_width
+from hwmodel.model.residency.products import NEAR
 from hwmodel.model.widths import unlearned
 from hwmodel.rerun.tables import alike, whose
 from hwmodel.specs.accounting import Accounting
@@ -37,7 +38,7 @@ def remarks(asked: Question) -> list[str]:
     for choice in asked.accountings:
         boards: dict[str, list[str]] = {}
         for chip in asked.hardware:
-            boards.setdefault(paid_twice(chip, choice), []).append(called(chip.name, "hardware"))
+            boards.setdefault(paid_once(chip, choice), []).append(called(chip.name, "hardware"))
         found += [f"{', '.join(names)}: {said}." for said, names in boards.items() if said]
     found += [_steps(asked.methods, choice) for choice in trained]
     found += [_static(asked.hardware, choice) for choice in asked.accountings]
@@ -66,6 +67,8 @@ def asides(lines: Sequence[Comparison]) -> Iterator[str]:
         of = f" ({whose(widest, lines, called)})" if found.near < found.unproved else ""
         names = whose([line for line, _ in tiled], lines, called)
         yield f"{names}: {found.sentence}{of if tiled[1:] else ''}"
+    if said := _bounds(done):
+        yield said
     wide = [(line, report) for line, report in done if report.by_width]
     if wide:
         keys = {key for _, report in wide for key in report.ledger.keys}
@@ -75,6 +78,20 @@ def asides(lines: Sequence[Comparison]) -> Iterator[str]:
         yield f"{whose(those, lines, called)}: {said}"
     if found_none := _unbounded(lines):
         yield found_none
+
+
+def _bounds(done: Sequence[tuple[Comparison, Report]]) -> str:
+    """Say how much less than found each energy could be, where it is not proved; "" for none."""
+    gaps = [(line, report, report.gap) for line, report in done]
+    open_ = [(line, report, gap) for line, report, gap in gaps if gap is not None and gap > NEAR]
+    if not open_:
+        return ""
+    least = ", ".join(
+        f"{100 * (1 - gap):.2f} % ({whose([line], [x for x, _ in done], called)})"
+        for line, _, gap in open_
+    )
+    stays = " and of what stays on the chip" if any(r.residency for _, r, _ in open_) else ""
+    return f"No choice of tiles{stays} costs less than these parts of the energies: {least}"
 
 
 def _unbounded(lines: Sequence[Comparison]) -> str:
@@ -123,7 +140,7 @@ def _static(chips: Sequence[Hardware], accounting: Accounting) -> str:
     names, others = (
         ", ".join(called(chip.name, "hardware") for chip in some) for some in (paid, beside)
     )
-    said = f"Static energy is in the energies of {names} (accounting {accounting.name}), as compute"
+    said = f"Static energy is in the energies of {names} (accounting {accounting.name})"
     beside_time = f", of {others} beside the time alone" if others else ", of no other"
     return f"{said}{beside_time}: their percentages hold different things."
 

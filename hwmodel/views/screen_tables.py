@@ -10,13 +10,11 @@ from hwmodel.graph.layers import Shape
 from hwmodel.graph.network import INPUT
 from hwmodel.graph.node import Node
 from hwmodel.model.compare import Comparison
-from hwmodel.model.ledger import Component
-from hwmodel.model.prices import ARRAY_CYCLE, CHIP_CYCLE
+from hwmodel.model.ledger import OPERATIONS, PLACES, Component
 from hwmodel.model.reached import Reached
 from hwmodel.model.report import Report
 from hwmodel.model.widths import limits_of, treatment
 from hwmodel.rerun.tables import (
-    OPERATIONS,
     fixed,
     greedy_notes,
     layer_sums,
@@ -48,11 +46,8 @@ _PARTS = {
     "elementwise": (*(f"{pass_}_{Component.ELEMENTWISE}" for pass_ in PASSES), Pass.UPDATE),
     "compute": ("compute",),
     "memory": ("memory",),
+    "static": ("static",),
 }
-
-
-# Operations that are time, which the energies of operations elsewhere have in them.
-_CYCLES = {ARRAY_CYCLE: "(cycles of arrays)", CHIP_CYCLE: "(static energy)"}
 
 
 def _number(value: float | None, form: str = ".2f") -> str:
@@ -78,7 +73,8 @@ def comparison_tables(
     """Yield a table per chip and accounting; without `parts` it fits 80 columns."""
     from rich.text import Text
 
-    shown = _PARTS if parts else {}
+    static = any(line.static for line in lines)
+    shown = [part for part in _PARTS if static or part != "static"] if parts else []
     places = list(dict.fromkeys((line.hardware, line.accounting) for line in lines))
     peaks = [line.peak_bytes for line in lines if line.peak_bytes]
     size, size_unit = (2**10, "KiB") if min(peaks, default=2**20) < 2**20 / 10 else (2**20, "MiB")
@@ -119,7 +115,10 @@ def comparison_tables(
                 _number(line.percent_of_baseline),
                 *(_optimal(line, divisor) if beside else []),
                 *(_published(line) if known else []),
-                *(_scaled(_sum(line, fields), divisor) for fields in shown.values()),
+                *(
+                    _scaled(_sum(line, fields), divisor)
+                    for fields in map(_PARTS.__getitem__, shown)
+                ),
             ]
             if parts:
                 cells.append(_scaled(line.peak_bytes, size))
@@ -206,28 +205,20 @@ def _memory_table(report: Report, divisor: float, unit: str) -> Table:
 
     Hops into the memories of a split level stand under the level's own name.
     """
-    counts, energies = report.ledger.by("memory", "direction").groups, report.energies("memory")
+    counts, energies = report.ledger.by("place", "direction").groups, report.energies("place")
     ways = {Direction.READ: "Mbit read", Direction.WRITE: "Mbit written"}
     if any(level.instances > 1 for level in report.hardware.levels):
         ways[Direction.HOP] = "Mbit on hops"
     listed = table(f"by memory, {unit}", ["memory"], [*ways.values(), "operations", "energy", "%"])
     names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
     hops = [level.name for level in report.hardware.levels if (level.name,) in energies]
-    by_kind = report.energies("operation")
-    cycles = {word: by_kind.get((kind,), 0.0) for kind, word in _CYCLES.items()}
-    for name in (*dict.fromkeys([*names, *hops]), ""):
+    cycles = [place for place in PLACES if place != OPERATIONS and energies.get((place,))]
+    for name in dict.fromkeys([*names, *hops, OPERATIONS, *cycles]):
         moved = [sum(counts.get((name, way), {}).values()) for way in ways]
         done = counts.get((name, Direction.OPERATE), {})
-        energy = energies.get((name,), 0.0) - (0.0 if name else fsum(cycles.values()))
-        listed.add_row(
-            name or OPERATIONS,
-            *(f"{bits / 1e6:,.1f}" for bits in moved),
-            f"{sum(number for key, number in done.items() if key.bits):,}",
-            *_row(report, [energy], divisor)[1:],
-        )
-    for word, energy in cycles.items():
-        if energy:
-            listed.add_row(word, *[""] * (len(ways) + 1), *_row(report, [energy], divisor)[1:])
+        cells = [*(f"{bits / 1e6:,.1f}" for bits in moved), f"{sum(done.values()):,}"]
+        share = _row(report, [energies.get((name,), 0.0)], divisor)[1:]
+        listed.add_row(name, *([""] * len(cells) if name in cycles else cells), *share)
     return listed
 
 

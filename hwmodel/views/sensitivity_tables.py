@@ -57,12 +57,22 @@ def short(joined: str) -> str:
     return " + ".join([first, *(other.rpartition(".")[2] for other in others)])
 
 
+_STEPS = (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")  # of rates
+
+
 def shown(value: Scalar, field: str, unit: str) -> str:
-    """Write a value with its unit; a capacity in KiB."""
+    """Write a value with its unit; a capacity in KiB.
+
+    >>> shown(8e8, "hardware.clock", "Hz"), shown(9e11, "hardware.levels.DRAM.bandwidth", "B/s")
+    ('800 MHz', '900 GB/s')
+    """
     if not isinstance(value, (int, float)):
-        return short(str(value))
+        return "not stated" if value == "null" else short(str(value))
     if field.endswith(".capacity"):
         return f"{value / 8192:,.4g} KiB"
+    if unit in ("Hz", "B/s"):
+        step, letter = next((step for step in _STEPS if abs(value) >= step[0]), (1.0, ""))
+        return f"{value / step:.4g} {letter}{unit}"
     return f"{value:.4g} {unit}".strip()
 
 

@@ -19,7 +19,7 @@ from hwmodel.errors import HwmodelError
 from hwmodel.graph.network import Network
 from hwmodel.model.duration import UNTIMED
 from hwmodel.model.entries import search_options
-from hwmodel.model.ledger import Component
+from hwmodel.model.ledger import Component, Part
 from hwmodel.model.plans import all_tasks
 from hwmodel.model.workload import Job, Task
 from hwmodel.specs.hardware import Hardware
@@ -29,7 +29,7 @@ from hwmodel.vary.counted import Cost, Counted
 from hwmodel.vary.paths import Known, replaced_all
 from hwmodel.vary.sweep.plan import NAMES, Digits, Plan
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import WAYS, Direction, Kinds
+from hwmodel.work.tensor import WAYS, Kinds
 from hwmodel.work.work import Multiply
 
 __all__ = ["ENERGIES", "Memo", "Workload", "blocks", "chip_at", "columns", "on_chip_bits"]
@@ -39,7 +39,7 @@ __all__ += ["run_part", "searches", "work_at"]
 ENERGIES: dict[str, tuple[tuple[int, str], ...]] = {
     **{pass_.value: ((0, pass_),) for pass_ in WAYS},
     **{f"{pass_}_{part}": ((0, pass_), (1, part)) for pass_ in PASSES for part in Component},
-    "compute": ((2, Direction.OPERATE),),
+    **{part.value: ((2, part),) for part in Part},
 }
 _TILES = {"level-by-level": "greedy", "optimal": "optimal"}  # by the accounting's search
 _COUNTED, _KNOWN = Counted(), Known()  # of this process
@@ -59,7 +59,7 @@ class Workload(NamedTuple):
 def columns(plan: Plan) -> dict[str, type]:
     """The columns of the results, and what stands in them."""
     percent = {"percent_of_baseline": float} if plan.baseline else {}
-    energies = dict.fromkeys((*ENERGIES, "memory"), float)
+    energies = dict.fromkeys(ENERGIES, float)
     fields = {path: _type(plan.values(path)) for path in plan.paths}
     ends: dict[str, type] = {"capacity_bits": int, "published_accuracy_percent": float}
     ends |= {"tiles": str, "unproved_tilings": int}
@@ -256,9 +256,9 @@ def _line(
 
 
 def _energies(cost: Cost) -> list[float | None]:
-    """The columns `ENERGIES`, and memory: reads and writes."""
+    """The columns `ENERGIES`."""
     if cost.groups is None:
-        return [None] * (len(ENERGIES) + 1)
+        return [None] * len(ENERGIES)
     energies = [*cost.groups.values()]
     return [fsum([energies[i] for i in those]) for those in _summed(tuple(cost.groups))]
 
@@ -266,11 +266,10 @@ def _energies(cost: Cost) -> list[float | None]:
 @lru_cache(maxsize=WORKLOADS)
 def _summed(groups: tuple[tuple[str, ...], ...]) -> list[list[int]]:
     """The places of the groups whose energies are summed in each of the columns of energies."""
-    found = [
+    return [
         [i for i, group in enumerate(groups) if all(group[at] == word for at, word in wanted)]
         for wanted in ENERGIES.values()
     ]
-    return [*found, [i for i, group in enumerate(groups) if group[2] != Direction.OPERATE]]
 
 
 def on_chip_bits(chip: Hardware) -> int:

@@ -25,7 +25,7 @@ MAX_HELD = 800 * 2**20  # bytes of cells
 MAX_CELLS = 30_000_000  # of a Parquet file
 _FIRST_COLUMN = re.compile(rb'(\xef\xbb\xbf)?"?point"?[,;\t|]')  # as spreadsheets write it, too
 # Columns in the unit of their row.
-ENERGIES = ("energy", "energy_per_image", *part.ENERGIES, "memory")
+ENERGIES = ("energy", "energy_per_image", *part.ENERGIES)
 FEW = 6  # names that a sentence has
 _OURS = ("point", *NAMES, "energy", "unit", "reason")  # columns that every such table has
 

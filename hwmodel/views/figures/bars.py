@@ -7,7 +7,8 @@ from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.errors import DataError
-from hwmodel.rerun.tables import OPERATIONS, scale
+from hwmodel.model.ledger import PLACES
+from hwmodel.rerun.tables import scale
 from hwmodel.views.colours import Look, depth_looks, look, part_looks
 from hwmodel.views.figures.canvas import (
     GREY,
@@ -212,7 +213,7 @@ def passes_figure(page: Page) -> Figure:
     """Energy of each pass of one run, cut by memory."""
     stacks = _stacks(page, "pass", "memory")
     places = dict.fromkeys(place for stack in stacks for place in stack.heights)
-    return _lying(page, stacks, depth_looks(list(places), OPERATIONS))
+    return _lying(page, stacks, depth_looks(list(places), PLACES))
 
 
 def levels_figure(page: Page) -> Figure:
@@ -240,7 +241,7 @@ def layers_figure(page: Page) -> Figure:
 def _in_turn(names: Iterable[str]) -> list[str]:
     """Order passes as in an iteration, anything else as in the table; operations come last."""
     order = [pass_.value for pass_ in Pass]
-    found = sorted(dict.fromkeys(names), key=lambda name: name == OPERATIONS)
+    found = sorted(dict.fromkeys(names), key=lambda name: name in PLACES)
     return sorted(found, key=order.index) if set(found) <= set(order) else found
 
 

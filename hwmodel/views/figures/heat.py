@@ -7,7 +7,8 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError
-from hwmodel.rerun.tables import OPERATIONS, scale
+from hwmodel.model.ledger import PLACES
+from hwmodel.rerun.tables import scale
 from hwmodel.views.colours import ink_on
 from hwmodel.views.figures.canvas import (
     Style,
@@ -68,7 +69,7 @@ def _cells(group: Sequence[Record]) -> tuple[list[str], list[str], Cells, float]
     """Tensors, memories, the share of each pair that has rows [percent], and the whole energy."""
     found = sums(group, "tensor", "memory")
     tensors, memories = ([*dict.fromkeys(names)] for names in zip(*found, strict=True))
-    memories.sort(key=lambda memory: memory == OPERATIONS)  # last
+    memories.sort(key=lambda memory: memory in PLACES)  # last
     whole = fsum(found.values())
     if not whole:
         raise DataError("the table has no energy")

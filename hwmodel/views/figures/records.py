@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 from warnings import catch_warnings
 
 from hwmodel.errors import DataError, HwmodelError, SpecWarning
-from hwmodel.model.ledger import Component
+from hwmodel.model.ledger import Component, place_of
 from hwmodel.model.report import COLUMNS
 from hwmodel.rerun.asked import CompareAsked, ReproduceAsked, SensitivityAsked, read_command
 from hwmodel.rerun.moved import moved_words
-from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, OPERATIONS, RATED, read_csv
+from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, PARTED, RATED, read_csv
 from hwmodel.rerun.tables import Table as Rows
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, is_path, load
@@ -139,7 +139,9 @@ def records_of(table: Rows) -> list[Record]:
 def _read(path: Path) -> Sequence[Record]:
     def check(first: Mapping[str, str]) -> None:
         refuse_old(path, first, first.get("command", ""))
-        before = (tuple(x for x in COMPARED if x not in later) for later in (ADDED, RATED))
+        before = (
+            tuple(x for x in COMPARED if x not in later) for later in ((), PARTED, RATED, ADDED)
+        )
         if not any(tuple(first)[: len(ours)] == ours for ours in (COLUMNS, *before)):
             raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
 
@@ -247,7 +249,7 @@ def unknown(record: Record) -> str:
 def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], float]:
     """Energy of every group of records that agree in some columns [their unit].
 
-    Where no memory is asked, `OPERATIONS` stands in its place.
+    Where no memory is asked, one of `ledger.PLACES` stands in its place.
     """
     found: dict[tuple[str, ...], list[float]] = {}
     for record in records:
@@ -257,8 +259,8 @@ def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], floa
 
 
 def place(record: Record) -> str:
-    """Where the energy of a report's record goes: a memory, or operations."""
-    return record["memory"] or OPERATIONS
+    """Where the energy of a report's record goes: a memory, or one of `ledger.PLACES`."""
+    return record["memory"] or place_of(record["operation"])
 
 
 def headline(records: Sequence[Record]) -> str:

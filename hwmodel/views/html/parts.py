@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hwmodel.model.compare import Comparison
-from hwmodel.model.ledger import Component
+from hwmodel.model.ledger import OPERATIONS, PLACES, Component
 from hwmodel.model.report import Report
 from hwmodel.model.workload import Task
-from hwmodel.rerun.tables import OPERATIONS, fixed, greedy_notes, layer_sums, scale, what
+from hwmodel.rerun.tables import fixed, greedy_notes, layer_sums, scale, what
 from hwmodel.tiling.tile import Tiling
 from hwmodel.views.colours import called, look
 from hwmodel.views.html.charts import Segment, Shade, shaded, stacked
@@ -47,6 +47,7 @@ class Group(NamedTuple):
     most: float  # end of the scale [% of the baseline]
     members: list[Member]
     published: bool  # whether there is a published figure
+    static: bool  # whether there is static energy
     greedy: list[str]  # what is to be said of greedy tiles; nothing where they are optimal
 
 
@@ -105,7 +106,8 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
         members = [_member(x, most, divisor, unit) for x in here]
         known = any(x.source_percent is not None for x in here)
         notes = greedy_notes(here, called)
-        found.append(Group(*place, unit, divisor, most, members, known, notes))
+        static = any(x.static for x in here)
+        found.append(Group(*place, unit, divisor, most, members, known, static, notes))
     return found
 
 
@@ -150,10 +152,9 @@ def layer_table(report: Report) -> LayerTable:
 
 
 def heat_map(report: Report) -> HeatMap:
-    """Energy by memory, outermost first, and tensor; operations are a row of their own."""
-    cells = report.energies("memory", "tensor")
+    """Energy by memory, outermost first, and tensor; operations are rows of their own."""
+    cells = report.energies("place", "tensor")
     columns = tuple(tensor for (tensor,) in report.energies("tensor"))
-    names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
     most = max(cells.values(), default=0.0)
     divisor, unit = scale(report.energy, report.unit)
 
@@ -162,15 +163,17 @@ def heat_map(report: Report) -> HeatMap:
             return None
         energy = cells[memory, column]
         share = _percent(energy, report.energy)
-        at = f"{column} at {memory}" if memory else f"operations on {column}"
+        at = f"operations on {column}" if memory == OPERATIONS else f"{column} at {memory}"
         return shaded(
             energy, most, f"{at}: {energy / divisor:,.4f} {unit}, {share:.2f} % of the whole"
         )
 
-    by_memory, by_tensor = report.energies("memory"), report.energies("tensor")
+    by_place, by_tensor = report.energies("place"), report.energies("tensor")
+    names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
+    others = [place for (place,) in by_place if place not in PLACES]  # hops into split levels
+    places = dict.fromkeys((*names, *others, *(p for p in PLACES if (p,) in by_place)))
     lines = [
-        (memory or OPERATIONS, [cell(memory, x) for x in columns], by_memory.get((memory,), 0.0))
-        for memory in (*names, "")
+        (place, [cell(place, x) for x in columns], by_place.get((place,), 0.0)) for place in places
     ]
     return HeatMap(columns, lines, [by_tensor[(column,)] for column in columns])
 
@@ -213,7 +216,7 @@ def sentence(report: Report, percent: float | None, baseline: str) -> str:
     energy = f"{fixed(report.energy / divisor, 2)} {unit}"
     cost = energy if percent is None else f"{percent:.2f} % of the baseline {called(baseline)}"
     also = "" if percent is None else f": {energy}"
-    levels, passes, layers = (_largest(report, column) for column in ("memory", "pass", "layer"))
+    levels, passes, layers = (_largest(report, column) for column in ("place", "pass", "layer"))
     return (
         f"Under {called(report.method.name)}, one {what(report.mode, report.batch)} of "
         f"{called(report.network.name, 'network')} costs {cost} on "
@@ -227,7 +230,7 @@ def _largest(report: Report, column: str) -> str:
     """The largest shares in words: `L3 takes 64.7 %, (operations) 27.7 % and L2 4.5 %`."""
     first = sorted(report.energies(column).items(), key=lambda item: -item[1])[:NAMED]
     shares = [
-        f"{name.replace('_', ' ') if column == 'pass' else name or OPERATIONS}"
+        f"{name.replace('_', ' ') if column == 'pass' else name}"
         f"{'' if i else ' takes'} {_percent(energy, report.energy):.1f} %"
         for i, ((name,), energy) in enumerate(first)
     ]
