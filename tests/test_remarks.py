@@ -3,10 +3,12 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from hwmodel import evaluate
 from hwmodel.model.compare import Comparison, compare
 from hwmodel.model.proof import Proof
 from hwmodel.specs.accounting import Accounting
@@ -78,23 +80,24 @@ def test_static_energy_that_some_chips_have_in_theirs_is_said():
     v100, other, plain = (load(Hardware, name) for name in ("v100-board", "h100-board", "ascend"))
     full, paper = load(Accounting, "full"), load(Accounting, "paper")
     assert _static([v100, other, plain], full) == (
-        "Static energy is in the energies of v100-board (accounting full), as compute, of "
+        "Static energy is in the energies of v100-board (accounting full), of "
         "h100-board beside the time alone: their percentages hold different things."
     )
     assert _static([v100, plain], full).endswith(
-        "as compute, of no other: their percentages hold different things."
+        "(accounting full), of no other: their percentages hold different things."
     )
     for chips, accounting in (([v100], full), ([other, plain], full), ([v100, plain], paper)):
         assert _static(chips, accounting) == ""
 
 
-def line(method, batch, tilings=0, gaps=(), by_width=(), untimed="", reason=None):
+def line(method, batch, tilings=0, gaps=(), by_width=(), untimed="", reason=None, gap=None):
     """One line of a comparison, with only what remarks read of it."""
     report = SimpleNamespace(
         proof=Proof(tilings, len(gaps), sum(gap <= 5e-4 for gap in gaps), max(gaps, default=0.0)),
         unproved="some" if gaps else "", by_width="some" if by_width else "",
         prices=SimpleNamespace(derived=lambda keys: ", ".join(sorted(keys)), dearer=lambda keys: ""),
         ledger=SimpleNamespace(keys=by_width), untimed=untimed, timeless=[],
+        gap=gap, residency=None,
     )  # fmt: skip
     energy = None if reason else 1.0
     return Comparison(
@@ -136,6 +139,34 @@ def test_proofs_near_their_bounds_need_no_name():
         "fp, bold: 3 of 6 tilings are not proved optimal: the largest gap to a lower bound is not "
         "above 0.05 %"
     ]
+
+
+def test_how_much_less_an_energy_could_be_is_said_of_each_that_is_not_proved():
+    lines = [line("fp", 1, gap=0.0123), line("fp", 64, gap=0.0), line("bold", 1, gap=4e-4),
+             line("bold", 64, gap=0.2)]  # fmt: skip
+    assert list(asides(lines)) == [
+        "No choice of tiles costs less than these parts of the energies: 98.77 % (fp at batch 1), "
+        "80.00 % (bold at batch 64)"
+    ]
+
+
+def test_the_gap_of_a_run_is_that_of_its_tilings_by_their_products_energies(tmp_path):
+    """As if the search had left 10 % open of one layer's forward pass, and 20 % of another's."""
+    net = written(tmp_path, NETWORK, name="net.yaml")
+    report = evaluate(net, written(tmp_path, CHIP), "fp", accounting="full")
+    assert report.gap == 0
+    wanted, tilings = {("conv1", "forward"): 0.1, ("fc1", "backward_weight"): 0.2}, []
+    for task, tiling in report.tilings:
+        gap = wanted.get((task.layer, str(task.work.pass_)), 0.0)
+        tilings.append((task, tiling._replace(certificate=SimpleNamespace(gap=gap))))
+    own = sum(
+        wanted.get((row.layer, row._3), 0.0) * row.energy
+        for row in report.table[["layer", "energy", "pass", "component"]].itertuples()
+        if row.component == "product"
+    )
+    assert own > 0
+    found = replace(report, tilings=tuple(tilings))
+    assert found.gap == pytest.approx(own / report.energy, rel=1e-12)
 
 
 def test_an_integer_product_that_costs_more_than_a_wider_mac_is_remarked_upon():

@@ -153,9 +153,10 @@ def markdown(result: Result) -> str:
     lines = [_markdown(paper.caption), "", _pipes(map(_markdown, heads))]
     lines.append(_pipes([":--"] * len(paper.words) + ["--:"] * len(paper.columns)))
     for place, (words, numbers) in enumerate(printed(paper)):
-        named = map(_markdown, words)
+        named = [*map(_markdown, words)]
         if place in paper.ours:
-            named = map("**{}**".format, named)
+            name = paper.words.index("method")
+            named[name] = f"**{named[name]}**"
         best = [i for row, i in paper.best if row == place]
         cells = (f"**{text}**" if i in best else text or "-" for i, text in enumerate(numbers))
         lines.append(_pipes([*named, *cells]))

@@ -153,7 +153,8 @@ def _body(paper: Paper, indices: Sequence[int]) -> list[str]:
     for place, (words, numbers) in enumerate(printed(paper)):
         named = [_text(word) for word in words]
         if place in paper.ours:
-            named = [rf"\textbf{{{word}}}" for word in named]
+            name = paper.words.index("method")
+            named[name] = rf"\textbf{{{named[name]}}}"
         cells = [_cell(numbers[i], (place, i) in paper.best) for i in indices]
         body.append(_row([*named, *cells]))
     if paper.ends_in_sum:
