@@ -52,6 +52,7 @@ def test_lines_are_the_lowest_over_what_is_not_shown():
         "net, chip, accounting paper, training (analytical, not measured)",
         "lines: the lowest energy over batch",
     ]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["64", "256"]  # as swept
     by_batch = drawn(lines_figure, "lines", x=L1, by="batch")
     lines = {line.get_label(): line.get_xydata().tolist() for line in by_batch.lines}
     assert lines == {"batch 1": [[64, 3], [256, 4]], "batch 8": [[64, 11], [256, 2]]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from math import fsum
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex, cast
 
@@ -29,7 +30,7 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.published import PublishedTable, energy_percent, published_table
 from hwmodel.specs.trace import Trace, named
 from hwmodel.work.problem import PASSES
-from hwmodel.work.tensor import WAYS
+from hwmodel.work.tensor import WAYS, Direction
 
 __all__ = ["Comparison", "compare", "distinct", "line_of", "published_percent", "reproduce"]
 __all__ += ["reproduced_run", "set_beside", "sized", "told_apart"]
@@ -440,7 +441,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
 
     of = report.energies("way", "component")
     passes = report.energies("way")
-    parts = report.energies("part")
+    parts = report.energies("part", "direction")
     times = UNTIMED if report.untimed or untimed(report.hardware) else report.time.cells
     return Comparison(
         network=report.network.name,
@@ -455,7 +456,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         percent_of_baseline=percent,
         **{pass_: passes.get((pass_,), 0.0) for pass_ in WAYS},
         **{f"{pass_}_{part}": of.get((pass_, part), 0.0) for pass_ in PASSES for part in Component},
-        **{part: parts.get((part,), 0.0) for part in Part},
+        **{part: fsum(parts.get((part, way), 0.0) for way in Direction) for part in Part},
         source_percent=source,
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         peak_bytes=report.memory.peak().size,

@@ -42,7 +42,7 @@ from hwmodel.work.work import Multiply
 
 __all__ = ["GROUPS", "Cost", "Counted"]
 
-GROUPS = ("way", "component", "part")  # by which a cost is kept apart
+GROUPS = ("way", "component", "direction", "part")  # by which a cost is kept apart
 MOST = 64  # workloads, and counts of all their tasks, that are remembered
 MOST_TILED = 4096  # chips' tilings, and counts of single tasks
 

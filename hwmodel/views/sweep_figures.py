@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import ceil
+from itertools import pairwise
+from math import ceil, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -132,6 +133,7 @@ def lines_figure(
         drawn = axes.plot(*zip(*line, strict=True), label=name, **_line(name, own, style))
         shown[name] = drawn[0]
     _axes(axes, style, x, y)
+    _ticks_at(axes, style, sorted(set(x.values)))
     _title(figure, style, rows, columns, view, f"lines: {_lowest(rows, columns, view, view.y)}")
     legend(figure, style, {}, shown=shown, marks=view.by == "method")
     return figure
@@ -278,6 +280,22 @@ def _axes(axes: Axes, style: Style, x: Column, y: Column) -> None:
     below(axes, style, x.label)
     axes.set_ylabel(broken(y.label, style.height, style.size))
     axes.grid()
+
+
+def _ticks_at(axes: Axes, style: Style, values: Sequence[float]) -> None:
+    """Put ticks at the values themselves, where their numbers have room side by side."""
+    from matplotlib.ticker import NullLocator
+
+    names = [_plain(value, 12) for value in values]
+    places = [log10(value) for value in values] if axes.get_xscale() == "log" else values
+    inch = 0.75 * style.width / ((places[-1] - places[0]) or 1.0)
+    wide = [width_of(f"{name} ", style.small) for name in names]
+    if all(
+        (b[0] - a[0]) * inch > (a[1] + b[1]) / 2
+        for a, b in pairwise(zip(places, wide, strict=True))
+    ):
+        axes.set_xticks(values, names)
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _title(

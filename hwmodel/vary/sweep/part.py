@@ -39,7 +39,7 @@ __all__ += ["run_part", "searches", "work_at"]
 ENERGIES: dict[str, tuple[tuple[int, str], ...]] = {
     **{pass_.value: ((0, pass_),) for pass_ in WAYS},
     **{f"{pass_}_{part}": ((0, pass_), (1, part)) for pass_ in PASSES for part in Component},
-    **{part.value: ((2, part),) for part in Part},
+    **{part.value: ((3, part),) for part in Part},
 }
 _TILES = {"level-by-level": "greedy", "optimal": "optimal"}  # by the accounting's search
 _COUNTED, _KNOWN = Counted(), Known()  # of this process
