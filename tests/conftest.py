@@ -16,7 +16,8 @@ from hwmodel.cli import main
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # before NumPy is imported
 os.environ["HWMODEL_PROGRESS"] = "off"  # a busy machine is slow, and tests compare what is said
-os.environ["HWMODEL_CACHE"] = "off"  # what a test finds does not hang on what was found before
+os.environ["HWMODEL_CACHE"] = "off"  # until there is a folder: see `_found_once`
+THOROUGH = os.environ.get("HWMODEL_TESTS") == "thorough"
 
 
 @pytest.fixture
@@ -36,15 +37,28 @@ def hwmodel(tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.fixture
-def tilings(monkeypatch, tmp_path_factory):
-    """Keep tilings from test to test in a folder of this run, for files that have the same layers.
+@pytest.fixture(scope="session", autouse=True)
+def _found_once(tmp_path_factory):
+    """Keep tilings in a folder of this run, for all tests, workers and processes that they start.
 
-    That a kept tiling is the one that would be found is a matter of test_tiling_cache.
+    That a kept tiling is the one that would be found is a matter of test_tiling_cache; a test whose
+    point is the search asks for `afresh`. HWMODEL_TESTS=thorough keeps none. HWMODEL_TESTS_CACHE
+    names a folder of tilings that were found before, by the same code or not at all.
     """
+    if THOROUGH:
+        return
     base = tmp_path_factory.getbasetemp()
     run = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-    monkeypatch.setenv("HWMODEL_CACHE", str(run / "tilings"))
+    os.environ["HWMODEL_CACHE"] = os.environ.get("HWMODEL_TESTS_CACHE") or str(run / "tilings")
+
+
+@pytest.fixture
+def afresh(monkeypatch):
+    """Search every tiling anew, in this process and in those it starts."""
+    from hwmodel.tiling.tile import tile
+
+    monkeypatch.setenv("HWMODEL_CACHE", "off")
+    tile.cache_clear()
 
 
 @pytest.fixture(scope="session")
@@ -123,4 +137,4 @@ def total(rows, column, **where):
 # The same cases in every run: a failure is of the change at hand. HWMODEL_TESTS=thorough draws anew.
 settings.register_profile("same", derandomize=True)
 settings.register_profile("anew", derandomize=False)
-settings.load_profile("anew" if os.environ.get("HWMODEL_TESTS") == "thorough" else "same")
+settings.load_profile("anew" if THOROUGH else "same")

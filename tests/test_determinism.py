@@ -67,7 +67,7 @@ def test_numbers_of_these_places_have_a_comma(locales, place):
     assert done.stdout == b"1,5\n"
 
 
-def test_a_table_has_the_same_bytes_everywhere(tmp_path, locales):
+def test_a_table_has_the_same_bytes_everywhere(tmp_path, locales, afresh):
     running = [said([FULL], locales | place, tmp_path) for place in PLACES]
     results = [process.communicate() for process in running]
     assert {process.returncode for process in running} == {0}

@@ -10,7 +10,7 @@ from hwmodel.views import doctor
 from tests.test_architecture import PACKAGE
 
 
-def test_a_sound_installation_is_told_line_by_line(hwmodel):
+def test_a_sound_installation_is_told_line_by_line(hwmodel, afresh):
     code, out, err = hwmodel("doctor")
     assert (code, err) == (0, "")
     lines = {words[0]: " ".join(words[1:]) for words in map(str.split, out.splitlines())}

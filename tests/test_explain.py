@@ -31,8 +31,6 @@ from tests.test_architecture import PACKAGE
 from tests.test_docs import blocks
 from tests.traces import trace
 
-pytestmark = pytest.mark.usefixtures("tilings")
-
 SPAN = re.compile(r"`([^`]+)`")
 ROW = re.compile(
     r"- \*\*row (\d+)\*\* (.*?): ([^`]*: )?`([^`]+)`; energy `([^`]+)` (pJ|MAC \(\w+\))( \[.*\])?"

@@ -22,8 +22,6 @@ from tests.page import number, parsed, rows
 from tests.specs import CHIP, COMPARE, METHOD, REPORT, unsaid
 from tests.specs import written as file
 
-pytestmark = pytest.mark.usefixtures("tilings")
-
 PASSES = ("forward", "backward_input", "backward_weight", "update")
 HOSTILE = "\"onmouseover=pwned=1 x='</title></script><script>pwned = 1</script>{{ 7 * 7 }}&amp;"
 

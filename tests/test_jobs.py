@@ -41,7 +41,7 @@ def test_cores_are_at_least_one():
     assert 1 <= cores() <= 256
 
 
-def test_a_comparison_is_the_same_whoever_computes_its_reports():
+def test_a_comparison_is_the_same_whoever_computes_its_reports(afresh):
     ask = partial(
         package.compare, "mlp-784-512-512-10", ["ascend", "v100"], ["fp", "bold"],
         accounting=["paper", "full"], batch=[1, 3],

@@ -72,7 +72,6 @@ def test_a_count_is_the_whole_number_nearest_to_the_product_of_its_factors():
 NETWORKS = {"fp": "bert-base", "bold": "vgg-small", "bold-bert": "bert-base", "bnext": "bnext-18"}
 
 
-@pytest.mark.usefixtures("tilings")  # of the same layers as in test_explain
 @pytest.mark.parametrize("accounting", ["paper", "full"])
 @pytest.mark.parametrize("method", sorted(bundled(Method).keys() - ALIKE))
 def test_names_are_unique_counts_whole_and_rows_priced(method, accounting):

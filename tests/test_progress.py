@@ -84,8 +84,7 @@ def test_a_long_first_step_moves_with_what_is_within_it(quick):
     )
 
 
-def test_searches_say_how_far_they_are(monkeypatch):
-    monkeypatch.setenv("HWMODEL_CACHE", "off")
+def test_searches_say_how_far_they_are(afresh):
     looked, found = effort.looked, effort.found
     evaluate.evaluate("mlp-784-512-512-10", "ascend", "fp", accounting="full", batch=11)
     assert effort.found > found and effort.looked > looked and not effort.compiling

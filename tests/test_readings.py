@@ -24,8 +24,6 @@ from hwmodel.vary.readings import (
 )
 from hwmodel.views.readings import readings_tables, sentences
 
-pytestmark = pytest.mark.usefixtures("tilings")
-
 PAGE = Path(__file__).parents[1] / "docs" / "readings.md"
 TILES = ("quotients", "integers", "optimal")
 

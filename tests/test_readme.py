@@ -18,8 +18,6 @@ from hwmodel.vary.readings import all_readings
 from hwmodel.views.figures.canvas import STYLES
 from tests.test_figures import EXAMPLE
 
-pytestmark = pytest.mark.usefixtures("tilings")
-
 ROOT = Path(__file__).parent.parent
 TABLE = (ROOT / "README.md").read_text(encoding="utf-8").split("## What it does beyond")[1]
 ROWS = [line for line in TABLE.split("\n## ")[0].splitlines() if line.startswith("| ")]

@@ -10,8 +10,6 @@ from hwmodel.model.compare import Comparison, reproduce
 from hwmodel.specs.published import published_table
 from hwmodel.views.reproduction import sentences
 
-pytestmark = pytest.mark.usefixtures("tilings")
-
 QUICK = ("--optimal-tiles", "no")
 VGG = ("reproduce", "cifar10_vgg_small", "--accounting", "paper", *QUICK)
 LUQ = ("reproduce", "imagenet_luq", "--accounting", "paper,paper-stated", *QUICK)

@@ -18,8 +18,6 @@ from hwmodel.specs.training import Training
 from hwmodel.views.figures.reproduced import series_of
 from tests.test_figures import EXAMPLE
 
-pytestmark = pytest.mark.usefixtures("tilings")
-
 SOURCE = YAML(typ="safe").load(Path(__file__).parent / "data" / "paper_tables.yaml")
 GLUE = ("mnli", "qqp", "qnli", "sst-2", "cola", "sst-b", "mrpc", "rte", "average")
 

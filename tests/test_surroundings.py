@@ -56,7 +56,7 @@ def folders(tmp_path_factory, locales):
     """All that the jobs print and write, in two places at once."""
     made = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("there")
     (made[1] / "matplotlibrc").write_text(SETTINGS)  # read from the present folder
-    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HWMODEL_CACHE": "off"}
     running = []
     for folder, place, encoding in zip(
         made, (HERE, THERE | locales), ("utf-8", "latin-1"), strict=True
