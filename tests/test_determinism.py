@@ -12,7 +12,7 @@ import pytest
 
 FULL = (
     "report",
-    "vgg-small",
+    "conv-small",
     "--hardware",
     "ascend",
     "--method",
