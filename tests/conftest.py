@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from importlib import import_module
 
 import pytest
 from hypothesis import settings
@@ -67,6 +68,21 @@ def afresh(monkeypatch):
 
     monkeypatch.setenv("HWMODEL_CACHE", "off")
     tile.cache_clear()
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave figures empty, for tests that look at names and tables: half of their time."""
+
+    def write_figure(made, *paths, **options):
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        return ""
+
+    names = [f"hwmodel.views.{name}" for name in ("plot", "tornado", "study", "sweep_figures")]
+    for module in [import_module(name) for name in names]:
+        monkeypatch.setattr(module, "write_figure", write_figure)
 
 
 @pytest.fixture(scope="session")

@@ -175,7 +175,7 @@ def test_what_cannot_be_asked_is_one_sentence_and_writes_nothing(refused, tmp_pa
     assert not [*tmp_path.iterdir()]
 
 
-def test_figures_of_other_batches_are_other_files(hwmodel, tmp_path):
+def test_figures_of_other_batches_are_other_files(hwmodel, undrawn, tmp_path):
     words = ("reproduce", "--figure", "1", "--accounting", "paper", *QUICK, "--out", "there")
     hwmodel(*words)
     hwmodel(*words, "--batch", "2")

@@ -168,7 +168,7 @@ def _figure(number: int, options: ReproduceAsked, to: Tables, drawn: Drawn) -> N
     from hwmodel.rerun.question import reproduction
     from hwmodel.specs.published import published_tables
     from hwmodel.views.figures.reproduced import reproduced_figure
-    from hwmodel.views.plot import write_figure
+    from hwmodel.views.plot import see_figure, write_figure
 
     figures = {t.figure: t for t in published_tables().values() if t.figure is not None}
     if number not in figures:
@@ -186,6 +186,8 @@ def _figure(number: int, options: ReproduceAsked, to: Tables, drawn: Drawn) -> N
     asked = reproduction(options.model_copy(update=of_figure))
     stem = stem_of(asked.asked, [f"figure{number}"], *_names(asked))
     one = [Path(path) for path in to.output]
+    for path in one:
+        see_figure(path)
     folder = to.out or (None if one else REPORTS)
     paths = one + ([folder / f"{stem}.{ending}" for ending in ("png", "svg")] if folder else [])
     total = len(published.modelled) * len(published.chips) * len(asked.accountings)
