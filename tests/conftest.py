@@ -7,12 +7,13 @@ import json
 import os
 import shutil
 import subprocess
+from functools import partial
 from importlib import import_module
 
 import pytest
 from hypothesis import settings
 
-from hwmodel.cli import main
+from hwmodel.cli import main, screen
 
 # The tests' processes share the cores: threads of their own would wait for one another.
 for library in ("OPENBLAS", "OMP", "MKL"):
@@ -30,8 +31,14 @@ def pytest_collection_finish():
 
 
 @pytest.fixture
-def hwmodel(tmp_path, monkeypatch, capsys):
-    """A function that runs `hwmodel ARGUMENTS` and gives (exit code, stdout, stderr)."""
+def hwmodel(request, tmp_path, monkeypatch, capsys):
+    """A function that runs `hwmodel ARGUMENTS` and gives (exit code, stdout, stderr).
+
+    Figures that come beside a table though nobody asked for them stay empty, unless the test asks
+    for `drawn`: they took a second for each report.
+    """
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr(screen, "_to_folder", partial(_undrawn, screen._to_folder))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     # As many processes as are asked for, and else one: others run tests beside this one.
@@ -71,9 +78,17 @@ def afresh(monkeypatch):
 
 
 @pytest.fixture
-def undrawn(monkeypatch):
-    """Leave figures empty, for tests that look at names and tables: half of their time."""
+def drawn():
+    """Figures beside tables are drawn by `hwmodel`, as they are for users."""
 
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave all figures empty, for tests that look at names and tables."""
+    _draw_nothing(monkeypatch)
+
+
+def _draw_nothing(monkeypatch):
     def write_figure(made, *paths, **options):
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,6 +98,14 @@ def undrawn(monkeypatch):
     names = [f"hwmodel.views.{name}" for name in ("plot", "tornado", "study", "sweep_figures")]
     for module in [import_module(name) for name in names]:
         monkeypatch.setattr(module, "write_figure", write_figure)
+
+
+def _undrawn(to_folder, result, to, *rest):
+    """Write to a folder as the command line does, without figures if it is not named."""
+    with pytest.MonkeyPatch.context() as patched:
+        if not to.out:
+            _draw_nothing(patched)
+        to_folder(result, to, *rest)
 
 
 @pytest.fixture(scope="session")

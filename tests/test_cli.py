@@ -103,7 +103,7 @@ def test_a_comparison_on_screen_has_percent_energy_unit_published_and_residual(h
     assert ending(out)[0] == NATURE
 
 
-def test_files_go_to_the_folder_that_is_named_or_to_reports(hwmodel, tmp_path):
+def test_files_go_to_the_folder_that_is_named_or_to_reports(hwmodel, drawn, tmp_path):
     stem = "compare_vgg-small-1fc_ascend+v100_fp+bold_paper_training_batch1"
     three = [f"{stem}.csv", f"{stem}_methods.png", f"{stem}_methods.svg"]
     kinds = ("pareto", "passes")  # accuracies of both methods are published

@@ -113,7 +113,7 @@ def asked(words):
 
 
 @PAGES
-def test_every_command_runs_in_its_order(path, page, hwmodel, tmp_path):
+def test_every_command_runs_in_its_order(path, page, hwmodel, drawn, tmp_path):
     for words in commands(page(path)):
         if tuple(words[-2:]) == ("--accounting", "paper,chip"):  # the main job: the test below
             shutil.copytree(ROOT / "reports" / "example", tmp_path / "reports")

@@ -36,6 +36,7 @@ COMPARE = (*SEARCHED, "--accounting", "paper", "--optimal-tiles", "no")
 def started(folder, *words, code=None, **options):
     command = [sys.executable, *(["-c", code] if code else ["-m", "hwmodel"]), *map(str, words)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment["HWMODEL_CACHE"] = "off"  # a command that is interrupted must have begun a search
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes)
 
