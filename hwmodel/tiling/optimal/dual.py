@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.optimal.bounds import Level, Weights
-from hwmodel.tiling.optimal.listing import least
+from hwmodel.tiling.optimal.budget import STEPS as BUDGET_STEPS
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
+from hwmodel.tiling.optimal.listing import CALL, MOST_WORK, REDUCTION, check, least
 from hwmodel.tiling.optimal.nodes import Node, Part, Place, term, weights_below
 from hwmodel.tiling.optimal.tables import Classes, Tables
 from hwmodel.tiling.pricing import added
@@ -52,12 +54,14 @@ def shifted(
     best = Shifted(each, node.rest, node.bound, none)
     if len(levels) == 1 or any(part.place is None for part in node.rest):
         return best
+    if is_compiled():
+        return _compiled(classes, node, own, target, steps, start)
     counts = np.array([_counts(classes, node.tables, part.place) for part in node.rest])
     scale = np.maximum(np.maximum(counts[:-1], counts[1:]), 1.0)
     now, length, without = best, 1.0, 0
     for step in range(steps):
         slope = (counts[:-1] - counts[1:]) / scale
-        norm = float((slope**2).sum())
+        norm = float(added((slope**2).ravel().tolist()))
         if norm == 0 or best.bound >= target or target == np.inf:
             break
         moved = now.multipliers + length * (target - now.bound) / norm * slope / scale
@@ -71,6 +75,44 @@ def shifted(
         if without == PATIENCE:
             length, without = length / 2, 0
     return best
+
+
+def _compiled(
+    classes: Classes, node: Node, own: Floats, target: float, steps: int, start: Floats | None
+) -> Shifted:
+    """`shifted`, compiled."""
+    levels = node.order.levels[len(node.chosen) :]
+    reductions = check(classes, node.tables) if steps else 0
+    rooms = [level.room_table for level in levels]
+    energies = np.array([part.energy for part in node.rest])
+    places = np.array([part.place for part in node.rest], np.int64)
+    best = (
+        np.empty(own.shape),
+        np.empty(len(own)),
+        np.empty_like(places),
+        np.empty((len(own) - 1, 5)),
+    )
+    bound, walks, work = kernel("shift")(
+        classes.flat,
+        (node.tables.flat, node.tables.first, node.tables.rows),
+        classes.outer_axes if levels[0].number == 1 else classes.axes,
+        classes.axes,
+        (np.concatenate(rooms), np.cumsum([0, *map(len, rooms)])),
+        own,
+        (float(node.done), energies, places),
+        (float(target), steps, PATIENCE),
+        np.zeros(best[3].shape) if start is None else start,
+        best,
+        MOST_WORK + REDUCTION * reductions,
+        classes.arrays,
+    )
+    classes.space.budget.spend(walks * CALL[0] + work / BUDGET_STEPS)
+    weights = tuple(Weights(*map(float, row)) for row in best[0])
+    parts = tuple(
+        Part(float(energy), tuple(map(int, place)))
+        for energy, place in zip(best[1], best[2], strict=True)
+    )
+    return Shifted(weights, parts, bound, best[3])
 
 
 def _moved(
@@ -126,7 +168,7 @@ def _counts(classes: Classes, tables: Tables, place: Place | None) -> Floats:
     """S, B, A, A R and R of classes, in the order of the weights."""
     assert place is not None
     n, m, c, ho, wo, hf, wf = (pieces[i] for pieces, i in zip(tables.pieces, place, strict=True))
-    height, width = (axis[1] for axis in classes.axes)
-    rows = max(height[place[3], place[5]], tables.rows[0])
-    R = rows * max(width[place[4], place[6]], tables.rows[1])
+    height, width = classes.axes
+    rows = max(height[1, place[3], place[5]], tables.rows[0])
+    R = rows * max(width[1, place[4], place[6]], tables.rows[1])
     return np.array([c * hf * wf, n * ho * wo, m, m * R, R], float)

@@ -13,7 +13,7 @@ from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.optimal.staged import walk_in_arrays
 from hwmodel.tiling.optimal.tables import Classes, Tables
 
-__all__ = ["Listed", "least", "listed", "rough"]
+__all__ = ["CALL", "MOST_WORK", "REDUCTION", "Listed", "check", "least", "listed", "rough"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,31 +70,40 @@ def listed(
     return Listed(energies[order], places[order], settled)
 
 
+def check(classes: Classes, tables: Tables) -> int:
+    """Count the choices of classes of C, HF and WF. Raises: TooMany."""
+    n, _, c, ho, wo, hf, wf = (
+        len(tiles) - first
+        for tiles, first in zip(classes.tiles, tables.first.tolist(), strict=True)
+    )
+    if max(c * hf * wf, n * ho * wo) > MOST_CHOICES:
+        raise TooMany
+    return int(c * hf * wf)
+
+
 def _walked(
     classes: Classes, level: Level, weights: Weights, tables: Tables, reach: float, only: bool,
     energies: Floats, places: Ints, most_work: int = MOST_WORK,
 ) -> tuple[int, float]:  # fmt: skip
     """Walk; pay for it. Returns: how many were found; up to which energy nothing is missing."""
-    sizes = [
-        len(tiles) - int(first) for tiles, first in zip(classes.tiles, tables.first, strict=True)
-    ]
-    reductions = sizes[2] * sizes[5] * sizes[6]
-    if max(reductions, sizes[0] * sizes[3] * sizes[4]) > MOST_CHOICES:
-        raise TooMany
+    reductions = check(classes, tables)
     if most_work:  # beside what is done before the first class is seen
         most_work += REDUCTION * reductions
     axes = classes.outer_axes if level.number == 1 else classes.axes
-    given = (
-        classes.tiles, tables.pieces, tables.first, *axes, tables.rows, classes.extent,
-        classes.bits, level.room_table, np.array(weights),
-    )  # fmt: skip
     compiled = is_compiled()
-    walk = kernel("walk") if compiled else walk_in_arrays
+    own = (
+        (classes.flat[0], tables.flat, classes.ends) if compiled else (classes.tiles, tables.pieces)
+    )
+    given = (
+        *own, tables.first, *axes, tables.rows, classes.extent, classes.bits, level.room_table,
+        np.array(weights),
+    )  # fmt: skip
     # A floor may be rounded above the energy of what it is a floor of, so that nothing is missing
     # only up to a little less than what was walked.
     margin = ROUNDING * abs(weights.constant)
     loose = float(reach) + ROUNDING * abs(reach) + margin if reach < np.inf else np.inf
-    found, work, walked = walk(given, loose, only, most_work, energies, places)
+    of = given, loose, only, most_work, energies, places
+    found, work, walked = kernel("walk")(*of, classes.arrays) if compiled else walk_in_arrays(*of)
     if walked >= loose:
         settled = float(reach)
     elif only and found and walked >= energies[0]:

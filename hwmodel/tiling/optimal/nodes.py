@@ -136,8 +136,8 @@ def term(
         return None
     axes = classes.outer_axes if level.number == 1 else classes.axes
     pieces = tuple(p[i] for p, i in zip(tables.pieces, place, strict=True))
-    rows = max(axes[0][1][place[3], place[5]], tables.rows[0])
-    return cost(weights, pieces, rows * max(axes[1][1][place[4], place[6]], tables.rows[1]))
+    rows = max(axes[0][1, place[3], place[5]], tables.rows[0])
+    return cost(weights, pieces, rows * max(axes[1][1, place[4], place[6]], tables.rows[1]))
 
 
 def cost(w: Weights, pieces: tuple[float, ...], R: float) -> float:
@@ -198,7 +198,7 @@ def children(
     k, levels = len(node.chosen), node.order.levels
     outer = classes.outer_axes if levels[k].number == 1 else classes.axes
     tables = node.tables
-    own = tables.pieces, tables.first, tables.rows, *outer, levels[k].room_table
+    own = tables.flat, tables.first, tables.rows, *outer, levels[k].room_table
     below = levels[k + 1 :]
     rooms = [level.room_table for level in below] or [levels[k].room_table]
     known_at = [part.place if part.place is not None else (-1,) * 7 for part in node.rest[1:]]
@@ -221,7 +221,7 @@ def children(
     paid = weights, float(node.done), crossing, float(reach)
     # In one layout and one type for any number of levels: each other is compiled for some seconds.
     given = classes.flat, own, inner, above, paid, np.ascontiguousarray(places), bounds
-    number, work = kernel("children")(*given, WALK, SPENT, as_found)
+    number, work = kernel("children")(*given, WALK, SPENT, as_found, classes.arrays)
     classes.space.budget.spend(1 + work / STEPS)
     return bounds[:number]
 

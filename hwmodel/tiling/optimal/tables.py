@@ -22,6 +22,7 @@ __all__ = ["Chosen", "Classes", "Tables", "below", "chosen", "raised", "smallest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+NOWHERE = np.zeros(7, np.int64)  # the first class of every loop
 
 
 class Classes:
@@ -34,8 +35,8 @@ class Classes:
         smallest = space.N, space.M, space.C, height.outs, width.outs, height.taps, width.taps
         self.smallest: tuple[Ints, ...] = tuple(np.asarray(x, np.int64) for x in smallest)
         self.tiles = tuple(x.astype(float) for x in self.smallest)
-        ends = np.cumsum([0, *map(len, smallest)])
-        self.parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
+        self.ends = np.cumsum([0, *map(len, smallest)])
+        self.parts = [slice(a, b) for a, b in pairwise(self.ends.tolist())]
         self.loop = np.repeat(np.arange(7), [len(x) for x in smallest])
         lengths = [int(x) for x in space.problem.extent]
         self.high = np.concatenate(
@@ -50,19 +51,24 @@ class Classes:
     @cached_property
     def flat(self) -> tuple[object, ...]:
         """What the compiled bounds of many nodes take; see `kernels.children`."""
-        ends = np.array([0, *(part.stop for part in self.parts)])
-        longest = tuple(map(np.ascontiguousarray, self.longest))
-        own = self.tiles, longest, self.high, self.loop, self.direct, ends
-        return *own, self.extent, self.bits
+        tiles = np.concatenate(self.tiles)
+        return tiles, self.high, self.direct, self.ends, self.extent, self.bits
 
     @cached_property
-    def axes(self) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
+    def arrays(self) -> tuple[object, ...]:
+        """Into which the compiled walks write; see `kernels.walk`."""
+        most = len(self.smallest[2]) * len(self.smallest[5]) * len(self.smallest[6])
+        choices = np.empty(most), np.empty(most, np.int64), np.empty((4, most))
+        return *choices, np.empty(1), np.empty((1, 7), np.int64)
+
+    @cached_property
+    def axes(self) -> tuple[Floats, Floats]:
         """Of both axes: room, rows, and of any class from one on, the least rows and best ratio."""
         space = self.space
         return _axis_tables(space.height, False), _axis_tables(space.width, False)
 
     @cached_property
-    def outer_axes(self) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
+    def outer_axes(self) -> tuple[Floats, Floats]:
         """The same at the level below the outermost, where classes cut an uncut axis."""
         space = self.space
         if space.height.cut_once is space.height.rows and space.width.cut_once is space.width.rows:
@@ -73,17 +79,18 @@ class Classes:
     def whole(self) -> Tables:
         """Of every level, whatever lies above."""
         rows, columns = self.axes[0][2][0].min(), self.axes[1][2][0].min()
-        first = np.zeros(7, np.int64)
-        return Tables(self._by_loop(self.direct), first, np.array([rows, columns]))
+        return self.tables(self.direct, NOWHERE, np.array([rows, columns]))
 
-    def _by_loop(self, flat: Floats) -> tuple[Floats, ...]:
-        return tuple(flat[part] for part in self.parts)
+    def tables(self, pieces: Floats, first: Ints, rows: Floats) -> Tables:
+        """Tables of a level, with the pieces of all classes one loop after the other."""
+        return Tables(tuple(pieces[part] for part in self.parts), pieces, first, rows)
 
 
 class Tables(NamedTuple):
     """Of a level below given ones: what its classes are at least."""
 
     pieces: tuple[Floats, ...]  # of each loop, by its classes
+    flat: Floats  # the same, one loop after the other
     first: Ints  # class [7]; tiles are no larger than its
     rows: Floats  # and columns of I
 
@@ -107,7 +114,7 @@ def chosen(classes: Classes, tables: Tables, level: Level, place: tuple[int, ...
     h, w = (place[3], place[5]), (place[4], place[6])
     n, m, c, ho, wo, hf, wf = map(float, low)
     bits = classes.bits.tolist()
-    stored = float(axes[0][0][h]) * float(axes[1][0][w])
+    stored = float(axes[0][0, *h]) * float(axes[1][0, *w])
     sizes = bits[0] * n * c * stored, bits[1] * m * c * hf * wf, bits[2] * n * m * ho * wo
     for room in level.rooms:
         taken = [size * there for size, there in zip(sizes, room[1:], strict=True)]
@@ -121,8 +128,8 @@ def chosen(classes: Classes, tables: Tables, level: Level, place: tuple[int, ...
         pieces=tuple(float(pieces[i]) for pieces, i in zip(tables.pieces, place, strict=True)),
         low=low,
         high=tuple(high),
-        rows=max(float(axes[0][1][h]), float(tables.rows[0])),
-        columns=max(float(axes[1][1][w]), float(tables.rows[1])),
+        rows=max(float(axes[0][1, *h]), float(tables.rows[0])),
+        columns=max(float(axes[1][1, *w]), float(tables.rows[1])),
     )
 
 
@@ -165,15 +172,15 @@ def below(classes: Classes, levels: tuple[Chosen, ...]) -> Tables:
         whole = np.maximum(np.array(levels[1].pieces) - first, 0)
         _nested(classes, levels[1], whole, least, pieces)
     at_least = np.array([last.rows, last.columns])
-    return Tables(classes._by_loop(pieces), np.array(last.place), at_least)
+    return classes.tables(pieces, np.array(last.place), at_least)
 
 
 def _nested(classes: Classes, one: Chosen, whole: Floats, least: Floats, pieces: Floats) -> None:
     """Raise `pieces` of every class, if `whole` pieces are whole tiles of the classes of `one`."""
     low, high = np.array(one.low), np.array(one.high)
     if is_compiled():
-        of = classes.extent, low, high, whole, least, classes.high, classes.loop, pieces
-        kernel("nested")(*of)
+        of = classes.extent, low, high, whole, least, classes.high, classes.ends
+        kernel("nested")(*of, NOWHERE, pieces)
         return
     tile, loop = classes.high, classes.loop
     with np.errstate(divide="ignore"):
@@ -185,15 +192,14 @@ def _nested(classes: Classes, one: Chosen, whole: Floats, least: Floats, pieces:
     np.maximum(pieces, np.maximum(raised, least[loop]), out=pieces)
 
 
-def _axis_tables(axis: Axis, once: bool) -> tuple[Floats, ...]:
+def _axis_tables(axis: Axis, once: bool) -> Floats:
     rows = axis.cut_once if once else axis.rows
     room = axis.room.astype(float)
     with np.errstate(divide="ignore"):
         ratio = axis.outs[:, None] / room
     least = np.minimum.accumulate(rows[::-1].astype(float), axis=0)[::-1]
     best = np.maximum.accumulate(ratio[::-1], axis=0)[::-1]
-    tables = room, rows.astype(float), least, best
-    return tuple(np.ascontiguousarray(table) for table in tables)
+    return np.stack([room, rows, least, best])
 
 
 def smallest_tiles(classes: Classes, held: tuple[Operand, ...], nest: Any) -> Mapping:
