@@ -10,9 +10,11 @@ from hwmodel.tiling.rows import RowRule
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 
 
-def examples(thorough):
-    """So many random cases; a tenth of them unless HWMODEL_TESTS=thorough is set."""
-    return thorough if os.environ.get("HWMODEL_TESTS") == "thorough" else max(10, thorough // 10)
+def examples(thorough, part=10):
+    """So many random cases; a tenth or another part unless HWMODEL_TESTS=thorough is set."""
+    if os.environ.get("HWMODEL_TESTS") == "thorough":
+        return thorough
+    return max(10, thorough // part)
 
 
 small = st.integers(1, 4)

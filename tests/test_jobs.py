@@ -19,6 +19,7 @@ from hwmodel.errors import (
     SpecWarning,
     TooLarge,
 )
+from tests.specs import NETWORK, written
 
 
 def slow(number):
@@ -41,9 +42,9 @@ def test_cores_are_at_least_one():
     assert 1 <= cores() <= 256
 
 
-def test_a_comparison_is_the_same_whoever_computes_its_reports(afresh):
+def test_a_comparison_is_the_same_whoever_computes_its_reports(afresh, tmp_path):
     ask = partial(
-        package.compare, "mlp-784-512-512-10", ["ascend", "v100"], ["fp", "bold"],
+        package.compare, written(tmp_path, NETWORK, name="net.yaml"), ["ascend", "v100"], ["fp", "bold"],
         accounting=["paper", "full"], batch=[1, 3],
     )  # fmt: skip
     alone, beside = ask().table, ask(each=partial(shared, jobs=2, alone=0.0)).table

@@ -89,7 +89,7 @@ def product_of(case):
     return Nest(one, mapping, chip(holds, multicast, reduction, rests), rule)
 
 
-@settings(max_examples=examples(2500), deadline=None)
+@settings(max_examples=examples(2500, part=20), deadline=None)
 @given(nests())
 def test_every_count_equals_the_simulator(case):
     nest, walked = product_of(case), Simulation(*case)

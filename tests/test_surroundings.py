@@ -16,7 +16,7 @@ JOBS = (  # {n}: files are called otherwise in the other place, as its folder is
     f"report {MLP} --method bold -o {{n}}.csv",
     "plot {n}.csv -o {n}.pdf",
     f"explain {MLP} --method bold --layer fc2",
-    f"sensitivity {MLP} --methods fp,bold --samples 2 --csv - --jobs {{jobs}}",
+    "sensitivity n.yaml --hardware ascend --accounting paper --methods fp,bold --samples 2 --csv - --jobs {jobs}",
     "tile --hardware ascend --conv N=2,M=8,C=4,H=7,W=7,K=3,pad=1 --bits 16,16,16",
     "network show deep-mlp",
     "sweep sweep.yaml --out {n}.sweep.csv --jobs {jobs}",
@@ -62,6 +62,7 @@ def folders(tmp_path_factory, locales):
         made, (HERE, THERE | locales), ("utf-8", "latin-1"), strict=True
     ):
         (folder / "sweep.yaml").write_text(SWEEP)
+        (folder / "n.yaml").write_text(NETWORK)
         jobs = [job.format(n=f"in-{folder.name}", jobs=len(running) + 1) for job in JOBS]
         command = [sys.executable, "-c", PROGRAM, json.dumps([encoding, *jobs])]
         running.append(
