@@ -51,6 +51,19 @@ def files(folder):
 # What is asked of each command
 
 
+def test_a_closed_pipe_cuts_the_screen_short_and_no_file(tmp_path):
+    words = (sys.executable, "-m", "hwmodel", "compare", "conv-mnist", "--hardware", "ascend",
+             "--methods", "fp", "--accounting", "paper", "--optimal-tiles", "no")  # fmt: skip
+    for more in (("--csv", "a.csv"), ("-o", "b.tex", "--html", "c.html")):
+        with subprocess.Popen(
+            [*words, *more], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as run:
+            run.stdout.close()  # as head does, before anything is printed
+            told = run.stderr.read()
+        assert "wrote" in told and "Traceback" not in told
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.tex", "c.html"]
+
+
 def test_csv_to_standard_output_is_only_csv(hwmodel, tmp_path):
     code, out, err = hwmodel(*COMPARE, "--csv", "-")
     assert code == 0

@@ -293,7 +293,35 @@ def test_several_reports_stand_side_by_side():
         assert [title.split(":")[0] for title in titles] == ["bold on ascend", "fp on ascend"]
 
 
+@pytest.mark.parametrize("kind", ["layers", "levels", "passes", "level-tensor"])
+def test_panels_have_one_unit_and_one_order(kind):
+    """6.4 times as much beside 2.4 of the unit, and another order of rows in the table."""
+    small, large = reported("conv1"), reported("conv1", method="fp")
+    for record in large:
+        record["energy"] = str(6.4 * float(record["energy"]))
+    large.sort(key=lambda record: record["tensor"] != "O")
+    both = shown(figure_of(small + large, kind))
+    titles = [axes.get_title(loc="left").split(": ")[1].split() for axes in both]
+    wholes = [fsum(float(record["energy"]) for record in of) for of in (small, large)]
+    assert titles[0][1] == titles[1][1]
+    divisor = {"pJ": 1, "nJ": 1e3, "µJ": 1e6}[titles[0][1]]
+    shown_as = [float(number.replace(",", "")) for number, _ in titles]
+    assert shown_as == pytest.approx([whole / divisor for whole in wholes], rel=5e-3)
+    names = [[text.get_text() for text in axes.get_yticklabels()] for axes in both]
+    assert names[0] == (names[1] or names[0])
+    looks = [[patch.get_facecolor() for patch in axes.patches] for axes in both]
+    assert kind == "level-tensor" or looks[0] == looks[1]  # of parts, from the left
+
+
 # Accuracy against energy
+
+
+def test_methods_that_a_figure_of_accuracies_leaves_out_are_named():
+    figure = figure_of(compared("fp", "bold", "mine", chips=("ascend",)), "pareto")
+    told = " ".join(text.get_text() for text in figure.findobj(matplotlib.text.Text))
+    assert "without mine, of which there is no energy or no accuracy" in " ".join(told.split())
+    every = figure_of(compared("fp", "bold", chips=("ascend",)), "pareto")
+    assert "without" not in " ".join(t.get_text() for t in every.findobj(matplotlib.text.Text))
 
 
 def test_points_stand_at_their_energy_and_published_accuracy():

@@ -10,6 +10,7 @@ import pytest
 
 from hwmodel import evaluate
 from hwmodel.model.compare import Comparison, compare
+from hwmodel.model.not_counted import of_accounting, on_chips
 from hwmodel.model.proof import Proof
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
@@ -17,7 +18,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.views.latex import _text
 from hwmodel.views.remarks import _static, asides
 from tests.page import parsed
-from tests.specs import CHIP, GREEDY, NETWORK, written
+from tests.specs import CHIP, GREEDY, METHOD, NETWORK, written
 
 ALIKE = "Figures of one column may be compared; across chips only percentages may"
 STEPS = "Not stepped alike under accounting greedy: fp by adam; lion by lion."
@@ -88,6 +89,51 @@ def test_static_energy_that_some_chips_have_in_theirs_is_said():
     )
     for chips, accounting in (([v100], full), ([other, plain], full), ([v100, plain], paper)):
         assert _static(chips, accounting) == ""
+
+
+def test_a_study_says_which_methods_an_optimizer_that_is_moved_does_not_step(hwmodel, tmp_path):
+    written(tmp_path, NETWORK, name="net.yaml")
+    written(tmp_path, METHOD + "optimizer: lion\n", name="own.yaml")
+    words = ("net.yaml", "--hardware", "ascend", "--samples", "0")
+    said = "Moves of extras.optimizer step the methods that state none of their own, and not mine"
+    asked = ("sensitivity", *words, "--accounting", "paper", "--methods")
+    code, out, err = hwmodel(*asked, "fp,own.yaml")
+    assert code == 0, err
+    assert said in " ".join(out.split()) and "Not stepped alike" not in out
+    assert said not in " ".join(hwmodel(*asked, "fp,binarynet")[1].split())
+
+
+def test_what_a_chip_states_is_not_among_what_is_not_counted(tmp_path):
+    plain = load(Hardware, written(tmp_path, CHIP))
+    timed = "array: {M: 2, holds: none, cycle_energy: 1 pJ}\nclock: 1 GHz\nstatic_power: 8 mW\n"
+    paying = load(Hardware, written(tmp_path, CHIP, ("arithmetic:", timed + "arithmetic:"),
+                                    ("name: chip", "name: array")))  # fmt: skip
+    full, paper = load(Accounting, "full"), load(Accounting, "paper")
+    items = ["registers of sums inside the compute unit, control, interconnect, static energy"]
+    none = ["innermost reads: unlimited broadcast, for the chip states no array"]
+    first = "registers of sums inside the compute unit, control"
+    assert [*on_chips(items, [plain], full)] == items + none
+    assert [*on_chips(items, [paying], full)] == [f"{first} beyond cycles of arrays, interconnect"]
+    assert [*on_chips(items, [plain, paying], full)] == [
+        f"{first} (of array beyond cycles of arrays), interconnect, static energy (but of array)",
+        f"{none[0]} (chip)",
+    ]
+    assert [*on_chips(items, [plain, paying], paper)] == items
+
+
+def test_an_update_that_an_accounting_counts_is_not_called_uncounted(tmp_path):
+    stepped = written(
+        tmp_path,
+        "version: 1\nname: own\ntitle: t\nbased_on: paper\nextras: {optimizer: sgd}\n",
+        name="own.yaml",
+    )
+    for accounting, counts in (
+        (load(Accounting, stepped), True),
+        (load(Accounting, "paper"), False),
+    ):
+        said = of_accounting(accounting, "training")
+        assert any("the weight update" in item for item in said) != counts
+        assert any(item.endswith("the loss") for item in said)
 
 
 def line(method, batch, tilings=0, gaps=(), by_width=(), untimed="", reason=None, gap=None):

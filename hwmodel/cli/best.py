@@ -60,6 +60,11 @@ def best(
     show([best_table(found, columns, f"least {by} of {of}")])
     if by == "edp_js":
         say("hwmodel: EDP is power_w x time_overlapped_s^2: static energy is in it, too")
+    if by in ("edp_js", "time_overlapped_s", "power_w"):
+        say(
+            "hwmodel: a time is what it is at least, a power at most: what moves in memories of "
+            "which a chip states no bandwidth takes none (compare and report name them)"
+        )
     if note := greedy_points(rows):
         say(f"hwmodel: {note}")
 

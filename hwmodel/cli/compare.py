@@ -126,7 +126,7 @@ def _first_of(alike: int, total: int) -> Callable[[Comparison], str]:
 
 def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -> list[str]:
     """What one accounting leaves out of what is compared; of several networks, of which."""
-    from hwmodel.model.not_counted import not_counted, of_chips
+    from hwmodel.model.not_counted import not_counted, on_chips
     from hwmodel.model.widths import unpriced
 
     of = {one.name: not_counted(one, preset, asked.mode) for one in networks}
@@ -136,8 +136,8 @@ def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -
         for item in items
     ]
     own = [x for method in asked.methods for x in unpriced(method, preset)]
-    found += [*(own if asked.mode == "training" else []), *of_chips(asked.hardware, preset)]
-    return list(dict.fromkeys(found))
+    found += own if asked.mode == "training" else []
+    return list(on_chips(dict.fromkeys(found), asked.hardware, preset))
 
 
 def _unmoved(asked: Question) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -222,8 +223,14 @@ def told(
             sys.stdout.write(text[start : start + PIECE])
         say(notes)
     else:
-        show(tables)
-        typer.echo(notes)
+        try:
+            show(tables)
+            typer.echo(notes)
+            sys.stdout.flush()
+        except BrokenPipeError:  # as head leaves: what goes to files does not depend on it
+            if not (named or to.figures or to.html or to.folder):
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     for path, content in zip(named, contents, strict=True):
         handed(content, path)
 

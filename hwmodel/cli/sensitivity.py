@@ -51,6 +51,7 @@ def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
     from hwmodel.model.optimal_tiles import greedy_note
     from hwmodel.rerun.tables import NATURE, effects_table, spreads_table
     from hwmodel.specs.files import write
+    from hwmodel.views.remarks import moved_steps
     from hwmodel.views.sensitivity_tables import sensitivity_tables
     from hwmodel.views.tornado import draw_tornado
 
@@ -63,6 +64,7 @@ def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
             "Percentages are those of accounting full; compare and report take chip where none is "
             "named, and --accounting chip moves the same under it, in more time.\n"
         )
+    beside += "".join(f"{said}\n" for said in moved_steps(asked, found.effects))
     notes = f"{beside}All figures are {NATURE}.\n{provenance}"
     told(sensitivity_tables(found), notes, lambda _: text, to)
     if (folder := to.folder) is None:

@@ -19,8 +19,8 @@ from hwmodel.model.entries import (
 from hwmodel.model.memory import occupancy, see_room
 from hwmodel.model.not_counted import (
     not_counted,
-    of_chip,
     of_zeros,
+    on_chips,
     see_counted,
     tell_lanes,
     tell_unmodelled,
@@ -92,8 +92,8 @@ def evaluate(
     staying = staying_in(tasks, network, job, chip)
     if choices.counting.residency != "none" and not residency_levels(chip):
         warnings.warn(
-            f"hardware {chip.name} has no memory in which tensors could stay: residency tensors "
-            "costs what none does",
+            f"hardware {chip.name} has no memory in which tensors could stay from one layer to the "
+            "next, so residency: tensors changes nothing there",
             SpecWarning,
             stacklevel=2,
         )
@@ -102,7 +102,7 @@ def evaluate(
     tell_unmodelled(network)
     products = (task.work for task in tasks if isinstance(task.work, Multiply))
     tell_lanes(chip, (work.problem.bits for work in products))
-    missing = (*not_counted(network, choices, mode), *of_chip(chip, choices))
+    missing = (*on_chips(not_counted(network, choices, mode), [chip], choices),)
     missing += tuple(of_zeros(network, edges.values(), chip))
     missing += tuple(widths.unpriced(method, choices)) if job.trains else ()
     return Report(

@@ -25,15 +25,16 @@ from hwmodel.work.tensor import Pass
 __all__ = [
     "not_counted",
     "of_accounting",
-    "of_chip",
-    "of_chips",
     "of_zeros",
+    "on_chips",
     "refuse_unknown",
     "see_counted",
     "tell_lanes",
     "tell_unmodelled",
 ]
 
+_COUNTED = {"control": "cycles of arrays", "interconnect": "hops"}  # of such a part, by some chips
+_OF_UPDATE = ("the weight update", "latent weights", "optimizer state")  # parts of such a list
 VIEWS = ("expand", "reshape", "slice", "source")  # nothing moves forward: no cost to leave out
 
 
@@ -69,35 +70,66 @@ def of_accounting(accounting: Accounting, mode: Mode) -> tuple[str, ...]:
 def _stated(accounting: Accounting, mode: Mode) -> tuple[str, ...]:
     """List what the accounting's file says."""
     training = accounting.not_counted_in_training if mode == "training" else ()
+    if accounting.extras.optimizer != "none":  # as a file may say that takes over another's list
+        each = ([x for x in line.split(", ") if x not in _OF_UPDATE] for line in training)
+        training = tuple(", ".join(parts) for parts in each if parts)
     return (*accounting.not_counted, *_differing(accounting), *training)
 
 
-def of_chip(chip: Hardware, accounting: Accounting) -> Iterator[str]:
-    """Say what the chip's file leaves out of what is counted, or puts into it."""
+def on_chips(
+    items: Iterable[str], chips: Sequence[Hardware], accounting: Accounting
+) -> Iterator[str]:
+    """Yield what is left out on some chips: of an accounting's list, what they do not state.
+
+    What is so of some of them alone names those.
+    """
     if accounting.counting.counting == "paper":
+        yield from items
         return
-    if chip.array is None:
-        yield "innermost reads: unlimited broadcast, for the chip states no array"
+    alone = [x.name for x in chips if x.static_watts and not untimed(x)]
     stated = {
-        "hops (interconnect)": any(level.hop_energy for level in chip.levels),
-        "cycles of arrays (control)": bool(chip.array and chip.array.cycle_energy),
-        "static energy": bool(chip.array and chip.static_energy),  # cycles are an array's
-    }
-    paid = [what for what, is_stated in stated.items() if is_stated]
-    if paid:
-        yield f"of these counted after all, for the chip states it: {', '.join(paid)}"
-    if chip.static_watts and not stated["static energy"] and not untimed(chip):
-        yield "of these counted after all, beside a time alone: static energy"
+        "interconnect": [x.name for x in chips if any(level.hop_energy for level in x.levels)],
+        "control": [x.name for x in chips if x.array and x.array.cycle_energy],
+        "static energy": [x.name for x in chips if x.array and x.static_energy],
+    }  # the last two are paid by cycles of arrays
+    for item in items:
+        parts = [
+            _left(part, stated.get(part, []), len(chips), alone if part == "static energy" else [])
+            for part in item.split(", ")
+        ]
+        if left := ", ".join(filter(None, parts)):
+            yield left
+    names = [x.name for x in chips if x.array is None]
+    if names:
+        of = f" ({', '.join(names)})" if len(names) < len(chips) else ""
+        yield f"innermost reads: unlimited broadcast, for the chip states no array{of}"
 
 
-def of_chips(chips: Sequence[Hardware], accounting: Accounting) -> Iterator[str]:
-    """Say the same of several chips: what is not so of all names those of which it is."""
-    said: dict[str, list[str]] = {}
-    for chip in chips:
-        for line in of_chip(chip, accounting):
-            said.setdefault(line, []).append(chip.name)
-    for line, names in said.items():
-        yield line if len(names) == len(chips) else f"{line} ({', '.join(names)})"
+def _left(part: str, stated: Sequence[str], chips: int, timed: Sequence[str]) -> str:
+    """What is left of a part of a list that some chips count, or count something of; "" for none.
+
+    Args:
+        chips: how many there are.
+        timed: chips that have it beside times.
+
+    >>> _left("control", ["a"], 1, []), _left("control", ["a"], 2, [])
+    ('control beyond cycles of arrays', 'control (of a beyond cycles of arrays)')
+    >>> _left("static energy", ["a"], 2, ["a", "b"]), _left("static energy", [], 1, ["a"])
+    ('static energy (but of a; of b beside times alone)', 'static energy (beside times alone)')
+    """
+    names, what = ", ".join(stated), _COUNTED.get(part, "")
+    if stated and what:
+        some = f" (of {names} beyond {what})"
+        return f"{part} beyond {what}" if len(stated) == chips else f"{part}{some}"
+    if len(stated) == chips:
+        return ""
+    beside = [name for name in timed if name not in stated]
+    of = f"of {', '.join(beside)} " if len(beside) < chips else ""
+    said = [
+        *([f"but of {names}"] if stated else []),
+        *([f"{of}beside times alone"] if beside else []),
+    ]
+    return f"{part} ({'; '.join(said)})" if said else part
 
 
 def of_zeros(network: Network, edges: Iterable[Edge], chip: Hardware) -> Iterator[str]:

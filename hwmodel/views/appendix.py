@@ -12,7 +12,7 @@ from typing import Any
 
 from hwmodel.errors import DataError, HwmodelError
 from hwmodel.graph.network import Network
-from hwmodel.model.not_counted import not_counted, of_chips
+from hwmodel.model.not_counted import not_counted, on_chips
 from hwmodel.model.optimal_tiles import greedy_note
 from hwmodel.model.runs import Each, Reported, Run
 from hwmodel.rerun.question import Question, question
@@ -172,9 +172,7 @@ def _greedy(asked: Question, records: Sequence[Mapping[str, str]]) -> Iterator[s
 
 def _left_out(network: Network, accounting: Accounting, asked: Question) -> list[str]:
     """List what is not counted of a network, and of which chips what is."""
-    return [
-        *not_counted(network, accounting, asked.mode), *of_chips(asked.hardware, accounting)
-    ]  # fmt: skip
+    return [*on_chips(not_counted(network, accounting, asked.mode), asked.hardware, accounting)]
 
 
 def _results(records: Sequence[Mapping[str, str]]) -> Iterator[list[list[str]]]:

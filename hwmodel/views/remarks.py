@@ -25,8 +25,9 @@ from hwmodel.views.colours import called
 
 if TYPE_CHECKING:
     from hwmodel.rerun.question import Question
+    from hwmodel.vary.sensitivity import Effect
 
-__all__ = ["asides", "comparable", "remarks"]
+__all__ = ["asides", "comparable", "moved_steps", "remarks"]
 
 
 def remarks(asked: Question) -> list[str]:
@@ -143,6 +144,20 @@ def _static(chips: Sequence[Hardware], accounting: Accounting) -> str:
     said = f"Static energy is in the energies of {names} (accounting {accounting.name})"
     beside_time = f", of {others} beside the time alone" if others else ", of no other"
     return f"{said}{beside_time}: their percentages hold different things."
+
+
+def moved_steps(asked: Question, effects: Iterable[Effect]) -> Iterator[str]:
+    """Say of a study by what its methods are stepped, and which are not by an optimizer moved."""
+    if asked.mode != "training":
+        return
+    if said := _steps(asked.methods, asked.accountings[0]):
+        yield said
+    own = [f"{called(m.name)} by {m.optimizer}" for m in asked.methods if m.optimizer]
+    if own and any("extras.optimizer" in effect.field for effect in effects):
+        yield (
+            "Moves of extras.optimizer step the methods that state none of their own, and not "
+            f"{', '.join(own)}: there methods are not stepped alike."
+        )
 
 
 def _steps(methods: Sequence[Method], accounting: Accounting) -> str:

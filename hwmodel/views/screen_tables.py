@@ -63,6 +63,12 @@ def _sum(line: Comparison, fields: Iterable[str]) -> float | None:
     return None if None in found else fsum(found)
 
 
+def _part(line: Comparison, part: str) -> float | None:
+    """The energy of a part; None where there is none, and of static energy that is not in it."""
+    energy = _sum(line, _PARTS[part])
+    return None if part == "static" and not energy else energy
+
+
 def _least(energies: Iterable[float | None]) -> float:
     return min((energy for energy in energies if energy is not None), default=0.0)
 
@@ -115,10 +121,7 @@ def comparison_tables(
                 _number(line.percent_of_baseline),
                 *(_optimal(line, divisor) if beside else []),
                 *(_published(line) if known else []),
-                *(
-                    _scaled(_sum(line, fields), divisor)
-                    for fields in map(_PARTS.__getitem__, shown)
-                ),
+                *(_scaled(_part(line, part), divisor) for part in shown),
             ]
             if parts:
                 cells.append(_scaled(line.peak_bytes, size))

@@ -48,8 +48,8 @@ def _untimed(report: Report) -> str:
     if not names:
         return ""
     return (
-        f" What moves in {', '.join(names)} takes no time, for no bandwidth is stated there: where "
-        "little else moves, the power is more than any chip has."
+        f" What moves in {', '.join(names)} takes no time, for no bandwidth is stated there: "
+        "times are what they are at least, powers at most."
     )
 
 

@@ -29,7 +29,17 @@ from hwmodel.views.figures.canvas import (
     surface,
 )
 from hwmodel.views.figures.grouping import GROUPINGS, layer_groups
-from hwmodel.views.figures.records import PARTS, Page, Record, headline, label, sums, unknown
+from hwmodel.views.figures.records import (
+    PARTS,
+    Page,
+    Record,
+    headline,
+    label,
+    sums,
+    turn,
+    unknown,
+    wholes,
+)
 from hwmodel.views.figures.words import part_words, pass_words
 from hwmodel.work.tensor import Pass
 
@@ -238,10 +248,10 @@ def layers_figure(page: Page) -> Figure:
     return _standing(page, _stacks(page, "layer", "pass", of))
 
 
-def _in_turn(names: Iterable[str]) -> list[str]:
-    """Order passes as in an iteration, anything else as in the table; operations come last."""
+def _in_turn(names: Iterable[str], turn: Mapping[str, int]) -> list[str]:
+    """Order passes as in an iteration, anything else as in the tables; operations come last."""
     order = [pass_.value for pass_ in Pass]
-    found = sorted(dict.fromkeys(names), key=lambda name: name in PLACES)
+    found = sorted({*names}, key=lambda name: (name in PLACES, turn.get(name, len(turn)), name))
     return sorted(found, key=order.index) if set(found) <= set(order) else found
 
 
@@ -266,31 +276,43 @@ def _stacks(
         unit = group[0]["unit"]
         largest[unit] = max(largest.get(unit, 0.0), *bars.values())
         found.append((group, cells))
-    return [_stack(page, *one, largest[one[0][0]["unit"]]) for one in found]
+    turns = turn(page.records, across) | ({} if of else turn(page.records, along))
+    if of:
+        turns |= {name: i for i, name in enumerate(dict.fromkeys(of.values()))}
+    told = wholes(page.groups)
+    return [
+        _stack(page, *one, largest[one[0][0]["unit"]], turns, whole)
+        for one, whole in zip(found, told, strict=True)
+    ]
 
 
 def _stack(
-    page: Page, group: Sequence[Record], found: Mapping[tuple[str, ...], float], largest: float
+    page: Page,
+    group: Sequence[Record],
+    found: Mapping[tuple[str, ...], float],
+    largest: float,
+    turns: Mapping[str, int],
+    whole: str,
 ) -> Stack:
     """Cut the bars of a group into parts.
 
     Args:
         found: energies by part and place.
         largest: bar that is drawn in this unit.
+        turns: the order of parts and of places, one in all panels.
+        whole: energy of the group, in words.
     """
-    parts, places = (_in_turn(names) for names in zip(*found, strict=True))
+    parts, places = (_in_turn(names, turns) for names in zip(*found, strict=True))
     most = len(parts) if len(parts) == MOST_PARTS + 1 else MOST_PARTS  # one is not put together
     kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), most)
-    whole = fsum(found.values())
-    total, in_total = scale(whole, group[0]["unit"])
-    divisor, unit = scale(largest, group[0]["unit"])
+    divisor, unit = scale(10 * largest, group[0]["unit"])
     heights = {p: [found.get((p, x), 0) / divisor for x in places] for p in kept}
     others = [p for p in parts if p not in kept]
     if others:
         rest = [fsum(found.get((p, x), 0) for p in others) / divisor for x in places]
         # panels share a legend: how many are put together is not the same in each
         heights[OTHERS if len(page.groups) > 1 else f"{len(others)} {OTHERS}"] = rest
-    title = f"{page.name(group)}: {rounded(whole / total)} {in_total}"
+    title = f"{page.name(group)}: {whole}"
     return Stack(title, places, heights, f"energy, {unit}", group[0]["method"])
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import DataError
 from hwmodel.model.ledger import PLACES
-from hwmodel.rerun.tables import scale
 from hwmodel.views.colours import ink_on
 from hwmodel.views.figures.canvas import (
     Style,
@@ -19,10 +18,9 @@ from hwmodel.views.figures.canvas import (
     heading,
     in_order,
     panels,
-    rounded,
     width_of,
 )
-from hwmodel.views.figures.records import Page, Record, headline, sums
+from hwmodel.views.figures.records import Page, Record, headline, sums, turn, wholes
 from hwmodel.views.figures.words import part_words
 
 if TYPE_CHECKING:
@@ -37,7 +35,8 @@ MOST_TENSORS = 14
 def level_tensor_figure(page: Page) -> Figure:
     """A cell for each tensor and memory, dark where much of the energy goes; a blank has no row."""
     style = page.style
-    tables = [_cells(group) for group in page.groups]
+    order = turn(page.records, "tensor")
+    tables = [_cells(group, order) for group in page.groups]
     most = max(len(tensors) for tensors, _, _, _ in tables)
     names = [name for tensors, _, _, _ in tables for name in _lines(tensors, style)]
     high = 1.75 if any("\n" in name for name in names) else 1.15
@@ -46,12 +45,11 @@ def level_tensor_figure(page: Page) -> Figure:
     across = int(style.width / (widest + cells + 2 * style.small / 72))  # so that numbers fit
     columns = max(1, min(style.columns - 1, across))
     figure, axes = panels(style, len(tables), high * style.bar * most, columns=columns)
-    for one, group, (tensors, memories, percent, whole) in zip(
-        axes, page.groups, tables, strict=True
+    for one, group, (tensors, memories, percent, _), whole in zip(
+        axes, page.groups, tables, wholes(page.groups), strict=True
     ):
         _cell_colours(one, page, tensors, memories, percent)
-        divisor, unit = scale(whole, group[0]["unit"])
-        title = f"{page.name(group)}: {rounded(whole / divisor)} {unit}"
+        title = f"{page.name(group)}: {whole}"
         heading(one, style, title, method=group[0]["method"])
     caption(figure, style, headline(page.records))
     return figure
@@ -65,10 +63,13 @@ def _lines(tensors: list[str], style: Style) -> list[str]:
 Cells = dict[tuple[str, ...], float]  # (tensor, memory) -> percent of the whole
 
 
-def _cells(group: Sequence[Record]) -> tuple[list[str], list[str], Cells, float]:
+def _cells(
+    group: Sequence[Record], order: Mapping[str, int]
+) -> tuple[list[str], list[str], Cells, float]:
     """Tensors, memories, the share of each pair that has rows [percent], and the whole energy."""
     found = sums(group, "tensor", "memory")
     tensors, memories = ([*dict.fromkeys(names)] for names in zip(*found, strict=True))
+    tensors.sort(key=order.__getitem__)  # alike in all panels
     memories.sort(key=lambda memory: memory in PLACES)  # last
     whole = fsum(found.values())
     if not whole:

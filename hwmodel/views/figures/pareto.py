@@ -77,6 +77,9 @@ def _drawn(page: Page, *, by_names: bool) -> tuple[Figure, bool]:
         source = "as stated"
     elif methods:
         source = f"of {', '.join(methods)} as stated, else {source}"
+    drawn = {point.method for points, _ in series for point in points}
+    if missing := [called(name) for name in names if name not in drawn]:
+        source += f"; without {', '.join(missing)}, of which there is no energy or no accuracy"
     caption(figure, style, f"{headline(page.records)}; accuracy {source}")
     if by_names:
         return figure, name_points(figure, axes, [points for points, _ in series], style)

@@ -14,7 +14,7 @@ from hwmodel.model.ledger import Component, place_of
 from hwmodel.model.report import COLUMNS
 from hwmodel.rerun.asked import CompareAsked, ReproduceAsked, SensitivityAsked, read_command
 from hwmodel.rerun.moved import moved_words
-from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, PARTED, RATED, read_csv
+from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, PARTED, RATED, read_csv, scale
 from hwmodel.rerun.tables import Table as Rows
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, is_path, load
@@ -24,9 +24,11 @@ from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import not_to_compare, refuse_unit
 from hwmodel.views.colours import called, told
-from hwmodel.views.figures.canvas import Style
+from hwmodel.views.figures.canvas import Style, rounded
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Pass
+
+NEAR = 1000.0  # times the least energy, below which energies of a figure have one unit
 
 __all__ = [
     "PARTS",
@@ -40,9 +42,11 @@ __all__ = [
     "records_of",
     "sums",
     "table_of",
+    "turn",
     "unique",
     "unknown",
     "whole",
+    "wholes",
 ]
 
 Record = Mapping[str, str]
@@ -256,6 +260,26 @@ def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], floa
         label = tuple(place(record) if c == "memory" else record[c] for c in columns)
         found.setdefault(label, []).append(float(record["energy"] or 0))
     return {label: fsum(energies) for label, energies in found.items()}
+
+
+def wholes(groups: Sequence[Sequence[Record]]) -> list[str]:
+    """Write the energy of each group of records: if they are near, in one step of its unit."""
+    energies = [fsum(float(record["energy"] or 0) for record in group) for group in groups]
+    found = []
+    for group, energy in zip(groups, energies, strict=True):
+        unit = group[0]["unit"]
+        pairs = zip(groups, energies, strict=True)
+        alike = [other for its, other in pairs if its[0]["unit"] == unit and other]
+        near = alike and max(alike) < NEAR * min(alike)
+        divisor, step = scale(10 * (min(alike) if near else energy), unit)
+        found.append(f"{rounded(energy / divisor)} {step}")
+    return found
+
+
+def turn(records: Sequence[Record], column: str) -> dict[str, int]:
+    """The place of each value of a column among all, in the order of the records."""
+    values = (place(record) if column == "memory" else record[column] for record in records)
+    return {value: i for i, value in enumerate(dict.fromkeys(values))}
 
 
 def place(record: Record) -> str:
