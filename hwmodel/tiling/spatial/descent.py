@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.spatial.links import Plan
-from hwmodel.tiling.spatial.neighbours import Axis
+from hwmodel.tiling.spatial.neighbours import MOST, Axis
 from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.tables import Rows, Table
-from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import OPERANDS, Extents, Operand
 
 __all__ = ["MISFIT", "Found", "Held", "Listed", "Point", "descended", "improved", "settled"]
@@ -44,7 +43,7 @@ class Held:
 
     def __init__(self, space: Space, held: tuple[Operand, ...], tables: tuple[Table, ...]) -> None:
         self.space, self.held, self._tables = space, held, tables
-        weighted = terms(space.problem, space.chip, held, space.options)
+        weighted = space.paid.terms(held)
         self.plans: tuple[Plan, ...] = tuple(weighted)
         self.weights = np.array(list(weighted.values()))
         self.most = np.array([limit.bound.most for limit in space.limits], np.float64)
@@ -52,7 +51,8 @@ class Held:
         self._columns = [table.columns(self.plans) for table in tables]
         self._alone: dict[tuple[Point, int], Found] = {}
         self._ones: list[dict[Axis, Rows]] = [{} for _ in tables]
-        self._last: dict[int, tuple[Axis, Listed]] = {}
+        self.best: set[tuple[Point, int]] = set()  # those that nothing near is better than
+        self._last: dict[int, tuple[Axis, int, Listed]] = {}
 
     def _buffers(self) -> Iterator[tuple[Any, Any, int]]:
         """Bits an element that count in a memory, by level and operand, where, and its capacity."""
@@ -99,15 +99,16 @@ class Held:
             known[chain] = Rows(*(part[0] for part in self.rows(group, [chain])))
         return known[chain]
 
-    def best_near(self, point: Point, groups: tuple[int, int], below: float) -> Found:
+    def best_near(self, point: Point, groups: tuple[int, int], below: float, most: int) -> Found:
         """The best chains of two axes near their own, as `best_at`; the others stay."""
-        return self.best_at(point, groups, [self._near(g, point[g]) for g in groups], below)
+        return self.best_at(point, groups, [self._near(g, point[g], most) for g in groups], below)
 
-    def _near(self, group: int, chain: Axis) -> Listed:
+    def _near(self, group: int, chain: Axis, most: int) -> Listed:
         """Chains near one; those of the last are remembered."""
-        if group not in self._last or self._last[group][0] != chain:
-            self._last[group] = chain, self.listed(group, self._tables[group].near(chain))
-        return self._last[group][1]
+        if self._last.get(group, (None,))[:-1] != (chain, most):
+            near = self._tables[group].near(chain, most)
+            self._last[group] = chain, most, self.listed(group, near)
+        return self._last[group][-1]
 
     def best_of(self, point: Point, groups: tuple[int, int], lists: Any) -> Found:
         """The best chains of two axes, from a list each; the others stay."""
@@ -160,7 +161,7 @@ class Held:
         """The best chain of one axis near its own; the others stay. It is remembered."""
         if (point, group) not in self._alone:
             rest, table = self._rest(point, (group,)), self._tables[group]
-            near = table.near(point[group])
+            near = table.near(point[group], MOST)
             own = table.rows(near, self._columns[group])
             energy = self._paid(Rows(*(a * b for a, b in zip(own, rest, strict=True))))
             i = int(np.argmin(energy))
@@ -229,30 +230,43 @@ def _alone(held: Held, group: int, point: Point, _: float) -> Found:
     return held.best_alone(point, group)
 
 
-def descended(held: Held, point: Point) -> Found:
-    """Change two axes at a time for the better, until nothing is."""
-    moves = [partial(_near, held, pair) for pair in combinations(range(len(GROUPS)), 2)]
-    return improved(held.energy(point), point, moves)
+def descended(held: Held, point: Point, most: int = MOST) -> Found:
+    """Change two axes at a time for the better, until nothing is.
+
+    Args:
+        most: chains of an axis that are looked at together.
+    """
+    if (point, most) in held.best:
+        return held.energy(point), point
+    moves = [partial(_near, held, pair, most) for pair in combinations(range(len(GROUPS)), 2)]
+    found = improved(held.energy(point), point, moves)
+    held.best.add((found[1], most))
+    return found
 
 
-def _near(held: Held, pair: tuple[int, int], point: Point, below: float) -> Found:
-    return held.best_near(point, pair, below)
+def _near(held: Held, pair: tuple[int, int], most: int, point: Point, below: float) -> Found:
+    return held.best_near(point, pair, below, most)
 
 
 def improved(
-    energy: float, point: Point, moves: Sequence[Callable[[Point, float], Found]]
+    energy: float,
+    point: Point,
+    moves: Sequence[Callable[[Point, float], Found]],
+    *,
+    again: bool = True,
 ) -> Found:
     """Take moves in turn, until none is for the better.
 
     Args:
         moves: given a mapping and the energy below which they are to come.
+        again: whether a move may be for the better twice in turn.
     """
     stale = 0
     for move in cycle(moves):
         found, changed = move(point, energy)
         stale += 1
         if found < energy * (1 - BETTER):
-            energy, point, stale = found, changed, 0
+            energy, point, stale = found, changed, int(not again)
         if stale >= len(moves):
             return energy, point
     raise AssertionError("no moves")

@@ -78,7 +78,9 @@ class Grid:
                 place, offset = np.divmod(offset, tile)
                 if kept:
                     number = number * (int(place.max()) + 1) + place
-            of, sizes = np.unique(number, return_inverse=True, return_counts=True)[1:]
+            every = np.bincount(number)
+            there = every > 0
+            of, sizes = (np.cumsum(there) - 1)[number], every[there]
             self._kept += length
             if self._kept > KEPT:
                 self._groups.clear()

@@ -36,10 +36,14 @@ __all__ = ["mapped"]
 
 WALKED = 3_000_000  # mappings of a space that is walked whole
 EVEN = 800  # chains of an axis of loops in even parts
-NEAREST, FEW, GOOD = 12, 5, 2  # beginnings, of each kind: rounded, made better, polished
+NEAREST = 12  # beginnings of each kind
+NEAR, ROUGH = (4, 2), (3, 1)  # of those near relaxed sizes and of even parts: made better, polished
+GOOD = 2  # choices of what is held under which the best of all is polished
+CLOSEST = 200  # chains of an axis that are looked at before mappings are polished
 QUICK = 20  # part of a search's budget for a first bound
 CLOSE = 0.97  # of the other bound, from which on the one level by level is made with all its budget
-ENOUGH = 5e-3  # above the bound, at which no more is tried
+ENOUGH = 5e-3  # above the bound, at which no other bound is made
+NEARER = 5e-4  # above the bound, at which nothing more is looked at
 FAR = 5e-2  # the same where memories side by side are served apart, of which the other knows little
 AGAINST, MOST = 20_000, 150_000  # work after which nothing is begun anew; nothing is looked at
 SOME = 9  # choices of what is held that leave time for more care
@@ -75,8 +79,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     first, *others = few(problem.groups, limits)
     if not chip.moment_energy:  # time is free
         others = others[-1:]
-    choices = _Choices.of(problem, chip, options, first)
-    assert choices is not None
+    choices = _Choices.on(space)  # few() begins with one group at a time
     sure = relaxed(space, holdings(options.stationary, space.depth), apart=prod(limits) > 1)
     floor = min(one.energy for one in sure.values())
     search, least = _Search(floor, sure, choices), floor
@@ -90,11 +93,11 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
         found = min(found, search.beside(quick), key=_energy)
     best, examined = (found, first), choices.chains
     for groups in others:
-        choices = _Choices.of(problem, chip, options, groups)
-        if choices is not None:
+        more = _Choices.of(problem, chip, options, groups)
+        if more is not None:
             energy, point, held = best[0]
-            look = _beside(choices.held(held.held), point)
-            examined += choices.chains
+            look = _beside(more.held(held.held), point)
+            examined += more.chains
             if look.energy <= energy * (1 + ROUNDING):  # as dear, but sooner done
                 best = look, groups
     return _certified(*best, least, size, examined)
@@ -131,6 +134,11 @@ class _Choices(NamedTuple):
             _check_feasible(space)
         except Infeasible:
             return None
+        return cls.on(space)
+
+    @classmethod
+    def on(cls, space: Space) -> _Choices:
+        """Return the choices on a chip as it is."""
         return cls(space, tuple(Table(space, group) for group in range(len(GROUPS))))
 
     @property
@@ -187,32 +195,38 @@ class _Search:
         """The best mapping found, by ever longer looks at fewer choices."""
         for look in chain(self._near(), self._again()):
             self.found.append(look)
-            if look.energy <= self.floor * (1 + ROUNDING) or self.choices.work > MOST:
+            if look.energy <= self.floor * (1 + NEARER) or self.choices.work > MOST:
                 break
         return min(self.found, key=_energy)
 
     def _near(self) -> Iterator[_Found]:
         """Mappings of even parts and near relaxed sizes, where little is sure to be paid."""
         even, small = halved(self.choices.space, EVEN), _smallest(self.choices.space)
-        for held in self.every[:NEAREST]:
+        for held in self._worth():
             yield _Found(*joined(held, small, even), held)
-        rough = self._apart(FEW, self.found)
-        for held in self.every[:NEAREST]:
+        rough = list(self.found)
+        for held in self._worth():
             sizes = self.sure[held.held].sizes
             lists = beside(held.space, sizes, self.care.chains)
             starts = (tuple(some[0] for some in lists), within(held.space, sizes))
             nearest, smaller = (_spread(held, point) for point in starts)
             start = nearest if held.energy(nearest) < MISFIT else smaller
             yield _Found(*joined(held, start, lists), held)
-        near = self._apart(FEW, self.found[NEAREST:])
-        for several in (near, rough):
+        near = self.found[len(rough) :]
+        for several, (some, good) in ((near, NEAR), (rough, ROUGH)):
             known = len(self.found)
-            for one in several:
-                yield _Found(*descended(one.held, one.point), one.held)
-            for one in self._apart(GOOD, self.found[known:]):
+            for one in self._apart(some, several):
+                yield _Found(*descended(one.held, one.point, CLOSEST), one.held)
+            for one in self._apart(good, self.found[known:]):
                 yield _polished(one)
         for one in self._promising(GOOD):
             yield _polished(one)
+
+    def _worth(self) -> Iterator[Held]:
+        """The choices of what is held with the lowest bounds, if below all that is found so far."""
+        for held in self.every[:NEAREST]:
+            if not self.found or self.sure[held.held].energy < min(map(_energy, self.found)):
+                yield held
 
     def _again(self) -> Iterator[_Found]:
         """Where all of these are far above the bound: relaxed sizes, made better at once."""

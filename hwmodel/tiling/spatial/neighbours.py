@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement, islice, product
 
 from hwmodel.tiling.spatial.space import GROUPS, Space, candidates
 
-__all__ = ["TILES", "Axis", "Chosen", "neighbours"]
+__all__ = ["MOST", "TILES", "Axis", "Chosen", "neighbours"]
 
 TILES = 16  # of a loop, that are tried for a size
 MANY = 60  # chains with one size changed, of a loop with taps
@@ -16,20 +16,25 @@ Chosen = tuple[int, ...]  # sizes of a loop's chain that are free
 Axis = tuple[Chosen, ...]  # of the loops of an axis
 
 
-def neighbours(space: Space, group: int, axis: Axis) -> tuple[Axis, ...]:
-    """Chains of an axis near one: two sizes of one loop are changed, or one of both."""
+def neighbours(space: Space, group: int, axis: Axis, most: int = MOST) -> tuple[Axis, ...]:
+    """Chains of an axis near one: two sizes of one loop are changed, or one of both.
+
+    Args:
+        most: so many are looked at, the nearest in kind first.
+    """
     lengths = tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group])
-    return tuple(space.thinned(group, _near(lengths, axis)))
+    return tuple(space.thinned(group, _near(lengths, axis, most)))
 
 
 @lru_cache(maxsize=2**8)  # of up to MOST chains each
-def _near(lengths: tuple[int, ...], axis: Axis) -> tuple[Axis, ...]:
+def _near(lengths: tuple[int, ...], axis: Axis, most: int) -> tuple[Axis, ...]:
     once = [_changed(n, chosen, 1) for n, chosen in zip(lengths, axis, strict=True)]
-    twice = [_changed(n, chosen, 2) for n, chosen in zip(lengths, axis, strict=True)]
     found = dict.fromkeys(product(*once)) if len(axis) == 1 or len(once[0]) < MANY else {axis: None}
-    for i, chains in enumerate(twice):
-        found |= dict.fromkeys((*axis[:i], chain, *axis[i + 1 :]) for chain in chains)
-    return tuple(islice(found, MOST))
+    for i, (n, chosen) in enumerate(zip(lengths, axis, strict=True)):
+        if len(found) < most:
+            chains = _changed(n, chosen, 2)
+            found |= dict.fromkeys((*axis[:i], chain, *axis[i + 1 :]) for chain in chains)
+    return tuple(islice(found, most))
 
 
 @lru_cache(maxsize=2**11)
@@ -45,4 +50,6 @@ def _changed(length: int, chosen: Chosen, sizes: int) -> tuple[Chosen, ...]:
             before = (max(some[0], size) for size in chosen[:place])
             after = (min(some[-1], size) for size in chosen[place + sizes :])
             found[*before, *some, *after] = None
+        if len(found) >= 2 * MOST:
+            break
     return tuple(found)

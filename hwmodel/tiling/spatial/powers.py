@@ -19,7 +19,6 @@ from hwmodel.tiling.spatial.counts import Counts
 from hwmodel.tiling.spatial.links import INDEXED, Plan, Ways, links
 from hwmodel.tiling.spatial.products import ONE, WHOLE, Key, Power, over, power
 from hwmodel.tiling.spatial.space import GROUPS
-from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import Extents, Operand
 
 __all__ = ["Former"]
@@ -30,12 +29,14 @@ Paid = dict[Hashable, list[tuple[Plan, float]]]  # plans that count alike, with 
 class Former(Counts):
     """The energy of one choice of what is held as a sum of products of powers."""
 
+    alike = True  # whether sizes are bounded alike whatever is held
+
     def energy(self) -> tuple[list[tuple[Power, float]], float] | None:
         """List products with their weights [chip's unit], and what is paid in any case."""
         space, fixed = self.space, 0.0
         paid: Paid = defaultdict(list)
         saved: list[tuple[Plan, float]] = []
-        for plan, weight in terms(space.problem, space.chip, self.held, space.options).items():
+        for plan, weight in space.paid.terms(self.held).items():
             sure = self._sure(plan)
             if sure is not None:
                 fixed += weight * sure

@@ -83,9 +83,8 @@ def _solved(several: Sequence[_Open]) -> list[Relaxed]:
     if not several:
         return []
     one = several[0].former
-    own: list[list[Line]] = [[(p.factors, -p.constant) for p in x.former.orders()] for x in several]
-    if all(lines == own[0] for lines in own):
-        own = own[:1]  # sizes are bounded alike in all
+    apart = several[:1] if one.alike else several
+    own: list[list[Line]] = [[(p.factors, -p.constant) for p in x.former.orders()] for x in apart]
     lines: list[Line] = [(p.factors, -p.constant) for p in one.spreads()]
     rooms = [list(x.former.rooms()) for x in several]
     every = [p.factors for x in several for p, _ in x.paid]

@@ -7,6 +7,7 @@ from itertools import combinations, combinations_with_replacement, product
 from math import comb, floor, log2
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwmodel.tiling.spatial.descent import Found, Held, Point, improved
 from hwmodel.tiling.spatial.neighbours import Axis, Chosen
@@ -14,8 +15,10 @@ from hwmodel.tiling.spatial.space import GROUPS, Space
 
 __all__ = ["beside", "halved", "joined", "sizes_of", "within"]
 
+Ints = NDArray[np.int64]
 Sizes = dict[str, tuple[float, ...]]  # of every loop, as many as may be chosen
 MOST = 300  # chains of an axis
+WIDE = 60  # beginnings of chains that are gone on with, if fewer are asked for
 NEAR = 1e-6  # of a whole number, that a size may be below it and count as it
 
 
@@ -39,8 +42,9 @@ def beside(space: Space, sizes: Sizes, most: int = MOST) -> tuple[list[Axis], ..
     """Return chains of every axis near sizes, the nearest first, at most so many."""
     lists = []
     for group, loops in enumerate(GROUPS):
-        each = [_chains(getattr(space.problem.extent, loop), sizes[loop]) for loop in loops]
         some = most if len(loops) == 1 else int(most**0.5) + 1
+        wide = max(some, WIDE)
+        each = [_chains(getattr(space.problem.extent, loop), sizes[loop], wide) for loop in loops]
         pairs = product(*(chains[:some] for chains in each))
         near = sorted((sum(far for far, _ in pair), tuple(c for _, c in pair)) for pair in pairs)
         few = len(space.thinned(group, near[:most]))
@@ -93,30 +97,35 @@ def joined(held: Held, point: Point, lists: tuple[list[Axis], ...]) -> Found:
     def move(pair: tuple[int, int], point: Point, below: float) -> Found:
         return held.best_at(point, pair, [listed[group] for group in pair], below)
 
-    return improved(held.energy(point), point, [partial(move, pair) for pair in pairs])
+    moves = [partial(move, pair) for pair in pairs]
+    return improved(held.energy(point), point, moves, again=False)
 
 
-def _chains(length: int, sizes: tuple[float, ...]) -> list[tuple[float, Chosen]]:
-    """List chains near sizes, the nearest first, with how far they are.
+def _chains(length: int, sizes: tuple[float, ...], most: int) -> list[tuple[float, Chosen]]:
+    """List chains near sizes, the nearest first, with how far they are; at most so many.
 
     From the inside outwards each size is a multiple of the one before or an even part of the loop.
     """
-    near: dict[Chosen, float] = {(): 0.0}
+    chains, far = np.ones((1, 1), np.int64), np.zeros(1)
     for size in reversed(sizes):
-        found: dict[Chosen, float] = {}
-        for chain, far in near.items():
-            for tile in _tiles(length, chain[0] if chain else 1, size):
-                found[tile, *chain] = far + float(np.log(tile / size)) ** 2
-        near = dict(sorted(found.items(), key=lambda one: (one[1], one[0]))[:MOST])
-    return [(far, chain) for chain, far in near.items()]
+        tiles = _tiles(length, chains[:, 0], size)
+        further = far[:, None] + np.log(tiles / size) ** 2
+        new = np.ones(tiles.shape, bool)
+        new[:, 1:] = tiles[:, 1:] != tiles[:, :-1]
+        of, which = np.nonzero(new)
+        order = np.argsort(further[of, which], kind="stable")[:most]
+        of, which = of[order], which[order]
+        far = further[of, which]
+        chains = np.column_stack([tiles[of, which], chains[of]])
+    return list(zip(far.tolist(), map(tuple, chains[:, :-1].tolist()), strict=True))
 
 
-def _tiles(length: int, inner: int, size: float) -> set[int]:
-    """Whole sizes near one, no smaller than the one further in."""
-    times = max(1.0, size / inner)
-    two, few = 2 ** floor(log2(times)), floor(times)
-    multiples = {1, few - 1, few, few + 1, few + 2, two, 2 * two}
-    parts = {floor(length / size) + i for i in range(3)}
-    tiles = {min(length, inner * k) for k in multiples if k > 0}
-    tiles |= {max(inner, -(-length // k)) for k in parts if k > 0}
-    return tiles
+def _tiles(length: int, inner: Ints, size: float) -> Ints:
+    """Whole sizes near one [chain, size], none smaller than the one further in; some twice."""
+    times = np.maximum(1.0, size / inner)
+    two, few = 2 ** np.floor(np.log2(times)).astype(np.int64), np.floor(times).astype(np.int64)
+    multiples = np.stack([np.ones_like(few), few - 1, few, few + 1, few + 2, two, 2 * two], axis=1)
+    parts = floor(length / size) + np.arange(3)
+    even = -(-length // np.maximum(1, parts))
+    tiles = np.minimum(length, inner[:, None] * np.maximum(1, multiples))
+    return np.sort(np.hstack([tiles, np.maximum(inner[:, None], even)]), axis=1)

@@ -6,7 +6,7 @@ the piece of a cycle on a chip with an array.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from hwmodel.tiling.spatial.grid import grid
 from hwmodel.tiling.spatial.links import INDEXED, Plan, axis_count
 from hwmodel.tiling.spatial.paths import Axis, Step
 from hwmodel.tiling.spatial.piece_rows import piece_rows
+from hwmodel.tiling.spatial.terms import Paid
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
 
 __all__ = ["GROUPS", "Columns", "Space", "candidates"]
@@ -58,6 +59,11 @@ class Space:
     def depth(self) -> int:
         """Boundaries between levels."""
         return len(self.chip.levels) - 1
+
+    @cached_property
+    def paid(self) -> Paid:
+        """What is paid under each choice of what boundaries hold."""
+        return Paid(self.problem, self.chip, self.options)
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
@@ -125,6 +131,18 @@ class Space:
         """Return the sizes of chains from those that are chosen [chain, chosen]."""
         padded = np.hstack([chosen, np.ones((len(chosen), 1), np.int64)])
         return padded[:, list(self.columns[loop].follows)]
+
+    def kind(self, group: int, plan: Plan) -> Hashable:
+        """Return what plans have in common that count this axis alike, whatever the chains."""
+        loops, indexed = GROUPS[group], INDEXED[plan.operand] if plan.operand else ()
+        met = len(loops) == 2 and (plan.operand in ("I", None) or plan.to_array)
+        parts: list[Hashable] = [plan.operand if met else ""]
+        for loop in loops:
+            keeps = list(plan.keeps(loop))
+            while keeps and not keeps[-1]:
+                keeps.pop()
+            parts.append(None if not met and loop in indexed else tuple(keeps))
+        return tuple(parts)
 
     def count(self, group: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
         """Return what a plan counts of an axis under chains of its loops."""

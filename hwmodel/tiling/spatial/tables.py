@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +33,9 @@ class Table:
         self._space, self._group = space, group
         self.chains: list[Axis] = []
         self._places: dict[Axis, int] = {}
-        self._near: dict[Axis, Ints] = {}
-        self._columns: dict[Plan, int] = {}
+        self._near: dict[tuple[Axis, int], Ints] = {}
+        self._columns: dict[Hashable, int] = {}  # of plans that count alike
+        self._plans: list[Plan] = []  # one of each column
         self._sizes: tuple[Any, ...] = ()  # of each loop [chain, size]
         self._counts: Any = np.empty((0, 0))  # [chain, plan]; not a number where it is not known
         self._rooms: Any = None
@@ -47,7 +48,13 @@ class Table:
 
     def columns(self, plans: Sequence[Plan]) -> Ints:
         """Return the places of plans."""
-        found = [self._columns.setdefault(plan, len(self._columns)) for plan in plans]
+        found = []
+        for plan in plans:
+            kind = self._space.kind(self._group, plan)
+            if kind not in self._columns:
+                self._columns[kind] = len(self._plans)
+                self._plans.append(plan)
+            found.append(self._columns[kind])
         return np.array(found, np.int64)
 
     def places(self, chains: Sequence[Axis]) -> Ints:
@@ -55,11 +62,12 @@ class Table:
         self._enter(chains)
         return np.array([self._places[chain] for chain in chains], np.int64)
 
-    def near(self, chain: Axis) -> Ints:
-        """Return the places of the chains near one."""
-        if chain not in self._near:
-            self._near[chain] = self.places(neighbours(self._space, self._group, chain))
-        return self._near[chain]
+    def near(self, chain: Axis, most: int) -> Ints:
+        """Return the places of the chains near one, at most so many."""
+        if (chain, most) not in self._near:
+            some = neighbours(self._space, self._group, chain, most)
+            self._near[chain, most] = self.places(some)
+        return self._near[chain, most]
 
     def rows(self, at: Ints, columns: Ints) -> Rows:
         """Return what the chains at some places do by the counts of some plans."""
@@ -71,12 +79,12 @@ class Table:
         counts = self._counts[at[:, None], columns]
         missing = np.isnan(counts)
         if missing.any():
-            plans = tuple(self._columns)
-            for i in np.flatnonzero(missing.any(axis=0)).tolist():
-                new, plan = np.unique(at[missing[:, i]]), columns[i]
+            for column in np.unique(columns[missing.any(axis=0)]).tolist():
+                new = np.unique(at[np.isnan(self._counts[at, column])])
                 sizes = tuple(some[new] for some in self._sizes)
                 self.work += len(new) * self._space.hard(self._group)
-                self._counts[new, plan] = self._space.count(self._group, plans[plan], sizes)
+                found = self._space.count(self._group, self._plans[column], sizes)
+                self._counts[new, column] = found
             counts = self._counts[at[:, None], columns]
         return Rows(counts, self._rooms[at], self._spreads[at])
 

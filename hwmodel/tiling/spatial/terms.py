@@ -18,7 +18,7 @@ from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.spatial.links import Link, Plan, Ways, links
 from hwmodel.work.problem import OPERANDS, Operand, Problem
 
-__all__ = ["terms"]
+__all__ = ["Paid", "terms"]
 
 Weighted = tuple[Plan, float]
 
@@ -30,17 +30,43 @@ def terms(
 
     Source: docs/chips.md, 'What is paid'; equal to the entries of `asked.asked`, as a test holds.
     """
-    ways = Ways(chip, held)
-    found: dict[Plan, float] = defaultdict(float)
-    for operand in OPERANDS:
-        for link in links(chip, operand):
-            several = _sums if operand == "O" else _operand
-            for plan, weight in several(problem, ways, link, options):
+    return Paid(problem, chip, options).terms(held)
+
+
+class Paid:
+    """What is paid under each choice of what is held; what several have in common is made once."""
+
+    def __init__(self, problem: Problem, chip: Memories, options: SearchOptions) -> None:
+        self._problem, self._chip, self._options = problem, chip, options
+        self._links = [link for operand in OPERANDS for link in links(chip, operand)]
+        self._along: dict[tuple[Link, tuple[Operand, ...]], list[Weighted]] = {}
+        self._found: dict[tuple[Operand, ...], dict[Plan, float]] = {}
+
+    def terms(self, held: tuple[Operand, ...]) -> dict[Plan, float]:
+        """Return `terms` of one choice."""
+        if held not in self._found:
+            self._found[held] = self._terms(held)
+        return self._found[held]
+
+    def _terms(self, held: tuple[Operand, ...]) -> dict[Plan, float]:
+        chip, found = self._chip, defaultdict[Plan, float](float)
+        for link in self._links:
+            for plan, weight in self._paid(link, held):
                 found[plan] += weight
-    if chip.array is not None:
-        found[ways.made(places=True)] += chip.array.cycle_energy
-        found[ways.made(places=False)] += chip.moment_energy
-    return {plan: problem.groups * weight for plan, weight in found.items() if weight}
+        if chip.array is not None:
+            ways = Ways(chip, held)
+            found[ways.made(places=True)] += chip.array.cycle_energy
+            found[ways.made(places=False)] += chip.moment_energy
+        return {plan: self._problem.groups * weight for plan, weight in found.items() if weight}
+
+    def _paid(self, link: Link, held: tuple[Operand, ...]) -> list[Weighted]:
+        """What is paid along a link: it depends on what its two boundaries hold alone."""
+        here = link, tuple(held[at - 1] for at in (link.above, link.below) if 0 < at <= len(held))
+        if here not in self._along:
+            several = _sums if link.operand == "O" else _operand
+            ways = Ways(self._chip, held)
+            self._along[here] = list(several(self._problem, ways, link, self._options))
+        return self._along[here]
 
 
 def _operand(

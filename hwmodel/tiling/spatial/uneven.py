@@ -52,6 +52,7 @@ class _Own(Former):
     """The energy under an order of places at each level, the outermost level first."""
 
     places: tuple[Order, ...]
+    alike = False
 
     def _own(self, loop: str, step: int, operand: Operand) -> Key:
         """The variable of an operand's tile."""
