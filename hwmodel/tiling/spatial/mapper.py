@@ -22,6 +22,7 @@ from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.terms import Certificate
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.rows import block_rows
+from hwmodel.tiling.spatial.beginnings import seeds, smallest, spread
 from hwmodel.tiling.spatial.bound import Bound, bound
 from hwmodel.tiling.spatial.descent import MISFIT, Held, Point, descended, settled
 from hwmodel.tiling.spatial.grouped import every, few, most_groups, narrowed
@@ -169,7 +170,7 @@ class _Choices(NamedTuple):
 
 def _beside(held: Held, point: Point) -> _Found:
     """The best that is found with more groups side by side, from what was good with fewer."""
-    looks = [settled(held, one) for one in (_spread(held, point), _smallest(held.space))]
+    looks = [settled(held, one) for one in (spread(held, point), smallest(held.space))]
     return _Found(*descended(held, min(looks)[1]), held)
 
 
@@ -201,7 +202,7 @@ class _Search:
 
     def _near(self) -> Iterator[_Found]:
         """Mappings of even parts and near relaxed sizes, where little is sure to be paid."""
-        even, small = halved(self.choices.space, EVEN), _smallest(self.choices.space)
+        even, small = halved(self.choices.space, EVEN), smallest(self.choices.space)
         for held in self._worth():
             yield _Found(*joined(held, small, even), held)
         rough = list(self.found)
@@ -209,7 +210,7 @@ class _Search:
             sizes = self.sure[held.held].sizes
             lists = beside(held.space, sizes, self.care.chains)
             starts = (tuple(some[0] for some in lists), within(held.space, sizes))
-            nearest, smaller = (_spread(held, point) for point in starts)
+            nearest, smaller = (spread(held, point) for point in starts)
             start = nearest if held.energy(nearest) < MISFIT else smaller
             yield _Found(*joined(held, start, lists), held)
         near = self.found[len(rough) :]
@@ -232,7 +233,7 @@ class _Search:
         """Where all of these are far above the bound: relaxed sizes, made better at once."""
         for held in self.every[: self.care.again]:
             if self._above(self.care.far) and self.choices.work < AGAINST:
-                point = _spread(held, within(held.space, self.sure[held.held].sizes))
+                point = spread(held, within(held.space, self.sure[held.held].sizes))
                 yield _polished(_Found(held.energy(point), point, held))
 
     def beside(self, least: Bound) -> _Found:
@@ -241,7 +242,7 @@ class _Search:
             _Found(*settled(held, point), held)
             for held in self.every
             if held.held == least.above.held
-            for point in _seeds(held, least)
+            for point in seeds(held, least)
         ]
         for one in self._promising(self.care.after):
             if self.choices.work < AGAINST:
@@ -293,70 +294,6 @@ def _polished(one: _Found) -> _Found:
         if again >= energy * (1 - ROUNDING):
             return _Found(energy, point, one.held)
         one = _Found(again, changed, one.held)
-
-
-def _seeds(held: Held, least: Bound) -> Iterator[Point]:
-    """The smallest tiles, and the tiles of the bound as far as they fit together."""
-    space = held.space
-    yield _smallest(space)
-    ones = Extents(*(1,) * len(Extents._fields))
-    above = space.problem.extent
-    unions, tiles = [], []
-    for level, union in enumerate(least.above.tiles, 1):
-        inside = least.inside.get(level)
-        tile = inside.tiles[0] if inside else union
-        union = Extents(*map(min, union, above))
-        tile = Extents(*map(min, tile, union))
-        unions.append(union)
-        tiles.append(tile)
-        above = tile
-    for depth in range(len(tiles), -1, -1):
-        rest = len(tiles) - depth
-        point = _point(space, [*unions[:depth], *[ones] * rest], [*tiles[:depth], *[ones] * rest])
-        yield _spread(held, point)
-
-
-def _smallest(space: Space) -> Point:
-    """Tiles of one element."""
-    return tuple(tuple((1,) * space.columns[x].chosen for x in loops) for loops in GROUPS)
-
-
-def _point(space: Space, unions: list[Extents], tiles: list[Extents]) -> Point:
-    axes = []
-    for loops in GROUPS:
-        axis = []
-        for loop in loops:
-            sizes = [getattr(x, loop) for pair in zip(unions, tiles, strict=True) for x in pair]
-            sizes.append(1)
-            columns, chosen = space.columns[loop], {}
-            for place, at in enumerate(columns.follows):
-                chosen[at] = sizes[place]  # where both follow one, the tile
-            axis.append(tuple(chosen[at] for at in range(columns.chosen)))
-        axes.append(tuple(axis))
-    return tuple(axes)
-
-
-def _spread(held: Held, point: Point) -> Point:
-    """Bring union tiles back to what instances can hold side by side, halving the widest."""
-    space = held.space
-    for limit in space.limits:
-        if limit.inner is None:
-            continue
-        sizes = {x: list(c) for loops, axis in zip(GROUPS, point, strict=True)
-                 for x, c in zip(loops, axis, strict=True)}  # fmt: skip
-        places = {
-            x: (space.columns[x].follows[limit.outer], space.columns[x].follows[limit.inner])
-            for x in limit.bound.loops
-        }
-        while True:
-            pieces = {x: -(-sizes[x][u] // sizes[x][t]) for x, (u, t) in places.items()}
-            if prod(pieces.values()) <= limit.bound.most:
-                break
-            widest = max(pieces, key=lambda x: pieces[x])
-            union, tile = places[widest]
-            sizes[widest][union] = sizes[widest][tile] * -(-pieces[widest] // 2)
-        point = tuple(tuple(tuple(sizes[x]) for x in loops) for loops in GROUPS)
-    return point
 
 
 def _chains(space: Space, loop: str) -> int:
