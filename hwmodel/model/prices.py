@@ -163,8 +163,8 @@ class Prices(NamedTuple):
         unit = f"{chip.unit} a cycle"
         if kind == ARRAY_CYCLE:
             energy = array.cycle_energy.value if array and array.cycle_energy else 0.0
-            source = array.source if array and array.source else ""
-            return (Factor(unit, energy, f"hardware {chip.name}, array.cycle_energy: {source}"),)
+            source = f": {array.source}" if array and array.source else ", which names no source"
+            return (Factor(unit, energy, f"hardware {chip.name}, array.cycle_energy{source}"),)
         if chip.static_watts and chip.clock:
             stated = ["static_power"] * bool(chip.static_power) + ["leakage"] * bool(chip.leakage)
             why = f"hardware {chip.name}, {' and '.join(stated)}"
