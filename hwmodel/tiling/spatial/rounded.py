@@ -61,19 +61,28 @@ def halved(space: Space, most: int) -> tuple[list[Axis], ...]:
     for group, loops in enumerate(GROUPS):
         lengths = {loop: getattr(space.problem.extent, loop) for loop in loops}
         long = max(loops, key=lambda loop: lengths[loop])
-        short = {x: _even(n, space.columns[x].chosen, 1) for x, n in lengths.items() if x != long}
+        short = {
+            x: _even(n, space.columns[x].chosen, 1, space.beat(x))
+            for x, n in lengths.items()
+            if x != long
+        }
         left = most // max(1, *map(len, short.values())) if short else most
-        each = short | {long: _even(lengths[long], space.columns[long].chosen, left)}
+        even = _even(lengths[long], space.columns[long].chosen, left, space.beat(long))
+        each = short | {long: even}
         lists.append(list(space.thinned(group, list(product(*(each[x] for x in loops))))))
     return tuple(lists)
 
 
-def _even(length: int, chosen: int, most: int) -> list[Chosen]:
-    """Chains of a loop, at most so many, cut into powers of two, of four or of more pieces."""
+def _even(length: int, chosen: int, most: int, beat: int) -> list[Chosen]:
+    """Chains of a loop, at most so many, cut into powers of two, of four or of more pieces.
+
+    Pieces are lengthened to multiples of `beat`.
+    """
     times = 2
     while True:
         pieces = [times**i for i in range(int(log2(length) / log2(times)) + 1)]
-        sizes = sorted({1, *(-(-length // k) for k in pieces)}, reverse=True)
+        parts = [-(-length // k) for k in pieces]
+        sizes = sorted({1, *(min(length, -(-n // beat) * beat) for n in parts)}, reverse=True)
         if len(sizes) <= 2 or comb(len(sizes) + chosen - 1, chosen) <= most:
             return list(combinations_with_replacement(sizes, chosen))
         times *= 2

@@ -127,6 +127,16 @@ class Space:
         sums = partial_sum_bits(self.problem, self.options.partial_sum_bits)
         return {"I": own.I, "F": own.F, "O": sums}
 
+    def beat(self, loop: str) -> int:
+        """Pieces of multiples of this many outputs lie alike among zeros between rows.
+
+        Memories side by side then have nothing to do at the same moments, which are not made; so
+        it is 1 where moments cost nothing.
+        """
+        if not self.chip.moment_energy or loop not in ("HO", "WO"):
+            return 1
+        return (self.problem.height if loop == "HO" else self.problem.width).spread
+
     def chain(self, loop: str, chosen: Chains) -> Chains:
         """Return the sizes of chains from those that are chosen [chain, chosen]."""
         padded = np.hstack([chosen, np.ones((len(chosen), 1), np.int64)])
