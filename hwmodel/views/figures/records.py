@@ -14,7 +14,7 @@ from hwmodel.model.ledger import Component, place_of
 from hwmodel.model.report import COLUMNS
 from hwmodel.rerun.asked import CompareAsked, ReproduceAsked, SensitivityAsked, read_command
 from hwmodel.rerun.moved import moved_words
-from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, PARTED, RATED, read_csv, scale
+from hwmodel.rerun.tables import ADDED, COMPARED, NATURE, read_csv, scale
 from hwmodel.rerun.tables import Table as Rows
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, is_path, load
@@ -143,10 +143,8 @@ def records_of(table: Rows) -> list[Record]:
 def _read(path: Path) -> Sequence[Record]:
     def check(first: Mapping[str, str]) -> None:
         refuse_old(path, first, first.get("command", ""))
-        before = (
-            tuple(x for x in COMPARED if x not in later) for later in ((), PARTED, RATED, ADDED)
-        )
-        if not any(tuple(first)[: len(ours)] == ours for ours in (COLUMNS, *before)):
+        compared = tuple(name for name in COMPARED if name in first or name not in ADDED)
+        if not any(tuple(first)[: len(ours)] == ours for ours in (COLUMNS, compared)):
             raise DataError(f"{path}:1: has not the columns of a `compare` or a `report` CSV")
 
     _, records = read_csv(path, check)
