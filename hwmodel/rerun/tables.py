@@ -45,8 +45,8 @@ BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
 COMPARED = Comparison._fields[:-4]  # columns of the CSV; the last are for other views
 # Columns that tables of before have not: they are read and verified without.
-ADDED = ("energy_optimal_tiles", "percent_of_baseline_optimal_tiles", "tiles", "static")
-ADDED += ("peak_bytes", *UNTIMED, "accumulate")
+ADDED: tuple[str, ...] = ("energy_optimal_tiles", "percent_of_baseline_optimal_tiles", "tiles")
+ADDED += ("static", "peak_bytes", *UNTIMED, "accumulate")
 Made = TypeVar("Made")  # a named tuple
 _JOULES = (1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")
 _POWERS = (1e12, "10¹² "), (1e9, "10⁹ "), (1e6, "10⁶ "), (1e3, "10³ "), (1.0, "")  # of MACs
