@@ -2,6 +2,7 @@
 
 import random
 from itertools import combinations
+from itertools import product as every
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +12,7 @@ from hwmodel import evaluate
 from hwmodel.errors import Infeasible
 from hwmodel.model.entries import AWAY
 from hwmodel.model.residency.joint import tight_steps
+from hwmodel.model.residency.packing import Row, solved
 from hwmodel.model.residency.run import Outcome
 from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.tile import tile
@@ -103,6 +105,25 @@ def test_steps_with_less_room_taken_say_nothing():
                 for step, living in alive.items()
             }
             assert max(taken.values()) == max(taken[step] for step in kept)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_gap_is_one_of_all_that_is_paid(seed):
+    """What is paid beside a program is in its gap, and in no answer; judged by all choices."""
+    draw = random.Random(seed)
+    values = [draw.randint(1, 60) for _ in range(9)]
+    rows = [Row({i: draw.randint(1, 20) for i in range(9)}, 60) for _ in range(3)]
+    least = min(
+        -sum(value for value, there in zip(values, one, strict=True) if there)
+        for one in every((0, 1), repeat=9)
+        if all(sum(bits * one[i] for i, bits in row.of.items()) <= row.most for row in rows)
+    )
+    exact = solved([-value for value in values], rows, 0.0, beside=1e6, begins_anew=False)
+    assert (exact.cost, exact.bound) == pytest.approx((least, least))
+    rough = solved([-value for value in values], rows, 1e-4, beside=1e6)
+    assert least <= rough.cost + 1e-6 <= least + 1e-4 * 1e6
+    assert rough.bound <= least + 1e-6
+    assert sum(-values[i] for i in rough.chosen) == pytest.approx(rough.cost)
 
 
 @THOROUGH

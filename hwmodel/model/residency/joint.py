@@ -27,10 +27,10 @@ from hwmodel.work.problem import OPERANDS
 
 __all__ = ["tight_steps", "together"]
 
-GAP, ROUGH = 5e-4, 2e-3  # of the energy, and where rooms are guessed
+GAP, ROUGH = 2.5e-4, 1e-3  # of the energy, and where rooms are guessed
 ENERGY = 1e6  # of the run without residents, in units of the program
 MOST = 24  # tilings of one product
-EFFORT = 60  # of the solver, which at its root alone may take minutes
+EFFORT = 50  # of the solver, which at its root alone may take minutes
 
 
 @dataclass
@@ -87,11 +87,11 @@ def together(run: Run, energy: float, parts: int = 1, known: Collection[int] = (
             _linked(program, own, saves, begins, product.pass_to(OPERANDS[place], level))
     program.rows += [*pick_rows(run), *_rooms(program)]
     gap = GAP if parts == 1 else ROUGH
-    best = solved(
-        program.costs, program.rows, gap, program.parts, EFFORT,
-        (len(run.items), known), rewrites=bool(known),
-    )  # fmt: skip
     rest = sum(move.energy(()) for move in run.moves.values())
+    best = solved(
+        program.costs, program.rows, gap, program.parts, EFFORT, (len(run.items), known),
+        rewrites=bool(known), beside=rest / program.unit, begins_anew=False,
+    )  # fmt: skip
     chosen = [i for i in best.chosen if i < len(run.items)]
     run.chosen[key] = Known(chosen, best.cost * program.unit + rest)
     return run.chosen[key]

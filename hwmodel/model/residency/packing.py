@@ -90,6 +90,8 @@ def solved(
     start: tuple[int, Collection[int]] = (0, ()),
     *,
     rewrites: bool = True,
+    beside: float = 0.0,
+    begins_anew: bool = True,
 ) -> Solved:
     """Choose variables of least cost.
 
@@ -99,16 +101,21 @@ def solved(
         effort: how often HiGHS may go on.
         start: of the first so many variables those that are 1 in a choice that is known.
         rewrites: the program first, which tightens bounds, and delays first choices.
+        beside: what is paid beside the program, of which the gap is a part, too.
+        begins_anew: when much is known of its root, which tightens bounds, and delays the end.
     """
     with _quiet():  # it prints its name
         import highspy as hp
 
         solver = hp.Highs()
         own = {"mip_rel_gap": gap, "presolve": "on" if rewrites else "off"}
+        own["mip_allow_restart"] = begins_anew
         for option, value in (OPTIONS | own).items():
             solver.setOptionValue(option, value)
         solver.cbMipInterrupt.subscribe(_Counted(effort))
-        solver.passModel(_program(costs, rows, frozenset(parts)))
+        program = _program(costs, rows, frozenset(parts))
+        program.offset_ = beside
+        solver.passModel(program)
         if first := start[0]:
             known = frozenset(start[1])
             values = [float(i in known) for i in range(first)]
@@ -116,7 +123,7 @@ def solved(
         solver.run()
     found, about = solver.getSolution(), solver.getInfo()
     chosen = [i for i, x in enumerate(found.col_value) if x > 0.5] if found.value_valid else []
-    return Solved(chosen, about.objective_function_value, about.mip_dual_bound)
+    return Solved(chosen, about.objective_function_value - beside, about.mip_dual_bound - beside)
 
 
 class _Counted:
