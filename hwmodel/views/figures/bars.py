@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.errors import DataError
 from hwmodel.model.ledger import PLACES
-from hwmodel.rerun.tables import scale
 from hwmodel.views.colours import Look, depth_looks, look, part_looks
 from hwmodel.views.figures.canvas import (
     GREY,
@@ -33,6 +32,7 @@ from hwmodel.views.figures.records import (
     PARTS,
     Page,
     Record,
+    Whole,
     headline,
     label,
     sums,
@@ -263,57 +263,44 @@ def _stacks(
     Args:
         of: the place of each value of `along`; by default each is a place of its own.
     """
-    found = []
-    largest: dict[str, float] = {}  # bar, by the chips' unit
-    for group in page.groups:
+    own = of or {value: value for value in turn(page.records, along)}
+    places = {place: i for i, place in enumerate(dict.fromkeys(own.values()))}
+    turns = turn(page.records, across) | places
+    stacks = []
+    for group, whole in zip(page.groups, wholes(page.groups), strict=True):
         cells: dict[tuple[str, ...], float] = {}
         for (part, value), energy in sums(group, across, along).items():
-            key = part, of[value] if of else value
+            key = part, own[value]
             cells[key] = cells.get(key, 0.0) + energy
-        bars: dict[str, float] = {}
-        for (_, place), energy in cells.items():
-            bars[place] = bars.get(place, 0.0) + energy
-        unit = group[0]["unit"]
-        largest[unit] = max(largest.get(unit, 0.0), *bars.values())
-        found.append((group, cells))
-    turns = turn(page.records, across) | ({} if of else turn(page.records, along))
-    if of:
-        turns |= {name: i for i, name in enumerate(dict.fromkeys(of.values()))}
-    told = wholes(page.groups)
-    return [
-        _stack(page, *one, largest[one[0][0]["unit"]], turns, whole)
-        for one, whole in zip(found, told, strict=True)
-    ]
+        stacks.append(_stack(page, group, cells, turns, whole))
+    return stacks
 
 
 def _stack(
     page: Page,
     group: Sequence[Record],
     found: Mapping[tuple[str, ...], float],
-    largest: float,
     turns: Mapping[str, int],
-    whole: str,
+    whole: Whole,
 ) -> Stack:
     """Cut the bars of a group into parts.
 
     Args:
         found: energies by part and place.
-        largest: bar that is drawn in this unit.
         turns: the order of parts and of places, one in all panels.
-        whole: energy of the group, in words.
+        whole: energy of the group.
     """
     parts, places = (_in_turn(names, turns) for names in zip(*found, strict=True))
     most = len(parts) if len(parts) == MOST_PARTS + 1 else MOST_PARTS  # one is not put together
     kept = in_order(parts, lambda p: fsum(found.get((p, x), 0) for x in places), most)
-    divisor, unit = scale(10 * largest, group[0]["unit"])
-    heights = {p: [found.get((p, x), 0) / divisor for x in places] for p in kept}
+    heights = {p: [found.get((p, x), 0) / whole.divisor for x in places] for p in kept}
     others = [p for p in parts if p not in kept]
     if others:
-        rest = [fsum(found.get((p, x), 0) for p in others) / divisor for x in places]
+        rest = [fsum(found.get((p, x), 0) for p in others) / whole.divisor for x in places]
         # panels share a legend: how many are put together is not the same in each
         heights[OTHERS if len(page.groups) > 1 else f"{len(others)} {OTHERS}"] = rest
-    title = f"{page.name(group)}: {whole}"
-    return Stack(title, places, heights, f"energy, {unit}", group[0]["method"])
+    title = f"{page.name(group)}: {whole.text}"
+    return Stack(title, places, heights, f"energy, {whole.unit}", group[0]["method"])
 
 
 def _lying(

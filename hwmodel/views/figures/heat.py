@@ -49,7 +49,7 @@ def level_tensor_figure(page: Page) -> Figure:
         axes, page.groups, tables, wholes(page.groups), strict=True
     ):
         _cell_colours(one, page, tensors, memories, percent)
-        title = f"{page.name(group)}: {whole}"
+        title = f"{page.name(group)}: {whole.text}"
         heading(one, style, title, method=group[0]["method"])
     caption(figure, style, headline(page.records))
     return figure

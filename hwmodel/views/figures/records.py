@@ -28,13 +28,14 @@ from hwmodel.views.figures.canvas import Style, rounded
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import Pass
 
-NEAR = 1000.0  # times the least energy, below which energies of a figure have one unit
+NEAR = 1e4  # times the least energy, below which energies of a figure have one unit
 
 __all__ = [
     "PARTS",
     "Page",
     "Record",
     "Table",
+    "Whole",
     "headline",
     "label",
     "place",
@@ -260,8 +261,19 @@ def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], floa
     return {label: fsum(energies) for label, energies in found.items()}
 
 
-def wholes(groups: Sequence[Sequence[Record]]) -> list[str]:
-    """Write the energy of each group of records: if they are near, in one step of its unit."""
+class Whole(NamedTuple):
+    """The energy of a group of records, and the step of its unit in which a figure has it."""
+
+    text: str  # "12.9 mJ"
+    divisor: float
+    unit: str
+
+
+def wholes(groups: Sequence[Sequence[Record]]) -> list[Whole]:
+    """Return the energy of each group of records; those of one unit, if they are near, in one step.
+
+    The largest of them is at least 1 there.
+    """
     energies = [fsum(float(record["energy"] or 0) for record in group) for group in groups]
     found = []
     for group, energy in zip(groups, energies, strict=True):
@@ -269,8 +281,8 @@ def wholes(groups: Sequence[Sequence[Record]]) -> list[str]:
         pairs = zip(groups, energies, strict=True)
         alike = [other for its, other in pairs if its[0]["unit"] == unit and other]
         near = alike and max(alike) < NEAR * min(alike)
-        divisor, step = scale(10 * (min(alike) if near else energy), unit)
-        found.append(f"{rounded(energy / divisor)} {step}")
+        divisor, step = scale(10 * (max(alike) if near else energy), unit)
+        found.append(Whole(f"{rounded(energy / divisor)} {step}", divisor, step))
     return found
 
 
