@@ -9,9 +9,11 @@ from hwmodel.rerun.asked import CompareAsked, command_line
 from hwmodel.rerun.question import question
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
+from hwmodel.specs.method import Method
 from hwmodel.views.appendix import sections
 from hwmodel.views.figures.canvas import HEAVY, PLAIN, STYLES, settings, width_of
 from hwmodel.views.pages import A4, SIZES, Section, laid_out
+from hwmodel.views.rules import method_sentence
 from tests.page import parsed
 from tests.specs import CHIP, NETWORK, written
 
@@ -182,3 +184,9 @@ def test_the_page_says_what_methods_are_what_chips_can_and_what_is_assumed(hwmod
     assert f"My Chip (A chip): {said}" in text
     assert "8-bit int-mac 0.05 (horowitz: (0.2 + 0.03) / 4.6)" in text
     assert "a multiplier with the square of its width" in text
+
+
+def test_a_word_that_two_passes_have_is_not_one_of_every_pass():
+    """BinaryConnect's weight gradients are multiplied: Courbariaux et al., 2015, algorithm 1."""
+    said = method_sentence(load(Method, "binaryconnect"))
+    assert "add forward, add backward input" in said and "every pass" not in said

@@ -186,3 +186,19 @@ def test_a_generation_chooses_by_its_own_cache(seed):
         found[way] = [phase.energy for phase in done.phases]
     for kernel, separate, chosen in zip(*found.values(), strict=True):
         assert chosen <= min(kernel, separate) * (1 + 1e-12)
+
+
+TINY = {"heads": 2, "L": 8, "S": 8, "d": 8}
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+@pytest.mark.parametrize("chip", ["ascend-cube", "eyeriss-isca"])
+@pytest.mark.parametrize("mode", ["inference", "training"])
+def test_attention_on_arrays_is_no_dearer_than_either_way(chip, mode):
+    """Operands of a kernel that do not move take no room and leave the lanes as they are."""
+    found = energies(attention(**TINY), chip, mode)
+    assert found[2].energy <= min(one.energy for one in found[:2]) * (1 + 1e-9)
+    for report in found:
+        assert report.gap is None or report.energy * (1 - report.gap) > 0
+        works = [task.work for task, _ in report.tilings]
+        assert all(work.I.bits + 1e-9 >= work.problem.lane.I for work in works)

@@ -58,10 +58,18 @@ def test_a_closed_pipe_cuts_the_screen_short_and_no_file(tmp_path):
         with subprocess.Popen(
             [*words, *more], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as run:
-            run.stdout.close()  # as head does, before anything is printed
+            if len(more) > 2:
+                assert run.stdout.readline()  # as head -1 does; else before anything is printed
+            run.stdout.close()
             told = run.stderr.read()
         assert "wrote" in told and "Traceback" not in told
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.tex", "c.html"]
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "w") as full:
+            run = subprocess.run([*words, "--csv", "d.csv"], cwd=tmp_path, stdout=full,
+                                 stderr=subprocess.PIPE, text=True)  # fmt: skip
+        assert run.returncode == 2 and (tmp_path / "d.csv").exists()
+        assert "No space left" in run.stderr and "Traceback" not in run.stderr
 
 
 def test_csv_to_standard_output_is_only_csv(hwmodel, tmp_path):

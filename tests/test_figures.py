@@ -393,7 +393,7 @@ def test_layers_without_traffic_are_left_out_and_counted(hwmodel, tmp_path):
     ]
     assert len(points) == 2  # the first reads the input, the last writes what it gives
     words = " ".join(text.get_text() for text in figure.texts)
-    assert "; 1 layer without traffic there left out" in " ".join(words.split())
+    assert "; left out, without traffic there: " in " ".join(words.split())
     assert hwmodel("plot", "r.csv", "--kind", "roofline", "-o", "r.svg")[0] == 0
 
 

@@ -29,7 +29,9 @@ from hwmodel.specs.files import folder, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.vary.paths import replaced
+from hwmodel.views.generation import generation_tables
 from hwmodel.work.tensor import Direction
+from tests.specs import CHIP as PLAIN
 from tests.test_architecture import PACKAGE
 from tests.test_transformers import network, rows
 
@@ -214,6 +216,26 @@ def test_keys_and_values_of_one_layer_are_the_cache_in_part():
     done = generate(gpt2, CHIP, METHOD, prefill=4, decode=1, accounting="full")
     hbm = load(Hardware, CHIP).levels[0].buffers[0].name
     assert done.phases[1].counts[("cache", Key(Direction.WRITE, hbm))] == 2 * 32 * 16
+
+
+def test_static_energy_is_a_part_of_its_own(tmp_path):
+    """One MAC a cycle of a ns: 1 W pays 1,000 pJ for each, and 10 W ten times that."""
+    gpt2 = family_member("gpt2", {"blocks": 1, "features": 32, "heads": 2})
+    found = []
+    for watts in (1, 10):
+        timed = f"array: {{}}\nclock: 1 GHz\nstatic_power: {watts} W\n"
+        text = PLAIN.replace("arithmetic:", timed + "arithmetic:")
+        (tmp_path / "c.yaml").write_text(text)
+        found.append(generate(gpt2, tmp_path / "c.yaml", "fp", prefill=2, decode=1,
+                              accounting="full"))  # fmt: skip
+    for one, more in zip(*(one.phases for one in found), strict=True):
+        assert one.parts["static"] == pytest.approx(1000 * one.elements.macs)
+        assert more.parts["static"] == pytest.approx(10 * one.parts["static"])
+        assert more.parts["compute"] == pytest.approx(one.parts["compute"])
+        assert sum(one.parts.values()) == pytest.approx(one.energy)
+    assert [row[9] for row in found[0].records].count("static") == 2
+    said = " ".join(str(piece) for piece in generation_tables(found))
+    assert "static energy" not in said and "control" in said
 
 
 def test_the_prompt_alone():

@@ -321,6 +321,12 @@ def test_ranges_of_prices_are_those_of_the_bundled_chips():
     }
 
 
+def test_a_copy_of_a_processor_is_not_doubted(hwmodel, tmp_path):
+    (tmp_path / "copy.yaml").write_text(hwmodel("hardware", "show", "mcu-m4")[1])
+    code, _, err = hwmodel("hardware", "check", "copy.yaml")
+    assert code == 0 and "far from" not in err
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
@@ -329,8 +335,8 @@ def test_ranges_of_prices_are_those_of_the_bundled_chips():
         ("5 pJ/B", "5 fJ/B", "SRAM: 0.000625 pJ per bit is far from what bundled chips pay, the "
          "nearest 0.02315 (ascend's L0-C); is the unit right?"),
         ("4.6 pJ", "4600", "32-bit mac: 4600 pJ per operation is far from what bundled chips pay, "
-         "the nearest 34.6 (v100-pcie-board); is the unit right? A bare number is in pJ per "
-         "operation"),
+         "the nearest 34.6 (v100-pcie-board) for an operation alone, 854 (mcu-m4) for an "
+         "instruction; is the unit right? A bare number is in pJ per operation"),
         ("4.6 pJ", "30 pJ", ""),
     ],
 )  # fmt: skip

@@ -156,12 +156,14 @@ def deliver(
     from hwmodel.views.formats import LISTING, WRITERS
 
     end = notes({} if to.printed in LISTING else result.not_counted)
-    told(tables, f"{end}\n{result.provenance}", lambda form: WRITERS[form](result), to)
+    lost = told(tables, f"{end}\n{result.provenance}", lambda form: WRITERS[form](result), to)
     if to.html is not None:
         handed(page, to.html)
     _figures(result, to, kinds[0] if kinds else "", ours)
     if to.folder is not None:
         _to_folder(result, to, to.folder / stem, kinds, ours)
+    if lost is not None:
+        raise lost
 
 
 def _figures(result: Result, to: Destination, kind: str, ours: Sequence[str]) -> None:
@@ -205,8 +207,10 @@ def told(
     notes: str,
     written: Callable[[str], str | bytes],
     to: Destination,
-) -> None:
+) -> OSError | None:
     """The part of `deliver` that is tables: on the screen or standard output, and in files.
+
+    Returns: why the screen took no more, as a full disk; None for a pipe that is closed.
 
     Args:
         written: the table in a format.
@@ -217,6 +221,7 @@ def told(
     for path in (*named, *to.figures):  # before anything is written
         refuse_input(path)
     contents = [written(one.format) for one in to.files]
+    lost: OSError | None = None
     if to.printed:
         text = str(written(to.printed))
         for start in range(0, len(text), PIECE):  # so that it is not there twice, as bytes, too
@@ -227,12 +232,17 @@ def told(
             show(tables)
             typer.echo(notes)
             sys.stdout.flush()
-        except BrokenPipeError:  # as head leaves: what goes to files does not depend on it
+        except (OSError, SystemExit) as error:  # as head leaves a pipe: files do not depend on it
             if not (named or to.figures or to.html or to.folder):
                 raise
+            broken = error if isinstance(error, OSError) else error.__context__
+            if not isinstance(broken, OSError):
+                raise
+            lost = None if isinstance(broken, BrokenPipeError) else broken
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     for path, content in zip(named, contents, strict=True):
         handed(content, path)
+    return lost
 
 
 def handed(content: str | bytes, to: str | Path, more: str = "") -> None:

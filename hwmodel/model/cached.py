@@ -14,7 +14,7 @@ from hwmodel.graph.generation import state_columns
 from hwmodel.graph.layers import AttentionContext, AttentionScores
 from hwmodel.graph.layers.scan import Scan
 from hwmodel.graph.node import Node
-from hwmodel.model.ledger import Component, Entry
+from hwmodel.model.ledger import Component, Entry, Part
 from hwmodel.model.prices import Key
 from hwmodel.model.workload import At, Task
 from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor
@@ -23,6 +23,7 @@ from hwmodel.work.work import Move, Multiply, Operate
 __all__ = ["PARTS", "CacheWidth", "Counts", "Places", "narrowed", "states"]
 
 PARTS = ("weights", "cache", "maps", "scores", "compute")
+STATIC = "static"  # of chips with cycles by which it is paid, one more
 SCALE_BITS = 16  # of the factor that a group of elements shares [bit]
 _VIEWS = frozenset({"expand", "reshape", "slice"})
 FORWARD = Pass.FORWARD
@@ -85,7 +86,7 @@ class Places:
     def parts(self, entry: Entry) -> Iterator[tuple[str, Fraction]]:
         """Yield the part that an entry belongs to, or two with their shares."""
         if entry.direction == OPERATE:
-            yield "compute", Fraction(1)
+            yield STATIC if entry.part == Part.STATIC else "compute", Fraction(1)
             return
         part = self._part(entry)
         written = entry.direction == WRITE and entry.memory in self.outermost

@@ -101,7 +101,7 @@ def evaluate(
     see_counted(network, choices, (entry.pass_ for entry in ledger.entries))
     tell_unmodelled(network)
     products = (task.work for task in tasks if isinstance(task.work, Multiply))
-    tell_lanes(chip, (work.problem.bits for work in products))
+    tell_lanes(chip, (work.problem.lane for work in products))
     missing = (*on_chips(not_counted(network, choices, mode), [chip], choices),)
     missing += tuple(of_zeros(network, edges.values(), chip))
     missing += tuple(widths.unpriced(method, choices)) if job.trains else ()

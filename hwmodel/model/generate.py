@@ -84,10 +84,10 @@ class Phase:
 
     @cached_property
     def parts(self) -> dict[str, float]:
-        """Energy of each part [the chip's unit]."""
+        """Energy of each part [the chip's unit]; static energy where the chip has some."""
         found = dict.fromkeys(PARTS, 0.0)
         for (part, key), count in self.counts.items():
-            found[part] += float(count) * self.prices.value(key)
+            found[part] = found.get(part, 0.0) + float(count) * self.prices.value(key)
         return found
 
     @property

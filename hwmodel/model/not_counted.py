@@ -70,9 +70,16 @@ def of_accounting(accounting: Accounting, mode: Mode) -> tuple[str, ...]:
 def _stated(accounting: Accounting, mode: Mode) -> tuple[str, ...]:
     """List what the accounting's file says."""
     training = accounting.not_counted_in_training if mode == "training" else ()
-    if accounting.extras.optimizer != "none":  # as a file may say that takes over another's list
-        each = ([x for x in line.split(", ") if x not in _OF_UPDATE] for line in training)
-        training = tuple(", ".join(parts) for parts in each if parts)
+    stepped, voted = accounting.extras.optimizer != "none", accounting.extras.boolean_update
+    if stepped or voted:  # as a file may say that takes over another's list
+        left = dict.fromkeys(_OF_UPDATE, "") if stepped else {}
+        if not voted:
+            left[_OF_UPDATE[0]] = "the update of Boolean weights"
+        if not stepped:
+            left[_OF_UPDATE[0]] = "the update of weights by an optimizer"
+        each = ([left.get(x, x) for x in line.split(", ")] for line in training)
+        lines = (", ".join(filter(None, parts)) for parts in each)
+        training = tuple(filter(None, lines))
     return (*accounting.not_counted, *_differing(accounting), *training)
 
 

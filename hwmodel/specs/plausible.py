@@ -28,14 +28,27 @@ class Range(SpecModel):
     of_most: Text
 
 
+class Instructions(SpecModel):
+    """What a bundled chip pays for operations that are instructions of a processor [pJ]."""
+
+    of: Text
+    pj: tuple[Number, ...]
+
+
 class _Ranges(SpecModel):
+    instructions: Instructions
     ranges: dict[str, Range]
 
 
 @cache
 def ranges() -> dict[str, Range]:
     """What the bundled chips pay, by the kind of memory or operation: plausible.yaml."""
-    return bundled_spec(_Ranges, Path(__file__).with_suffix(".yaml")).ranges
+    return _stated().ranges
+
+
+@cache
+def _stated() -> _Ranges:
+    return bundled_spec(_Ranges, Path(__file__).with_suffix(".yaml"))
 
 
 def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
@@ -60,7 +73,13 @@ def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
     near, whose = known.least, known.of_least
     if pj > known.most:
         near, whose = known.most, known.of_most
+    whole = _stated().instructions
+    further = ""
+    if per == "operation" and pj > known.most:
+        if pj in whole.pj:
+            return ""
+        further = f" for an operation alone, {max(whole.pj):g} ({whole.of}) for an instruction"
     return (
         f"{name}: {pj:g} pJ per {per} is far from what bundled chips pay, the nearest {near:.4g} "
-        f"({whose}); is the unit right?{hint}"
+        f"({whose}){further}; is the unit right?{hint}"
     )

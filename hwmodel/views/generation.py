@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hwmodel.model.cached import PARTS
 from hwmodel.model.generate import Generation
+from hwmodel.model.not_counted import on_chips
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.views.colours import part_looks
 from hwmodel.views.figures.canvas import (
@@ -33,7 +33,7 @@ __all__ = ["generation_figure", "generation_tables"]
 LEFT_OUT = (
     "speculative decoding, beams, shared prefixes, pages, ragged lengths, chunked prefill",
     "eviction from the cache; maps that stay on the chip from one step to the next",
-    "sampling of the next token, static power",
+    "sampling of the next token",
 )
 
 
@@ -41,6 +41,11 @@ def _run(one: Generation) -> str:
     """What a table or figure is of, by its labels."""
     specs = one.network, one.hardware, one.method
     return "{} on {}, {}".format(*(spec.label or spec.name for spec in specs))
+
+
+def _parts(found: Sequence[Generation]) -> list[str]:
+    """The parts of all, in order."""
+    return [*dict.fromkeys(part for one in found for phase in one.phases for part in phase.parts)]
 
 
 def generation_tables(found: Sequence[Generation]) -> Iterator[RenderableType | str]:
@@ -54,10 +59,11 @@ def generation_tables(found: Sequence[Generation]) -> Iterator[RenderableType | 
         f"{first.accounting.name}: {first.prefill:,} tokens at once, then {first.decode:,} steps"
         f"{wide}; {unit} a token"
     )
-    by_phase = table(title, ["batch", "phase"], [*PARTS, "all", "with prefill"])
+    parts = _parts(found)
+    by_phase = table(title, ["batch", "phase"], [*parts, "all", "with prefill"])
     for one in found:
         for phase in one.phases:
-            cells = [f"{phase.parts[p] / phase.tokens / divisor:,.3f}" for p in PARTS]
+            cells = [f"{phase.parts.get(p, 0.0) / phase.tokens / divisor:,.3f}" for p in parts]
             whole = f"{phase.energy / phase.tokens / divisor:,.3f}"
             both = f"{one.energy_with_prefill / divisor:,.3f}" if phase.name == "decode" else "-"
             by_phase.add_row(str(one.batch), phase.name, *cells, whole, both)
@@ -65,13 +71,12 @@ def generation_tables(found: Sequence[Generation]) -> Iterator[RenderableType | 
     if first.decode:
         by_length = table(
             f"one step of decoding by the keys that it meets; {unit} a token",
-            ["batch"], ["keys", *PARTS, "all"],
+            ["batch"], ["keys", *parts, "all"],
         )  # fmt: skip
         for one in found:
-            for keys, parts in one.steps.items():
-                cells = [
-                    f"{value / divisor:,.3f}" for value in (*parts.values(), sum(parts.values()))
-                ]
+            for keys, step in one.steps.items():
+                values = (*(step.get(part, 0.0) for part in parts), sum(step.values()))
+                cells = [f"{value / divisor:,.3f}" for value in values]
                 by_length.add_row(str(one.batch), f"{keys:,}", *cells)
         yield by_length
     yield from _sentences(found)
@@ -94,7 +99,8 @@ def _sentences(found: Sequence[Generation]) -> Iterator[str]:
             f"would err by {'less than 0.01' if most < 0.01 else f'{most:.2g}'} % in the middle."
         )
     yield "A prompt gives the first token; each step one more for each sequence."
-    left = (*LEFT_OUT, *found[0].accounting.not_counted)
+    listed = (*LEFT_OUT, *found[0].accounting.not_counted)
+    left = on_chips(listed, [found[0].hardware], found[0].accounting)
     yield "\n".join(["Not counted:", *(f"- {what}" for what in left)])
     yield f"All figures are {NATURE}."
 
@@ -122,9 +128,10 @@ def generation_figure(found: Sequence[Generation], style: Style = STYLES[DRAFT])
     left.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     left.grid()
     bottom = [0.0] * len(found)
-    looks = part_looks(PARTS)
-    for part in PARTS:
-        heights = [one.phases[-1].parts[part] / one.phases[-1].tokens / divisor for one in found]
+    looks = part_looks(_parts(found))
+    for part in looks:
+        ends = [one.phases[-1] for one in found]
+        heights = [end.parts.get(part, 0.0) / end.tokens / divisor for end in ends]
         right.bar(range(len(found)), heights, bottom=bottom, **surface(looks[part]))
         bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
     right.set_xticks(range(len(found)), [str(one.batch) for one in found])

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hwmodel.errors import many
 from hwmodel.specs.method import LayerRule, Method, Where
 from hwmodel.views.colours import called
+from hwmodel.work.problem import PASSES
 
 __all__ = ["method_sentence"]
 
@@ -51,7 +52,7 @@ def _rule(rule: LayerRule) -> Iterator[str]:
         if (width := getattr(rule, field)) is not None:
             yield f"{words} {_bits(width)}"
     kinds = {pass_: kind for pass_, kind in rule.arithmetic.items()}
-    if len(set(kinds.values())) == 1 and len(kinds) > 1:
+    if len(set(kinds.values())) == 1 and len(kinds) == len(PASSES):
         yield f"{next(iter(kinds.values()))} in every pass"
     else:
         yield from (f"{kind} {pass_.replace('_', ' ')}" for pass_, kind in kinds.items())

@@ -77,6 +77,13 @@ class Problem:
     width: Window
     bits: Widths
     groups: int = 1
+    # Widths at which MACs multiply, where others move: of a kernel's tensors together, or of none.
+    multiplied: Widths | None = None
+
+    @property
+    def lane(self) -> Widths:
+        """Widths of the operands in a lane of an array."""
+        return self.multiplied or self.bits
 
     @property
     def I_elements(self) -> int:

@@ -178,8 +178,10 @@ class Multiply(NamedTuple):
     def problem(self) -> Problem:
         """The problem that is tiled: loops, windows and widths, without layer and pass."""
         n, own = self.nest, (self.I, self.F, self.O)
-        widths = self.kernel.bits if self.kernel else Widths(*(plain(one.bits) for one in own))
-        return Problem(n.extent, n.height, n.width, widths, n.groups)
+        widths = Widths(*(plain(one.bits) for one in own))
+        if self.kernel is None:
+            return Problem(n.extent, n.height, n.width, widths, n.groups)
+        return Problem(n.extent, n.height, n.width, self.kernel.bits, n.groups, widths)
 
 
 Work = Move | Operate | Multiply

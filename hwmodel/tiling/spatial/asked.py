@@ -109,4 +109,4 @@ def time(problem: Problem, mapping: Mapping, chip: Memories, rule: RowRule) -> T
         return None
     nest = Nest(problem, mapping, chip, rule)
     cycles, moments = nest.made(places=True), nest.made(places=False)
-    return Time(cycles, moments, nest.products, product(moments) * chip.macs(problem.bits))
+    return Time(cycles, moments, nest.products, product(moments) * chip.macs(problem.lane))

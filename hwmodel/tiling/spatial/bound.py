@@ -262,7 +262,7 @@ class _Macs(NamedTuple):
         """The most of some loops together that a cycle of an array takes."""
         array, n = self.chip.array, self.problem.extent
         assert array is not None
-        lanes = array.lanes(self.problem.bits)
+        lanes = array.lanes(self.problem.lane)
         together = set(loops)
         found = 1
         free = together - {loop for bound in array.axes for loop in bound.loops}

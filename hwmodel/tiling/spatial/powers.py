@@ -115,7 +115,7 @@ class Former(Counts):
                 if memory.capacity_bits is None:
                     continue
                 sums = inmost or self.sums_rest(level)
-                there = [x for x in memory.holds if x != "O" or sums]
+                there = [x for x in memory.holds if space.bits[x] and (x != "O" or sums)]
                 taken = [
                     power(
                         [self.room(level, x), Power(log(space.bits[x] / memory.capacity_bits), ())]

@@ -81,7 +81,7 @@ class Space:
         """The bounds of the array, that of C times the operands that share a lane."""
         array = self.chip.array
         assert array is not None
-        lanes = array.lanes(self.problem.bits)
+        lanes = array.lanes(self.problem.lane)
         axes = list(array.axes)
         if lanes > 1 and not any("C" in bound.loops for bound in axes):
             axes.append(Bound(("C",), 1))

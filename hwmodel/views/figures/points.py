@@ -99,6 +99,7 @@ def name_points(
             others = [mark for mark in marked if hypot(mark[0] - x, mark[1] - y) > half]
             ugly = {
                 b: any(b.away(*at) < b.away(x, y) for at in others)
+                + any(_between(b, (x, y), at) < half for at in others)
                 + (not {*point.text.split()} <= {*lines.split()})  # a word is broken
                 for b, lines in boxes.items()
             }
@@ -137,6 +138,16 @@ def _lines(axes: Axes, size: float) -> Iterator[Box]:
             for step in range(steps + 1):
                 at_x, at_y = x + (to_x - x) * step / steps, y + (to_y - y) * step / steps
                 yield Box(at_x - half, at_y - half, at_x + half, at_y + half)
+
+
+def _between(box: Box, end: tuple[float, float], mark: Any) -> float:
+    """Return how far a mark is from the line that leads from a name to its point [pixel]."""
+    x, y = min(max(end[0], box.left), box.right), min(max(end[1], box.bottom), box.top)
+    across, up = end[0] - x, end[1] - y
+    square = across**2 + up**2
+    part = ((mark[0] - x) * across + (mark[1] - y) * up) / square if square else 0.0
+    part = min(max(part, 0.0), 1.0)
+    return hypot(x + part * across - mark[0], y + part * up - mark[1])
 
 
 def _leader(

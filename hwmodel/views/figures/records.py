@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from warnings import catch_warnings
 
 from hwmodel.errors import DataError, HwmodelError, SpecWarning
-from hwmodel.model.ledger import Component, place_of
+from hwmodel.model.ledger import PLACES, Component, place_of
 from hwmodel.model.report import COLUMNS
 from hwmodel.rerun.asked import CompareAsked, ReproduceAsked, SensitivityAsked, read_command
 from hwmodel.rerun.moved import moved_words
@@ -257,6 +257,8 @@ def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], floa
     found: dict[tuple[str, ...], list[float]] = {}
     for record in records:
         label = tuple(place(record) if c == "memory" else record[c] for c in columns)
+        if "memory" in columns and not float(record["energy"] or 0) and place(record) in PLACES[1:]:
+            continue  # cycles for which the chip states no energy
         found.setdefault(label, []).append(float(record["energy"] or 0))
     return {label: fsum(energies) for label, energies in found.items()}
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
-from hwmodel.errors import DataError, many
+from hwmodel.errors import DataError
 from hwmodel.graph.network import zoo
 from hwmodel.importers.load import load_network
 from hwmodel.model.ledger import Component
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Roof", "roof", "roofline_figure", "roofline_points"]
 
 NAMED = 6  # points with a name, over all methods of a panel
+FEW = 3  # layers without a point that are named
 
 
 class Roof(NamedTuple):
@@ -66,9 +67,8 @@ def roofline_figure(page: Page) -> Figure:
     macs = _macs(page)
     groups = _by_chip(page)
     roofs = [roof(_chip(group[0], page)) for group in groups]
-    series = [
-        _named(roofline_points(group, top, macs)) for group, top in zip(groups, roofs, strict=True)
-    ]
+    every = [roofline_points(group, top, macs) for group, top in zip(groups, roofs, strict=True)]
+    series = [_named(points) for points in every]
     style = page.style
     figure, axes = panels(style, len(groups), 1.1 * style.height, columns=style.columns - 1)
     lines = []
@@ -79,9 +79,9 @@ def roofline_figure(page: Page) -> Figure:
         name = called(group[0]["hardware"], "hardware")
         heading(one, style, f"{name}, {group[0]['accounting']}" if several else name)
     bare = any(not point.text for points in series for point in points)
-    some = ", the costliest named" if bare else ""
+    some = ", the costliest and those dearest a MAC named" if bare else ""
     of = f"; a point a layer{some}: products of {_passes(page)}"
-    caption(figure, style, headline(page.records) + of + _left_out(page, series))
+    caption(figure, style, headline(page.records) + of + _left_out(groups, every))
     legend(figure, style, looks(unique(page.records, "method")), marks=True)
     named = [[*points, *more] for points, more in zip(series, lines, strict=True)]
     name_points(figure, axes, named, style)
@@ -118,12 +118,20 @@ def roofline_points(group: Sequence[Record], top: Roof, macs: Mapping[str, int])
     return points
 
 
-def _left_out(page: Page, series: Sequence[Sequence[Point]]) -> str:
-    """Say how many layers have no point; "" for none."""
-    products = [r for r in page.records if r["component"] == Component.PRODUCT]
-    every = {(r["hardware"], r["accounting"], r["method"], r["layer"]) for r in products}
-    left = len(every) - sum(map(len, series))
-    return f"; {many(left, 'layer')} without traffic there left out" if left else ""
+def _left_out(groups: Sequence[Sequence[Record]], series: Sequence[Sequence[Point]]) -> str:
+    """Say which layers have no point; "" for none."""
+    left: dict[str, None] = {}
+    methods = {record["method"] for group in groups for record in group}
+    for group, points in zip(groups, series, strict=True):
+        drawn = {(point.method, point.text) for point in points}
+        for record in group:
+            own = record["method"], record["layer"]
+            if record["component"] == Component.PRODUCT and own not in drawn:
+                of = f" of {called(own[0])}" if len(methods) > 1 else ""
+                left[f"{own[1]}{of}"] = None
+    names = [*left]
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return f"; left out, without traffic there: {', '.join(names[:FEW])}{more}" if names else ""
 
 
 def _passes(page: Page) -> str:

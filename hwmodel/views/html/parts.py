@@ -171,7 +171,7 @@ def heat_map(report: Report) -> HeatMap:
     by_place, by_tensor = report.energies("place"), report.energies("tensor")
     names = [buffer.name for level in report.hardware.levels for buffer in level.buffers]
     others = [place for (place,) in by_place if place not in PLACES]  # hops into split levels
-    places = dict.fromkeys((*names, *others, *(p for p in PLACES if (p,) in by_place)))
+    places = dict.fromkeys((*names, *others, *(p for p in PLACES if by_place.get((p,)))))
     lines = [
         (place, [cell(place, x) for x in columns], by_place.get((place,), 0.0)) for place in places
     ]
