@@ -16,7 +16,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.views.latex import _text
-from hwmodel.views.remarks import _static, asides
+from hwmodel.views.remarks import _larger, _static, asides
 from tests.page import parsed
 from tests.specs import CHIP, GREEDY, METHOD, NETWORK, written
 
@@ -142,7 +142,7 @@ def line(method, batch, tilings=0, gaps=(), by_width=(), untimed="", reason=None
         unproved="some" if gaps else "", by_width="some" if by_width else "",
         prices=SimpleNamespace(derived=lambda keys: ", ".join(sorted(keys)), dearer=lambda keys: ""),
         ledger=SimpleNamespace(keys=by_width), untimed=untimed, timeless=[],
-        gap=gap, residency=None,
+        gap=gap, residency=None, energy=1.0, images=batch,
     )  # fmt: skip
     energy = None if reason else 1.0
     return Comparison(
@@ -193,6 +193,16 @@ def test_how_much_less_an_energy_could_be_is_said_of_each_that_is_not_proved():
         "No choice of tiles costs less than these parts of the energies: 98.77 % (fp at batch 1), "
         "80.00 % (bold at batch 64)"
     ]
+
+
+def test_an_image_that_costs_more_in_a_larger_batch_is_remarked_upon():
+    def run(method, batch, energy, stays=True):
+        report = SimpleNamespace(energy=energy, images=batch, residency=object() if stays else None)
+        return line(method, batch), report
+
+    fewer = [run("fp", 1, 10.0), run("fp", 64, 640.1), run("bold", 64, 600.0), run("bold", 1, 10.0)]
+    assert _larger(fewer).startswith("fp: an image costs more in a larger batch, of which less")
+    assert _larger(fewer[2:]) == "" == _larger([run("fp", 1, 10.0), run("fp", 64, 700.0, False)])
 
 
 def test_the_gap_of_a_run_is_that_of_its_tilings_by_their_products_energies(tmp_path):

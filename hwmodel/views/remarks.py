@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from hwmodel.rerun.question import Question
     from hwmodel.vary.sensitivity import Effect
 
+ROUNDING = 1e-9  # of an energy, relative
+
 __all__ = ["asides", "comparable", "moved_steps", "remarks"]
 
 
@@ -70,6 +72,8 @@ def asides(lines: Sequence[Comparison]) -> Iterator[str]:
         yield f"{names}: {found.sentence}{of if tiled[1:] else ''}"
     if said := _bounds(done):
         yield said
+    if said := _larger(done):
+        yield said
     wide = [(line, report) for line, report in done if report.by_width]
     if wide:
         keys = {key for _, report in wide for key in report.ledger.keys}
@@ -93,6 +97,23 @@ def _bounds(done: Sequence[tuple[Comparison, Report]]) -> str:
     )
     stays = " and of what stays on the chip" if any(r.residency for _, r, _ in open_) else ""
     return f"No choice of tiles{stays} costs less than these parts of the energies: {least}"
+
+
+def _larger(done: Sequence[tuple[Comparison, Report]]) -> str:
+    """Say of which methods an image costs more in a larger batch, for less stays on the chip."""
+    last: dict[tuple[str, str], float] = {}
+    rising: dict[str, None] = {}
+    for line, report in sorted(done, key=lambda pair: pair[0].batch):
+        key, each = (line.network, line.method), report.energy / report.images
+        if report.residency is not None and each > last.get(key, each) * (1 + ROUNDING):
+            rising[called(line.method)] = None
+        last[key] = each
+    if not rising:
+        return ""
+    return (
+        f"{', '.join(rising)}: an image costs more in a larger batch, of which less stays on the "
+        "chip: a tensor stays as a whole, and nothing is split by images (docs/limits.md)"
+    )
 
 
 def _unbounded(lines: Sequence[Comparison]) -> str:
