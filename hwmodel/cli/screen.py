@@ -210,7 +210,7 @@ def told(
 ) -> OSError | None:
     """The part of `deliver` that is tables: on the screen or standard output, and in files.
 
-    Returns: why the screen took no more, as a full disk; None for a pipe that is closed.
+    Returns: why the screen took no more: a pipe that is closed, a full disk; None if it did.
 
     Args:
         written: the table in a format.
@@ -228,21 +228,29 @@ def told(
             sys.stdout.write(text[start : start + PIECE])
         say(notes)
     else:
-        try:
-            show(tables)
-            typer.echo(notes)
-            sys.stdout.flush()
-        except (OSError, SystemExit) as error:  # as head leaves a pipe: files do not depend on it
-            if not (named or to.figures or to.html or to.folder):
-                raise
-            broken = error if isinstance(error, OSError) else error.__context__
-            if not isinstance(broken, OSError):
-                raise
-            lost = None if isinstance(broken, BrokenPipeError) else broken
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        lost = _shown(tables, notes, bool(named or to.figures or to.html or to.folder))
     for path, content in zip(named, contents, strict=True):
         handed(content, path)
     return lost
+
+
+def _shown(tables: Iterable[RenderableType | str], notes: str, more: bool) -> OSError | None:
+    """Print tables and notes; return what broke, as `head` leaves a pipe.
+
+    Args:
+        more: whether there are files to be written, which do not depend on it. Else it is raised.
+    """
+    try:
+        show(tables)
+        typer.echo(notes)
+        sys.stdout.flush()
+    except (OSError, SystemExit) as error:  # a library makes an exit of a closed pipe
+        broken = error if isinstance(error, OSError) else error.__context__
+        if not (more and isinstance(broken, OSError)):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return broken
+    return None
 
 
 def handed(content: str | bytes, to: str | Path, more: str = "") -> None:

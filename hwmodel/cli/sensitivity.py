@@ -11,7 +11,10 @@ from hwmodel.errors import printable
 from hwmodel.rerun.asked import SensitivityAsked
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hwmodel.rerun.question import Question
+    from hwmodel.specs.provenance import Provenance
     from hwmodel.vary.sensitivity import Sensitivity
 
 __all__ = ["sensitivity"]
@@ -49,11 +52,9 @@ def _with_optimal_tiles(asked: Question) -> str:
 def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
     """Tables to the screen; the CSVs, and a figure for each chip, to a folder."""
     from hwmodel.model.optimal_tiles import greedy_note
-    from hwmodel.rerun.tables import NATURE, effects_table, spreads_table
-    from hwmodel.specs.files import write
+    from hwmodel.rerun.tables import NATURE, effects_table
     from hwmodel.views.remarks import moved_steps
     from hwmodel.views.sensitivity_tables import sensitivity_tables
-    from hwmodel.views.tornado import draw_tornado
 
     provenance = asked.provenance(to.date)
     text = effects_table(found.effects).csv(provenance)
@@ -66,9 +67,21 @@ def _deliver(found: Sensitivity, asked: Question, to: Destination) -> None:
         )
     beside += "".join(f"{said}\n" for said in moved_steps(asked, found.effects))
     notes = f"{beside}All figures are {NATURE}.\n{provenance}"
-    told(sensitivity_tables(found), notes, lambda _: text, to)
-    if (folder := to.folder) is None:
-        return
+    lost = told(sensitivity_tables(found), notes, lambda _: text, to)
+    if to.folder is not None:
+        _to_folder(found, asked, provenance, text, to.folder)
+    if lost is not None:
+        raise lost
+
+
+def _to_folder(
+    found: Sensitivity, asked: Question, provenance: Provenance, text: str, folder: Path
+) -> None:
+    """The CSVs, and a figure for each chip."""
+    from hwmodel.rerun.tables import spreads_table
+    from hwmodel.specs.files import write
+    from hwmodel.views.tornado import draw_tornado
+
     chips, methods = ([one.name for one in of] for of in (asked.hardware, asked.methods))
     run = [asked.accountings[0].name], [asked.mode], [f"batch{asked.batches[0]}"]
     stem = stem_of(asked.asked, [asked.network.name], chips, methods, *run)
