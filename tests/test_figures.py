@@ -18,7 +18,7 @@ from hwmodel.specs.method import Method
 from hwmodel.views.colours import look
 from hwmodel.views.figures.canvas import STYLES, broken, foot, settings, settle, width_of
 from hwmodel.views.figures.pareto import front
-from hwmodel.views.figures.points import Point
+from hwmodel.views.figures.points import Box, Point, _between
 from hwmodel.views.figures.records import Page
 from hwmodel.views.figures.roofline import _named, roof, roofline_figure, roofline_points
 from hwmodel.views.plot import PLOTS, draw, fitting, read_records
@@ -709,6 +709,13 @@ def test_the_picture_of_the_readme_is_what_the_tool_draws(tmp_path):
     assert words.findall(committed) == words.findall(drawn)
     if f"Matplotlib v{matplotlib.__version__}," in committed:
         assert committed == drawn
+
+
+def test_how_far_a_mark_is_from_a_leader():
+    """By hand: the line goes from (2, 1), the end of the name's box, to (10, 1)."""
+    box, end = Box(0, 0, 2, 1), (10.0, 1.0)
+    marks = {(6, 4): 3.0, (12, 1): 2.0, (2, 0): 1.0, (5, 1): 0.0}
+    assert {mark: _between(box, end, mark) for mark in marks} == pytest.approx(marks)
 
 
 def test_nothing_to_draw_is_said():
