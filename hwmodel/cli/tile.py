@@ -58,8 +58,6 @@ def tile(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
-    from dataclasses import replace
-
     from hwmodel.specs.files import load
     from hwmodel.specs.hardware import Hardware
     from hwmodel.tiling.view import NOWHERE
@@ -75,9 +73,7 @@ def tile(
 
     chip = load(Hardware, hardware)
     problem = parsed_problem(conv, bits, pass_)
-    choices = chosen(accounting, search=search, counting=counting, stationary=stationary)
-    if chip.path_prices:  # which hold both sides of a transfer
-        choices = replace(choices, transfers="upper")
+    choices = chosen(accounting, chip, search=search, counting=counting, stationary=stationary)
     mapping = read_mapping(tiles, problem, chip) if tiles else None
     homes, rooms = parsed_homes(resident or (), chip), parsed_rooms(free or (), chip)
     if (homes != NOWHERE or rooms) and choices.search != "optimal":

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from hwmodel.errors import DataError, HwmodelError, nearest
 from hwmodel.graph.layers import Conv
+from hwmodel.model.prices import read_by
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import SpecModel, Text, load, validate
@@ -120,8 +121,13 @@ def _widths(bits: str) -> Widths:
     return Widths(*(int(part) for part in parts))
 
 
-def chosen(name: str, *, search: str, counting: str, stationary: str) -> SearchOptions:
-    """The options of an accounting with the choices made on the command line. Raises: SpecError."""
+def chosen(
+    name: str, chip: Hardware, *, search: str, counting: str, stationary: str
+) -> SearchOptions:
+    """The options of an accounting on a chip, with the choices of the command line.
+
+    Raises: SpecError.
+    """
     preset = load(Accounting, name)
     own = {"counting": counting, "search": search, "stationary": stationary}
     values = preset.counting.model_dump() | {field: value for field, value in own.items() if value}
@@ -132,7 +138,7 @@ def chosen(name: str, *, search: str, counting: str, stationary: str) -> SearchO
         values |= {"weight_gradient": "signal-as-filters"}
         values |= {} if stationary else {"stationary": "filter"}
     whole = preset.model_dump(exclude_defaults=True) | {"counting": values}
-    return SearchOptions.of(validate(Accounting, whole, "options"), Pass.FORWARD)
+    return SearchOptions.of(read_by(chip, validate(Accounting, whole, "options")), Pass.FORWARD)
 
 
 class _Sizes(SpecModel):
