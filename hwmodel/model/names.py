@@ -186,7 +186,10 @@ class Names:
                 return [self._copy(node, tensor)]
             word = word.format(name=tensor.name, bits=shown(tensor.bits))
             bits = TORCH_INDEX if part == Part.INDICES and self.as_torch else tensor.bits
-            return [Lying(f"{word}:{name}", part, whole_bits(tensor.elements, bits))]
+            owner = (
+                node.layer.shares or name if role == Role.LATENT else name
+            )  # shared weights: one
+            return [Lying(f"{word}:{owner}", part, whole_bits(tensor.elements, bits))]
         if tensor.name in ("F", "P", "dF", "dP"):
             return self._of_weights(node, tensor, way)
         if tensor.name in ("I", "dI"):

@@ -216,7 +216,16 @@ def treatment(
 
     along, across = _matrix(node)
     weights = wide(rule.weights, along, node.weight_bits)
-    back = None if rule.weights_backward is None else wide(rule.weights_backward, across)
+    back = None
+    if rule.weights_backward is not None:
+        back = wide(rule.weights_backward, across, node.weight_bits)
+        if back == weights and not (back.word and back.word.block):
+            back = None  # the same words; only blocks of scales run along a reduction
+    if back and rule.update == "boolean" and node.learned_weights:
+        raise SpecError(
+            f"method {method.name}: weights_backward of {node.layer.name}: Boolean weights have no "
+            "latent ones of which other words could be made; leave it out"
+        )
     signal = None if rule.signal is None else wide(rule.signal, _rows(node.output_shape))
     as_it_is = rule.arithmetic["backward_input"] != "mac" or (signal and signal.word)
     if back is None and weights.word and weights.word.block and as_it_is:

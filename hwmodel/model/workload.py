@@ -261,11 +261,18 @@ class Run:
             tensors["dO"] = self._as_read(t.dO, signal)
         if treatment.weight_back and not forward:
             bits, word = treatment.weight_back
-            tensors["F"] = replace(t.F, bits=bits, word=word, role=Role.COPY)
+            role = Role.LATENT if self._reads_latent(treatment) else Role.COPY
+            floating = t.F.floating or role == Role.LATENT
+            tensors["F"] = replace(t.F, bits=bits, word=word, role=role, floating=floating)
         if len(read) > 1:
             tensors["F"] = replace(read[1], name="F", second=True)
             tensors["dF"] = replace(back[1], name="dF", second=True)
         return tensors
+
+    def _reads_latent(self, treatment: Treatment) -> bool:
+        """Whether backward_input reads the weights that are stepped, and no copy of them."""
+        back, latent = treatment.weight_back, treatment.latent or self.full
+        return bool(back) and back == (latent, None) and self.node.learned_weights > 0
 
     def _nonzero(self, pass_: ProductPass) -> tuple[Factor, ...]:
         """Return the share of a backward pass's operations that an accounting leaves to it."""
@@ -512,7 +519,7 @@ class Run:
         back = treatment.weight_back
         latent = treatment.latent or self.full
         copies: tuple[Tensor, ...] = ()
-        if back and self._wanted("backward_input"):
+        if back and self._wanted("backward_input") and not self._reads_latent(treatment):
             copies = (replace(F.as_(Role.COPY, back.bits), word=back.word),)
         return optimizer_step(
             rule, F, self.t.dF, latent, shape=(weights // C, C), rank=self.job.method.rank,
