@@ -27,7 +27,11 @@ def _is_there() -> bool:
 
 
 def kernel(name: str) -> Callable[..., Any]:
-    """Return a compiled function of `kernels`, which the first call compiles, unless it is kept."""
+    """Return a compiled function of `kernels`, which the first call compiles, unless it is kept.
+
+    Args:
+        name: of the function; those of memories side by side begin with "spatial.".
+    """
     return _called.get(name) or _first(name)
 
 
@@ -35,8 +39,10 @@ def kernel(name: str) -> Callable[..., Any]:
 def _first(name: str) -> Callable[..., Any]:
     """Return a function of `kernels`, of whose first call it is said that it may compile."""
     from hwmodel.tiling.optimal import kernels
+    from hwmodel.tiling.spatial import kernels as side_by_side
 
-    found: Callable[..., Any] = getattr(kernels, name)
+    several = side_by_side if name.startswith("spatial.") else kernels
+    found: Callable[..., Any] = getattr(several, name.removeprefix("spatial."))
 
     def first(*given: Any) -> Any:
         effort.compiling, began = is_compiled(), time.monotonic()

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.accesses import Mapping
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.spatial.links import Plan
 from hwmodel.tiling.spatial.neighbours import MOST, Axis
 from hwmodel.tiling.spatial.space import GROUPS, Space
@@ -36,6 +37,7 @@ class Listed(NamedTuple):
 
     at: Ints  # their places in its table
     rows: Rows  # what they do under one choice of what is held
+    parts: Any  # what is bounded: rooms and spreads [chain, part]
 
 
 class Held:
@@ -48,6 +50,7 @@ class Held:
         self.weights = np.array(list(weighted.values()))
         self.most = np.array([limit.bound.most for limit in space.limits], np.float64)
         self.buffers = list(self._buffers())
+        self._bits, self._bounds = self._bounded()
         self._columns = [table.columns(self.plans) for table in tables]
         self._alone: dict[tuple[Point, int], Found] = {}
         self._ones: list[dict[Axis, Rows]] = [{} for _ in tables]
@@ -68,6 +71,16 @@ class Held:
                     if x in memory.holds and (x != "O" or sums):
                         bits[3 * (level - 1) + i] = space.bits[x]
                 yield bits, np.flatnonzero(bits), memory.capacity_bits
+
+    def _bounded(self) -> tuple[Any, tuple[Ints, Ints, Any]]:
+        """All that is bounded, as compiled loops take it (`kernels.pair`): bits, and bounds."""
+        rooms, limits = 3 * self.space.depth, len(self.most)
+        bits = [all_bits[some] for all_bits, some, _ in self.buffers]
+        columns = [*(some for _, some, _ in self.buffers), np.arange(limits) + rooms]
+        ends = np.cumsum([*map(len, bits), *[1] * limits]).astype(np.int64)
+        most = np.array([*(float(most) for *_, most in self.buffers), *self.most])
+        together = np.concatenate([*bits, np.ones(limits)])
+        return together, (np.concatenate(columns).astype(np.int64), ends, most)
 
     def rows(self, group: int, chains: Sequence[Axis]) -> Rows:
         """What chains of an axis do."""
@@ -117,7 +130,29 @@ class Held:
 
     def listed(self, group: int, at: Ints) -> Listed:
         """The chains at some places of an axis's table, with what they do."""
-        return Listed(at, self._tables[group].rows(at, self._columns[group]))
+        rows = self._tables[group].rows(at, self._columns[group])
+        return Listed(at, rows, np.hstack([rows.rooms, rows.spreads]))
+
+    def best_of_lists(self, point: Point, listed: Sequence[Listed]) -> Found:
+        """Take the best chains of two axes at a time from lists, until nothing is; compiled.
+
+        Args:
+            listed: of each axis, its own chain among them.
+        """
+        ends = np.cumsum([len(some.at) for some in listed])
+        every = np.concatenate([some.at for some in listed])
+        own = [int(self.places(group, [chain])[0]) for group, chain in enumerate(point)]
+        starts = ends - [len(some.at) for some in listed]
+        at = starts + [
+            int(np.argmax(some.at == place)) for some, place in zip(listed, own, strict=True)
+        ]
+        energy = kernel("spatial.joined")(
+            np.concatenate([some.rows.counts for some in listed]),
+            np.concatenate([some.parts for some in listed]),
+            ends, at, self.weights, self._bits, self._bounds, self.energy(point), BETTER,
+        )  # fmt: skip
+        chains = (table.chains[every[i]] for table, i in zip(self._tables, at, strict=True))
+        return float(energy), tuple(chains)
 
     def best_at(
         self, point: Point, groups: tuple[int, int], lists: Sequence[Listed], below: float
@@ -127,6 +162,13 @@ class Held:
         Returns: what costs less than `below`, if any does; else an energy that is not below it.
         """
         counts, rooms, spreads = self._rest(point, groups)
+        if is_compiled():
+            others = np.concatenate([rooms, spreads])[self._bounds[0]]
+            least, at, beside = kernel("spatial.pair")(
+                *((some.rows.counts, some.parts) for some in lists), self.weights * counts,
+                self._bits * others, self._bounds, below,
+            )  # fmt: skip
+            return self._changed(point, groups, lists, (at, beside), least)
         first, second = (listed.rows for listed in lists)
         bounded: list[tuple[Any, Any, float]] = [
             (first.rooms[:, some] * (bits * rooms)[some], second.rooms[:, some], most)
@@ -148,10 +190,23 @@ class Held:
             if mine.max(axis=0) @ its.max(axis=0) > most:
                 np.putmask(energy, mine @ its.T > most, 2 * MISFIT)
         i, k = divmod(int(np.argmin(energy)), energy.shape[1])
+        return self._changed(point, groups, lists, (here[i], there[k]), energy[i, k])
+
+    def _changed(
+        self,
+        point: Point,
+        groups: tuple[int, int],
+        lists: Sequence[Listed],
+        at: tuple[int, int],
+        energy: float,
+    ) -> Found:
+        """A point with the chains at two places of two lists; as it is where there are none."""
+        if at[0] < 0:
+            return 2 * MISFIT, point
         changed = list(point)
-        for group, place in zip(groups, (lists[0].at[here[i]], lists[1].at[there[k]]), strict=True):
-            changed[group] = self._tables[group].chains[place]
-        return float(energy[i, k]), tuple(changed)
+        for group, listed, i in zip(groups, lists, at, strict=True):
+            changed[group] = self._tables[group].chains[listed.at[i]]
+        return float(energy), tuple(changed)
 
     def places(self, group: int, chains: Sequence[Axis]) -> Ints:
         """The places of chains in the table of an axis."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hwmodel.tiling.optimal.compiled import kernel
 from hwmodel.tiling.spatial.paths import Axis
 from hwmodel.work.problem import Operand
 
@@ -17,7 +19,9 @@ MOST = 2**13  # pairs of an output and a tap, of which rows are looked at one by
 MET = 2**21  # of which it is only looked at which groups meet
 KEPT = 2**22  # members of groups that are remembered
 Ints = NDArray[np.int64]
-Cuts = tuple[tuple[int, ...], tuple[bool, ...]]  # tiles, and whether their pieces are told apart
+Chain = tuple[int, ...]
+Kept = tuple[bool, ...]
+Cuts = tuple[Chain, Kept]  # tiles, and whether their pieces are told apart
 
 
 class _Groups(NamedTuple):
@@ -41,6 +45,7 @@ class Grid:
         self._axis = axis
         self._out, self._tap, self._row = out[real], tap[real], row[real]
         self._groups: dict[tuple[int, Cuts], _Groups] = {}
+        self._pairs = np.stack([self._out, self._tap])
         self._kept = 0
 
     def rows(self, outs: Cuts, taps: Cuts) -> int:
@@ -69,6 +74,22 @@ class Grid:
         if operand == "O":
             return int(pairs.sum(axis=1) @ out.sizes)
         return int(np.count_nonzero(pairs))
+
+    def met_by_chain(
+        self, operand: Operand | None, chains: Iterable[Chain], outs: Kept, taps: Kept
+    ) -> NDArray[np.float64]:
+        """`met` of many chains at once, compiled.
+
+        Args:
+            chains: tiles of outputs, followed by those of taps.
+            outs: of their tiles, whether their pieces are told apart; taps alike.
+        """
+        sizes = np.array([*chains], np.int64).reshape(-1, len(outs) + len(taps))
+        found: NDArray[np.float64] = kernel("spatial.meetings")(
+            self._pairs, (self._axis.outs, self._axis.taps), sizes, np.array(outs, np.bool_),
+            np.array(taps, np.bool_), (None, "O", "F").index(operand),
+        )  # fmt: skip
+        return found
 
     def _cut(self, length: int, cuts: Cuts) -> _Groups:
         """The groups of a loop; those of equal loops are equal."""

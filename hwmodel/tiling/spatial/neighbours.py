@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations_with_replacement, islice, product
+from itertools import islice, product
+
+import numpy as np
 
 from hwmodel.tiling.spatial.space import GROUPS, Space, candidates
 
@@ -39,17 +41,25 @@ def _near(lengths: tuple[int, ...], axis: Axis, most: int) -> tuple[Axis, ...]:
 
 @lru_cache(maxsize=2**11)
 def _changed(length: int, chosen: Chosen, sizes: int) -> tuple[Chosen, ...]:
-    """Chains with so many neighbouring sizes changed; the others are cut or widened to them."""
+    """Chains with one or two neighbouring sizes changed; the others are cut or widened to them."""
     found = {chosen: None}
+    own = np.array(chosen, np.int64)
     for place in range(len(chosen) - sizes + 1):
         tiles = [(*candidates(length, TILES), *(chosen[place + i] + k for k in (1, -1)
                  for i in range(sizes)))]  # fmt: skip
         outer = chosen[place - 1] if place else length
         tried = sorted({t for t in (*tiles[0], *candidates(outer, TILES)) if 0 < t <= length})
-        for some in combinations_with_replacement(tried[::-1], sizes):
-            before = (max(some[0], size) for size in chosen[:place])
-            after = (min(some[-1], size) for size in chosen[place + sizes :])
-            found[*before, *some, *after] = None
+        falling = np.array(tried[::-1], np.int64)
+        if sizes == 1:
+            some = falling[:, None]
+        else:
+            some = np.stack([falling[at] for at in np.triu_indices(len(falling))], axis=1)
+        chains = np.tile(own, (len(some), 1))
+        chains[:, place : place + sizes] = some
+        np.maximum(chains[:, :place], some[:, :1], out=chains[:, :place])
+        after = chains[:, place + sizes :]
+        np.minimum(after, some[:, -1:], out=after)
+        found |= dict.fromkeys(map(tuple, chains.tolist()))
         if len(found) >= 2 * MOST:
             break
     return tuple(found)

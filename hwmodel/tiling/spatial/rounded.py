@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations, combinations_with_replacement, product
 from math import comb, floor, log2
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hwmodel.tiling.optimal.compiled import is_compiled
 from hwmodel.tiling.spatial.descent import Found, Held, Point, improved
 from hwmodel.tiling.spatial.neighbours import Axis, Chosen
 from hwmodel.tiling.spatial.space import GROUPS, Space
@@ -42,14 +43,27 @@ def beside(space: Space, sizes: Sizes, most: int = MOST) -> tuple[list[Axis], ..
     """Return chains of every axis near sizes, the nearest first, at most so many."""
     lists = []
     for group, loops in enumerate(GROUPS):
-        some = most if len(loops) == 1 else int(most**0.5) + 1
-        wide = max(some, WIDE)
-        each = [_chains(getattr(space.problem.extent, loop), sizes[loop], wide) for loop in loops]
-        pairs = product(*(chains[:some] for chains in each))
-        near = sorted((sum(far for far, _ in pair), tuple(c for _, c in pair)) for pair in pairs)
+        lengths = tuple(getattr(space.problem.extent, loop) for loop in loops)
+        near = _nearest(lengths, tuple(sizes[loop] for loop in loops), most)
         few = len(space.thinned(group, near[:most]))
-        lists.append([axis for _, axis in near[:few]])
+        lists.append(list(near[:few]))
     return tuple(lists)
+
+
+@lru_cache(maxsize=2**9)  # of some hundred chains each; axes of a problem are often alike
+def _nearest(
+    lengths: tuple[int, ...], sizes: tuple[tuple[float, ...], ...], most: int
+) -> tuple[Axis, ...]:
+    """Chains of the loops of an axis near sizes, the nearest first."""
+    some = most if len(lengths) == 1 else int(most**0.5) + 1
+    wide = max(some, WIDE)
+    each = [_chains(*loop, wide)[:some] for loop in zip(lengths, sizes, strict=True)]
+    if len(each) == 1:
+        return tuple((chain,) for _, chain in each[0])
+    near = sorted(
+        (sum(far for far, _ in pair), tuple(c for _, c in pair)) for pair in product(*each)
+    )
+    return tuple(axis for _, axis in near)
 
 
 def halved(space: Space, most: int) -> tuple[list[Axis], ...]:
@@ -101,6 +115,8 @@ def joined(held: Held, point: Point, lists: tuple[list[Axis], ...]) -> Found:
     """Take the best chains of two axes at a time from lists, until nothing is better."""
     every = (list(dict.fromkeys((*some, own))) for some, own in zip(lists, point, strict=True))
     listed = [held.listed(group, held.places(group, some)) for group, some in enumerate(every)]
+    if is_compiled():
+        return held.best_of_lists(point, listed)
     pairs = combinations(range(len(GROUPS)), 2)
 
     def move(pair: tuple[int, int], point: Point, below: float) -> Found:

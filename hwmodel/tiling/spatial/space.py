@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.options import Bound, Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import block_rows, most_rows, products
@@ -22,7 +23,7 @@ from hwmodel.tiling.spatial.links import INDEXED, Plan, axis_count
 from hwmodel.tiling.spatial.paths import Axis, Step
 from hwmodel.tiling.spatial.piece_rows import piece_rows
 from hwmodel.tiling.spatial.terms import Paid
-from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
+from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 
 __all__ = ["GROUPS", "Columns", "Space", "candidates"]
 
@@ -206,6 +207,8 @@ class Space:
         if listed is not None:
             found = listed.rows(apart)
         elif short is not None:
+            if plan.operand != "I" and is_compiled():
+                return short.met_by_chain(plan.operand, pairs, out_keeps, tap_keeps)[back]
             cuts = (((out, out_keeps), (tap, tap_keeps)) for out, tap in apart)
             count = short.rows if plan.operand == "I" else partial(short.met, plan.operand)
             found = [count(*each) for each in cuts]
@@ -264,11 +267,11 @@ class Space:
 
     def _most_rows(self, which: int, outs: Chains, taps: Chains) -> Floats:
         axis = self.axes[which]
-        window: Window = axis.window
-        whole = int(block_rows(window, axis.rule, 0, axis.outs, 0, axis.taps))
+        if axis.outs * axis.taps <= EASY:
+            found: Floats = _all_most_rows(axis)[outs, taps]
+            return found
         pairs, back = np.unique(np.stack([outs, taps], axis=1), axis=0, return_inverse=True)
-        most = most_rows(window, axis.rule, whole, pairs[:, 0], pairs[:, 1])
-        return np.asarray(most, np.float64)[back.ravel()]
+        return _most(axis, pairs[:, 0], pairs[:, 1])[back.ravel()]
 
     def spreads(self, group: int, sizes: tuple[Chains, ...]) -> Floats:
         """How many pieces of this axis lie side by side, under every bound."""
@@ -297,6 +300,9 @@ def candidates(length: int, most: int) -> tuple[int, ...]:
 
 def _values(length: int, plan: Plan, loop: str, sizes: Chains) -> Floats:
     """`paths.values` of many chains at once."""
+    if is_compiled():
+        found: Floats = kernel("spatial.pieces")(length, sizes, np.array([*plan.keeps(loop)]))
+        return found
     shape = len(sizes)
     kinds: list[tuple[Chains, Chains]] = [(np.full(shape, length), np.ones(shape, np.int64))]
     for tile, kept in zip(sizes.T, plan.keeps(loop), strict=False):
@@ -311,3 +317,18 @@ def _values(length: int, plan: Plan, loop: str, sizes: Chains) -> Floats:
         kinds = [(tile, full), *rests]
     result: Floats = np.sum([number for _, number in kinds], axis=0).astype(np.float64)
     return result
+
+
+def _most(axis: Axis, outs: Chains, taps: Chains) -> Floats:
+    """The most rows that tiles of an axis can need."""
+    whole = int(block_rows(axis.window, axis.rule, 0, axis.outs, 0, axis.taps))
+    return np.asarray(most_rows(axis.window, axis.rule, whole, outs, taps), np.float64)
+
+
+@lru_cache(maxsize=2**6)
+def _all_most_rows(axis: Axis) -> Floats:
+    """The most rows that any tile of a short axis can need [outputs, taps]; nothing of none."""
+    found = np.zeros((axis.outs + 1, axis.taps + 1))
+    outs, taps = (np.arange(1, n + 1) for n in (axis.outs, axis.taps))
+    found[1:, 1:] = _most(axis, outs[:, None], taps)
+    return found

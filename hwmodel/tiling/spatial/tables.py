@@ -35,6 +35,7 @@ class Table:
         self._places: dict[Axis, int] = {}
         self._near: dict[tuple[Axis, int], Ints] = {}
         self._columns: dict[Hashable, int] = {}  # of plans that count alike
+        self._known: dict[Plan, int] = {}  # the column of every plan that was asked for
         self._plans: list[Plan] = []  # one of each column
         self._sizes: tuple[Any, ...] = ()  # of each loop [chain, size]
         self._counts: Any = np.empty((0, 0))  # [chain, plan]; not a number where it is not known
@@ -50,11 +51,13 @@ class Table:
         """Return the places of plans."""
         found = []
         for plan in plans:
-            kind = self._space.kind(self._group, plan)
-            if kind not in self._columns:
-                self._columns[kind] = len(self._plans)
-                self._plans.append(plan)
-            found.append(self._columns[kind])
+            if plan not in self._known:
+                kind = self._space.kind(self._group, plan)
+                if kind not in self._columns:
+                    self._columns[kind] = len(self._plans)
+                    self._plans.append(plan)
+                self._known[plan] = self._columns[kind]
+            found.append(self._known[plan])
         return np.array(found, np.int64)
 
     def places(self, chains: Sequence[Axis]) -> Ints:
@@ -79,8 +82,9 @@ class Table:
         counts = self._counts[at[:, None], columns]
         missing = np.isnan(counts)
         if missing.any():
+            there = np.unique(at)
             for column in np.unique(columns[missing.any(axis=0)]).tolist():
-                new = np.unique(at[np.isnan(self._counts[at, column])])
+                new = there[np.isnan(self._counts[there, column])]
                 sizes = tuple(some[new] for some in self._sizes)
                 self.work += len(new) * self._space.hard(self._group)
                 found = self._space.count(self._group, self._plans[column], sizes)

@@ -1,0 +1,237 @@
+"""Loops of the search over chains of tiles: pairs of two lists, pieces that differ, what meets.
+
+These functions are plain Python; where the extra `compiled` is installed, numba compiles them, and
+the search takes them in the place of arrays. Nothing imports this module before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hwmodel.tiling.optimal.kernels import _compiled
+
+__all__ = ["joined", "meetings", "pair", "pieces"]
+
+
+@_compiled
+def _fits(own: Any, other: Any, bits: Any, bounds: Any) -> Any:
+    """Whether what two chains take of all that is bounded is within the bounds."""
+    columns, ends, most = bounds
+    start = 0
+    for b in range(len(most)):
+        taken = 0.0
+        for z in range(start, ends[b]):
+            taken += bits[z] * own[columns[z]] * other[columns[z]]
+        if taken > most[b]:
+            return False
+        start = ends[b]
+    return True
+
+
+@_compiled
+def pair(first: Any, second: Any, weights: Any, bits: Any, bounds: Any, below: Any) -> Any:
+    """The cheapest pair of a chain of each of two lists that fits and costs less than `below`.
+
+    Args:
+        first: counts [chain, plan], and what is bounded [chain, part]; `second` alike.
+        weights: of what plans count, all other axes in them [chip's unit].
+        bits: of parts that add up to what is bounded, all other axes in them.
+        bounds: columns of these parts, bound after bound; where each bound's end; how much it is.
+
+    Returns: its energy, infinite where there is none, and its places in the lists.
+    """
+    counts, parts = first
+    others, rests = second
+    number, many, plans, wide = len(counts), len(others), len(weights), parts.shape[1]
+    least, lowest = np.full(wide, np.inf), np.full(wide, np.inf)
+    for i in range(number):
+        for r in range(wide):
+            least[r] = min(least[r], parts[i, r])
+    for k in range(many):
+        for r in range(wide):
+            lowest[r] = min(lowest[r], rests[k, r])
+    low, high = np.full(plans, np.inf), np.full(plans, -np.inf)
+    fitting, fit = np.empty(many, np.int64), 0
+    for k in range(many):
+        if _fits(rests[k], least, bits, bounds):
+            fitting[fit] = k
+            fit += 1
+            for p in range(plans):
+                low[p] = min(low[p], others[k, p])
+                high[p] = max(high[p], others[k, p])
+    weighted, cheapest = np.empty((number, plans)), np.full(plans, np.inf)
+    here, floors, some = np.empty(number, np.int64), np.empty(number), 0
+    for i in range(number if fit else 0):
+        if _fits(parts[i], lowest, bits, bounds):
+            floor = 0.0
+            for p in range(plans):
+                weighted[some, p] = counts[i, p] * weights[p]
+                floor += min(weighted[some, p] * low[p], weighted[some, p] * high[p])
+            if floor < below:
+                here[some], floors[some] = i, floor
+                some += 1
+    for j in range(some):
+        for p in range(plans):
+            cheapest[p] = min(cheapest[p], weighted[j, p])
+    there, few = np.empty(fit, np.int64), 0
+    turned = np.empty((plans, fit))
+    for f in range(fit if some else 0):
+        k, floor = fitting[f], 0.0
+        for p in range(plans):
+            floor += cheapest[p] * others[k, p]
+        if floor < below:
+            there[few] = k
+            for p in range(plans):
+                turned[p, few] = others[k, p]
+            few += 1
+    best, at, beside = np.inf, -1, -1
+    enough, energies = below, np.empty(few)
+    for j in range(some if few else 0):
+        if floors[j] >= enough:
+            continue
+        energies[:] = 0.0
+        for p in range(plans):
+            weight = weighted[j, p]
+            for k in range(few):
+                energies[k] += weight * turned[p, k]
+        for k in range(few):
+            if energies[k] < enough and _fits(parts[here[j]], rests[there[k]], bits, bounds):
+                best, at, beside = energies[k], here[j], there[k]
+                enough = best
+    return best, at, beside
+
+
+@_compiled
+def joined(
+    counts: Any, parts: Any, ends: Any, at: Any, weights: Any, bits: Any, bounds: Any,
+    energy: Any, better: Any,
+) -> Any:  # fmt: skip
+    """Take the best chains of two axes at a time from lists, until nothing is better.
+
+    Args:
+        counts: of the lists of all axes, one below the other [chain, plan]; parts alike.
+        ends: where each list ends.
+        at: places to begin with; they are changed.
+        energy: of these.
+        better: share by which a pair is to be better.
+
+    Returns: the energy.
+    """
+    axes = len(ends)
+    stale, moves = 0, axes * (axes - 1) // 2
+    while True:
+        for g in range(axes):
+            for h in range(g + 1, axes):
+                rest, taken = weights.copy(), bits.copy()
+                for x in range(axes):
+                    if x not in (g, h):
+                        rest *= counts[at[x]]
+                        taken *= parts[at[x]][bounds[0]]
+                lists = []
+                for x in (g, h):
+                    start = ends[x - 1] if x else 0
+                    lists.append((counts[start : ends[x]], parts[start : ends[x]]))
+                found, i, k = pair(lists[0], lists[1], rest, taken, bounds, energy)
+                stale += 1
+                if found < energy * (1 - better):
+                    at[g], at[h] = i + (ends[g - 1] if g else 0), k + ends[h - 1]
+                    energy, stale = found, 1
+                if stale >= moves:
+                    return energy
+
+
+@_compiled
+def pieces(length: Any, sizes: Any, keeps: Any) -> Any:
+    """Count the different values of the kept components of paths, as `paths.values`, by chain.
+
+    Args:
+        sizes: [chain, size].
+        keeps: of as many sizes as the count looks at.
+    """
+    number, steps = len(sizes), min(len(keeps), sizes.shape[1])
+    found = np.zeros(number)
+    long, many = np.empty(steps + 1, np.int64), np.empty(steps + 1, np.int64)
+    for i in range(number):
+        long[0], many[0], kinds = length, 1, 1
+        for step in range(steps):
+            tile, kept, full, left = sizes[i, step], keeps[step], 0, 0
+            for kind in range(kinds):
+                whole, rest = long[kind] // tile, long[kind] % tile
+                full += many[kind] * (whole if kept else min(whole, 1))
+                if rest and (kept or whole == 0):
+                    long[left], many[left] = rest, many[kind]
+                    left += 1
+            if full:
+                long[left], many[left] = tile, full
+                left += 1
+            kinds = left
+        for kind in range(kinds):
+            found[i] += many[kind]
+    return found
+
+
+@_compiled
+def _numbered(length: Any, sizes: Any, keeps: Any, number: Any, many: Any) -> Any:
+    """Number groups of equal kept components, and count their members; return how many there are.
+
+    Args:
+        number: of each index's group, which is written.
+        many: members of each group, which are written.
+    """
+    highest = 1
+    for at in range(length):
+        number[at] = 0
+    rest = np.arange(length)
+    for step in range(len(keeps)):
+        top = 0
+        for at in range(length):
+            place = rest[at] // sizes[step]
+            rest[at] -= place * sizes[step]
+            top = max(top, place)
+            if keeps[step]:
+                many[at] = place
+        if keeps[step]:
+            for at in range(length):
+                number[at] = number[at] * (top + 1) + many[at]
+            highest *= top + 1
+    names, groups = np.full(highest, -1), 0
+    for at in range(length):
+        many[at] = 0
+    for at in range(length):
+        if names[number[at]] < 0:
+            names[number[at]] = groups
+            groups += 1
+        number[at] = names[number[at]]
+        many[number[at]] += 1
+    return groups
+
+
+@_compiled
+def meetings(pairs: Any, lengths: Any, sizes: Any, outs: Any, taps: Any, counted: Any) -> Any:
+    """Count groups of outputs and of taps that touch a row together, as `grid.Grid.met`, by chain.
+
+    Args:
+        pairs: outputs and taps that touch a row [2, pair].
+        lengths: of the two loops.
+        sizes: of outputs, followed by those of taps [chain, size].
+        outs: of sizes of outputs, whether their pieces are told apart; taps alike.
+        counted: 0 for pairs of groups, 1 for outputs in them, 2 for taps.
+    """
+    found, depth = np.zeros(len(sizes)), len(outs)
+    out, of_out = np.empty(lengths[0], np.int64), np.empty(lengths[0], np.int64)
+    tap, of_tap = np.empty(lengths[1], np.int64), np.empty(lengths[1], np.int64)
+    met = np.full(lengths[0] * lengths[1], -1, np.int32)
+    for i in range(len(sizes)):
+        _numbered(lengths[0], sizes[i, :depth], outs, out, of_out)
+        wide = _numbered(lengths[1], sizes[i, depth:], taps, tap, of_tap)
+        for one in range(pairs.shape[1]):
+            o, t = out[pairs[0, one]], tap[pairs[1, one]]
+            if met[o * wide + t] != i:
+                met[o * wide + t] = i
+                if counted == 0:
+                    found[i] += 1
+                else:
+                    found[i] += of_out[o] if counted == 1 else of_tap[t]
+    return found

@@ -1,0 +1,139 @@
+"""Compiled loops of the search with memories side by side: each equal to a plain count or try."""
+
+from itertools import combinations, product
+from random import Random
+
+import numpy as np
+import pytest
+
+from hwmodel.specs.files import load
+from hwmodel.specs.hardware import Hardware
+from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.tiling.spatial import kernels
+from hwmodel.tiling.spatial.mapper import mapped
+from hwmodel.work.problem import Extents, Problem, Widths, Window
+
+
+def paths(length, sizes, keeps):
+    """The kept components of every index's path."""
+    found = []
+    for index in range(length):
+        path, offset = [], index
+        for size, kept in zip(sizes, keeps, strict=True):
+            path += [offset // size] if kept else []
+            offset %= size
+        found.append(tuple(path))
+    return found
+
+
+def chain(draw, length, steps):
+    sizes = [length]
+    for _ in range(steps):
+        sizes.append(draw.randint(1, sizes[-1]))
+    return sizes[1:]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pieces_are_the_different_paths_of_a_loop(seed):
+    draw = Random(seed)
+    length, steps = draw.randint(1, 40), draw.randint(1, 5)
+    keeps = [draw.random() < 0.6 for _ in range(steps)]
+    chains = [chain(draw, length, steps) for _ in range(40)]
+    found = kernels.pieces(length, np.array(chains), np.array(keeps))
+    assert found.tolist() == [len(set(paths(length, sizes, keeps))) for sizes in chains]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_meetings_are_pairs_of_groups_with_a_row_between_them(seed):
+    draw = Random(seed)
+    lengths = draw.randint(1, 12), draw.randint(1, 6)
+    touching = [x for x in product(*map(range, lengths)) if draw.random() < 0.6] or [(0, 0)]
+    keeps = [[draw.random() < 0.6 for _ in range(3)] for _ in lengths]
+    chains = [[chain(draw, n, 3) for n in lengths] for _ in range(20)]
+    given = (
+        np.array(touching).T, lengths, np.array([outs + taps for outs, taps in chains]),
+        *map(np.array, keeps),
+    )  # fmt: skip
+    found = [kernels.meetings(*given, counted).tolist() for counted in range(3)]
+    for i, sizes in enumerate(chains):
+        groups = [paths(*each) for each in zip(lengths, sizes, keeps, strict=True)]
+        met = {(groups[0][out], groups[1][tap]) for out, tap in touching}
+        assert found[0][i] == len(met)
+        assert found[1][i] == sum(groups[0].count(out) for out, _ in met)
+        assert found[2][i] == sum(groups[1].count(tap) for _, tap in met)
+
+
+def lists(draw, several):
+    """Counts of 4 plans and 3 parts that are bounded, of so many chains for each axis."""
+    number = np.random.default_rng(draw.randint(0, 10**6))
+    return [(number.uniform(1, 2, (n, 4)), number.uniform(1, 3, (n, 3))) for n in several]
+
+
+WEIGHTS = np.array([3.0, 1.0, 0.5, -0.2])
+BOUNDS = np.array([0, 2, 1]), np.array([2, 3])  # parts 0 and 2 together, part 1
+BITS = np.array([1.0, 2.0, 1.0])
+
+
+def tried(chosen, most):
+    """Energy of one chain of each axis; infinite where it does not fit."""
+    counts = np.prod([counts for counts, _ in chosen], axis=0)
+    parts = np.prod([parts for _, parts in chosen], axis=0)
+    fits = parts[0] + 2 * parts[2] <= most[0] and parts[1] <= most[1]
+    return float(counts @ WEIGHTS) if fits else np.inf
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pair_is_the_cheapest_that_fits(seed):
+    draw = Random(seed)
+    first, second = lists(draw, (draw.randint(1, 15), draw.randint(1, 15)))
+    most = np.array([draw.uniform(3, 20), draw.uniform(1, 8)])
+    energies = {
+        (i, k): tried([(x[0][at], x[1][at]) for x, at in ((first, i), (second, k))], most)
+        for i, k in product(range(len(first[0])), range(len(second[0])))
+    }
+    least = min(energies.values())
+    for below in (np.inf, 1.5 * least if least < np.inf else 50.0, 0.9 * least):
+        found, i, k = kernels.pair(first, second, WEIGHTS, BITS, (*BOUNDS, most), below)
+        if least < below:
+            assert found == pytest.approx(least, rel=1e-12) == energies[i, k]
+        else:
+            assert (found, i, k) == (np.inf, -1, -1)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_joined_lists_end_where_no_pair_is_better(seed):
+    draw = Random(seed)
+    several = lists(draw, [draw.randint(1, 6) for _ in range(4)])
+    ends = np.cumsum([len(counts) for counts, _ in several])
+    at = np.array([0, *ends[:-1]])
+    most = np.array([400.0, 80.0])
+    begun = tried([(counts[0], parts[0]) for counts, parts in several], most)
+    together = [np.concatenate(some) for some in zip(*several, strict=True)]
+    given = *together, ends, at, WEIGHTS, BITS, (*BOUNDS, most), begun, 1e-12
+    energy = kernels.joined(*given)
+    places = at - np.array([0, *ends[:-1]])
+
+    def here(changed):
+        return tried([(c[i], p[i]) for (c, p), i in zip(several, changed, strict=True)], most)
+
+    assert energy <= begun
+    assert here(places) == pytest.approx(energy, rel=1e-12)
+    for g, h in combinations(range(4), 2):
+        for i, k in product(range(len(several[g][0])), range(len(several[h][0]))):
+            changed = places.copy()
+            changed[[g, h]] = i, k
+            assert here(changed) >= energy * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("chip", ["eyeriss", "ascend-cube"])
+def test_a_search_ends_alike_where_nothing_is_compiled(chip, monkeypatch):
+    chosen = SearchOptions("optimal", "filter", "exact", "touched", "skipped", 32, transfers="both")
+    window = Window(14, 1, 1, 1, 1)
+    problem = Problem(Extents(2, 24, 20, 14, 14, 3, 3), window, window, Widths(8, 8, 8))
+    energies = []
+    for compiled in (True, False):
+        monkeypatch.setattr("hwmodel.tiling.spatial.descent.is_compiled", lambda x=compiled: x)
+        monkeypatch.setattr("hwmodel.tiling.spatial.rounded.is_compiled", lambda x=compiled: x)
+        monkeypatch.setattr("hwmodel.tiling.spatial.space.is_compiled", lambda x=compiled: x)
+        energies.append(mapped(problem, memories(load(Hardware, chip)), chosen)[1].energy)
+    assert energies[0] == pytest.approx(energies[1], rel=1e-3)
