@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from math import ceil
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ OPTIONS: dict[str, bool | int | float | str] = {
     "random_seed": 0,
     "mip_max_nodes": 500,  # of branch and bound
 }
+SEEKING = "mip_heuristic_run_feasibility_jump", "mip_heuristic_run_rens"
 MUCH = 2_000  # times that it may go on
 VALUES = 2**40  # the sum of all values is about that
+WHOLE = 1e-6  # of a variable: as good as none of it, or all
 PARTS = {True: 2**24, False: 2**20}  # of a capacity: a unit of room
 
 
@@ -77,7 +80,7 @@ def pack(
     tight = [row for row in units if sum(bits for bits in row.of.values() if bits > 0) > row.most]
     scale = VALUES / sum(values)
     whole = [(ceil if loose else int)(value * scale) for value in values]
-    best = solved([-value for value in whole], tight, gap, effort=effort)
+    best = solved([-value for value in whole], tight, gap, effort=effort, seeks=not loose)
     return Packed(best.chosen, min(-best.bound, sum(whole)) / scale)
 
 
@@ -92,6 +95,8 @@ def solved(
     rewrites: bool = True,
     beside: float = 0.0,
     begins_anew: bool = True,
+    near: bool = False,
+    seeks: bool = True,
 ) -> Solved:
     """Choose variables of least cost.
 
@@ -103,6 +108,9 @@ def solved(
         rewrites: the program first, which tightens bounds, and delays first choices.
         beside: what is paid beside the program, of which the gap is a part, too.
         begins_anew: when much is known of its root, which tightens bounds, and delays the end.
+        near: look only where parts of variables would have what the known choice has not, or
+            the other way round. The bound is then one of these choices alone.
+        seeks: choices in ways of which a bound has nothing.
     """
     with _quiet():  # it prints its name
         import highspy as hp
@@ -110,11 +118,14 @@ def solved(
         solver = hp.Highs()
         own = {"mip_rel_gap": gap, "presolve": "on" if rewrites else "off"}
         own["mip_allow_restart"] = begins_anew
+        own |= {} if seeks else dict.fromkeys(SEEKING, False)
         for option, value in (OPTIONS | own).items():
             solver.setOptionValue(option, value)
         solver.cbMipInterrupt.subscribe(_Counted(effort))
         program = _program(costs, rows, frozenset(parts))
         program.offset_ = beside
+        if near:
+            program.col_lower_, program.col_upper_ = _narrowed(costs, rows, start)
         solver.passModel(program)
         if first := start[0]:
             known = frozenset(start[1])
@@ -123,7 +134,36 @@ def solved(
         solver.run()
     found, about = solver.getSolution(), solver.getInfo()
     chosen = [i for i, x in enumerate(found.col_value) if x > 0.5] if found.value_valid else []
-    return Solved(chosen, about.objective_function_value - beside, about.mip_dual_bound - beside)
+    cost = about.objective_function_value - beside
+    if start[0] and abs(sum(map(mul, costs, found.col_value)) - cost) > WHOLE * abs(cost):
+        return solved(  # a choice that is known was rewritten to another cost, and ended it
+            costs, rows, gap, parts, effort,
+            rewrites=rewrites, beside=beside, begins_anew=begins_anew, seeks=seeks,
+        )  # fmt: skip
+    return Solved(chosen, cost, about.mip_dual_bound - beside)
+
+
+def _narrowed(
+    costs: Sequence[float], rows: Sequence[Row], start: tuple[int, Collection[int]]
+) -> tuple[list[float], list[float]]:
+    """The least and most of each variable: of both what a known choice has, where parts agree.
+
+    Source: relaxation induced neighborhoods; Danna, Rothberg and Le Pape, Mathematical Programming
+    102, 2005.
+    """
+    import highspy as hp
+
+    solver, many, (first, known) = hp.Highs(), len(costs), start
+    for option, value in (OPTIONS | {"presolve": "off"}).items():
+        solver.setOptionValue(option, value)
+    solver.passModel(_program(costs, rows, range(many)))
+    solver.run()
+    in_parts, there = solver.getSolution().col_value, frozenset(known)
+    least, most = [0.0] * many, [1.0] * many
+    for i in range(first):
+        if abs(in_parts[i] - (i in there)) < WHOLE:
+            least[i] = most[i] = float(i in there)
+    return least, most
 
 
 class _Counted:

@@ -204,6 +204,9 @@ def _best(run: Run, alone: Outcome, least: float | None) -> Outcome:
 def _rounds(run: Run, alone: Outcome, best: Outcome, parts: int = 1) -> Outcome:
     """Choose from what is known and search beside it, as long as that pays.
 
+    After the first time mostly nothing is left to be won: then only choices that are near the best
+    are looked at, and all of them where one of these is better.
+
     Args:
         parts: of the room of known tilings, of which they are first taken to need only one, for
             they take all that they can get.
@@ -212,8 +215,10 @@ def _rounds(run: Run, alone: Outcome, best: Outcome, parts: int = 1) -> Outcome:
         guessed = run.outcome(together(run, alone.energy, parts, best.chosen).chosen)
         if isinstance(guessed, Outcome) and guessed.energy < best.energy:
             best = guessed
-    for _ in range(ROUNDS):
-        known = together(run, alone.energy, known=best.chosen)
+    for number in range(ROUNDS):
+        known = together(run, alone.energy, known=best.chosen, near=number > 0)
+        if number > 0 and known.energy < best.energy * (1 - WORTH):
+            known = together(run, alone.energy, known=best.chosen)
         found = run.outcome(known.chosen)
         if isinstance(found, Stuck):
             break
