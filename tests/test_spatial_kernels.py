@@ -63,6 +63,33 @@ def test_meetings_are_pairs_of_groups_with_a_row_between_them(seed):
         assert found[2][i] == sum(groups[1].count(tap) for _, tap in met)
 
 
+def cut(start, stop, sizes):
+    """The pieces of nested cuts."""
+    found = [(start, stop)]
+    for size in sizes:
+        found = [(a, min(a + size, b)) for first, b in found for a in range(first, b, size)]
+    return found
+
+
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_table_is_added_up_over_the_pieces_of_two_loops(seed, anew):
+    draw = Random(seed)
+    lengths = draw.randint(1, 20), draw.randint(1, 7)
+    steps = draw.randint(1, 4), draw.randint(1, 4)
+    one, other = ((n + 1) ** 2 for n in lengths)
+    table = np.random.default_rng(seed).integers(0, 9, (one, other)).astype(float)
+    chains = [[chain(draw, *each) for each in zip(lengths, steps, strict=True)] for _ in range(20)]
+    given = np.array([outs + taps for outs, taps in chains]), steps[0], anew
+    found = kernels.rows_of_pieces(table, lengths, *given)
+    for number, (outs, taps) in zip(found, chains, strict=True):
+        pairs = product(cut(0, lengths[0], outs), cut(0, lengths[1], taps))
+        assert number == sum(
+            table[a if anew else a * (lengths[0] + 1) + b, c * (lengths[1] + 1) + d]
+            for (a, b), (c, d) in pairs
+        )
+
+
 def lists(draw, several):
     """Counts of 4 plans and 3 parts that are bounded, of so many chains for each axis."""
     number = np.random.default_rng(draw.randint(0, 10**6))
@@ -135,5 +162,6 @@ def test_a_search_ends_alike_where_nothing_is_compiled(chip, monkeypatch):
         monkeypatch.setattr("hwmodel.tiling.spatial.descent.is_compiled", lambda x=compiled: x)
         monkeypatch.setattr("hwmodel.tiling.spatial.rounded.is_compiled", lambda x=compiled: x)
         monkeypatch.setattr("hwmodel.tiling.spatial.space.is_compiled", lambda x=compiled: x)
+        monkeypatch.setattr("hwmodel.tiling.spatial.piece_rows.is_compiled", lambda x=compiled: x)
         energies.append(mapped(problem, memories(load(Hardware, chip)), chosen)[1].energy)
     assert energies[0] == pytest.approx(energies[1], rel=1e-3)

@@ -12,7 +12,7 @@ import numpy as np
 
 from hwmodel.tiling.optimal.kernels import _compiled
 
-__all__ = ["joined", "meetings", "pair", "pieces"]
+__all__ = ["joined", "meetings", "pair", "pieces", "rows_of_pieces"]
 
 
 @_compiled
@@ -234,4 +234,50 @@ def meetings(pairs: Any, lengths: Any, sizes: Any, outs: Any, taps: Any, counted
                     found[i] += 1
                 else:
                     found[i] += of_out[o] if counted == 1 else of_tap[t]
+    return found
+
+
+@_compiled
+def _cut(length: Any, sizes: Any, starts: Any, ends: Any) -> Any:
+    """Write where the pieces of nested cuts begin, and an end behind the last; return how many."""
+    depth, number, at = len(sizes), 0, 0
+    for level in range(depth):
+        ends[level] = 0
+    while at < length:
+        end = length
+        for level in range(depth):
+            if at >= ends[level]:
+                ends[level] = min(at + sizes[level], end)
+            end = ends[level]
+        starts[number] = at
+        number += 1
+        at = end
+    starts[number] = length
+    return number
+
+
+@_compiled
+def rows_of_pieces(table: Any, lengths: Any, sizes: Any, depth: Any, anew: Any) -> Any:
+    """Add up a table over the pieces of nested cuts of two loops, chain by chain.
+
+    Args:
+        table: by a piece of one loop and one of the other; a piece [start, stop) of a loop of
+            length n is at start (n + 1) + stop.
+        lengths: of the two loops.
+        sizes: of the one, followed by those of the other [chain, size].
+        depth: how many are of the one.
+        anew: whether the table has the one's pieces by their starts alone.
+    """
+    found = np.zeros(len(sizes))
+    first, second = np.empty(lengths[0] + 1, np.int64), np.empty(lengths[1] + 1, np.int64)
+    ends, places = np.empty(sizes.shape[1], np.int64), np.empty(lengths[1], np.int64)
+    for i in range(len(sizes)):
+        number = _cut(lengths[0], sizes[i, :depth], first, ends)
+        many = _cut(lengths[1], sizes[i, depth:], second, ends)
+        for k in range(many):
+            places[k] = second[k] * (lengths[1] + 1) + second[k + 1]
+        for j in range(number):
+            at = first[j] if anew else first[j] * (lengths[0] + 1) + first[j + 1]
+            for k in range(many):
+                found[i] += table[at, places[k]]
     return found

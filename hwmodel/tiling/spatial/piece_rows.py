@@ -14,12 +14,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.rows import block_rows
 from hwmodel.tiling.spatial.paths import Axis
 
 __all__ = ["CutRows", "PieceRows", "piece_rows"]
 
 MOST = 2**21  # pairs of a piece of outputs and a piece of taps
+SHORT = 2**12  # a loop whose cuts are walked anew for each chain
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Tiles = tuple[int, ...]
@@ -45,6 +47,8 @@ class PieceRows:
         Args:
             pairs: tiles of outputs, outermost first, and of taps.
         """
+        if is_compiled():
+            return _compiled(self._rows, (self._axis.outs, self._axis.taps), pairs, anew=False)
         found: list[float] = []
         together = max(1, MOST // self._rows.shape[1])
         rest = list(pairs)
@@ -111,6 +115,13 @@ class CutRows:
 
     def rows(self, pairs: Iterable[tuple[Tiles, Tiles]]) -> list[float]:
         """Rows that nested cuts of both loops load, pair by pair, as `PieceRows.rows`."""
+        if is_compiled() and self._lengths[0] <= SHORT:
+            return _compiled(
+                self._anew,
+                self._lengths,
+                (p[::-1] if self._turned else p for p in pairs),
+                anew=True,
+            )
         found = []
         for pair in pairs:
             cut, other = pair[::-1] if self._turned else pair
@@ -123,6 +134,19 @@ class CutRows:
                 self._places[other] = begin * (self._lengths[1] + 1) + end
             found.append(float(self._sums[cut][self._places[other]].sum()))
         return found
+
+
+def _compiled(
+    table: Floats, lengths: tuple[int, int], pairs: Iterable[tuple[Tiles, Tiles]], *, anew: bool
+) -> list[float]:
+    """Add up a table over the pieces of nested cuts of two loops, pair of tiles by pair."""
+    sizes = list(pairs)
+    both = np.array([one + other for one, other in sizes], np.int64).reshape(len(sizes), -1)
+    depth = len(sizes[0][0])
+    found: list[float] = kernel("spatial.rows_of_pieces")(
+        table, lengths, both, depth, anew
+    ).tolist()
+    return found
 
 
 def _starts(length: int, tiles: Tiles) -> Ints:
