@@ -47,7 +47,9 @@ class Programmes(NamedTuple):
     high: Floats
 
     def of(self, some: Ints) -> Programmes:
-        """Some of the programmes."""
+        """Some of the programmes, each once and in turn."""
+        if len(some) == len(self.A):
+            return self
         G, h = (x if len(x) == 1 < len(self.A) else x[some] for x in (self.G, self.h))
         each = {"A": self.A[some], "b": self.b[some], "R": self.R[some], "r": self.r[some]}
         return self._replace(G=G, h=h, **each)
@@ -58,13 +60,42 @@ class Programmes(NamedTuple):
 
     def along(self, y: Floats) -> Floats:
         """G y [programme, bound]."""
+        if len(self.G) == 1:
+            short: Floats = y @ self.G[0].T
+            return short
         found: Floats = (self.G @ y[..., None])[..., 0]
         return found
 
     def back(self, weights: Floats) -> Floats:
         """Bounds added up with weights [programme, size]."""
+        if len(self.G) == 1:
+            short: Floats = weights @ self.G[0]
+            return short
         found: Floats = (weights[:, None, :] @ self.G)[:, 0]
         return found
+
+
+class _Pairs(NamedTuple):
+    """Products of two sizes' factors in bounds that all programmes have, where they are not 0."""
+
+    products: Floats  # [bound, pair]
+    at: Ints  # of each pair, its place in a square of sizes
+
+    @classmethod
+    def of(cls, programmes: Programmes) -> _Pairs | None:
+        """Make them once; None where programmes have bounds of their own."""
+        if len(programmes.G) > 1:
+            return None
+        G = programmes.G[0]
+        every = (G[:, :, None] * G[:, None, :]).reshape(len(G), -1)
+        at = np.flatnonzero(every.any(axis=0))
+        return cls(every[:, at], at)
+
+    def squares(self, weights: Floats, sizes: int) -> Floats:
+        """`_squares` of the bounds."""
+        found = np.zeros((len(weights), sizes * sizes))
+        found[:, self.at] = weights @ self.products
+        return found.reshape(-1, sizes, sizes)
 
 
 class Solved(NamedTuple):
@@ -92,6 +123,7 @@ def solved(programmes: Programmes, start: Floats, beside: Floats) -> Solved:
     number = len(programmes.A)
     y = np.array(np.broadcast_to(start, (number, start.shape[-1])))
     wider = np.maximum(0.0, _rooms(programmes, y).value + 0.05)
+    pairs = _Pairs.of(programmes)
     least, weight = np.full(number, -np.inf), np.full(number, FIRST / FASTER)
     while True:
         value = np.exp(least)
@@ -101,7 +133,7 @@ def solved(programmes: Programmes, start: Floats, beside: Floats) -> Solved:
             return Solved(y, least)
         weight[live] = np.minimum(LAST, weight[live] * FASTER)
         some, now, more = programmes.of(live), weight[live], wider[live]
-        y[live] = _centre(some, y[live], now, more)
+        y[live] = _centre(some, y[live], now, more, pairs)
         least[live] = np.maximum(least[live], _sure(some, y[live], now, more))
 
 
@@ -139,13 +171,15 @@ def _barrier(some: Programmes, y: Floats, weight: Floats, wider: Floats) -> Floa
     return np.where(within, value, np.inf)
 
 
-def _centre(programmes: Programmes, start: Floats, weights: Floats, wider: Floats) -> Floats:
+def _centre(
+    programmes: Programmes, start: Floats, weights: Floats, wider: Floats, pairs: _Pairs | None
+) -> Floats:
     """Newton's method with steps that are halved until they help."""
     y, live = start.copy(), np.arange(len(start))
     value = _barrier(programmes, y, weights, wider)
     for _ in range(STEPS):
         some, here, more, weight = programmes.of(live), y[live], wider[live], weights[live]
-        slack, gradient, curvature = _slopes(some, here, weight, more)
+        slack, gradient, curvature = _slopes(some, here, weight, more, pairs)
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         decrement = (gradient * step).sum(axis=1)
         on = decrement / 2 > np.where(weight < LAST, NEAR, NEAREST)
@@ -174,7 +208,7 @@ def _centre(programmes: Programmes, start: Floats, weights: Floats, wider: Float
 
 
 def _slopes(
-    some: Programmes, y: Floats, weight: Floats, wider: Floats
+    some: Programmes, y: Floats, weight: Floats, wider: Floats, pairs: _Pairs | None
 ) -> tuple[Floats, Floats, Floats]:
     """Slack of the bounds G y <= h, and slope and curvature of the barrier."""
     A, G, R = some.A, some.G, some.R
@@ -188,7 +222,10 @@ def _slopes(
     gradient = weight[:, None] * mean + some.back(inverse) + (slope / left).sum(axis=1)
     curvature = _squares(A, shares) - mean[:, :, None] * mean[:, None, :]
     curvature *= weight[:, None, None]
-    curvature += (np.swapaxes(G, 1, 2) * (inverse**2)[:, None, :]) @ G
+    if pairs is None:
+        curvature += (np.swapaxes(G, 1, 2) * (inverse**2)[:, None, :]) @ G
+    else:
+        curvature += pairs.squares(inverse**2, G.shape[2])
     flat = R.reshape(len(R), -1, R.shape[-1])
     curvature += _squares(flat, (rooms.shares / left).reshape(len(R), -1))
     # of a sum's own curvature - s s' / left, and of the logarithm of its bound s s' / left^2
