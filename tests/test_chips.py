@@ -259,6 +259,29 @@ def test_static_energy_is_a_part_of_its_own_in_every_view(hwmodel, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+@pytest.mark.parametrize(("batch", "share"), [(1, 12.5), (2, 25.0), (8, 100.0)])
+def test_images_are_on_the_axis_of_channels_in_backward_weight(tmp_path, batch, share):
+    """Of 8 x 8 MACs a column of 8 filters works for each image; 64 inputs and outputs fill all."""
+    written(
+        tmp_path,
+        CHIP,
+        ("arithmetic:", "array: {M: 8, C: 8, cycle_energy: 1000000 pJ}\narithmetic:"),
+        name="c.yaml",
+    )
+    layers = "".join(f"{{name: {one}, kind: linear, features: 64}}, " for one in "ab")
+    (tmp_path / "n.yaml").write_text(
+        f"{{version: 1, name: n, title: n, input: [64, 1, 1], layers: [{layers}]}}"
+    )
+    report = evaluate(
+        tmp_path / "n.yaml", tmp_path / "c.yaml", "fp", accounting="full", batch=batch
+    )
+    said = f"(100.0 % in forward, 100.0 % in backward input, {share:.1f} % in backward weight)"
+    assert said in report.idleness
+    summed = f"backward weight sums over images, {batch} on axis C of 8"
+    assert (summed in report.idleness) == (batch < 8)
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
 def test_macs_by_padding_are_paid_and_told_apart_from_work(hwmodel, tmp_path):
     """A 3 x 3 kernel over 4 x 4 with padding 1: along an axis 2 + 3 + 3 + 2 of 12 taps are rows."""
     net = "{version: 1, name: n, title: n, input: [2, 4, 4], layers: [{name: c, kind: conv,"

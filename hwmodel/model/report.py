@@ -13,7 +13,6 @@ from hwmodel.graph.network import Network
 from hwmodel.graph.node import Node
 from hwmodel.model.attention_choice import Ways, in_ways
 from hwmodel.model.duration import Duration, demands, duration, untimed
-from hwmodel.model.entries import search_options
 from hwmodel.model.ledger import NAME, Component, Ledger
 from hwmodel.model.measured import Measures
 from hwmodel.model.memory import Occupancy
@@ -22,16 +21,15 @@ from hwmodel.model.plans import occupied
 from hwmodel.model.prices import Key, Prices
 from hwmodel.model.proof import Proof, proof
 from hwmodel.model.residency.plan import Residency
+from hwmodel.model.utilisation import idleness
 from hwmodel.model.widths import Edge
 from hwmodel.model.workload import Job, Mode, Task
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.trace import Trace
-from hwmodel.tiling.options import memories
-from hwmodel.tiling.spatial.asked import time
 from hwmodel.tiling.tile import Tiling
-from hwmodel.work.tensor import Pass, TensorKind, plain, product
+from hwmodel.work.tensor import Pass, TensorKind, plain
 from hwmodel.work.work import Multiply
 
 if TYPE_CHECKING:
@@ -229,30 +227,10 @@ class Report:
 
     @property
     def idleness(self) -> str:
-        """A sentence on how many MACs work, on a chip with an array; "" without.
-
-        A MAC by padding is paid as an operation, and is no work: nothing is read for it.
-        """
-        chip = self.hardware
-        if chip.array is None or not self.tilings:
+        """A sentence on how many MACs work, on a chip with an array; "" without."""
+        if self.hardware.array is None or not self.tilings:
             return ""
-        made, could, paid, padded = 0, 0, 0, 0
-        for task, tiling in self.tilings:
-            assert isinstance(task.work, Multiply)
-            places = memories(chip, task.work.kinds)
-            options = search_options(self.accounting, task.work)
-            taken = time(task.work.problem, tiling.mapping, places, options.rule)
-            assert taken is not None
-            met, macs = task.work.repeats * taken.products, product(task.work.macs)
-            made += met
-            could += task.work.repeats * taken.possible
-            paid += macs
-            padded += max(0, macs - met)
-        share = f"{100 * made / could if could else 0:.1f} % of the MACs work"
-        if padded:
-            share += f"; {100 * padded / paid:.1f} % of those paid meet padding and are no work"
-        free = "" if chip.static_energy else "; time is free here, the chip states no static energy"
-        return f"utilisation: {share}{free}"
+        return idleness(self.hardware, self.accounting, self.tilings)
 
     @property
     def records(self) -> list[tuple[object, ...]]:
