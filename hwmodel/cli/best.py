@@ -65,8 +65,22 @@ def best(
             "hwmodel: a time is what it is at least, a power at most: what moves in memories of "
             "which a chip states no bandwidth takes none (compare and report name them)"
         )
-    if note := greedy_points(rows):
+    mixed = _mixed(rows, found[0]) if by == "energy" else ""
+    for note in filter(None, (mixed, greedy_points(rows))):
         say(f"hwmodel: {note}")
+
+
+def _mixed(rows: Sequence[Row], first: Row) -> str:
+    """Say what energies of one list are of, where it has several batches, networks or chips."""
+    names = [name for name in ("batch", "network", "hardware") if len({r[name] for r in rows}) > 1]
+    if not names:
+        return ""
+    image = "; --by energy_per_image is of one image" if "energy_per_image" in first else ""
+    return (
+        f"the list has several values of {' and of '.join(names)}, and energies are of whole "
+        f"iterations; --where '{names[0]} == {first[names[0]]}' leaves those of one"
+        f"{image if names[0] == 'batch' else ''}"
+    )
 
 
 def _tell_left_out(rows: Sequence[Row], by: str) -> None:

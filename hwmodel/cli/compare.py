@@ -11,7 +11,7 @@ import typer
 from hwmodel.cli.options import Files, Ours, Strict
 from hwmodel.cli.processes import Jobs, processes_of, shared
 from hwmodel.cli.screen import Destination, console, deliver, destination, progress, say, stem_of
-from hwmodel.errors import HwmodelError
+from hwmodel.errors import HwmodelError, many
 from hwmodel.rerun.asked import CompareAsked
 
 if TYPE_CHECKING:
@@ -230,7 +230,10 @@ def partly(lines: list[Comparison], *, told: bool = False) -> None:
             say(f"hwmodel: {called(chip, 'hardware')}, accounting {accounting}. {text}")
     failed = [line for line in lines if line.energy is None]
     networks = len({line.network for line in lines}) > 1
-    for line in failed:
+    if told and failed:
+        number = f"{many(len(failed), 'line')} of {len(lines)}"
+        say(f"hwmodel: {number} without an energy; the reasons stand below the tables")
+    for line in failed if not told else ():
         say(f"hwmodel: {_named(line, several, networks)}, {line.accounting}: {line.reason}")
     if failed:
         raise typer.Exit(1)

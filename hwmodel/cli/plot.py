@@ -67,7 +67,10 @@ def plot(
     y: Annotated[str, typer.Option(help="Of a sweep: column along y.")] = "",
     z: Annotated[str, typer.Option(help="Of a sweep: column of a heatmap's shades.")] = "",
     by: Annotated[str, typer.Option(help="Of a sweep: a line for each value of it.")] = "",
-    where: Annotated[str, typer.Option(help="Of a sweep: rows that keep these conditions.")] = "",
+    where: Annotated[
+        str,
+        typer.Option(help="Of a sweep, compare or report: rows that keep these, as 'batch == 64'."),
+    ] = "",
 ) -> None:
     """Draw a figure from tables made earlier. Several reports are set side by side."""
     from hwmodel.vary.sweep.results import is_results, read_results
@@ -82,13 +85,13 @@ def plot(
         if accuracy:
             raise HwmodelError(f"--accuracy {accuracy[0]}: is of a table of compare")
         title = draw_sweep(read_results(tables[0]), output, kind, view, style)
-    elif stated := next(((name, value) for name, value in view._asdict().items() if value), None):
-        option, value = stated
+    elif stated := [(n, value) for n, value in view._asdict().items() if value and n != "where"]:
+        option, value = stated[0]
         raise HwmodelError(
             f"--{option} {value}: is for tables of a sweep, which {tables[-1]} is not"
         )
     else:
-        title = _draw(tables, output, kind, style, network, hardware, group, accuracy or ())
+        title = _draw(tables, output, kind, style, network, hardware, group, accuracy or (), where)
     say(printable(f"wrote {output}"))
     if drawn.no_title and title:
         say(printable(f"its caption: {title}"))
@@ -103,9 +106,11 @@ def _draw(
     hardware: str,
     group: str,
     accuracy: Sequence[str],
+    where: str,
 ) -> str:
     """A figure of a trace, or of what `compare`, `report` and `sensitivity` wrote; its caption."""
     from hwmodel.rerun.asked import split_names
+    from hwmodel.vary.sweep.results import chosen
     from hwmodel.views.plot import draw, draw_training, read_records
 
     trace, other = tables[0].suffix == ".json", _other(tables[0], hardware)
@@ -116,12 +121,15 @@ def _draw(
         raise HwmodelError(f"--group {group}: is of a figure of layers")
     if alone and accuracy:
         raise HwmodelError(f"--accuracy {accuracy[0]}: is of a table of compare")
+    if alone and where:
+        raise HwmodelError(f"--where {where}: is for tables of a sweep, of compare and of report")
     if trace:
         return draw_training(tables[0], output, kind, style)
     if other:
         return other(tables[0], output, kind, style)
     chips = split_names(hardware) if hardware else []
     records = read_records(*tables)
+    records = chosen(records, where) if where else records
     return draw(
         records, output, kind=kind, style=style, network=network, hardware=chips, layers_by=group,
         accuracies=dict(map(_stated, accuracy)),

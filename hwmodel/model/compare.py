@@ -8,7 +8,7 @@ from math import fsum
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex, cast
 
-from hwmodel.errors import DataError, HwmodelError
+from hwmodel.errors import DataError, HwmodelError, NoRoom
 from hwmodel.graph.network import Network, zoo
 from hwmodel.graph.zoo import family_arguments
 from hwmodel.importers.load import load_network
@@ -77,6 +77,7 @@ class Comparison(NamedTuple):
     power_w: float | None = None  # of the overlapped time, as energy x time
     edp_js: float | None = None
     accumulate: int = 1  # iterations that the energy is of: gradients are added up for one update
+    fits: bool = True  # False: an outermost memory has no room for the run; not in the CSV
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
     report: Report | None = None  # what the line was taken from; not in the CSV
     optimal: OptimalTiles | None = None  # None where tiles are optimal anyway; not in the CSV
@@ -397,6 +398,7 @@ def _lines_of(
         else:
             names = cell.network.name, cell.method.name, chip.name, choice.name
             line = Comparison(*names, mode, batch, None, chip.unit, reason=str(mine))
+            line = line._replace(fits=not isinstance(mine, NoRoom))
         other = cell.baseline_network.name
         base_of = f"{cell.baseline.name} on {other}" if elsewhere else cell.baseline.name
         yield line._replace(baseline=base_of)
@@ -461,6 +463,7 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         peak_bytes=report.memory.peak().size,
         **times,
+        fits=True,
         reason="; ".join(filter(None, (report.unproved, report.by_width, report.untimed))) or None,
         report=report,
         optimal=None,

@@ -101,7 +101,7 @@ def _long(paper: Paper) -> list[str]:
 
 def _notes(paper: Paper) -> list[str]:
     """The line of the notes below a table, where it has some."""
-    said = " ".join(map(_text, paper.notes))
+    said = " ".join(map(_text, (*paper.blanks, *paper.notes)))
     return [rf"{{\footnotesize\noindent\raggedright {said}\par}}"] if said else []
 
 

@@ -17,6 +17,7 @@ from hwmodel.rerun.tables import (
     scale,
     what,
     whole_run,
+    whose,
 )
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import Training
@@ -56,6 +57,7 @@ class Paper(NamedTuple):
     ours: frozenset[int] = frozenset()  # rows that are ours
     best: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the lowest of each column
     notes: tuple[str, ...] = ()  # sentences below the table
+    blanks: tuple[str, ...] = ()  # why numbers are missing, where no aside is printed
     asides: tuple[str, ...] = ()  # of single rows, for whoever sets the table
 
 
@@ -137,6 +139,7 @@ def comparison_paper(
         ours=frozenset(i for i, (_, method, _) in enumerate(keys) if method in ours),
         best=frozenset() if several else _best(cells, [batch for _, _, batch in keys]),
         notes=tuple(notes),
+        blanks=tuple(_blanks(lines)),
         asides=tuple(places_asides(lines)),
     )
 
@@ -148,6 +151,18 @@ def _own(label: str) -> str:
     ('W2A4 (ours)', 'Ours (W2A4)', 'W2A4 (ours)')
     """
     return label if re.search(r"\bours\b", label, re.IGNORECASE) else f"{label} (ours)"
+
+
+def _blanks(lines: Sequence[Comparison]) -> Iterator[str]:
+    """Say in short which rows have no energy on which chip, and whether it is for want of room."""
+    for hardware in dict.fromkeys(line.hardware for line in lines):
+        here = [line for line in lines if line.hardware == hardware]
+        for fits in (False, True):
+            missing = [line for line in here if line.energy is None and line.fits == fits]
+            if missing:
+                why = "no energy, for a reason told in comments" if fits else "no room in memory"
+                chip = called(hardware, "hardware")
+                yield f"-- on {chip}: {why} ({whose(missing, here, called)})."
 
 
 def places_asides(lines: Sequence[Comparison]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +19,8 @@ from hwmodel.vary.sweep import part
 from hwmodel.vary.sweep.conditions import Condition, conditions, holds, is_size
 from hwmodel.vary.sweep.plan import NAMES
 
-__all__ = ["Results", "Row", "front", "is_results", "kept", "lowest", "numbers", "read_parquet"]
-__all__ += ["read_results", "unit_of", "varied"]
+__all__ = ["Results", "Row", "chosen", "front", "is_results", "kept", "lowest", "numbers"]
+__all__ += ["read_parquet", "read_results", "unit_of", "varied"]
 
 MAX_HELD = 800 * 2**20  # bytes of cells
 MAX_CELLS = 30_000_000  # of a Parquet file
@@ -178,7 +179,28 @@ def kept(results: Results, where: str) -> list[Row]:
     return rows
 
 
-def _named_otherwise(wanted: Sequence[Condition], rows: Iterable[Row]) -> str:
+def chosen(cells: Sequence[Mapping[str, str]], where: str) -> list[Mapping[str, str]]:
+    """Return the rows of a CSV's cells that keep the conditions, with an energy or without.
+
+    Raises: HwmodelError if no row is left.
+    """
+    wanted = conditions(where, [*cells[0]])
+    rows = [{name: _read(cell) for name, cell in row.items()} for row in cells]
+    found = [own for own, row in zip(cells, rows, strict=True) if holds(wanted, row, absent=False)]
+    if not found:
+        raise HwmodelError(f"no row keeps {where!r}{_named_otherwise(wanted, rows)}")
+    return found
+
+
+def _read(cell: str) -> Any:
+    """A cell as the first of `_READS` that takes it has it."""
+    for read in _READS:
+        with suppress(ValueError, KeyError):
+            return read(cell)
+    return cell
+
+
+def _named_otherwise(wanted: Sequence[Condition], rows: Iterable[Mapping[str, Any]]) -> str:
     """Say what a column of names holds, where a condition asks for a name that is none of them."""
     rows = [*rows]
     for one in wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -47,8 +47,10 @@ def pareto_figure(page: Page) -> Figure:
 def _drawn(page: Page, *, by_names: bool) -> tuple[Figure, bool]:
     """Draw it with names beside the points, or with a legend; say whether names are apart."""
     traced = any(_middle(record) for record in page.records)
-    series = [_points(group, page, traced) for group in page.groups]
-    if not any(points for points, _ in series):
+    every = [(group, _points(group, page, traced)) for group in page.groups]
+    groups = [group for group, (points, _) in every if points]
+    series = [one for _, one in every if one[0]]
+    if not series:
         raise DataError(
             "no row has both an energy and an accuracy, traced or published; state those you "
             f"know, --accuracy {page.records[0]['method']}=91.2"
@@ -59,7 +61,7 @@ def _drawn(page: Page, *, by_names: bool) -> tuple[Figure, bool]:
         style, len(series), (1 if few else 0.65) * style.height,
         columns=style.columns - 1 if few else page.columns,
     )  # fmt: skip
-    for one, group, (points, unit) in zip(axes, page.groups, series, strict=True):
+    for one, group, (points, unit) in zip(axes, groups, series, strict=True):
         scatter(one, points, style)
         if traced:
             _spreads(one, group, page)
@@ -68,6 +70,24 @@ def _drawn(page: Page, *, by_names: bool) -> tuple[Figure, bool]:
         below(one, style, what, once=not traced)
         one.set_ylabel("test accuracy, %")
         heading(one, style, page.name(group))
+    empty = [page.name(group) for group, (points, _) in every if not points]
+    source = _source(page, {point.method for points, _ in series for point in points}, empty)
+    caption(figure, style, f"{headline(page.records)}; accuracy {source}")
+    if by_names:
+        return figure, name_points(figure, axes, [points for points, _ in series], style)
+    named = {p.text: look(p.method) for points, _ in series for p in points}
+    legend(figure, style, named, marks=True)
+    return figure, True
+
+
+def _source(page: Page, drawn: Container[str], empty: Sequence[str]) -> str:
+    """Say where accuracies are from, and which methods and panels are left out.
+
+    Args:
+        drawn: methods that have a point.
+        empty: names of panels without any.
+    """
+    traced = any(_middle(record) for record in page.records)
     source = (
         "as traced; bars are what the runs of a method spread over" if traced else "as published"
     )
@@ -77,15 +97,9 @@ def _drawn(page: Page, *, by_names: bool) -> tuple[Figure, bool]:
         source = "as stated"
     elif methods:
         source = f"of {', '.join(methods)} as stated, else {source}"
-    drawn = {point.method for points, _ in series for point in points}
     if missing := [called(name) for name in names if name not in drawn]:
         source += f"; without {', '.join(missing)}, of which there is no energy or no accuracy"
-    caption(figure, style, f"{headline(page.records)}; accuracy {source}")
-    if by_names:
-        return figure, name_points(figure, axes, [points for points, _ in series], style)
-    every = [point for points, _ in series for point in points]
-    legend(figure, style, {p.text: look(p.method) for p in every}, marks=True)
-    return figure, True
+    return source + (f"; no point on {' and '.join(empty)}" if empty else "")
 
 
 def _points(group: Sequence[Record], page: Page, traced: bool) -> tuple[list[Point], str]:

@@ -1,0 +1,93 @@
+"""Rows without an energy, and tables with rows of several kinds: what views say of them.
+
+A network of 16, 128, 128 and 8 values has 8 + 64 + 4 KiB of weights in full precision, 8 + 2 + 4
+under BOLD; the small chip's outermost memory has 32 KiB.
+"""
+
+import csv
+
+import pytest
+
+from tests.test_chips import CHIP, written
+
+SIZES = {"a": 128, "b": 128, "c": 8}
+LAYERS = ", ".join(f"{{name: {n}, kind: linear, features: {size}}}" for n, size in SIZES.items())
+COMPARE = ("compare", "n.yaml", "--hardware", "small.yaml,large.yaml", "--methods", "fp,bold")
+ONE = ("--accounting", "full", "--mode", "inference", "--batch", "1,2")
+ACCURATE = ("--accuracy", "fp=92", "--accuracy", "bold=90")
+
+
+@pytest.fixture
+def table(hwmodel, tmp_path):
+    named = CHIP.splitlines()
+    name = next(line for line in named if line.startswith("name:"))
+    outermost = next(line for line in named if "capacity: unlimited" in line)
+    for size, capacity in (("small", "32 KiB"), ("large", "unlimited")):
+        own = (name, f"name: {size}"), (outermost, outermost.replace("unlimited", capacity))
+        written(tmp_path, CHIP, *own, name=f"{size}.yaml")
+    (tmp_path / "n.yaml").write_text(
+        f"{{version: 1, name: n, title: n, input: [16, 1, 1], layers: [{LAYERS}]}}"
+    )
+    code, _, err = hwmodel(*COMPARE, *ONE, "-o", "t.csv", "-o", "t.tex")
+    assert code == 1 and "does not fit small" in err
+    return tmp_path / "t.csv"
+
+
+def energies(table):
+    return {
+        (row["hardware"], row["method"], row["batch"]): row["energy"]
+        for row in csv.DictReader(table.read_text().splitlines())
+    }
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_latex_says_below_the_table_why_a_cell_is_empty(table):
+    missing = [key for key, energy in energies(table).items() if not energy]
+    assert missing == [("small", "fp", "1"), ("small", "fp", "2")]
+    tex = table.with_suffix(".tex").read_text()
+    printed = "\n".join(line for line in tex.splitlines() if not line.startswith("%"))
+    assert "-- on small: no room in memory (fp)." in printed
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_rows_of_a_comparison_are_chosen_for_a_figure(hwmodel, table):
+    """What is drawn of the rows that stay is what is drawn of a table of these alone."""
+    words = ("--where", "batch == 2 and hardware == large", "--no-title")
+    assert hwmodel("plot", "t.csv", "-o", "a.svg", *words)[0] == 0
+    lines = table.read_text().splitlines(keepends=True)
+    kept = [
+        line for line in lines if line.startswith("network,") or ",large,full,inference,2," in line
+    ]
+    assert len(kept) == 3
+    (table.parent / "b.csv").write_text("".join(kept))
+    assert hwmodel("plot", "b.csv", "-o", "b.svg", "--no-title")[0] == 0
+    assert (table.parent / "a.svg").read_bytes() == (table.parent / "b.svg").read_bytes()
+    code, _, err = hwmodel("plot", "t.csv", "-o", "c.svg", "--where", "method == binarynet")
+    assert (code, err.splitlines()[-1]) == (
+        2, "hwmodel: no row keeps 'method == binarynet'; method is by name, not by label: bold, fp"
+    )  # fmt: skip
+    code, _, err = hwmodel("plot", "t.csv", "-o", "c.svg", "--where", "bach == 2")
+    assert code == 2 and "batch" in err
+    assert not (table.parent / "c.svg").exists()
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_a_panel_in_which_nothing_has_a_point_is_told_and_not_drawn(hwmodel, table):
+    words = ("--kind", "pareto", *ACCURATE, "--no-title")
+    rows = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(row for row in rows if ",bold,small" not in row))
+    code, out, err = hwmodel("plot", "t.csv", "-o", "a.svg", *words)
+    assert code == 0
+    assert "; no point on small, batch 1 and small, batch 2" in out + err
+    drawn = (table.parent / "a.svg").read_text()
+    assert drawn.count("large, batch") == 2 and "small, batch" not in drawn
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_best_says_that_energies_are_of_batches_and_chips_that_differ(hwmodel, table):
+    _, out, err = hwmodel("best", "t.csv")
+    said = out + err
+    assert "several values of batch and of hardware" in said
+    assert "--where 'batch == " in said
+    _, out, err = hwmodel("best", "t.csv", "--where", "batch == 1 and hardware == large")
+    assert "several values" not in out + err
