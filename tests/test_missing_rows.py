@@ -28,8 +28,9 @@ def table(hwmodel, tmp_path):
     (tmp_path / "n.yaml").write_text(
         f"{{version: 1, name: n, title: n, input: [16, 1, 1], layers: [{LAYERS}]}}"
     )
-    code, _, err = hwmodel(*COMPARE, *ONE, "-o", "t.csv", "-o", "t.tex")
-    assert code == 1 and "does not fit small" in err
+    code, out, err = hwmodel(*COMPARE, *ONE, "-o", "t.csv", "-o", "t.tex")
+    assert code == 1 and out.count("does not fit small") == 2
+    assert "2 lines of 8 without an energy" in err and "does not fit" not in err  # told once
     return tmp_path / "t.csv"
 
 
