@@ -128,6 +128,9 @@ def test_where_prices_are_of_whole_paths_the_memory_asked_pays_alone(hwmodel, tm
                           "full")  # fmt: skip
     assert fsum(rows) == pytest.approx(bold, rel=1e-12) and "prices are of whole paths" in told
     assert "whole paths" not in energies("compare", *two, "--accounting", "upper.yaml")[1]
+    for chip, once in (("board.yaml", 1), ("plain.yaml", 0)):
+        which = ("--layer", "conv1", "--method", "fp", "--hardware", chip, "--accounting", "full")
+        assert hwmodel("explain", "net.yaml", *which)[1].count("Prices are of whole paths") == once
     (tmp_path / "s.yaml").write_text(
         "version: 1\nname: s\nnetwork: net.yaml\nhardware: [plain.yaml, board.yaml]\n"
         "title: s\nmethod: [fp, bold]\naccounting: full\nbatch: [1]\n"

@@ -25,6 +25,7 @@ __all__ = [
     "block_rows",
     "cut_rows",
     "cut_spans",
+    "most_of",
     "most_rows",
     "products",
     "span_rows",
@@ -155,6 +156,12 @@ def most_rows(window: Window, rule: RowRule, whole: int, outs: Whole, taps: Whol
         rows = block_rows(window._replace(pad=-some), wide, 0, outs, 0, taps)
         most = np.maximum(most, rows.max(axis=0))
     return np.minimum(most, whole)
+
+
+@lru_cache(maxsize=2**14)
+def most_of(window: Window, rule: RowRule, whole: int, outs: int, taps: int) -> int:
+    """Return the same of one block."""
+    return int(most_rows(window, rule, whole, outs, taps))
 
 
 @lru_cache(maxsize=2**12)

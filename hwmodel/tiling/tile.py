@@ -15,7 +15,7 @@ from hwmodel.tiling.level_by_level import level_by_level
 from hwmodel.tiling.optimal.terms import Certificate, Options
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
-from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_rows
+from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_of
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
 from hwmodel.work.tensor import Factor, product
 
@@ -188,7 +188,7 @@ def tile_rows(problem: Problem, tile: Extents, options: SearchOptions) -> tuple[
         if options.search == "level-by-level":
             return int(paper_extent(window, outs[1], taps[1]))
         whole = int(block_rows(window, rule, 0, outs[0], 0, taps[0]))
-        return int(most_rows(window, rule, whole, outs[1], taps[1]))
+        return most_of(window, rule, whole, outs[1], taps[1])
 
     return (
         rows(problem.height, (n.HO, tile.HO), (n.HF, tile.HF)),

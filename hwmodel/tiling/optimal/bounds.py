@@ -10,7 +10,7 @@ into one term a level, which is linear in few products of counts; its weights ar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -397,14 +397,34 @@ def _cheapest_cuts(outs: int, tiles: Ints, anew: Ints) -> Ints:
 
 
 def level(space: Space, index: int, above: Operand, below: Operand) -> Level:
-    """The term of `index` under held operands: the weights, read off `between` by probing."""
+    """The term of `index` under held operands."""
+    n = space.problem.extent
+    crosses = below == "I" and index < len(space.rates) - 1
+    crossing = space.problem.groups * n.N * n.C * space.rates[index].I_reads if crosses else 0.0
+    paid = _Paid(space.problem, space.least_rates, space.top, space.used)
+    weights = _weights(paid, index, above, below)
+    return Level(space, index, all_rooms(space, index, above), weights, crossing)
+
+
+class _Paid(NamedTuple):
+    """All that weights depend on; rooms are nothing to them."""
+
+    problem: Problem
+    prices: tuple[Traffic, ...]
+    top: Cut
+    used: tuple[int, int]
+
+
+@lru_cache(maxsize=2**12)  # one product is searched in rooms of many sizes
+def _weights(paid: _Paid, index: int, above: Operand, below: Operand) -> Weights:
+    """The weights of a term, read off `between` by probing."""
 
     def energy(A: float, B: float, S: float, R: float) -> float:
         cut = Cut(B, A, S, 1, 1, 1, 1, R, 1)
-        return _term(space, index, above, below, cut)
+        return _term(paid, index, above, below, cut)
 
     base, one_A = energy(0, 0, 0, 0), energy(1, 0, 0, 0)
-    weights = Weights(
+    return Weights(
         constant=base,
         S=energy(0, 0, 1, 0) - base,
         B=energy(0, 1, 0, 0) - base,
@@ -412,26 +432,22 @@ def level(space: Space, index: int, above: Operand, below: Operand) -> Level:
         RA=energy(1, 0, 0, 1) - energy(0, 0, 0, 1) - (one_A - base),
         R=energy(0, 0, 0, 1) - base,
     )
-    n = space.problem.extent
-    crosses = below == "I" and index < len(space.rates) - 1
-    crossing = space.problem.groups * n.N * n.C * space.rates[index].I_reads if crosses else 0.0
-    return Level(space, index, all_rooms(space, index, above), weights, crossing)
 
 
-def _term(space: Space, index: int, above: Operand, below: Operand, cut: Cut) -> float:
+def _term(paid: _Paid, index: int, above: Operand, below: Operand, cut: Cut) -> float:
     """Return the energy that `cut` adds at its two boundaries, other cuts taken as nothing.
 
     Traffic of a boundary is a sum of what its upper cut and what its lower cut bring, but for
     held ifmaps, whose rows are the lower cut's and whose visits are the upper one's. Those are
     bounded by the upper cut's own rows: pieces of pieces never load fewer.
     """
-    problem, prices = space.problem, space.least_rates
-    upper = space.top if index == 1 else NOTHING
+    problem, prices, top, used = paid
+    upper = top if index == 1 else NOTHING
     energy = level_energy(between(problem, upper, cut, above, 0), prices[index - 1])
     if index > 1:
         energy -= level_energy(between(problem, upper, NOTHING, above, 0), prices[index - 1])
     if index == len(prices) - 1:
-        lower = cut._replace(rows=space.used[0], columns=space.used[1])
+        lower = cut._replace(rows=used[0], columns=used[1])
     else:
         lower = NOTHING._replace(rows=cut.rows, columns=cut.columns)
     return float(energy + level_energy(between(problem, cut, lower, below, 0), prices[index]))

@@ -21,7 +21,7 @@ from hwmodel.tiling.optimal.budget import ENTRIES, STEPS, Budget, TooMany
 from hwmodel.tiling.optimal.chain_rows import chain_rows, pair_cost, summed_rows
 from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.pricing import level_energy
-from hwmodel.tiling.rows import most_rows
+from hwmodel.tiling.rows import most_of, most_rows
 from hwmodel.work.problem import Extents, Operand, Window
 
 __all__ = ["Found", "Nest", "best_held", "best_within", "energies_of", "energy_of", "uncut_energy"]
@@ -363,8 +363,8 @@ def energies_of(space: Space, tiles: Sequence[Tile], held: tuple[Operand, ...]) 
     problem, top = space.problem, space.top
     fits: Any = True
     for i, (tile, holds) in enumerate(zip(tiles, held, strict=True)):
-        rows = most_rows(problem.height, space.rule, top.rows, tile.HO, tile.HF)
-        columns = most_rows(problem.width, space.rule, top.columns, tile.WO, tile.WF)
+        rows = most_of(problem.height, space.rule, top.rows, tile.HO, tile.HF)
+        columns = most_of(problem.width, space.rule, top.columns, tile.WO, tile.WF)
         fits = fits & _fits(space, rooms(space, i + 1, holds), tile, rows * columns)
     cuts = exact_cuts(problem, tiles, space.rule)[1:-1]
     flat = np.broadcast_arrays(*(np.atleast_1d(number) for cut in cuts for number in cut))
@@ -384,8 +384,8 @@ def best_held(
     problem, top = space.problem, space.top
     cuts = [top, *exact_cuts(problem, tiles, space.rule)[1:]]
     stored = [
-        most_rows(problem.height, space.rule, top.rows, tile.HO, tile.HF)
-        * most_rows(problem.width, space.rule, top.columns, tile.WO, tile.WF)
+        most_of(problem.height, space.rule, top.rows, tile.HO, tile.HF)
+        * most_of(problem.width, space.rule, top.columns, tile.WO, tile.WF)
         for tile in tiles
     ]
     freed = [problem.O_elements * rate.O_partial_reads for rate in space.rates[1:]] + [0.0]

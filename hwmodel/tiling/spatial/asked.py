@@ -8,7 +8,7 @@ memory below for its side of each transfer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from hwmodel.tiling.accesses import Asked, Mapping
@@ -48,7 +48,7 @@ def asked(
 
     Source: docs/chips.md, 'What is counted'.
     """
-    nest = Nest(problem, mapping, chip, rule)
+    nest = _Counts(Nest(problem, mapping, chip, rule))
     ways = [link for x in OPERANDS for link in links(chip, x)]
     found = (
         [one for link in ways for one in _at(nest, link, level, transfers)]
@@ -57,7 +57,23 @@ def asked(
     return tuple(tuple(one for one in asks if product(one.factors)) for asks in found)
 
 
-def _at(nest: Nest, link: Link, level: int, transfers: Transfers) -> Iterator[Asked]:
+class _Counts:
+    """The counts of a nest, each made once: a link asks for the same at both of its ends."""
+
+    def __init__(self, nest: Nest) -> None:
+        self.chip, self._ways, self._counted = nest.chip, nest.ways, cache(nest.counted)
+
+    def crossing(self, link: Link, at: int) -> Counted:
+        return self._counted(self._ways.crossing(link, at))
+
+    def begun(self, link: Link) -> Counted:
+        return self._counted(self._ways.begun(link))
+
+    def finished(self, link: Link) -> Counted:
+        return self._counted(self._ways.finished(link))
+
+
+def _at(nest: _Counts, link: Link, level: int, transfers: Transfers) -> Iterator[Asked]:
     """What one link asks for at one level."""
     x = link.operand
     if level == link.above and x == "O":
@@ -79,14 +95,16 @@ def _at(nest: Nest, link: Link, level: int, transfers: Transfers) -> Iterator[As
             yield Asked(x, WRITE, Role.OPERAND, nest.crossing(link, level).factors)
 
 
-def _sums(nest: Nest, link: Link, level: int, direction: Direction, role: Role) -> Iterator[Asked]:
+def _sums(
+    nest: _Counts, link: Link, level: int, direction: Direction, role: Role
+) -> Iterator[Asked]:
     """Sums that go up: the last one of each output is finished, all others are not."""
     going, last = nest.crossing(link, level), nest.finished(link)
     yield Asked("O", direction, role, _difference(going, last, "S - 1", "all but the last"))
     yield Asked("O", direction, Role.OPERAND, last.factors)
 
 
-def _again(nest: Nest, link: Link) -> tuple[Factor, ...]:
+def _again(nest: _Counts, link: Link) -> tuple[Factor, ...]:
     """Sums that find one resting above."""
     return _difference(
         nest.crossing(link, link.above), nest.begun(link), "S - T", "those that find one resting"

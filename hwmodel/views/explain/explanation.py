@@ -172,6 +172,11 @@ def _memories(report: Report) -> Iterator[str]:
             for memory in level.buffers
         ],
     )  # fmt: skip
+    if chip.path_prices:
+        yield (
+            "\nPrices are of whole paths (path_prices), both sides of a transfer: the memory that "
+            "is asked pays for both."
+        )
     yield ""
 
 
