@@ -186,3 +186,16 @@ def test_what_is_made_of_widths_is_named_and_nothing_else():
     assert prices.derived(Key(OPERATE, *one) for one in (*stated, *made)) == (
         "int-add of 20 bit; int-mac of 6 bit; int-mul of 2 x 8, 8 x 8 bit"
     )
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+@pytest.mark.parametrize(("summed", "said"), [("", True), (", sum_bits: 32", False)])
+def test_prices_that_are_not_as_stated_are_told(hwmodel, tmp_path, summed, said):
+    """fp16's MAC is 1.5 / 4.6 of the chip's 32-bit one; an int-mac adds no more than it says."""
+    stated = "arithmetic:\n  - {operation: int-mac, bits: 8, energy: 2 pJ, source: me"
+    written(tmp_path, CHIP, ("arithmetic:", f"{stated}{summed}}}"), name="c.yaml")
+    words = ("--hardware", "c.yaml", "--accounting", "full", "--mode", "inference")
+    _, out, err = hwmodel("compare", "mlp-784-512-512-10", "--methods", "fp,fp16,int8", *words)
+    told = " ".join((out + err).split())
+    assert f"in 32-bit MACs: a 16-bit one {1.5 / 4.6:.4g}" in told
+    assert ("an int-mac of 8 bit is taken to add words of its own width" in told) == said

@@ -55,7 +55,12 @@ def test_every_view_says_what_may_be_compared_and_who_steps_otherwise(made, tmp_
         told = _text if view == "tex" else str
         assert told(STEPS) in text, view
         assert ALIKE in text, view
-    assert json.loads((tmp_path / "t.json").read_text())["remarks"] == [STEPS]
+    steps, *prices = json.loads((tmp_path / "t.json").read_text())["remarks"]
+    assert steps == STEPS
+    half = (
+        f"lion: prices that the chip does not state, in 32-bit MACs: a 16-bit one {1.5 / 4.6:.4g}"
+    )
+    assert prices and all(one.endswith(half) for one in prices)  # Horowitz: 1.1 + 0.4, 3.7 + 0.9
 
 
 def test_energies_of_all_chips_have_one_unit_and_the_least_three_digits(made, tmp_path):
@@ -140,7 +145,8 @@ def line(method, batch, tilings=0, gaps=(), by_width=(), untimed="", reason=None
     report = SimpleNamespace(
         proof=Proof(tilings, len(gaps), sum(gap <= 5e-4 for gap in gaps), max(gaps, default=0.0)),
         unproved="some" if gaps else "", by_width="some" if by_width else "",
-        prices=SimpleNamespace(derived=lambda keys: ", ".join(sorted(keys)), dearer=lambda keys: ""),
+        prices=SimpleNamespace(derived=lambda keys: ", ".join(sorted(keys)), dearer=lambda keys: "",
+            relative=lambda keys: "", unsummed=lambda keys: ""),
         ledger=SimpleNamespace(keys=by_width), untimed=untimed, timeless=[],
         gap=gap, residency=None, energy=1.0, images=batch,
     )  # fmt: skip
@@ -162,7 +168,7 @@ def test_alike_remarks_of_rows_are_one_sentence_with_the_sum_of_their_tilings():
         "big at batch 64: no tile fits",
         "fp; int8 at batch 64: 6 of 42 tilings are not proved optimal, 2 of them within 0.05 %: the "
         "largest gap to a lower bound is 7.1 % (fp at batch 64)",
-        "int8: prices that nobody states, by width (docs/model.md section 5): a, b, c",
+        "int8: prices that the chip does not state, by width (docs/model.md section 5): a, b, c",
         "bold; big at batch 1: no time: x",
     ]
     assert list(asides([line("fp", 1, 3), line("bold", 1, 3)])) == []

@@ -211,6 +211,29 @@ class Prices(NamedTuple):
                 )
         return ""
 
+    def relative(self, keys: Iterable[Key]) -> str:
+        """Name the MACs that the accounting prices in full-precision ones; "" for none."""
+        own = {p.bits for p in self.chip.arithmetic if p.operation == "mac" and not p.format}
+        used = {key.bits for key in keys if key.name == "mac" and not key.format} - own
+        shares = {
+            p.bits: f"a {p.bits}-bit one {p.macs:.4g}"
+            for p in self.accounting.prices.relative_prices
+            if p.operation == "mac" and p.bits in used
+        }
+        told = ", ".join(shares[bits] for bits in sorted(shares))
+        return f"in {self._full}-bit MACs: {told}" if told else ""
+
+    def unsummed(self, keys: Iterable[Key]) -> str:
+        """Name integer MACs of the chip beside which a wider sum is paid; "" for none."""
+        own = {p.bits for p in self.chip.arithmetic if p.operation == "int-mac" and not p.sum_bits}
+        bits = sorted(own & {key.bits for key in keys if key.name == "int-mul"})
+        if not bits:
+            return ""
+        return (
+            f"an int-mac of {' and '.join(map(str, bits))} bit is taken to add words of its own "
+            "width, and a product's wider sum is paid beside it (sum_bits says what it adds)"
+        )
+
     def _operation(self, key: Key) -> Price:
         kind, bits, accounting = key.name, key.bits, self.accounting
         if kind == "logic":

@@ -292,5 +292,6 @@ def by_width(prices: Prices, keys: Iterable[Key]) -> str:
     """Name prices that nobody states, made of the widths; "" if there are none."""
     keys = [*keys]
     found, dearer = prices.derived(keys), prices.dearer(keys)
-    more = f"; {dearer}" if dearer else ""
-    return found and f"prices that nobody states, by width (docs/model.md section 5): {found}{more}"
+    said = f"by width (docs/model.md section 5): {found}" if found else ""
+    told = "; ".join(filter(None, (said, prices.unsummed(keys), prices.relative(keys), dearer)))
+    return told and f"prices that the chip does not state, {told}"
