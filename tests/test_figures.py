@@ -482,7 +482,8 @@ def test_a_roofline_of_things_of_one_s_own_takes_their_files(hwmodel, tmp_path):
     )
     roofline = ("plot", "r.csv", "--kind", "roofline", "-o", "r.svg")
     assert hwmodel(*roofline) == (
-        2, "", "hwmodel: no network is bundled as 'net': give its file, --network FILE\n"
+        2, "", "hwmodel: no network is bundled as 'net': give its file, --network FILE; "
+        "no hardware is bundled as 'chip': give its file, --hardware FILE.yaml\n"
     )  # fmt: skip
     assert hwmodel(*roofline, "--network", "net.yaml") == (
         2, "", "hwmodel: no hardware is bundled as 'chip': give its file, --hardware FILE.yaml\n"

@@ -328,6 +328,8 @@ def _others(rows: Sequence[Row], columns: Sequence[str], view: View) -> list[str
 
 
 def _words(column: str) -> str:
+    if column == "capacity_bits":  # of all memories there, not of the one that is swept
+        return "capacity on the chip in all bits"
     return _short(column).replace("_", " ")
 
 

@@ -64,8 +64,9 @@ def roof(chip: Hardware) -> Roof:
 
 def roofline_figure(page: Page) -> Figure:
     """Draw energy per MAC against MACs per byte: a panel a chip, a point a layer."""
-    macs = _macs(page)
     groups = _by_chip(page)
+    _see_files(page, [group[0]["hardware"] for group in groups])
+    macs = _macs(page)
     roofs = [roof(_chip(group[0], page)) for group in groups]
     every = [roofline_points(group, top, macs) for group, top in zip(groups, roofs, strict=True)]
     series = [_named(points) for points in every]
@@ -173,15 +174,28 @@ def _by_chip(page: Page) -> list[list[Record]]:
     return list(groups.values())
 
 
+def _see_files(page: Page, chips: Sequence[str]) -> None:
+    """See that every spec is bundled or given, and name all that are not. Raises: DataError."""
+    network, missing = page.records[0]["network"], []
+    if not page.network and network not in zoo():
+        missing.append(f"no network is bundled as {network!r}: give its file, --network FILE")
+    given = {load(Hardware, file).name for file in page.hardware}
+    missing += [
+        f"no hardware is bundled as {name!r}: give its file, --hardware FILE.yaml"
+        for name in dict.fromkeys(chips)
+        if name not in given and name not in bundled(Hardware)
+    ]
+    if missing:
+        raise DataError("; ".join(missing))
+
+
 def _chip(record: Record, page: Page) -> Hardware:
     """Return the chip of a table: of a file given, or the bundled one.
 
-    Raises: DataError where there is none, or the table was made of another one of its name.
+    Raises: DataError where the table was made of another one of its name.
     """
     name = record["hardware"]
     given = [chip for chip in (load(Hardware, file) for file in page.hardware) if chip.name == name]
-    if not given and name not in bundled(Hardware):
-        raise DataError(f"no hardware is bundled as {name!r}: give its file, --hardware FILE.yaml")
     chip = given[0] if given else load(Hardware, name)
     made_of = record.get("inputs_sha256")
     if made_of and input_of(chip).sha256[:SHORT] not in made_of.split("-"):
@@ -194,13 +208,8 @@ def _chip(record: Record, page: Page) -> Hardware:
 
 
 def _macs(page: Page) -> dict[str, int]:
-    """Return the MACs of each layer in one pass over the batch; a teacher's have long names.
-
-    Raises: DataError where the network is neither bundled nor given.
-    """
+    """Return the MACs of each layer in one pass over the batch; a teacher's have long names."""
     name, batch = page.records[0]["network"], int(page.records[0]["batch"])
-    if not page.network and name not in zoo():
-        raise DataError(f"no network is bundled as {name!r}: give its file, --network FILE")
     network = load_network(page.network or name)
     found = {node.layer.name: batch * node.macs for node in network.nodes()}
     teachers = {layer.split(":")[0] for layer in unique(page.records, "layer") if ":" in layer}
