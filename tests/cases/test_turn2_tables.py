@@ -225,7 +225,10 @@ def test_a_multiplier_costs_by_both_widths(hwmodel, tmp_path):
         assert bops["down"] == DOWN * bits * 8
         assert bops["a"] == 2560 * 64 * 32 * 32  # in full precision, the network's input, too
     assert spent[2] < spent[4] < spent[8]
-    assert "by width (docs/model.md section 5): int-add of 23 bit; int-mul of 2 x 8 bit." in said[2]
+    assert (
+        "by width (docs/model.md section 5): int-add of 23 bit; int-mul of 2 x 8 bit; an int-mac of 8 bit is "
+        in said[2]
+    )
 
 
 def test_bit_operations_of_all_passes_stand_beside_the_energy(hwmodel):
