@@ -79,17 +79,28 @@ def test_boolean_weights_have_nothing_to_make_other_words_of():
         evaluate("conv-mnist", "ascend", validate(Method, text, "mine.yaml"))
 
 
-def test_weights_that_layers_share_have_one_latent():
+@pytest.mark.parametrize("width", [32, 16])
+@pytest.mark.parametrize("first", [True, False])
+def test_weights_that_layers_share_have_one_copy_or_one_latent(width, first):
+    """The owner may be the first layer, which itself gives no signal back."""
     layers = [
         {"name": name, "kind": "linear", "features": 256, "over": "channels"} for name in "abc"
     ]
-    layers[2]["shares"] = "b"
+    sharer, owner = ("b", "a") if first else ("c", "b")
+    layers["abc".index(sharer)]["shares"] = owner
     text = {"version": 1, "name": "tied", "title": "t", "input": [256, 16, 1], "layers": layers}
     tied = validate(Network, text, "tied")
-    mine = method(weights=8, weights_backward=32)
+    mine = method(weights=8, weights_backward=width)
     found = evaluate(tied, "tpuv4i", mine, accounting=FULL)
+    owners = {"a", "c"} if first else {"a", "b"}
     latents = [one for one in found.memory.tensors if one.name.startswith("latent F")]
     assert {one.name: one.bits for one in latents} == {
-        "latent F:a": 32 * WEIGHTS,
-        "latent F:b": 32 * WEIGHTS,
+        f"latent F:{name}": 32 * WEIGHTS for name in owners
     }
+    own = owners if first else {"b"}  # the first layer's are read by nobody on the way back
+    wanted = {f"c16F:{name}": 16 * WEIGHTS for name in own} if width == 16 else {}
+    lie = {one.name: one.bits for one in found.memory.tensors if one.name.startswith("c")}
+    assert lie == wanted
+    outermost = found.hardware.levels[0].buffers[0].name
+    made = of(found, role="copy", direction="write", memory=outermost, pass_="update", tensor="F")
+    assert {f"c16F:{one.layer}": one.count for one in made} == wanted

@@ -191,7 +191,8 @@ class Network(NamedSpec):
             )  # fmt: skip
             learned[name], stated[name], rates[name] = node.learns, node.bits, node.rate
             nodes.append(node)
-        return tuple(nodes)
+        back = {node.layer.shares for node in nodes if any(node.signal_to)}
+        return tuple(node._replace(lent=node.layer.name in back) for node in nodes)
 
     def _zeros(self, name: str, p: _Placed | None = None, given: Sequence[float] = ()) -> float:
         """Share of a map that is 0: as stated, or that of the maps whose elements it has."""

@@ -45,6 +45,7 @@ class Node(NamedTuple):
     steps: int = 1  # of the network, in each of which every layer runs
     input_zeros: tuple[float, ...] = ()  # share of each input that is 0, as the network states it
     zeros: float = 0.0  # the same of the output
+    lent: bool = False  # whether a layer that shares its weights gives a signal back
 
     @property
     def weights(self) -> int:

@@ -272,7 +272,7 @@ class Run:
     def _reads_latent(self, treatment: Treatment) -> bool:
         """Whether backward_input reads the weights that are stepped, and no copy of them."""
         back, latent = treatment.weight_back, treatment.latent or self.full
-        return bool(back) and back == (latent, None) and self.node.learned_weights > 0
+        return bool(back) and back == (latent, None) and self.node.layer.learned is True
 
     def _nonzero(self, pass_: ProductPass) -> tuple[Factor, ...]:
         """Return the share of a backward pass's operations that an accounting leaves to it."""
@@ -519,7 +519,8 @@ class Run:
         back = treatment.weight_back
         latent = treatment.latent or self.full
         copies: tuple[Tensor, ...] = ()
-        if back and self._wanted("backward_input") and not self._reads_latent(treatment):
+        read = self._wanted("backward_input") or self.node.lent
+        if back and read and not self._reads_latent(treatment):
             copies = (replace(F.as_(Role.COPY, back.bits), word=back.word),)
         return optimizer_step(
             rule, F, self.t.dF, latent, shape=(weights // C, C), rank=self.job.method.rank,
