@@ -25,7 +25,7 @@ from hwmodel.work.tensor import KINDS
 from tests.specs import written
 
 # Prices here are told apart at a glance, and far from any memory.
-pytestmark = pytest.mark.filterwarnings("ignore:.*far from what bundled chips pay")
+pytestmark = pytest.mark.filterwarnings("ignore:.*that bundled chips pay")
 
 DATA = Path(__file__).parent / "data" / "turn2"
 PRICES = {"weights": 2, "maps": 3, "signals": 5, "gradients": 7, "state": 11}  # pJ a bit

@@ -62,8 +62,12 @@ def test_what_cannot_fit_names_level_tensor_and_bytes(hwmodel, tmp_path):
     assert (code, out) == (2, "")
     doubt, refusal = err.splitlines()
     assert doubt.endswith(
-        "L0-A: is larger than L1, the memory above it; no tile in it can be (and 2 more)"
+        "L0-A: is larger than L1, the memory above it; no tile in it can be (and 2 more: "
+        "hwmodel hardware check)"
     )
+    code, _, err = hwmodel("hardware", "check", str(chip))
+    every = err.splitlines()
+    assert code == 0 and len(every) == 3 and every[0] == doubt.partition(" (and")[0]
     assert refusal == (
         "hwmodel: no tile fits: one element of I and F needs 64 bit, L1 holds 40 (3 B too few)"
     )

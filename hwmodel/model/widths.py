@@ -19,7 +19,7 @@ from hwmodel.graph.node import Node
 from hwmodel.importers.load import load_network
 from hwmodel.model.measured import Measures
 from hwmodel.specs.accounting import Accounting
-from hwmodel.specs.files import NamedSpec, bundled, load
+from hwmodel.specs.files import NamedSpec, bundled, load, said_of
 from hwmodel.specs.formats import Format, fraction
 from hwmodel.specs.limits import Limits
 from hwmodel.specs.method import (
@@ -345,15 +345,14 @@ def extra_work(method: Method, node: Node) -> list[ExtraWork]:
     return [work for work in method.extra_work if matches(work.where, node)]
 
 
-def tell_doubts(method: Method) -> None:
-    """Warn of rules of a user's method that can hold for no layer.
+def tell_doubts(method: Method, *, every: bool = False) -> None:
+    """Warn of rules of a user's method that can hold for no layer, of the first or of every one.
 
     Bundled ones have none, and a test sees to it.
     """
     found = [] if method.name in bundled(Method) else doubts(method)
-    if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        warnings.warn(f"method {method.name}: {found[0]}{more}", SpecWarning, stacklevel=2)
+    for doubt in said_of(found, Method, every):
+        warnings.warn(f"method {method.name}: {doubt}", SpecWarning, stacklevel=2)
 
 
 def tell_unread(method: Method, nodes: Sequence[Node], found: Mapping[str, Edge]) -> None:

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from operator import attrgetter
@@ -39,8 +39,8 @@ from hwmodel.specs.mistakes import Contradiction, sentence, show
 from hwmodel.specs.quick_yaml import quickly_read
 
 __all__ = ["Flag", "Label", "Name", "Number", "SpecModel", "Text", "Version", "Whole", "bundled"]
-__all__ += ["bundled_spec", "folder", "load", "read_yaml", "scalar", "validate", "whole_file"]
-__all__ += ["write"]
+__all__ += ["bundled_spec", "folder", "load", "read_yaml", "said_of", "scalar", "validate"]
+__all__ += ["whole_file", "write"]
 
 
 def _printable(text: str) -> str:
@@ -183,8 +183,11 @@ def is_path(text: str) -> bool:
     return text.endswith((".yaml", ".yml")) or os.sep in text
 
 
-def load(kind: type[Spec], what: str | Path | Spec) -> Spec:
+def load(kind: type[Spec], what: str | Path | Spec, *, every: bool = False) -> Spec:
     """Return the spec of a bundled name or of a YAML file; or a spec as it is.
+
+    Args:
+        every: whether to warn of every doubt of a file; else of the first, and how many more.
 
     Raises: NameUnknown, SpecError; HwmodelError for what is neither.
     """
@@ -193,7 +196,7 @@ def load(kind: type[Spec], what: str | Path | Spec) -> Spec:
     expect((str, Path), kind.KIND, what, f"a name, a path or a {kind.__name__}")
     text = str(what)
     if isinstance(what, Path) or is_path(text):
-        return _named(kind, Path(text))
+        return _named(kind, Path(text), every)
     found: Spec = _bundled(kind, text)
     return found
 
@@ -207,16 +210,19 @@ def _bundled(kind: type[NamedSpec], name: str) -> Any:
     return bundled_spec(kind, known[name])
 
 
-def _named(kind: type[Spec], path: Path) -> Spec:
+def _named(kind: type[Spec], path: Path, every: bool) -> Spec:
     """Read the spec of a user's file, and warn of its doubts."""
     spec = validate(kind, kind.as_now(read_yaml(path), path), path)
-    doubts = spec.doubts()
-    if doubts:
-        more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""
-        warnings.warn(
-            f"{path}: {doubts[0]}{more}", SpecWarning, stacklevel=2
-        )  # `load`: once a file
+    for doubt in said_of(spec.doubts(), kind, every):
+        warnings.warn(f"{path}: {doubt}", SpecWarning, stacklevel=2)  # `load`: once a file
     return spec
+
+
+def said_of(doubts: Sequence[str], kind: type[NamedSpec], every: bool) -> Sequence[str]:
+    """Every doubt of a file, or the first with how many more there are and what lists them."""
+    if every or len(doubts) < 2:
+        return doubts
+    return [f"{doubts[0]} (and {len(doubts) - 1} more: hwmodel {kind.KIND} check)"]
 
 
 def read_yaml(path: Path) -> Any:

@@ -70,16 +70,16 @@ def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
     known, (below, above) = ranges().get(kind), NEAR[per]
     if known is None or known.least / below <= pj <= known.most * above:
         return ""
-    near, whose = known.least, known.of_least
-    if pj > known.most:
-        near, whose = known.most, known.of_most
+    place = "a memory of this kind" if per == "bit" else "it alone"
+    if pj < known.least:
+        said = f"1/{known.least / pj:.3g} of the least that bundled chips pay for {place}"
+        said += f", {known.least:.4g} ({known.of_least})"
+    else:
+        said = f"{pj / known.most:.3g} times the most that bundled chips pay for {place}"
+        said += f", {known.most:.4g} ({known.of_most})"
     whole = _stated().instructions
-    further = ""
     if per == "operation" and pj > known.most:
         if pj in whole.pj:
             return ""
-        further = f" for an operation alone, {max(whole.pj):g} ({whole.of}) for an instruction"
-    return (
-        f"{name}: {pj:g} pJ per {per} is far from what bundled chips pay, the nearest {near:.4g} "
-        f"({whose}){further}; is the unit right?{hint}"
-    )
+        said += f"; instructions cost {min(whole.pj):g} to {max(whole.pj):g} ({whole.of})"
+    return f"{name}: {pj:g} pJ per {per} is {said}; is the unit right?{hint}"

@@ -132,9 +132,10 @@ def sections(
     places = [(record["hardware"], record["accounting"]) for record in records]
     apart = len({(record["network"], record["batch"]) for record in records}) > 1
     said = f"{comparable(places, (record['unit'] for record in records), apart)}."
-    texts = [what, whole, said, *_greedy(asked, records), *remarks(asked), *asides]
+    known = [*_greedy(asked, records), *remarks(asked), *asides]
     return [
-        Section("What was computed", texts, [*_results(records)]),
+        Section("What was computed", [what, f"{whole} {said}"], [*_results(records)]),
+        *([Section("Remarks", known)] if known else []),
         Section(
             "Model",
             [
@@ -145,7 +146,7 @@ def sections(
                 "one (docs/model.md)."
             ],
         ),
-        Section("Choices", [f"{x.name}: {'; '.join(_choices(x))}." for x in asked.accountings]),
+        Section("Choices", [], [_choices(asked.accountings)]),
         Section("Methods", [*_methods(asked)]),
         Section("Constants", [], [*_moved_constants(asked)]),
         Section("Rates and extents of the chips", [*_rates(asked.hardware)]),
@@ -210,18 +211,26 @@ def _line(record: Mapping[str, str], records: Sequence[Mapping[str, str]]) -> st
     return f"{method} ({', '.join(found)})" if found else method
 
 
-def _choices(spec: SpecModel, path: str = "") -> Iterator[str]:
-    """Every choice of an accounting: `search optimal`, and so on."""
+def _choices(accountings: Sequence[Accounting]) -> list[list[str]]:
+    """A table of every choice, `search` and so on, and what each accounting has there."""
+    chosen = [dict(_chosen(one)) for one in accountings]
+    names = dict.fromkeys(name for of_one in chosen for name in of_one)
+    body = [[name, *(of_one.get(name, "-") for of_one in chosen)] for name in names]
+    return [["accounting", *(one.name for one in accountings)], *body]
+
+
+def _chosen(spec: SpecModel) -> Iterator[tuple[str, str]]:
+    """Yield every choice of an accounting with its name."""
     left_out = {"version", "name", "title", "sources", "source", "based_on"}
     values: dict[str, Any] = {name: getattr(spec, name) for name in type(spec).model_fields}
     for name, value in values.items():
         if name in left_out or value is None:
             continue
         if isinstance(value, SpecModel):
-            yield from _choices(value, name)
+            yield from _chosen(value)
         elif isinstance(value, (str, int, float)):
-            word = ("no", "yes")[value] if isinstance(value, bool) else value
-            yield f"{name.replace('_', ' ')} {word}"
+            word = ("no", "yes")[value] if isinstance(value, bool) else str(value)
+            yield name.replace("_", " "), word
 
 
 def _moved_constants(asked: Question) -> Iterator[list[list[str]]]:

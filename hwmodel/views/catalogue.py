@@ -36,13 +36,16 @@ def titles(word: str) -> dict[str, str]:
 
 
 def checked(word: str, what: str) -> NamedSpec:
-    """Load a name or file, and check everything that it refers to. Raises: HwmodelError."""
+    """Load a name or file, and check everything that it refers to; warn of every doubt.
+
+    Raises: HwmodelError.
+    """
     if word == Network.KIND:
         return load_network(what)
-    spec = load(FILES[word], what)
+    spec = load(FILES[word], what, every=True)
     if isinstance(spec, Method):
         spec.check_references()
-        tell_doubts(spec)
+        tell_doubts(spec, every=True)
     return spec
 
 

@@ -1,7 +1,8 @@
 """Sections of text and tables on pages of A4: the first across the page, the others in two columns.
 
 The type is the largest in which one page holds all; where none does, the largest that takes no more
-pages than a usual one. No column ends in a heading.
+pages than a usual one. No column ends in a heading, and a table that goes on in another has its
+head there again.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ USUAL = 8.0
 LEADING = 1.18  # from line to line, in sizes
 APART = 1.5  # between columns of a table, in sizes
 SPLITS = 20  # of the width of two columns of a table that are to share it
-KEPT = 3  # lines, of which a heading is the first, that stay together
+LEAST = 6  # lines of columns that begin below the first section
 ROUNDING = 1e-9  # of a width, relative
 _UNDATED: dict[str, Any] = {"CreationDate": None}
 Rows = Sequence[Sequence[str]]
+Cells = list[tuple[float, str]]  # of a line: texts, each at an x [inch]
 
 
 class Section(NamedTuple):
@@ -49,7 +51,22 @@ class Placed(NamedTuple):
     weight: int
 
 
-Line = tuple[list[tuple[float, str]], int]  # texts, each at an x [inch], and their weight
+class Line(NamedTuple):
+    """Texts side by side, each at an x [inch].
+
+    Args:
+        stays: on the page or column of the line that follows.
+        head: lines of the head of the table whose body this is, which stand above it again where it
+            begins a column.
+    """
+
+    cells: Sequence[tuple[float, str]] = ()
+    weight: int = PLAIN
+    stays: bool = False
+    head: tuple[Line, ...] = ()
+
+
+EMPTY = Line()
 
 
 def write_pages(title: str, found: Sequence[Section], output: Path) -> None:
@@ -80,60 +97,70 @@ def _pages(title: str, found: Sequence[Section], size: float) -> list[list[Place
     width, high = A4[0] - 2 * MARGIN, LEADING * size / 72
     column = (width - GAP) / 2
     most = int((A4[1] - 2 * MARGIN) / high)
-    top: list[Line] = [([(0.0, title)], HEAVY), *_section(found[0], width, size), ([], PLAIN)]
+    top: list[Line] = [Line([(0.0, title)], HEAVY), *_section(found[0], width, size), EMPTY]
     pages: list[list[Placed]] = []
     while len(top) > most:  # a first section of more than a page
-        pages.append(_placed(top[:most], 0.0, 0, high))
-        top = top[most:]
+        taken, top = _taken(top, most)
+        pages.append(_placed(taken, 0.0, 0, high))
     pages.append(_placed(top, 0.0, 0, high))
     rest = [line for section in found[1:] for line in _section(section, column, size)]
     start = len(top)
-    while rest := rest if not rest or rest[0][0] else rest[1:]:
+    if rest and most - start < LEAST:
+        pages.append([])
+        start = 0
+    while rest := _begun(rest):
         room = most - start
-        if len(rest) <= 2 * room - KEPT:  # the last columns are as long as each other
+        if len(rest) <= 2 * room - LEAST:  # the last columns are as long as each other
             room = min(room, (len(rest) + 1) // 2 + 1)
         for side in range(2):
-            rest = rest if not rest or rest[0][0] else rest[1:]  # no empty line begins a column
-            taken = _fitting(rest, room if side == 0 else most - start)
-            pages[-1] += _placed(rest[:taken], side * (column + GAP), start, high)
-            rest = rest[taken:]
+            taken, rest = _taken(_begun(rest), room if side == 0 else most - start)
+            pages[-1] += _placed(taken, side * (column + GAP), start, high)
         if rest:
             pages.append([])
             start = 0
     return pages
 
 
-def _fitting(lines: Sequence[Line], most: int) -> int:
-    """Count the lines of a column: a heading goes on to the next with what follows it."""
+def _begun(lines: list[Line]) -> list[Line]:
+    """The lines without empty ones before them, which begin no column."""
+    return next((lines[i:] for i, line in enumerate(lines) if line.cells), [])
+
+
+def _taken(lines: list[Line], most: int) -> tuple[list[Line], list[Line]]:
+    """Take the lines of a column, and return the others; a table's head stands above these, too."""
     if len(lines) <= most:
-        return len(lines)
-    most = max(0, most)
-    for end in range(most, max(0, most - KEPT), -1):
-        if lines[end - 1][1] == HEAVY:
-            return end - 1
-    return most
+        return lines, []
+    end = most
+    while end and lines[end - 1].stays:
+        end -= 1
+    end = end or max(1, most)  # what stays together is longer than a column
+    rest = _begun(lines[end:])
+    return lines[:end], [*(rest[0].head if rest else ()), *rest]
 
 
 def _placed(lines: Sequence[Line], left: float, start: int, high: float) -> list[Placed]:
     """Put lines one below the other, from a place on."""
     return [
-        Placed(MARGIN + left + x, MARGIN + number * high, text, weight)
-        for number, (cells, weight) in enumerate(lines, start=start)
-        for x, text in cells
+        Placed(MARGIN + left + x, MARGIN + number * high, text, line.weight)
+        for number, line in enumerate(lines, start=start)
+        for x, text in line.cells
         if text
     ]
 
 
 def _section(section: Section, width: float, size: float) -> Iterator[Line]:
     """Yield the lines of a section."""
-    yield [], PLAIN
-    yield [(0.0, section.title)], HEAVY
+    yield EMPTY
+    yield Line([(0.0, section.title)], HEAVY, stays=True)
     hung = size / 72 if section.texts[1:] else 0.0  # so that one is told from the next
     for text in section.texts:
         first, *more = _wrapped(text, width, size, hung)
-        yield [(0.0, first)], PLAIN
-        yield from (([(hung, line)], PLAIN) for line in more)
-    yield from _tables([table for table in section.tables if table], width, size)
+        yield Line([(0.0, first)], stays=bool(more))
+        yield from (Line([(hung, line)]) for line in more)
+    tables = [table for table in section.tables if table]
+    if section.texts and tables:
+        yield EMPTY
+    yield from _tables(tables, width, size)
 
 
 def _tables(tables: Sequence[Rows], width: float, size: float) -> Iterator[Line]:
@@ -141,7 +168,7 @@ def _tables(tables: Sequence[Rows], width: float, size: float) -> Iterator[Line]
     apart = APART * size / 72
     left = [*tables]
     while left:
-        beside: list[list[list[tuple[float, str]]]] = []
+        beside: list[list[list[Cells]]] = []  # of each table its rows, and of these their lines
         taken = 0.0
         while left:
             columns = _columns(left[0], size)
@@ -149,18 +176,38 @@ def _tables(tables: Sequence[Rows], width: float, size: float) -> Iterator[Line]
             if beside and taken + its > width:
                 break
             table = left.pop(0)
-            rows = list(_rows(table, _narrowed(table, columns, width, apart, size), apart, size))
-            beside.append([[(taken + x, text) for x, text in cells] for cells in rows])
+            narrow = _narrowed(table, columns, width, apart, size)
+            rows = [[[(taken + x, text) for x, text in line] for line in row]
+                    for row in _rows(table, narrow, apart, size)]  # fmt: skip
+            beside.append(rows)
             taken += its + 2 * apart
-        for line in range(max(map(len, beside))):
-            yield [cell for one in beside for cell in (one[line] if line < len(one) else [])], PLAIN
+        yield from _beside(beside)
         if left:
-            yield [], PLAIN
+            yield EMPTY
+
+
+def _beside(tables: Sequence[Sequence[Sequence[Cells]]]) -> Iterator[Line]:
+    """Yield the lines of tables side by side, row by row, of which each first row is its head."""
+    head: tuple[Line, ...] = ()
+    for number in range(max(map(len, tables))):
+        row = [table[number] if number < len(table) else [] for table in tables]
+        high = max(map(len, row))
+        lines = [[cell for one in row for cell in (one[at] if at < len(one) else [])]
+                 for at in range(high)]  # fmt: skip
+        if number == 0:
+            head = tuple(Line(cells, HEAVY, stays=True) for cells in lines)
+            yield from head
+            continue
+        yield from (Line(cells, stays=at < high, head=head if at == 1 else ())
+                    for at, cells in enumerate(lines, start=1))  # fmt: skip
 
 
 def _columns(rows: Rows, size: float) -> list[float]:
     """Return the width of every column, unbroken [inch]."""
-    return [max(_width(text, size) for text in column) for column in zip(*rows, strict=True)]
+    return [
+        max(_width(text, size, PLAIN if at else HEAVY) for at, text in enumerate(column))
+        for column in zip(*rows, strict=True)
+    ]
 
 
 def _narrowed(
@@ -180,23 +227,28 @@ def _narrowed(
         found = [*columns[:-1], min(columns[-1], both - own)]
         found[widest] = own
         tried.append(found)
-    return min(tried, key=lambda found: len([*_rows(rows, found, apart, size)]))
+    return min(tried, key=lambda found: sum(map(len, _rows(rows, found, apart, size))))
 
 
-def _rows(
-    rows: Rows, columns: Sequence[float], apart: float, size: float
-) -> Iterator[list[tuple[float, str]]]:
-    """Yield the lines of a table; a cell takes as many as it needs."""
+def _rows(rows: Rows, columns: Sequence[float], apart: float, size: float) -> Iterator[list[Cells]]:
+    """Yield the rows of a table, of each its lines; a cell takes as many as it needs."""
     edges = [0.0, *accumulate(width + apart for width in columns[:-1])]
     right = numeric(rows)
-    for row in rows:
-        cells = [_wrapped(text, width, size) for text, width in zip(row, columns, strict=True)]
-        for line in range(max(map(len, cells))):
-            yield [
-                (edge + (columns[at] - _width(lines[line], size)) * (at in right), lines[line])
+    for number, row in enumerate(rows):
+        weight = PLAIN if number else HEAVY
+        cells = [_wrapped(text, width, size, weight=weight)
+                 for text, width in zip(row, columns, strict=True)]  # fmt: skip
+        yield [
+            [
+                (
+                    edge + (columns[at] - _width(lines[line], size, weight)) * (at in right),
+                    lines[line],
+                )
                 for at, (edge, lines) in enumerate(zip(edges, cells, strict=True))
                 if line < len(lines)
             ]
+            for line in range(max(map(len, cells)))
+        ]
 
 
 def numeric(rows: Rows) -> frozenset[int]:
@@ -209,39 +261,44 @@ def _is_number(text: str) -> bool:
     return bool(re.fullmatch(r"[-+]?[0-9][0-9,.]*|-", text))
 
 
-def _wrapped(text: str, width: float, size: float, hung: float = 0.0) -> list[str]:
-    """Break a text between words into lines no wider than that; within a word that is wider.
+def _wrapped(
+    text: str, width: float, size: float, hung: float = 0.0, weight: int = PLAIN
+) -> list[str]:
+    """Break a text between words into lines no wider than that; within a word that is wider, after
+    a hyphen where it has one.
 
     Args:
         hung: by how much all lines but the first are narrower [inch].
+        weight: of the type.
     """
     lines: list[str] = []
     line, room = "", width * (1 + ROUNDING)
     for word in text.split():
         longer = f"{line} {word}" if line else word
-        if _width(longer, size) <= room:
+        if _width(longer, size, weight) <= room:
             line = longer
             continue
         if line:
             lines.append(line)
             room = (width - hung) * (1 + ROUNDING)
-        while _width(word, size) > room and len(word) > 1:
+        while _width(word, size, weight) > room and len(word) > 1:
             fits = next(n for n in range(len(word) - 1, 0, -1)
-                        if n == 1 or _width(word[:n], size) <= room)  # fmt: skip
+                        if n == 1 or _width(word[:n], size, weight) <= room)  # fmt: skip
+            fits = word.rfind("-", 0, fits) + 1 or fits
             lines.append(word[:fits])
             word, room = word[fits:], (width - hung) * (1 + ROUNDING)
         line = word
     return [*lines, line]
 
 
-def _width(text: str, size: float) -> float:
+def _width(text: str, size: float, weight: int = PLAIN) -> float:
     """Return the width of a text: of its words and the blanks between them [inch]."""
     words = text.split(" ")
-    return size * (sum(map(_of_word, words)) + (len(words) - 1) * _of_word("n n", "nn"))
+    blank = _of_word("n n", weight) - _of_word("nn", weight)
+    return size * (sum(_of_word(word, weight) for word in words) + (len(words) - 1) * blank)
 
 
 @lru_cache(maxsize=2**14)
-def _of_word(word: str, without: str = "") -> float:
-    """Return the width of a word in type of one point, less that of another [inch]."""
-    whole = width_of(word, 100.0) if word else 0.0
-    return (whole - (width_of(without, 100.0) if without else 0.0)) / 100
+def _of_word(word: str, weight: int) -> float:
+    """Return the width of a word in type of one point [inch]."""
+    return width_of(word, 100.0, weight) / 100 if word else 0.0

@@ -166,11 +166,20 @@ def _blanks(lines: Sequence[Comparison]) -> Iterator[str]:
 
 
 def places_asides(lines: Sequence[Comparison]) -> Iterator[str]:
-    """Say what is to be known of single rows, and on which chip under which accounting."""
+    """Say what is to be known of single rows, and on which chips under which accountings."""
+    said: dict[str, dict[str, list[str]]] = {}  # of chips, and of each the accountings
     for hardware, accounting in dict.fromkeys((line.hardware, line.accounting) for line in lines):
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
-        at = f"{called(hardware, 'hardware')}, accounting {accounting}"
-        yield from (f"{at}. {text}" for text in asides(here))
+        for text in asides(here):
+            said.setdefault(text, {}).setdefault(called(hardware, "hardware"), []).append(
+                accounting
+            )
+    for text, under in said.items():
+        alike: dict[str, list[str]] = {}
+        for chip, accountings in under.items():
+            alike.setdefault(", ".join(accountings), []).append(chip)
+        at = (f"{', '.join(chips)}, accounting {those}" for those, chips in alike.items())
+        yield f"{'; '.join(at)}. {text}"
 
 
 def _best(

@@ -235,7 +235,7 @@ def panels(
     return figure, every[:count]
 
 
-def width_of(text: str, size: float) -> float:
+def width_of(text: str, size: float, weight: int = PLAIN) -> float:
     """Return the width of the longest line of a text in type of `size` points [inch].
 
     In the font that is set, as `settings` does.
@@ -243,7 +243,7 @@ def width_of(text: str, size: float) -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(size=size)
+    font = FontProperties(size=size, weight=weight)
     widths = (
         text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
         for line in text.split("\n")
