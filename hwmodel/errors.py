@@ -193,10 +193,12 @@ class NoRoom(Infeasible):
         level: name of the memory that misses most.
         operand: names of the largest tensors that are kept there.
         lacks: every memory that has no room.
+        peak_bytes: what the run keeps at most in all outermost memories.
     """
 
-    def __init__(self, run: str, chip: str, lacks: Iterable[Lack]) -> None:
+    def __init__(self, run: str, chip: str, lacks: Iterable[Lack], peak_bytes: int) -> None:
         self.run, self.chip, self.lacks = run, chip, tuple(lacks)
+        self.peak_bytes = peak_bytes
         worst = max(self.lacks, key=lambda lack: lack.needs_bits - lack.holds_bits)
         largest = ", ".join(name for name, _ in worst.tensors[:NAMED])
         super().__init__(worst.memory, largest, worst.needs_bits, worst.holds_bits)

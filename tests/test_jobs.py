@@ -56,7 +56,7 @@ def test_what_has_no_room_is_said_alike_from_another_process():
     missing = Infeasible("L0", "I and F", 4096.5, 100)
     missing.where = "conv1, forward, chip"
     wide = TooLarge("iterations of the loop N", 5, 4)
-    lacks = NoRoom("training", "chip", [Lack("DRAM", "forward of conv1", 10, 8, (("I", 10),))])
+    lacks = NoRoom("training", "chip", [Lack("DRAM", "forward of conv1", 10, 8, (("I", 10),))], 2)
     for error in (missing, wide, lacks, NameUnknown("method", "bald", ["bold"]), HwmodelError("x")):
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error)

@@ -51,6 +51,19 @@ def test_latex_says_below_the_table_why_a_cell_is_empty(table):
 
 
 @pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_what_has_no_room_has_a_peak_and_bars_say_so(hwmodel, table):
+    """76 KiB of weights, and at the second layer 128 words in and 128 out of each image."""
+    rows = [*csv.DictReader(table.read_text().splitlines())]
+    peaks = {row["batch"]: int(row["peak_bytes"]) for row in rows if not row["energy"]}
+    assert peaks == {batch: 76 * 2**10 + int(batch) * 256 * 4 for batch in ("1", "2")}
+    for kind in ("methods", "passes"):
+        assert hwmodel("plot", "t.csv", "-o", "a.svg", "--kind", kind, "--no-title")[0] == 0
+        drawn = (table.parent / "a.svg").read_text()
+        assert "no room for 77 KiB" in drawn and "no room for 78 KiB" in drawn
+        assert "no energy" not in drawn
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
 def test_rows_of_a_comparison_are_chosen_for_a_figure(hwmodel, table):
     """What is drawn of the rows that stay is what is drawn of a table of these alone."""
     words = ("--where", "batch == 2 and hardware == large", "--no-title")

@@ -398,7 +398,8 @@ def _lines_of(
         else:
             names = cell.network.name, cell.method.name, chip.name, choice.name
             line = Comparison(*names, mode, batch, None, chip.unit, reason=str(mine))
-            line = line._replace(fits=not isinstance(mine, NoRoom))
+            if isinstance(mine, NoRoom):
+                line = line._replace(fits=False, peak_bytes=mine.peak_bytes)
         other = cell.baseline_network.name
         base_of = f"{cell.baseline.name} on {other}" if elsewhere else cell.baseline.name
         yield line._replace(baseline=base_of)

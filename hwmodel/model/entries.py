@@ -41,6 +41,7 @@ class Stay(NamedTuple):
     # Operands that are brought home, or sent out from there, once: their stay begins here.
     once: tuple[Operand, ...] = ()
     parts: tuple[int | None, ...] = ()  # of a move; empty: nowhere
+    brought: tuple[int | None, ...] = ()  # of a move's parts: to where they are written once
 
 
 AWAY = Stay()
@@ -54,7 +55,8 @@ def moved(
     There it is read where ifmaps lie, and written where ofmaps lie, level by level; levels that
     these pass by are not asked.
 
-    What stays on the chip is moved at its level and further in. Where a move takes several parts,
+    What stays on the chip is moved at its level and further in; what is brought home as it is read
+    is written on its way, where both sides of a transfer pay. Where a move takes several parts,
     as often as there are, each has its own.
 
     Args:
@@ -80,6 +82,18 @@ def moved(
             (Factor("times", times, work.why), *tensor.shape, *(code.told if code else ())),
             at.step, " + ".join(here),
         )  # fmt: skip
+    for name, home in zip(names, stay.brought, strict=False):
+        for level in range(1, (home or 0) + 1):
+            if chip.levels[level].holds(operand):
+                memory = chip.holder(level, operand).name
+                code = code_of(tensor, tensor.role, chip, memory)
+                yield entry(
+                    layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role,
+                    Key(WRITE, memory), code.bits if code else tensor.bits,
+                    (Factor("times", work.times // len(names), "brought to where it stays"),
+                     *tensor.shape, *(code.told if code else ())),
+                    at.step, name,
+                )  # fmt: skip
 
 
 def operated(layer: str, work: Operate, full: int, at: At = SOMEWHERE) -> Entry:

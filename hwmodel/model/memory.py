@@ -112,4 +112,4 @@ def see_room(chip: Hardware, kept: Occupancy, run: str) -> None:
             step = str(most.step)
             lacks.append(Lack(memory.name, step, most.bits, memory.capacity_bits, tensors))
     if lacks:
-        raise NoRoom(run, chip.name, lacks)
+        raise NoRoom(run, chip.name, lacks, kept.peak().size)

@@ -62,10 +62,10 @@ def _memory(memory: Buffer, times: int) -> str:
     return f"{room}; holds {', '.join(memory.holds)}"
 
 
-def size(bits: int) -> str:
+def size(bits: int, digits: int = 6) -> str:
     """A size in the largest unit of which it is at least one."""
     unit, of = next((unit, of) for unit, of in _UNITS if bits >= of)
-    return f"{bits / of:,.6g} {unit}"
+    return f"{bits / of:,.{digits}g} {unit}"
 
 
 def _between(level: Any, unit: str) -> Iterator[str]:

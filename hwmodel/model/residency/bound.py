@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from hwmodel.model.residency.items import Access
+from hwmodel.model.entries import Stay
+from hwmodel.model.residency.items import Access, Item
 from hwmodel.model.residency.packing import Row, pack
 from hwmodel.model.residency.products import Product
 from hwmodel.model.residency.run import Run
@@ -55,16 +56,28 @@ def lower_bound(run: Run) -> float:
         product.bounded(homes, run.capacities)
         total += product.floor(homes, run.capacities)
     for number, move in run.moves.items():
-        total += move.energy([deepest.get((number, part)) for part in range(move.parts)])
+        parts = tuple(deepest.get((number, part)) for part in range(move.parts))
+        total += move.energy(Stay(parts=parts))
     passes = {access: _passes(run, access) for item in run.items for access in item.saves}
     begun = {access: _passes(run, access) for item in run.items for access in item.begins}
     for access, costs in (begun | passes).items():
         total += sum(costs[: deepest[access.task, access.place]])
     if run.most_saved is None:  # which tilings do not change
-        values = [sum(sum(passes[access][: i.level]) for access in i.saves) for i in run.items]
+        values = [
+            sum(sum(passes[access][: i.level]) for access in i.saves) - _brought(run, i)
+            for i in run.items
+        ]
         rows = [*pick_rows(run), *_least_rooms(run)]
         run.most_saved = pack(values, rows, GAP, loose=True, effort=EFFORT).most
     return total - run.most_saved
+
+
+def _brought(run: Run, item: Item) -> float:
+    """What it costs at least that an operator's read brings a tensor to where it stays."""
+    access = run.brings(item)
+    if access is None or access in run.by_access:  # which may find it there
+        return 0.0
+    return run.moves[access.task].into(item.level)
 
 
 def all_kept(run: Run, energy: float) -> float:

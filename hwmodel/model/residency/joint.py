@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hwmodel.model.entries import AWAY
 from hwmodel.model.residency.bound import pick_rows
 from hwmodel.model.residency.items import Access
 from hwmodel.model.residency.packing import Row, rounded, solved
@@ -92,7 +93,8 @@ def together(
             _linked(program, own, saves, begins, product.pass_to(OPERANDS[place], level))
     program.rows += [*pick_rows(run), *_rooms(program)]
     gap = GAP if parts == 1 else ROUGH
-    rest = sum(move.energy(()) for move in run.moves.values())
+    _brought(program)
+    rest = sum(move.energy(AWAY) for move in run.moves.values())
     best = solved(
         program.costs, program.rows, gap, program.parts, EFFORT, (len(run.items), known),
         rewrites=bool(known), beside=rest / program.unit, begins_anew=False, near=near,
@@ -165,6 +167,21 @@ def _linked(
         if several:
             at_least = dict.fromkeys(own, -1) | dict.fromkeys(several, 1)
             program.rows.append(Row(at_least, 0))
+
+
+def _brought(program: _Program) -> None:
+    """What an operator reads is written to where it stays, unless it has stayed there till then."""
+    run = program.run
+    for i, item in enumerate(run.items):
+        access = run.brings(item)
+        cost = run.moves[access.task].into(item.level) if access else 0.0
+        if not cost:
+            continue
+        there = program.variable(cost)
+        program.parts.add(there)
+        saving = run.by_access.get(access, ()) if access else ()
+        staying = [j for j in saving if run.items[j].level == item.level]
+        program.rows.append(Row({i: 1, there: -1} | dict.fromkeys(staying, -1), 0))
 
 
 def _rooms(program: _Program) -> list[Row]:

@@ -161,7 +161,7 @@ def _run(
             options = replace(search_options(accounting, work), share=SHARE)
             products[number] = Product(task, seen[work.kinds], options, capacities, bounded)
         elif isinstance(work, Move) and work.times:
-            moves[number] = Streamed.of(task, seen[work.kinds])
+            moves[number] = Streamed.of(task, seen[work.kinds], accounting.counting.transfers)
     found = items(tracked(tasks, kept.tensors, given), capacities, len(kept.steps) - 1)
     many = len(found) > FEW
     for product in products.values():

@@ -27,33 +27,47 @@ class Streamed:
     move: Move
     parts: int
     levels: tuple[float, ...]
+    writes: tuple[float, ...]  # where it is brought in; none where one side of a transfer pays
 
     @classmethod
-    def of(cls, task: Task, chip: Memories) -> Streamed:
-        """Price a move's task."""
+    def of(cls, task: Task, chip: Memories, transfers: str) -> Streamed:
+        """Price a move's task.
+
+        Args:
+            transfers: "upper", or "both" sides of one pay.
+        """
         move = task.work
         assert isinstance(move, Move)
         operand: Operand = "I" if move.direction == Direction.READ else "O"
         parts = len(task.at.stored[0])
         words = product(move.tensor.shape) * move.times / max(parts, 1)
-        levels = []
+        levels, writes = [], []
         for number, level in enumerate(chip.levels):
             there = level.holds(operand) and (move.through or not number)
             memory = chip.holder(number, operand) if there else None
             reads = move.direction == Direction.READ
-            price = 0.0
+            price = paid = 0.0
             if memory is not None:
-                price = memory.read_energy_per_bit if reads else memory.write_energy_per_bit
                 code = code_of(move.tensor, move.tensor.role, chip, memory.name)
-                price *= code.bits if code else move.tensor.bits
+                bits = float(code.bits if code else move.tensor.bits)
+                price = memory.read_energy_per_bit if reads else memory.write_energy_per_bit
+                price *= bits
+                if reads and number and transfers == "both":
+                    paid = memory.write_energy_per_bit * bits
             levels.append(words * price)
-        return cls(move, parts, tuple(levels))
+            writes.append(words * paid)
+        return cls(move, parts, tuple(levels), tuple(writes))
 
-    def energy(self, homes: Sequence[int | None]) -> float:
-        """What all parts cost, of which some stay."""
-        if not homes:
-            return self.parts * sum(self.levels)
-        return sum(sum(self.levels[home or 0 :]) for home in homes)
+    def energy(self, stay: Stay) -> float:
+        """What all parts cost, of which some stay, or are brought to where they do."""
+        into = sum(self.into(home) for home in stay.brought if home is not None)
+        if not stay.parts:
+            return self.parts * sum(self.levels) + into
+        return sum(sum(self.levels[home or 0 :]) for home in stay.parts) + into
+
+    def into(self, level: int) -> float:
+        """What it costs beside its reading that a part is written to where it stays."""
+        return sum(self.writes[: level + 1])
 
     def outside(self, level: int) -> float:
         """What a part costs outside a level."""
@@ -207,7 +221,7 @@ class Run:
         energy, tilings = 0.0, {}
         for number, stay in zip(tasks, stays, strict=True):
             if number in self.moves:
-                energy += self.moves[number].energy(stay.parts)
+                energy += self.moves[number].energy(stay)
                 continue
             found = self.products[number].tiled(stay, free)
             if found is None:
@@ -220,8 +234,10 @@ class Run:
         """Where the tensors of each task stay under some items."""
         homes: dict[Access, int] = {}
         saved: set[Access] = set()
+        brought: set[Access | None] = set()
         for item in some:
             saved.update(item.saves)
+            brought.add(self.brings(item))
             homes |= dict.fromkeys((*item.saves, *item.begins), item.level)
         found: dict[int, Stay] = {}
         for access, home in homes.items():
@@ -231,12 +247,23 @@ class Run:
                 at = before.homes._replace(**{operand: home})
                 once = () if access in saved else (operand,)
                 found[access.task] = Stay(at, _ordered((*before.once, *once)))
-            elif access in saved:
-                own = self.moves[access.task].parts
-                parts = list(before.parts or (None,) * own)
+                continue
+            nowhere = (None,) * self.moves[access.task].parts
+            if access in saved:
+                parts = list(before.parts or nowhere)
                 parts[access.place] = home
-                found[access.task] = Stay(parts=tuple(parts))
+                found[access.task] = before._replace(parts=tuple(parts))
+            elif access in brought and self.moves[access.task].into(home):
+                parts = list(before.brought or nowhere)
+                parts[access.place] = home
+                found[access.task] = before._replace(brought=tuple(parts))
         return found
+
+    def brings(self, item: Item) -> Access | None:
+        """The read of a move with which a segment begins, if one is; a product's brings it, too."""
+        if not item.begins or any(access.task in self.products for access in item.begins):
+            return None
+        return None if item.begins[0].writes else item.begins[0]
 
     def values(self, tilings: Mapping[int, Tiled]) -> list[float]:
         """What each item saves with given tilings: what its accesses cost outside its level."""

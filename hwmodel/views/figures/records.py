@@ -23,6 +23,7 @@ from hwmodel.specs.method import Method
 from hwmodel.specs.provenance import refuse_old
 from hwmodel.specs.published import published_tables
 from hwmodel.specs.quantity import not_to_compare, refuse_unit
+from hwmodel.views.chip import size
 from hwmodel.views.colours import called, told
 from hwmodel.views.figures.canvas import Style, rounded
 from hwmodel.work.problem import PASSES
@@ -245,8 +246,14 @@ def label(record: Record, records: Sequence[Record]) -> str:
 
 
 def unknown(record: Record) -> str:
-    """Say why a line of a comparison has no percentage."""
-    return "no baseline" if record["energy"] else "no energy"
+    """Say why a line of a comparison has no percentage.
+
+    A run without an energy of which it is known what it keeps has no room for it.
+    """
+    if record["energy"]:
+        return "no baseline"
+    kept = int(record.get("peak_bytes") or 0)
+    return f"no room for {size(8 * kept, 3)}" if kept else "no energy"
 
 
 def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], float]:
