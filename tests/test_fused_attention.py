@@ -87,7 +87,11 @@ def test_back_by_hand():
     assert sum(e.elements for e in macs if e.pass_ != "forward") == 5_242_880 == 5 * PAIRS * 32
     again = of(found, layer="softmax", role="computed again")
     forward = of(found, layer="softmax", pass_="forward")
-    assert [e.elements for e in again] == [e.elements for e in forward]
+    assert {str(e.operation): e.elements for e in again} == {"add": PAIRS, "special": PAIRS}
+    assert {str(e.operation): e.elements for e in forward} == {
+        "add": 3 * PAIRS,
+        "special": 2 * PAIRS,
+    }
 
 
 def test_what_lies_in_memory():
@@ -203,6 +207,24 @@ def test_back_as_a_loop_over_blocks_has_it(c, n):
     assert found["O", "F", "operand", "read"] == found["dI", "F", "operand", "read"] == loads_k
     running = {k[3]: v for k, v in found.items() if k[2] == str(Role.RUNNING)}
     assert running.get("write", 0) == written and running.get("read", 0) == back
+
+
+@pytest.mark.parametrize(("c", "n"), [(64, 8), (16, 32), (10, 7)])
+def test_where_running_sums_come_from_pays_its_side(c, n):
+    """Each that leaves is read there; each that comes back is written, and read to be added to.
+
+    Below two memories with one tile all arrive in the upper of them, and none comes back further.
+    """
+    tile, rows = Extents(n, c, 32, 1, 1, 1, 1), {}
+    for task in kernels(attention(**SIZES), FUSED, trains=True):
+        if task.work.pass_ == "backward_input" and str(task.work.O) == "dI":
+            for level, one, number in asked(task.work, FUSED, tile, tile):
+                if level and one.role == Role.RUNNING:
+                    at = level, str(one.direction)
+                    rows[at] = rows.get(at, 0) + number
+    _, _, written, back = (2 * 32 * x for x in simulated(64, 256, c, n))
+    mine = {(1, "read"): written + back, (1, "write"): back + written, (2, "read"): written}
+    assert rows == {at: number for at, number in mine.items() if number}
 
 
 def test_a_result_comes_back_where_a_block_does():

@@ -52,9 +52,16 @@ class Move:
 
     def __init__(self, draw):
         self.levels = [draw.randint(0, 60) for _ in range(3)]
+        self.writes = [draw.randint(0, 20) for _ in range(3)]
 
-    def energy(self, homes):
-        return sum(sum(self.levels[home or 0 :]) for home in homes or (None,))
+    def energy(self, stay):
+        homes = stay.parts or (None,)
+        return sum(sum(self.levels[home or 0 :]) for home in homes) + sum(
+            map(self.into, stay.brought)
+        )
+
+    def into(self, level):
+        return sum(self.writes[: level + 1])
 
     def outside(self, level):
         return sum(self.levels[:level])
@@ -131,8 +138,11 @@ def energy_of(run, chosen):
     homes, saved = found
     total = 0.0
     for number, move in run.moves.items():
-        at = [(number, part) for part in range(move.parts)]
-        total += move.energy([homes[one] if one in saved else None for one in at])
+        home = homes.get((number, 0))
+        stays = (number, 0) in saved
+        total += sum(move.levels[home if stays else 0 :])
+        if home is not None and not stays:  # a segment begins with what it reads
+            total += sum(move.writes[: home + 1])
     for number, product in run.products.items():
         own, step = [homes.get((number, place)) for place in range(3)], run.tasks[number].at.step
         fitting = [

@@ -96,7 +96,7 @@ def run_of(network, chip, method, accounting, mode="inference"):
         if isinstance(task.work, Multiply)
     }  # fmt: skip
     moves = {
-        i: Streamed.of(task, memories(chip, task.work.kinds))
+        i: Streamed.of(task, memories(chip, task.work.kinds), accounting.counting.transfers)
         for i, task in enumerate(tasks)
         if isinstance(task.work, Move) and task.work.times
     }
@@ -153,7 +153,7 @@ def test_optima_of_the_prototype_differ_by_what_theirs_do():
     differ = {chip: report.energy / 1e6 - target[chip] for chip, report in ours.items()}
     assert differ["h64"] == pytest.approx(differ["h128"], abs=1e-4)
     run, staying = run_of("conv-mnist", small("4 KiB"), "fp16", HELD), ours["h32"].residency
-    least = sum(move.energy((2 if run.tasks[n].layer != "act1" else None,))
+    least = sum(move.energy(Stay(parts=(2 if run.tasks[n].layer != "act1" else None,)))
                 for n, move in run.moves.items())  # fmt: skip
     for number, product in run.products.items():
         home = staying.stays.get(number, AWAY).homes.I  # act2, act3 and act4, where they are read

@@ -319,6 +319,7 @@ def _in_kernel(
     """
     last = {x: max(n for n, one in enumerate(chip.levels) if one.holds(x)) for x in OPERANDS}
     inner, leaving = dict(zip(OPERANDS, (*kernel.inner, 1), strict=True)), 1
+    above: tuple[int, int] | None = None  # sums that arrive and go on where they come from
     for level, asks in enumerate(found):
         left: list[Asked] = []
         for one in asks:
@@ -333,11 +334,13 @@ def _in_kernel(
                 block = tile[level] if level < len(tile) else None
                 more = _met(kernel, x, block.M) if x == "I" and block else ()
                 left.append(one._replace(factors=(*one.factors, *more)))
+            if x == kernel.running and one.direction == WRITE and above:  # both sides pay
+                left += _drained(work, *above)
             if x == kernel.running and one.direction == READ and not to_macs:
                 size = work.O.elements
                 arrive = product(one.factors) // size if size else 1
                 left += _running(work, arrive, leaving)
-                leaving = arrive
+                above, leaving = (arrive, leaving), arrive
         yield left
 
 
@@ -353,10 +356,20 @@ def _met(kernel: Kernel, operand: Operand, block: int | None) -> tuple[Factor, .
 
 def _running(work: Multiply, arrive: int, leaving: int) -> Iterator[Asked]:
     """Sums that rest beside an operand, and leave a block with it before they are finished."""
+    yield from _of_sums(work, arrive, leaving, ((WRITE, "S - 1"), (READ, "S - T")))
+
+
+def _drained(work: Multiply, arrive: int, leaving: int) -> Iterator[Asked]:
+    """The same where they come from: read as they leave; written, and read, as they come back."""
+    yield from _of_sums(work, arrive, leaving, ((READ, "S - 1"), (WRITE, "S - T"), (READ, "S - T")))
+
+
+def _of_sums(
+    work: Multiply, arrive: int, leaving: int, asks: Iterable[tuple[Direction, str]]
+) -> Iterator[Asked]:
     why = f"S = {arrive:,} sums of an output arrive; T = {leaving:,} go on up"
-    for direction, number, name in (
-        (WRITE, arrive - 1, "S - 1"), (READ, arrive - leaving, "S - T")
-    ):  # fmt: skip
-        if number > 0:
-            factors = (*work.O.shape, Factor(name, number, why))
+    numbers = {"S - 1": arrive - 1, "S - T": arrive - leaving}
+    for direction, name in asks:
+        if numbers[name] > 0:
+            factors = (*work.O.shape, Factor(name, numbers[name], why))
             yield Asked("O", direction, Role.RUNNING, factors)

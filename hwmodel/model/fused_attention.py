@@ -165,8 +165,7 @@ def _inside(run: Run, runs: Sequence[Run], back: bool) -> Iterator[Work]:
         if isinstance(work, Operate):
             yield work
             if back and work.pass_ == FORWARD:
-                why = ", ".join(filter(None, (work.why, "computed again")))
-                yield work._replace(pass_=BACK, each=work.each.as_(Role.AGAIN), why=why)
+                yield _again(work, run)
         elif isinstance(work, Move) and (work.pass_, work.direction) == (FORWARD, READ):
             place = max(work.tensor.index, 1) - 1
             if work.tensor.name == "I" and run.node.inputs[place] not in inside:
@@ -174,3 +173,15 @@ def _inside(run: Run, runs: Sequence[Run], back: bool) -> Iterator[Work]:
                 if back:
                     tensor, why = work.tensor.as_(Role.AGAIN), "scores are computed again"
                     yield work._replace(pass_=BACK, tensor=tensor, why=why)
+
+
+def _again(work: Operate, run: Run) -> Operate:
+    """An operation of the forward pass on the way back: of a softmax exp(s - log-sum).
+
+    Source: Dao, FlashAttention-2, 2023, algorithm 2.
+    """
+    times, told = work.times, "computed again"
+    if getattr(run.node.layer, "function", "") == "softmax" and work.kind in ("add", "special"):
+        times, told = 1, "exp(s - log-sum), computed again"
+    why = ", ".join(filter(None, (work.why, told)))
+    return work._replace(pass_=BACK, each=work.each.as_(Role.AGAIN), times=times, why=why)
