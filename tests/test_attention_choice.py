@@ -1,6 +1,7 @@
 """Attention in one kernel or as separate products: of each block the cheaper, against both forced."""
 
 import random
+import re
 
 import pytest
 
@@ -131,8 +132,9 @@ def test_each_block_has_its_own():
     assert chosen.job.separate == {"b.scores"}
     assert chosen.energy < min(kernel.energy, separate.energy)
     said = chosen.attention
-    assert said.startswith("attention: 1 of 2 blocks as separate products, which cost 3.")
-    assert said.endswith(" % less than in one kernel (b.scores)")
+    # what the block costs alone, with what stays
+    assert re.fullmatch(r"attention: 1 of 2 blocks as separate products, which cost [0-9.]+ % less "
+                        r"than in one kernel \(b.scores\)", said)  # fmt: skip
     assert not kernel.attention and not separate.attention
     for layer, way in (("a.softmax", "in one kernel"), ("b.softmax", "as separate products")):
         text = explanation(chosen, layer)

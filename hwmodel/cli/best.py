@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["best"]
 
 FEW = 4  # rows that are named
+MIXED = "energy", "time_overlapped_s", "time_serial_s", "edp_js"  # are of whole iterations
 
 
 def best(
@@ -65,7 +66,7 @@ def best(
             "hwmodel: a time is what it is at least, a power at most: what moves in memories of "
             "which a chip states no bandwidth takes none (compare and report name them)"
         )
-    mixed = _mixed(rows, found[0]) if by == "energy" else ""
+    mixed = _mixed(rows, found[0]) if by in MIXED else ""
     for note in filter(None, (mixed, greedy_points(rows))):
         say(f"hwmodel: {note}")
 
@@ -77,15 +78,15 @@ def _mixed(rows: Sequence[Row], first: Row) -> str:
         return ""
     image = "; --by energy_per_image is of one image" if "energy_per_image" in first else ""
     return (
-        f"the list has several values of {' and of '.join(names)}, and energies are of whole "
-        f"iterations; --where '{names[0]} == {first[names[0]]}' leaves those of one"
+        f"the list has several values of {' and of '.join(names)}, and energies and times are of "
+        f"whole iterations; --where '{names[0]} == {first[names[0]]}' leaves those of one"
         f"{image if names[0] == 'batch' else ''}"
     )
 
 
 def _tell_left_out(rows: Sequence[Row], by: str) -> None:
     """Say which rows have no such number."""
-    names = ("method", "hardware", "batch")
+    names = ("network", "method", "hardware", "accounting", "batch")
     each = dict.fromkeys(", ".join(str(row[name]) for name in names if name in row) for row in rows)
     some = "; ".join([*each][:FEW]) + ("; ..." if len(each) > FEW else "")
     say(f"hwmodel: {many(len(rows), 'row')} without {by} left out: {some}")

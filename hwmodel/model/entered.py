@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, partial
+from math import fsum
 
 from hwmodel.errors import HwmodelError, Infeasible, TooLarge
 from hwmodel.model.entries import (
@@ -13,7 +15,9 @@ from hwmodel.model.entries import (
     moved,
     multiplied,
     operated,
+    paid,
     search_options,
+    width,
 )
 from hwmodel.model.ledger import Entry, Ledger
 from hwmodel.model.progress import counted
@@ -24,10 +28,10 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.lately import lately
 from hwmodel.tiling.options import Memories, SearchOptions, memories
 from hwmodel.tiling.tile import Tiling, tile
-from hwmodel.work.tensor import Factor, TensorKind
+from hwmodel.work.tensor import Direction, Factor, Role, TensorKind, product
 from hwmodel.work.work import Move, Multiply
 
-__all__ = ["entered", "placed", "tiled"]
+__all__ = ["certified", "entered", "placed", "tiled"]
 
 
 @lately(4)
@@ -47,12 +51,11 @@ def entered(
     places = cache(partial(memories, chip))  # by the kinds of what is at I, F and O
     full = accounting.widths.full_precision_bits
     products = [(n, t, t.work) for n, t in enumerate(tasks) if isinstance(t.work, Multiply)]
-    tilings = {
-        number: staying.tilings[number].tiling
-        if staying
-        else tiled(task, places(work.kinds), search_options(accounting, work), chip.name)
-        for number, task, work in counted("products", products, len(products))
-    }
+    tilings: dict[int, Tiling] = {}
+    for number, task, one in counted("products", products, len(products)):
+        options, here = search_options(accounting, one), places(one.kinds)
+        found = staying.tilings[number].tiling if staying else tiled(task, here, options, chip.name)
+        tilings[number] = certified(found, one, here, options)
     entries: list[Entry] = []
     for number, task in enumerate(tasks):
         layer, work, at = task
@@ -60,15 +63,15 @@ def entered(
         if isinstance(work, Multiply):
             options, here = search_options(accounting, work), places(work.kinds)
             nest = tilings[number].mapping
-            found = list(multiplied(layer, work, nest, here, options, at, stay))
+            written = list(multiplied(layer, work, nest, here, options, at, stay))
             if work.kinds[2] == TensorKind.GRADIENTS and not work.leaves:
-                _see_whole(found, {memory.name for memory in here.levels[-1].buffers})
+                _see_whole(written, {memory.name for memory in here.levels[-1].buffers})
         elif isinstance(work, Move):
-            found = list(moved(layer, work, places(work.kinds), at, stay))
+            written = list(moved(layer, work, places(work.kinds), at, stay))
         else:
-            found = [operated(layer, work, full, at)]
+            written = [operated(layer, work, full, at)]
         again = () if at.times == 1 else (Factor("iterations", at.times, "for one update"),)
-        entries += (entry.again(again) for entry in found if entry.elements)
+        entries += (entry.again(again) for entry in written if entry.elements)
     return Ledger(tuple(entries)), tuple((tasks[n], tiling) for n, tiling in tilings.items())
 
 
@@ -92,6 +95,32 @@ def tiled(task: Task, places: Memories, options: SearchOptions, chip: str) -> Ti
     assert isinstance(task.work, Multiply)
     with placed(task, chip):
         return tile(task.work.problem, places, options)
+
+
+def certified(found: Tiling, work: Multiply, places: Memories, options: SearchOptions) -> Tiling:
+    """Certify a tiling with sums that rest beside another operand, which its search has not seen.
+
+    The search of a kernel's blocks is one for all its products, and has no price for what one of
+    them keeps there: of the product's own energy in memories no more than that may be saved, and
+    what the search itself has left open.
+    """
+    proof = found.certificate
+    if proof is None or work.kernel is None or work.kernel.running is None:
+        return found
+    energies: dict[bool, list[float]] = {True: [], False: []}
+    for level, one in paid(work, found.mapping, places, options):
+        if one.direction != Direction.HOP:
+            memory, is_read = places.holder(level, one.operand), one.direction == Direction.READ
+            each = memory.read_energy_per_bit if is_read else memory.write_energy_per_bit
+            bits = width(work, one.operand, one.role, options)
+            energies[one.role == Role.RUNNING].append(product(one.factors) * float(bits) * each)
+    if not (more := fsum(energies[True])):
+        return found
+    energy = more + fsum(energies[False])
+    gap = min(1.0, proof.gap + more / energy)
+    least = energy * (1 - gap)
+    proof = replace(proof, energy=energy, lower_bound=least, gap=gap, proved=False)
+    return found._replace(certificate=proof)
 
 
 @contextmanager

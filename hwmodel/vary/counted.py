@@ -22,7 +22,7 @@ from hwmodel.errors import HwmodelError, TooLarge
 from hwmodel.graph.network import Network
 from hwmodel.model.attention_choice import in_ways
 from hwmodel.model.duration import UNTIMED, Demand, demands, duration, untimed
-from hwmodel.model.entered import entered, placed
+from hwmodel.model.entered import certified, entered, placed
 from hwmodel.model.entries import search_options
 from hwmodel.model.evaluate import attention_ways, staying_in
 from hwmodel.model.ledger import Counts, Entry
@@ -206,6 +206,8 @@ class Counted:
                         continue
                     tiling = tile(problem, places[which], options)
                 found[number] = tiling.mapping
+                if isinstance(work := tasks[number].work, Multiply):
+                    tiling = certified(tiling, work, places[which], options)
                 gaps += bool(tiling.certificate and tiling.certificate.gap)
             every = key, tuple(map(id, found.values()))  # which are kept, so that no id is reused
             return _Tiled(_remembered(self._same, every, MOST_TILED, lambda: found), gaps)
