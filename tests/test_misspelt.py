@@ -114,3 +114,14 @@ def test_a_field_misspelt_is_told_with_its_line_and_the_right_one(
     assert said.startswith(f"{path}:{line}: "), said
     told = rf"{wrong} is not a field; did you mean '{meant}'\?"
     assert re.search(rf"{told}|'{wrong}' is no loop or axis; did you mean '{meant}'\?", said), said
+
+
+def test_all_names_that_are_wrong_are_told_together(refused, tmp_path):
+    (tmp_path / "chip.yaml").write_text("version: 1\nname: c\n")
+    words = ("--hardware", "chip.yaml,v10", "--methods", "fp,bol", "--accounting", "papr")
+    said = refused("compare", "vgg-smal", *words)
+    for word in ("'vgg-small'", "chip.yaml", "'v100'", "'bold'", "'paper'"):
+        assert word in said
+    assert said.count("did you mean") == 4
+    alone = refused("compare", "vgg-small", "--methods", "bol")
+    assert alone.count("did you mean") == 1

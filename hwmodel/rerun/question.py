@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
@@ -303,8 +304,41 @@ def reproduction(asked: ReproduceAsked) -> Reproduction:
 
 
 def question(asked: Asked) -> Question:
-    """The values behind what a command on a network is asked. Raises: HwmodelError."""
+    """The values behind what a command on a network is asked.
+
+    Raises: HwmodelError, of all names and files that are wrong together.
+    """
     said: dict[str, Any] = dict(asked)  # without options that the command has not
+    try:
+        return _question(asked, said)
+    except HwmodelError as first:
+        every = dict.fromkeys((str(first), *_faults(said)))
+        if len(every) == 1:
+            raise
+        raise HwmodelError("; ".join(every)) from None
+
+
+def _faults(said: dict[str, Any]) -> Iterator[str]:
+    """What is wrong with each name and file that stands for something."""
+    named: list[tuple[type[NamedSpec], str]] = [
+        (Hardware, "hardware"), (Method, "methods"), (Method, "method"), (Method, "baseline"),
+        (Accounting, "accounting"), (Training, "training"),
+    ]  # fmt: skip
+    loads: list[Callable[[], object]] = [lambda: _network(said)]
+    loads += [
+        partial(load, kind, name)
+        for kind, option in named
+        for name in _each(said.get(option) or ())
+    ]
+    for loaded in loads:
+        try:
+            loaded()
+        except HwmodelError as error:
+            yield str(error)
+
+
+def _question(asked: Asked, said: dict[str, Any]) -> Question:
+    """Load all that a command names. Raises: HwmodelError for the first that is wrong."""
     training, baseline = said.get("training"), said.get("baseline")
     run = load(Training, training) if training else None
     traces = read_traces("trace", _each(said.get("trace") or ()))
