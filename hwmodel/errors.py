@@ -25,7 +25,7 @@ __all__ += ["SpecError", "SpecWarning", "TooLarge", "many", "near", "nearest", "
 __all__ += ["printable"]
 
 LONGEST = 1000  # characters of a message
-NAMED = 4  # tensors that a refusal names
+NAMED = 4  # tensors, or layers, that a refusal names
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -127,13 +127,18 @@ class ShapeError(HwmodelError):
     Attributes:
         where: network, or file and line, filled in by whoever knows them.
         place: of the layer among those of its network, where it is known.
+        others: what is wrong with further layers of the network, which this one does not explain.
     """
 
     where = ""
     place: int | None = None
+    others: tuple[ShapeError, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.where}: {super().__str__()}" if self.where else super().__str__()
+        own = f"{self.where}: {super().__str__()}" if self.where else super().__str__()
+        told = "; ".join((own, *map(str, self.others[: NAMED - 1])))
+        left = len(self.others) - (NAMED - 1)
+        return f"{told} (and {left:,} more)" if left > 0 else told
 
 
 class DataError(HwmodelError):

@@ -199,3 +199,23 @@ def test_the_documents_list_every_kind_of_layer_that_a_file_may_have_with_its_fi
         )
         named = set(re.findall(r"`(.*?)`", re.sub(r"\(left out.*?\)", "", listed[kind])))
         assert named - common == set(model.model_fields) - common, kind
+
+
+def test_all_layers_that_are_wrong_are_told_with_their_lines(tmp_path):
+    """A layer that takes one that is wrong is not told: nobody knows its shape."""
+    path = tmp_path / "n.yaml"
+    path.write_text(
+        "version: 1\nname: n\ntitle: n\ninput: [3, 8, 8]\nlayers:\n"
+        "  - {name: a, kind: conv, channels: 8, kernel: 3}\n"
+        "  - {name: b, kind: conv, channels: 8, kernel: 9, inputs: [a]}\n"
+        "  - {name: after, kind: conv, channels: 8, kernel: 99}\n"
+        "  - {name: c, kind: conv, channels: 7, kernel: 1, groups: 2, inputs: [input]}\n"
+        "  - {name: d, kind: add, inputs: [a, c]}\n"
+        "  - {name: e, kind: reshape, shape: [5, 5, 5], inputs: [a]}\n"
+        "  - {name: f, kind: conv, channels: 7, kernel: 1, inputs: [later]}\n"
+    )
+    with pytest.raises(ShapeError) as caught:
+        load_network(path)
+    said = str(caught.value)
+    assert [line for line in range(1, 20) if f"{path}:{line}: " in said] == [7, 9, 11, 12]
+    assert "after" not in said and "layer d" not in said

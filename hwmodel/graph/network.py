@@ -208,16 +208,26 @@ class Network(NamedSpec):
         return given[0] if alike else sum(map(mul, given, sizes)) / sum(sizes)
 
     def _placed(self, omitted: frozenset[str]) -> list[_Placed]:
-        """Layers with their inputs' names and shapes resolved."""
+        """Layers with their inputs' names and shapes resolved.
+
+        Raises: ShapeError, of all layers that are wrong and take nothing from one that is.
+        """
         walk = _Walk(omitted, {INPUT: self.input}, {INPUT: INPUT})
-        before = INPUT
+        before, wrong = INPUT, dict[str, ShapeError | None]()  # None: it follows from another
         for place, layer in enumerate(self.layers):
             try:
-                walk.add(layer, before)
+                if any(name in wrong for name in (*(layer.inputs or (before,)), layer.shares)):
+                    wrong.setdefault(layer.name, None)
+                else:
+                    walk.add(layer, before)
             except ShapeError as error:
                 error.where, error.place = error.where or self.name, place
-                raise
+                wrong[layer.name] = error
             before = layer.name
+        if faults := [*filter(None, wrong.values())]:
+            first, *others = faults
+            first.others = tuple(others)
+            raise first
         return list(walk.placed.values())
 
 

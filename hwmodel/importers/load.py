@@ -84,10 +84,11 @@ def _read(path: Path) -> Network:
     try:
         network.nodes()
     except ShapeError as error:
-        if error.place is not None:
-            way = file.way_to(error.place)
-            error.where = f"{path}:{line_of(values, way)}"
-            error.args = (_as_in_the_list(error.args[0], file, way),)
+        for one in (error, *error.others):
+            if one.place is not None:
+                way = file.way_to(one.place)
+                one.where = f"{path}:{line_of(values, way)}"
+                one.args = (_as_in_the_list(one.args[0], file, way),)
         raise
     return network
 
