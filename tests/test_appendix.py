@@ -34,7 +34,7 @@ def test_the_page_has_the_residuals_the_constants_with_sources_and_the_command(
 ):
     assert hwmodel("appendix", "c.csv", "-o", "a.html") == (0, "", "wrote a.html\n")
     tree = parsed((tmp_path / "a.html").read_text().removeprefix("<!doctype html>"))
-    results, _, constants = (
+    results, constants = (
         [[c.text for c in r.children] for r in t.all("tr")] for t in tree.all("table")
     )
     with (tmp_path / "c.csv").open() as stream:
@@ -53,9 +53,19 @@ def test_the_page_has_the_residuals_the_constants_with_sources_and_the_command(
         assert found[name][2] == memory.source
     text = tree.text
     assert rows[0]["command"] in text and rows[0]["inputs_sha256"] in text
-    choices = [[c.text for c in r.children] for r in [*tree.all("table")][1].all("tr")]
-    assert ["search", "level-by-level"] in choices and "biases, data loading" in text
+    assert "search level-by-level" in text and "biases, data loading" in text
     assert "NeurIPS 2024" in text
+
+
+def test_choices_of_several_accountings_stand_side_by_side():
+    asked = CompareAsked(
+        network="vgg-small", hardware=("ascend",), methods=("fp",), accounting=("paper", "chip")
+    )
+    made = {"command": command_line(asked), "version": "0", "inputs_sha256": "a" * 8}
+    (choices,) = (x for x in sections(question(asked), [], made) if x.title == "Choices")
+    ((head, *rows),) = choices.tables
+    assert head == ["accounting", "paper", "chip"]
+    assert ["search", "level-by-level", "optimal"] in rows and len(rows) > 30
 
 
 def test_a_pdf_is_of_one_page_and_the_same_again(hwmodel, made, tmp_path):

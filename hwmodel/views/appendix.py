@@ -146,7 +146,7 @@ def sections(
                 "one (docs/model.md)."
             ],
         ),
-        Section("Choices", [], [_choices(asked.accountings)]),
+        _choices(asked.accountings),
         Section("Methods", [*_methods(asked)]),
         Section("Constants", [], [*_moved_constants(asked)]),
         Section("Rates and extents of the chips", [*_rates(asked.hardware)]),
@@ -211,12 +211,16 @@ def _line(record: Mapping[str, str], records: Sequence[Mapping[str, str]]) -> st
     return f"{method} ({', '.join(found)})" if found else method
 
 
-def _choices(accountings: Sequence[Accounting]) -> list[list[str]]:
-    """A table of every choice, `search` and so on, and what each accounting has there."""
+def _choices(accountings: Sequence[Accounting]) -> Section:
+    """Every choice, `search` and so on, of one accounting, or of several side by side."""
     chosen = [dict(_chosen(one)) for one in accountings]
+    if len(chosen) == 1:
+        said = "; ".join(f"{name} {choice}" for name, choice in chosen[0].items())
+        return Section("Choices", [f"{accountings[0].name}: {said}."])
     names = dict.fromkeys(name for of_one in chosen for name in of_one)
     body = [[name, *(of_one.get(name, "-") for of_one in chosen)] for name in names]
-    return [["accounting", *(one.name for one in accountings)], *body]
+    head = ["accounting", *(one.name for one in accountings)]
+    return Section("Choices", [], [[head, *body]])
 
 
 def _chosen(spec: SpecModel) -> Iterator[tuple[str, str]]:
