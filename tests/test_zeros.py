@@ -281,8 +281,11 @@ def test_a_move_that_may_stay_is_priced_as_it_is_coded():
     coder = chip(code=CODE)
     words = Tensor("I", (Factor("C", 512),), 16, nonzero=0.5)
     move = Move(Pass.FORWARD, Direction.READ, words)
-    found = Streamed.of(Task("act", move, At(stored=(("a:act",), (), ()))), memories(coder))
+    found = Streamed.of(Task("act", move, At(stored=(("a:act",), (), ()))), memories(coder), "both")
     prices = [level.buffers[0].read_energy_per_bit for level in memories(coder).levels]
     assert found.levels == pytest.approx(
         [512 * bits * price for bits, price in zip((12, 16, 16, 16), prices, strict=True)]
     )
+    writes = [level.buffers[0].write_energy_per_bit for level in memories(coder).levels[1:]]
+    brought = [0, *(512 * 16 * price for price in writes)]  # where it is read from, nothing
+    assert found.writes == pytest.approx(brought)
