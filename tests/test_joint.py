@@ -51,7 +51,8 @@ class Move:
     parts = 1
 
     def __init__(self, draw):
-        self.levels = [draw.randint(0, 60) for _ in range(3)]
+        self.times = draw.choice((1, 1, 2))
+        self.levels = [self.times * draw.randint(0, 60) for _ in range(3)]
         self.writes = [draw.randint(0, 20) for _ in range(3)]
 
     def energy(self, stay):
@@ -61,10 +62,23 @@ class Move:
         )
 
     def into(self, level):
-        return sum(self.writes[: level + 1])
+        return sum(self.writes[: level + 1]) - self.outside(level) * (self.times - 1) / self.times
 
     def outside(self, level):
         return sum(self.levels[:level])
+
+
+def drawn_tensors(draw, touches):
+    """Tensors of sizes that are drawn, with what touches them in order."""
+    tensors = []
+    for name, every in touches.items():
+        order = sorted(set(every), key=lambda touch: (touch[0].step, touch[0].place))
+        if not order:
+            continue
+        part = Part.WEIGHTS if name == "weights" else Part.ACTIVATIONS
+        stored = Stored(name, part, draw.randint(1, 20), order[0][0].step, order[-1][0].step)
+        tensors.append(Tracked(stored, tuple(order), draw.random() < 0.1))
+    return tensors
 
 
 def drawn(seed):
@@ -74,8 +88,16 @@ def drawn(seed):
     touches = {"input": [], "weights": []}
     products, moves = {}, {}
 
-    def touch(name, step, place, writes):
-        touches.setdefault(name, []).append((Access(step, place, step, writes),))
+    extra = {}  # a move of a step that has a product, too: number -> step
+
+    def touch(name, step, place, writes, number=None):
+        own = Access(step if number is None else number, place, step, writes)
+        every = touches.setdefault(name, [])
+        for at, other in enumerate(every):
+            if (other[0].step, other[0].writes) == (step, writes):
+                every[at] = (*other, own)
+                return
+        every.append((own,))
 
     for step in range(last + 1):
         made = [name for name in touches if name != "weights"]
@@ -84,19 +106,18 @@ def drawn(seed):
             touch(draw.choice(made), step, 0, False)
             continue
         products[step] = Product(draw)
-        touch(draw.choice(made), step, 0, False)
+        read = draw.choice(made)
+        touch(read, step, 0, False)
+        if draw.random() < 0.3:  # an operator of the same step reads it, too
+            number = last + 1 + len(extra)
+            moves[number], extra[number] = Move(draw), step
+            touch(read, step, 0, False, number)
         touch("weights" if draw.random() < 0.6 else draw.choice(made), step, 1, False)
         touch(f"a{step}", step, 2, True)
-    tensors = []
-    for name, every in touches.items():
-        order = sorted(set(every), key=lambda touch: (touch[0].step, touch[0].place))
-        if len({(t[0].step, t[0].writes) for t in order}) < len(order) or not order:
-            continue  # both operands of a product are one tensor: no item of it
-        part = Part.WEIGHTS if name == "weights" else Part.ACTIVATIONS
-        stored = Stored(name, part, draw.randint(1, 20), order[0][0].step, order[-1][0].step)
-        tensors.append(Tracked(stored, tuple(order), draw.random() < 0.1))
+    tensors = drawn_tensors(draw, touches)
     room = {1: draw.randint(10, 60), 2: draw.randint(5, 40)}
-    tasks = [SimpleNamespace(at=SimpleNamespace(step=step)) for step in range(last + 1)]
+    steps = [*range(last + 1), *extra.values()]
+    tasks = [SimpleNamespace(at=SimpleNamespace(step=step)) for step in steps]
     return Run(tasks, products, moves, items(tensors, room, last)[:11], room)
 
 
@@ -104,18 +125,19 @@ def homes_of(some):
     """Where items have each tensor of each task, and what they save; None if they contradict."""
     homes, saved = {}, [(a.task, a.place) for item in some for a in item.saves]
     for item in some:
-        for access in (*item.saves, *item.begins):
+        for access in (*item.saves, *item.begins, *item.finds):
             at = access.task, access.place
             if homes.setdefault(at, item.level) != item.level:
                 return None  # from level to level
-    return None if len(set(saved)) < len(saved) else (homes, set(saved))
+    found = {(a.task, a.place) for item in some for a in item.finds}  # the first has brought it
+    return None if len(set(saved)) < len(saved) else (homes, {*saved, *found})
 
 
 def room_left(run, some):
     """Bits that items leave at each level and step: a tensor takes its own once."""
     left = {}
     for level, capacity in run.capacities.items():
-        for step in range(len(run.tasks)):
+        for step in {task.at.step for task in run.tasks}:
             there = {i.name: i.bits for i in some if i.level == level and i.first <= step <= i.last}
             left[level, step] = capacity - sum(there.values())
     return left
@@ -140,9 +162,9 @@ def energy_of(run, chosen):
     for number, move in run.moves.items():
         home = homes.get((number, 0))
         stays = (number, 0) in saved
-        total += sum(move.levels[home if stays else 0 :])
-        if home is not None and not stays:  # a segment begins with what it reads
-            total += sum(move.writes[: home + 1])
+        total += sum(move.levels[home or 0 :])
+        if home is not None and not stays:  # a segment begins with what it reads, outside once
+            total += sum(move.levels[:home]) / move.times + sum(move.writes[: home + 1])
     for number, product in run.products.items():
         own, step = [homes.get((number, place)) for place in range(3)], run.tasks[number].at.step
         fitting = [

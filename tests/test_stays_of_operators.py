@@ -2,8 +2,8 @@
 
 Networks of activations, pools, sums and upsampled maps are drawn. Every word that they read or
 write passes every memory, and pays there; what stays at a level is paid there and further in. A
-stay that begins as an operator reads is written once on its way to where it stays, under
-`transfers: both`, as docs/model.md section 11 has it. The truth is every choice of stays, with
+stay that begins as an operator reads, once or twice, is read outside once, and under `transfers:
+both` written once on its way to where it stays, as docs/model.md section 11 has it. The truth is every choice of stays, with
 prices and room counted here.
 """
 
@@ -37,28 +37,29 @@ arithmetic: [{operation: mac, bits: 32, energy: 5 pJ, operations: 2, source: m}]
 
 
 def drawn(seed):
-    """A network as text, the words of each tensor, and what each layer takes, in order."""
+    """A network as text, the words of each tensor, and what each layer takes, and how often."""
     draw = random.Random(seed)
     shapes, takes, lines = {"input": (draw.choice((2, 3, 4)), 8)}, {}, []
     for number in range(draw.randint(3, 5)):
         name, (source, *_) = f"n{number}", [draw.choice([*shapes][-2:])]
         channels, side = shapes[source]
         others = [x for x in shapes if shapes[x] == shapes[source] and x != source]
-        kinds = ["activation", "max-pool", "upsample"] + ["add"] * 3 * bool(others)
+        kinds = ["activation", "softmax", "max-pool", "upsample"] + ["add"] * 3 * bool(others)
         kind, taken = draw.choice(kinds), [source]
         own = {
-            "activation": ", function: relu",
-            "max-pool": ", kernel: 2",
-            "upsample": ", factor: 2",
+            "activation": "activation, function: relu",
+            "softmax": "activation, function: softmax",
+            "max-pool": "max-pool, kernel: 2",
+            "upsample": "upsample, factor: 2",
         }
         if (kind == "max-pool" and side < 8) or (kind == "upsample" and side > 4):
             kind = "activation"
         if kind == "add":
             taken.append(draw.choice(others))
         shapes[name] = channels, {"max-pool": side // 2, "upsample": side * 2}.get(kind, side)
-        takes[name] = taken
+        takes[name] = [(one, 1 + (kind == "softmax")) for one in taken]  # sums, then values
         lines.append(
-            f"  - {{name: {name}, kind: {kind}{own.get(kind, '')}, inputs: [{', '.join(taken)}]}}"
+            f"  - {{name: {name}, kind: {own.get(kind, kind)}, inputs: [{', '.join(taken)}]}}"
         )
     first, side = shapes["input"]
     text = f"version: 1\nname: drawn\ntitle: drawn\ninput: [{first}, {side}, {side}]\nlayers:\n"
@@ -73,25 +74,27 @@ def passed(words, writes, memories):
 
 def stays_of(name, words, uses, is_kept, both, room):
     """Every way in which a tensor stays: energy of all its moves, and (memory, from, to) of stays."""
-    yield sum(passed(words, writes, MEMORIES) for _, writes in uses), []
+    yield sum(times * passed(words, writes, MEMORIES) for _, writes, times in uses), []
     homes = [memory for memory, holds in room.items() if words <= holds]
     for home in homes if is_kept and len(uses) > 1 else ():
         inside = MEMORIES[MEMORIES.index(home) :]
-        yield (sum(passed(words, writes, inside) for _, writes in uses),
+        yield (sum(times * passed(words, writes, inside) for _, writes, times in uses),
                [(home, uses[0][0], uses[-1][0])])  # fmt: skip
     for chosen in product((None, *homes), repeat=len(uses) - 1):
         if not any(chosen) or any(a and b and a != b for a, b in pairwise(chosen)):
             continue
-        energy, kept = passed(words, uses[0][1], MEMORIES), []
-        for number, home in enumerate(chosen):
-            (step, writes), (then, _) = uses[number : number + 2]
+        energy, kept = 0, []
+        for number, (step, writes, times) in enumerate(uses):
+            before, after = (None, *chosen)[number], (*chosen, None)[number]
+            home = before or after
             inside = MEMORIES[MEMORIES.index(home) :] if home else MEMORIES
-            energy += passed(words, 0, inside)
-            if home:
-                kept.append((home, step, then))
-                there = number and chosen[number - 1]  # it stays on
-                if both and not writes and not there:
-                    energy += passed(words, 1, MEMORIES[1 : MEMORIES.index(home) + 1])
+            outside = MEMORIES[: len(MEMORIES) - len(inside)]
+            energy += times * passed(words, writes, inside)
+            energy += passed(words, writes, outside) if not before else 0
+            if after and not before and both and not writes:
+                energy += passed(words, 1, [*outside[1:], home])
+            if after:
+                kept.append((after, step, uses[number + 1][0]))
         yield energy, kept
 
 
@@ -99,10 +102,10 @@ def least(words, takes, both, room):
     """The energy of memories under the best choice of stays that have room."""
     uses = {name: [] for name in words}
     for step, (name, taken) in enumerate(takes.items()):
-        for one in taken:
-            uses[one].append((step, False))
-        uses[name].append((step, True))
-    given = set(words) - {one for taken in takes.values() for one in taken}
+        for one, times in taken:
+            uses[one].append((step, False, times))
+        uses[name].append((step, True, 1))
+    given = set(words) - {one for taken in takes.values() for one, _ in taken}
     every = [
         sorted(
             stays_of(

@@ -67,7 +67,8 @@ def entered(
             if work.kinds[2] == TensorKind.GRADIENTS and not work.leaves:
                 _see_whole(written, {memory.name for memory in here.levels[-1].buffers})
         elif isinstance(work, Move):
-            written = list(moved(layer, work, places(work.kinds), at, stay))
+            both = accounting.counting.transfers == "both"
+            written = list(moved(layer, work, places(work.kinds), at, stay, both=both))
         else:
             written = [operated(layer, work, full, at)]
         again = () if at.times == 1 else (Factor("iterations", at.times, "for one update"),)

@@ -48,7 +48,13 @@ AWAY = Stay()
 
 
 def moved(
-    layer: str, work: Move, chip: Memories, at: At = SOMEWHERE, stay: Stay = AWAY
+    layer: str,
+    work: Move,
+    chip: Memories,
+    at: At = SOMEWHERE,
+    stay: Stay = AWAY,
+    *,
+    both: bool = False,
 ) -> Iterator[Entry]:
     """Enter a move: in the outermost memory that holds the tensor, then through the others.
 
@@ -62,27 +68,32 @@ def moved(
     Args:
         chip: the memories as `work.kinds` lie in them.
         at: the place of the work in a schedule.
+        both: whether both sides of a transfer pay.
     """
     operand: Operand = "I" if work.direction == READ else "O"
     tensor, names = work.tensor, at.stored[0]
-    homes = stay.parts or (None,) * len(names)
+    nowhere = (None,) * len(names)
+    homes, brought = stay.parts or nowhere, stay.brought or nowhere
+    each = work.times // len(names) if names else 0
     for level in range(len(chip.levels) if work.through else 1):
         if not chip.levels[level].holds(operand):
             continue
         here = [
-            name for name, home in zip(names, homes, strict=True) if home is None or home <= level
+            (name, 1 if into is not None and level < into else each)
+            for name, home, into in zip(names, homes, brought, strict=True)
+            if home is None or home <= level
         ]
-        each = work.times // len(names) if names else 0
-        times = work.times if len(here) == len(names) else each * len(here)
+        whole = len(here) == len(names) and all(times == each for _, times in here)
+        times = work.times if whole else sum(times for _, times in here)
         key = Key(work.direction, chip.holder(level, operand).name)
         code = code_of(tensor, tensor.role, chip, key.name)
         yield entry(
             layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role, key,
             code.bits if code else tensor.bits,
             (Factor("times", times, work.why), *tensor.shape, *(code.told if code else ())),
-            at.step, " + ".join(here),
+            at.step, " + ".join(name for name, _ in here),
         )  # fmt: skip
-    for name, home in zip(names, stay.brought, strict=False):
+    for name, home in zip(names, brought, strict=True) if both else ():
         for level in range(1, (home or 0) + 1):
             if chip.levels[level].holds(operand):
                 memory = chip.holder(level, operand).name
@@ -90,7 +101,7 @@ def moved(
                 yield entry(
                     layer, work.pass_, Component.ELEMENTWISE, str(tensor), tensor.role,
                     Key(WRITE, memory), code.bits if code else tensor.bits,
-                    (Factor("times", work.times // len(names), "brought to where it stays"),
+                    (Factor("times", 1, "brought to where it stays"),
                      *tensor.shape, *(code.told if code else ())),
                     at.step, name,
                 )  # fmt: skip

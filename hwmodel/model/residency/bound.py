@@ -58,9 +58,15 @@ def lower_bound(run: Run) -> float:
     for number, move in run.moves.items():
         parts = tuple(deepest.get((number, part)) for part in range(move.parts))
         total += move.energy(Stay(parts=parts))
-    passes = {access: _passes(run, access) for item in run.items for access in item.saves}
-    begun = {access: _passes(run, access) for item in run.items for access in item.begins}
-    for access, costs in (begun | passes).items():
+    passes = {
+        access: _passes(run, access)
+        for item in run.items
+        for access in (*item.saves, *item.begins, *item.finds)
+    }
+    for item in run.items:  # of a step's reads the first one alone, which brings it for all
+        passes |= {access: _passes(run, access, once=True) for access in item.begins}
+        passes |= {access: [0.0] * len(passes[access]) for access in item.finds}
+    for access, costs in passes.items():
         total += sum(costs[: deepest[access.task, access.place]])
     if run.most_saved is None:  # which tilings do not change
         values = [
@@ -77,7 +83,7 @@ def _brought(run: Run, item: Item) -> float:
     access = run.brings(item)
     if access is None or access in run.by_access:  # which may find it there
         return 0.0
-    return run.moves[access.task].into(item.level)
+    return sum(run.moves[access.task].writes[: item.level + 1])
 
 
 def all_kept(run: Run, energy: float) -> float:
@@ -87,7 +93,7 @@ def all_kept(run: Run, energy: float) -> float:
         energy: of the run without residents [chip's unit].
     """
     deepest = _deepest(run)
-    several = {access for item in run.items for access in (*item.saves, *item.begins)}
+    several = {a for item in run.items for a in (*item.saves, *item.begins, *item.finds)}
     saved = (sum(_passes(run, at)[: deepest[at.task, at.place]]) for at in several)
     return max(energy - sum(saved), 0.0)
 
@@ -105,20 +111,25 @@ def _deepest(run: Run) -> dict[tuple[int, int], int]:
     """The innermost level at which an item has each access."""
     found: dict[tuple[int, int], int] = {}
     for item in run.items:
-        for access in (*item.saves, *item.begins):
+        for access in (*item.saves, *item.begins, *item.finds):
             at = access.task, access.place
             found[at] = max(found.get(at, 0), item.level)
     return found
 
 
-def _passes(run: Run, access: Access) -> list[float]:
+def _passes(run: Run, access: Access, *, once: bool = False) -> list[float]:
     """What one pass of an access costs at each level below which it may stay.
 
     One also where a nest is done in each of several steps: a stay may begin in the first.
+
+    Args:
+        once: of a move that is done several times the first alone, if it reads.
     """
     last = max(run.capacities)
     if access.task in run.moves:
-        return list(run.moves[access.task].levels[:last])
+        move = run.moves[access.task]
+        times = move.times if once and not access.writes else 1
+        return [cost / times for cost in move.levels[:last]]
     return run.products[access.task].passes(access.operand)
 
 
@@ -166,6 +177,6 @@ def _element(product: Product, operand: Operand) -> int:
 def _resident(run: Run) -> Mapping[tuple[int, int], list[int]]:
     found: dict[tuple[int, int], list[int]] = {}
     for i, item in enumerate(run.items):
-        for access in (*item.saves, *item.begins):
+        for access in (*item.saves, *item.begins, *item.finds):
             found.setdefault((access.task, access.place), []).append(i)
     return found

@@ -52,6 +52,7 @@ class Item(NamedTuple):
     last: int
     saves: Touch  # accesses of which nothing is paid outside the level
     begins: Touch  # the access with which a segment begins, which is paid outside once
+    finds: Touch  # others of that step, which find there what one read has brought
     whole: bool
 
 
@@ -138,8 +139,10 @@ def _of(one: Tracked, level: int, last: int) -> Iterator[Item]:
     if is_read and not one.is_given and (is_kept or not one.begins_read):
         life = (0, last) if is_kept else (first, end)
         every = tuple(access for touch in touches for access in touch)
-        yield Item(name, bits, level, *life, every, (), whole=True)
+        yield Item(name, bits, level, *life, every, (), (), whole=True)
     for before, after in pairwise(touches):
         if not after[0].writes:
             steps = before[0].step, after[0].step
-            yield Item(name, bits, level, *steps, after, before, whole=False)
+            first = len(before) if before[0].writes else 1
+            found = before[:first], before[first:]
+            yield Item(name, bits, level, *steps, after, *found, whole=False)

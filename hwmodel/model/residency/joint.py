@@ -75,25 +75,24 @@ def together(
         if (*key, one) in run.chosen:  # nothing has been found since
             return run.chosen[*key, one]
     program = _Program(run, energy / ENERGY, parts)
-    for item in run.items:
-        streamed = (
-            run.moves[a.task].outside(item.level) for a in item.saves if a.task in run.moves
-        )
-        program.variable(-sum(streamed))
     saving, beginning = run.by_place("saves"), run.by_place("begins")
+    finding = run.by_place("finds")
+    _items(program, finding)
     places: dict[int, dict[tuple[int, int], None]] = {}
-    for access, level in (*saving, *beginning):
+    for access, level in (*saving, *beginning, *finding):
         places.setdefault(access.task, {})[access.place, level] = None
     for number, product in run.products.items():
         homes = _product(program, number, product, places.get(number, {}))
         step = run.tasks[number].at.step
         for (place, level), own in homes.items():
             access = Access(number, place, step, place == 2)
-            saves, begins = saving.get((access, level), []), beginning.get((access, level), [])
-            _linked(program, own, saves, begins, product.pass_to(OPERANDS[place], level))
+            at, once = (access, level), product.pass_to(OPERANDS[place], level)
+            saves, begins, finds = (by.get(at, []) for by in (saving, beginning, finding))
+            _linked(program, own, saves, begins or finds, once if begins else 0.0)
     program.rows += [*pick_rows(run), *_rooms(program)]
     gap = GAP if parts == 1 else ROUGH
     _brought(program)
+    _found(program, saving, finding)
     rest = sum(move.energy(AWAY) for move in run.moves.values())
     best = solved(
         program.costs, program.rows, gap, program.parts, EFFORT, (len(run.items), known),
@@ -169,6 +168,32 @@ def _linked(
             program.rows.append(Row(at_least, 0))
 
 
+def _items(program: _Program, finding: Mapping[tuple[Access, int], list[int]]) -> None:
+    """Write a variable for each item, with what operators save that nothing else would."""
+    run = program.run
+    for item in run.items:
+        streamed = (
+            run.moves[a.task].outside(item.level)
+            for a in item.saves
+            if a.task in run.moves and (a, item.level) not in finding
+        )
+        program.variable(-sum(streamed))
+
+
+def _found(
+    program: _Program,
+    saving: Mapping[tuple[Access, int], list[int]],
+    finding: Mapping[tuple[Access, int], list[int]],
+) -> None:
+    """An operator reads at home what stays there, or what another of its step has brought."""
+    for (access, level), finds in finding.items():
+        if move := program.run.moves.get(access.task):
+            there = program.variable(-move.outside(level))
+            program.parts.add(there)
+            staying = (*saving.get((access, level), ()), *finds)
+            program.rows.append(Row({there: 1} | dict.fromkeys(staying, -1), 0))
+
+
 def _brought(program: _Program) -> None:
     """What an operator reads is written to where it stays, unless it has stayed there till then."""
     run = program.run
@@ -180,8 +205,13 @@ def _brought(program: _Program) -> None:
         there = program.variable(cost)
         program.parts.add(there)
         saving = run.by_access.get(access, ()) if access else ()
-        staying = [j for j in saving if run.items[j].level == item.level]
-        program.rows.append(Row({i: 1, there: -1} | dict.fromkeys(staying, -1), 0))
+        staying = dict.fromkeys((j for j in saving if run.items[j].level == item.level), 1)
+        if cost > 0:
+            less = {j: -1 for j in staying}
+            program.rows.append(Row({i: 1, there: -1} | less, 0))
+        else:
+            program.rows.append(Row({there: 1, i: -1}, 0))
+            program.rows.append(Row({there: 1} | staying, 1))
 
 
 def _rooms(program: _Program) -> list[Row]:

@@ -272,5 +272,5 @@ def _collide(one: Item, other: Item) -> bool:
     """Whether two items save one access, or would move their tensor from level to level."""
     if one.name != other.name:
         return False
-    touched = {*one.saves, *one.begins} & {*other.saves, *other.begins}
+    touched = {*one.saves, *one.begins, *one.finds} & {*other.saves, *other.begins, *other.finds}
     return bool(set(one.saves) & set(other.saves) or (one.level != other.level and touched))

@@ -27,7 +27,8 @@ class Streamed:
     move: Move
     parts: int
     levels: tuple[float, ...]
-    writes: tuple[float, ...]  # where it is brought in; none where one side of a transfer pays
+    writes: tuple[float, ...]  # to bring it in; nothing where one side of a transfer pays
+    times: int  # how often a part is moved
 
     @classmethod
     def of(cls, task: Task, chip: Memories, transfers: str) -> Streamed:
@@ -40,6 +41,7 @@ class Streamed:
         assert isinstance(move, Move)
         operand: Operand = "I" if move.direction == Direction.READ else "O"
         parts = len(task.at.stored[0])
+        times = max(move.times // max(parts, 1), 1)
         words = product(move.tensor.shape) * move.times / max(parts, 1)
         levels, writes = [], []
         for number, level in enumerate(chip.levels):
@@ -55,8 +57,8 @@ class Streamed:
                 if reads and number and transfers == "both":
                     paid = memory.write_energy_per_bit * bits
             levels.append(words * price)
-            writes.append(words * paid)
-        return cls(move, parts, tuple(levels), tuple(writes))
+            writes.append(words / times * paid)
+        return cls(move, parts, tuple(levels), tuple(writes), times)
 
     def energy(self, stay: Stay) -> float:
         """What all parts cost, of which some stay, or are brought to where they do."""
@@ -66,8 +68,12 @@ class Streamed:
         return sum(sum(self.levels[home or 0 :]) for home in stay.parts) + into
 
     def into(self, level: int) -> float:
-        """What it costs beside its reading that a part is written to where it stays."""
-        return sum(self.writes[: level + 1])
+        """What it costs that the first of all reads of a part brings it to where it stays.
+
+        That is what is written on the way, less what the others no longer read outside.
+        """
+        others = self.outside(level) * (self.times - 1) / self.times
+        return sum(self.writes[: level + 1]) - others
 
     def outside(self, level: int) -> float:
         """What a part costs outside a level."""
@@ -236,9 +242,9 @@ class Run:
         saved: set[Access] = set()
         brought: set[Access | None] = set()
         for item in some:
-            saved.update(item.saves)
+            saved.update((*item.saves, *item.finds))
             brought.add(self.brings(item))
-            homes |= dict.fromkeys((*item.saves, *item.begins), item.level)
+            homes |= dict.fromkeys((*item.saves, *item.begins, *item.finds), item.level)
         found: dict[int, Stay] = {}
         for access, home in homes.items():
             before = found.get(access.task, AWAY)
@@ -253,17 +259,16 @@ class Run:
                 parts = list(before.parts or nowhere)
                 parts[access.place] = home
                 found[access.task] = before._replace(parts=tuple(parts))
-            elif access in brought and self.moves[access.task].into(home):
+            elif access in brought:
                 parts = list(before.brought or nowhere)
                 parts[access.place] = home
                 found[access.task] = before._replace(brought=tuple(parts))
         return found
 
     def brings(self, item: Item) -> Access | None:
-        """The read of a move with which a segment begins, if one is; a product's brings it, too."""
-        if not item.begins or any(access.task in self.products for access in item.begins):
-            return None
-        return None if item.begins[0].writes else item.begins[0]
+        """The read of a move with which a segment begins, if it begins with one."""
+        moves = (a for a in item.begins[:1] if a.task in self.moves and not a.writes)
+        return next(moves, None)
 
     def values(self, tilings: Mapping[int, Tiled]) -> list[float]:
         """What each item saves with given tilings: what its accesses cost outside its level."""
@@ -279,13 +284,14 @@ class Run:
             found.append(saved)
         return found
 
-    def by_place(self, part: Literal["saves", "begins"]) -> dict[tuple[Access, int], list[int]]:
-        """The items that save accesses of products, or begin with them, by access and level."""
+    def by_place(
+        self, part: Literal["saves", "begins", "finds"]
+    ) -> dict[tuple[Access, int], list[int]]:
+        """The items of which accesses are such a part, by access and level."""
         found: dict[tuple[Access, int], list[int]] = {}
         for i, item in enumerate(self.items):
-            for access in item.saves if part == "saves" else item.begins:
-                if access.task in self.products:
-                    found.setdefault((access, item.level), []).append(i)
+            for access in getattr(item, part):
+                found.setdefault((access, item.level), []).append(i)
         return found
 
     @cached_property

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hwmodel.model.plans import all_tasks
 from hwmodel.model.report import Report
+from hwmodel.model.residency.items import Access, Item
 from hwmodel.tiling.view import NOWHERE, Homes
 
 __all__ = ["homes_of", "staying_lines"]
@@ -18,6 +19,15 @@ def homes_of(report: Report) -> list[Homes]:
     return [tiled.stay.homes for tiled in report.residency.tilings.values()]
 
 
+def _costs(access: Access, item: Item, where: str) -> str:
+    """What an access costs outside of the memory where its tensor stays."""
+    does = "write" if access.writes else "read"
+    if access in item.begins:
+        return f"{does}: once outside, for the stay begins with it"
+    begun = ", for the stay has begun in this step" if access in item.finds else ""
+    return f"{does}: nothing outside of {where}{begun}"
+
+
 def staying_lines(report: Report, layer: str) -> Iterator[str]:
     """Name every stay of a tensor that the layer uses, and what it does to each access."""
     found = report.residency
@@ -27,14 +37,10 @@ def staying_lines(report: Report, layer: str) -> Iterator[str]:
     for item in found.items:
         where = found.levels[item.level]
         here: dict[str, None] = {}
-        for access in (*item.begins, *item.saves):
+        for access in (*item.begins, *item.finds, *item.saves):
             task = tasks[access.task]
             if task.layer == layer:
-                does = "write" if access.writes else "read"
-                costs = f"nothing outside of {where}"
-                if access in item.begins:
-                    costs = "once outside, for the stay begins with it"
-                here[f"{task.work.pass_}, {does}: {costs}"] = None
+                here[f"{task.work.pass_}, {_costs(access, item, where)}"] = None
         if here:
             life = "whole" if item.whole else "from one use to the next"
             steps = f"steps {item.first + 1} to {item.last + 1}"
