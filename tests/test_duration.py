@@ -358,7 +358,7 @@ def test_static_energy_that_a_time_counts_is_not_called_uncounted(hwmodel, tmp_p
         "fp",
     )
     out = " ".join(hwmodel(*asked, "--accounting", "full")[1].split())
-    assert "energy with static energy, mJ" in out
+    assert "energy, static over all the time, mJ" in out
     said = "static energy (beside times alone)"
     assert said in out
     (tmp_path / "toy.yaml").write_text(TOY.replace("static_power: 3 W\n", ""))

@@ -207,6 +207,22 @@ def test_a_gate_goes_with_what_is_made_last():
     }
 
 
+def test_what_a_layer_takes_twice_is_read_once():
+    """A square of what has just been made reads nothing; a sum of the input with itself one map."""
+    layers = [
+        FIRST, {"name": "square", "kind": "multiply", "inputs": ["first", "first"]},
+        {"name": "twice", "kind": "add", "inputs": ["input", "input"]},
+        {"name": "x", "kind": "add", "inputs": ["square", "twice"]},
+    ]  # fmt: skip
+    assert moved(layers, (4, 8, 8), mode="inference") == {
+        ("forward of first", "a:input", "read"): MAP,
+        ("forward of square", "a:square", "write"): MAP,
+        ("forward of twice", "a:input", "read"): MAP,
+        ("forward of x", "a:square", "read"): MAP,
+        ("forward of x", "a:x", "write"): MAP,
+    }
+
+
 def test_joined_tensors_are_written_to_their_places():
     layers = [FIRST, {"name": "second", **ONE, "inputs": ["input"]},
               {"name": "x", "kind": "concat", "inputs": ["first", "second"]}, LAST]  # fmt: skip

@@ -59,7 +59,7 @@ def test_what_has_no_room_has_a_peak_and_bars_say_so(hwmodel, table):
     for kind in ("methods", "passes"):
         assert hwmodel("plot", "t.csv", "-o", "a.svg", "--kind", kind, "--no-title")[0] == 0
         drawn = (table.parent / "a.svg").read_text()
-        assert "no room for 77 KiB" in drawn and "no room for 78 KiB" in drawn
+        assert "does not fit, 77 KiB in all" in drawn and "does not fit, 78 KiB in all" in drawn
         assert "no energy" not in drawn
 
 

@@ -152,3 +152,19 @@ def test_less_room_never_costs_less_and_a_tensor_that_stays_never_more(hwmodel):
 def test_what_cannot_stay_is_refused(hwmodel, options, said):
     code, out, err = hwmodel(*BASE, "--conv", CONV, *options)
     assert (code, out) == (2, "") and err.startswith(f"hwmodel: {said}")
+
+
+def test_what_stays_on_a_chip_with_an_array_pays_at_home_alone(hwmodel):
+    """Reads of I and F there, writes of O; nothing outside, and a gap that is one of both numbers."""
+    words = ("tile", "--hardware", "ascend-cube", "--conv", "N=1,M=32,C=32,H=16,W=16,K=3,pad=1")
+    words += ("--bits", "8,8,32", "--json")
+    stays = ("--resident", "I=L1", "--resident", "F=L1", "--resident", "O=L1")
+    found = json.loads(hwmodel(*words, *stays)[1])
+    there = {(row["level"], row["what"], row["tensor"]) for row in found["accesses"]}
+    assert not {one for one in there if one[0] in ("L3", "L2")}
+    assert {one[1:] for one in there if one[0] == "L1"} == {
+        ("read", "I"), ("read", "F"), ("write", "O")
+    }  # fmt: skip
+    assert found["gap"] == pytest.approx(1 - found["lower_bound"] / found["energy"], abs=1e-12)
+    away = json.loads(hwmodel(*words)[1])
+    assert found["energy"] < away["energy"]

@@ -43,11 +43,8 @@ def best(
     if top < 1:
         raise HwmodelError(f"--top {top}: must be at least 1")
     results, by = read_results(table), SHORT.get(by, by)
-    rows = kept(results, where)
-    having = [row for row in rows if row.get(by, "") is not None]
-    if 0 < len(having) < len(rows):
-        _tell_left_out([row for row in rows if row.get(by, "") is None], by)
-        rows = having
+    _tell_left_out([row for row in results.rows if row["energy"] is None], "energy")
+    rows = _having(kept(results, where), by)
     found = lowest(rows, numbers(rows, by, results.columns), top)
     beside = ("time_overlapped_s", "power_w") if by == "edp_js" else ()
     columns = ["point", *varied(rows, results.columns), by, *beside, "energy", "unit"]
@@ -57,7 +54,7 @@ def best(
         handed(text, csv)
         if csv == "-":
             return
-    of = f"{len(rows):,} points" + (f" where {where}" if where else "")
+    of = many(len(rows), "point") + (f" where {where}" if where else "")
     show([best_table(found, columns, f"least {by} of {of}")])
     if by == "edp_js":
         say("hwmodel: EDP is power_w x time_overlapped_s^2: static energy is in it, too")
@@ -84,8 +81,19 @@ def _mixed(rows: Sequence[Row], first: Row) -> str:
     )
 
 
+def _having(rows: list[Row], by: str) -> list[Row]:
+    """The rows with a number in a column, if any has one; the others are told."""
+    without = [row for row in rows if row.get(by, "") is None]
+    if len(without) == len(rows):
+        return rows
+    _tell_left_out(without, by)
+    return [row for row in rows if row.get(by, "") is not None]
+
+
 def _tell_left_out(rows: Sequence[Row], by: str) -> None:
-    """Say which rows have no such number."""
+    """Say which rows have no such number, if some have none."""
+    if not rows:
+        return
     names = ("network", "method", "hardware", "accounting", "batch")
     each = dict.fromkeys(", ".join(str(row[name]) for name in names if name in row) for row in rows)
     some = "; ".join([*each][:FEW]) + ("; ..." if len(each) > FEW else "")

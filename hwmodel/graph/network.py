@@ -8,7 +8,7 @@ construct, and it is gone once the file is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from operator import mul
@@ -213,18 +213,20 @@ class Network(NamedSpec):
         Raises: ShapeError, of all layers that are wrong and take nothing from one that is.
         """
         walk = _Walk(omitted, {INPUT: self.input}, {INPUT: INPUT})
-        before, wrong = INPUT, dict[str, ShapeError | None]()  # None: it follows from another
+        before, faults, wrong = INPUT, list[ShapeError](), set[str]()
         for place, layer in enumerate(self.layers):
             try:
-                if any(name in wrong for name in (*(layer.inputs or (before,)), layer.shares)):
-                    wrong.setdefault(layer.name, None)
-                else:
+                if wrong.isdisjoint((*(layer.inputs or (before,)), layer.shares or "")):
                     walk.add(layer, before)
+                else:  # nobody knows what it is given
+                    walk.see_name(layer, wrong)
+                    wrong.add(layer.name)
             except ShapeError as error:
                 error.where, error.place = error.where or self.name, place
-                wrong[layer.name] = error
+                faults.append(error)
+                wrong.add(layer.name)
             before = layer.name
-        if faults := [*filter(None, wrong.values())]:
+        if faults:
             first, *others = faults
             first.others = tuple(others)
             raise first
@@ -264,10 +266,7 @@ class _Walk:
 
     def add(self, layer: Layer, before: str) -> None:
         """Place the next layer; `before` is the one before it. Raises: ShapeError."""
-        if layer.name == INPUT:
-            raise ShapeError(f"{INPUT!r} is the network's own input, no layer")
-        if layer.name in self.shapes:
-            raise ShapeError(f"two layers are called {layer.name!r}")
+        self.see_name(layer)
         inputs = layer.inputs or (() if layer.kind == "source" else (before,))
         unknown = next((name for name in inputs if name not in self.shapes), None)
         if unknown is not None:
@@ -294,6 +293,13 @@ class _Walk:
             self._stand_in(found[0], layer)
         else:
             self.placed[layer.name] = _Placed(layer, found, given, self.shapes[layer.name])
+
+    def see_name(self, layer: Layer, others: Collection[str] = ()) -> None:
+        """See that a layer's name is its own. Raises: ShapeError."""
+        if layer.name == INPUT:
+            raise ShapeError(f"{INPUT!r} is the network's own input, no layer")
+        if layer.name in self.shapes or layer.name in others:
+            raise ShapeError(f"two layers are called {layer.name!r}")
 
     def _stand_in(self, name: str, omitted: Layer) -> None:
         """Make what stands for an omitted layer a checkpoint, if that was one."""

@@ -54,8 +54,10 @@ def entered(
     tilings: dict[int, Tiling] = {}
     for number, task, one in counted("products", products, len(products)):
         options, here = search_options(accounting, one), places(one.kinds)
-        found = staying.tilings[number].tiling if staying else tiled(task, here, options, chip.name)
-        tilings[number] = certified(found, one, here, options)
+        if staying:  # which knows what all of it costs
+            tilings[number] = staying.tilings[number].tiling
+        else:
+            tilings[number] = certified(tiled(task, here, options, chip.name), one, here, options)
     entries: list[Entry] = []
     for number, task in enumerate(tasks):
         layer, work, at = task

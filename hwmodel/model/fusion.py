@@ -5,7 +5,8 @@ takes in every operator that can. Three rules, for all methods alike:
 
 1.  What is read as it is made is not read: the main input of a fused operator, and on the way back
     the signal to its output. Of several inputs of a sum or a product the one that is made last is
-    the main one; of several signals that are added up, likewise.
+    the main one; of several signals that are added up, likewise. What a layer takes twice going
+    forward it reads once.
 2.  A norm has its sums from its input as that is made, and reads it once more for the result; so
     on the way back. A row of a layer norm or a softmax stays on the chip between both.
 3.  A map or signal that then nobody reads is not written, at any level; sums of a product that
@@ -142,6 +143,7 @@ def _less(here: Sequence[Placed], made: _Made) -> list[tuple[Lying | None, Place
 
     Beside each stands the tensor that it no longer reads, since it takes it as it is made.
     """
+    inputs = {_place(one): one.lying[0] for one in here if _reads(one, "I", *ONWARD)}
     main = _main_input(here, made)
     found: list[tuple[Lying | None, Placed]] = []
     for one in here:
@@ -151,9 +153,10 @@ def _less(here: Sequence[Placed], made: _Made) -> list[tuple[Lying | None, Place
         elif work.tensor.role == Role.FORK and work.direction == READ:
             found.append(_fork(one, work, made))
         else:
-            is_less = work.times > 0 and _is_less(one, work, made, main)
+            again = _reads(one, "I", *ONWARD) and _is_read_twice(_place(one), main, inputs)
+            is_less = work.times > 0 and (_is_less(one, work, made, main) or again)
             times = work.times - is_less
-            at_once = is_less and not times and work.direction == READ
+            at_once = is_less and not times and work.direction == READ and made.all(one.lying[0])
             last = max(one.lying[0], key=lambda t: made.when([t])) if at_once else None
             found.append((last, one._replace(work=work._replace(times=times))))
     return found
@@ -194,6 +197,12 @@ def _main_input(here: Sequence[Placed], made: _Made) -> int:
     when = {_place(one): made.when(one.lying[0]) for one in inputs}
     last = max(when, key=lambda place: (when[place], place), default=-1)
     return last if when.get(last, -1) >= 0 else -1
+
+
+def _is_read_twice(place: int, main: int, inputs: Mapping[int, Sequence[Lying]]) -> bool:
+    """Whether an input of a layer is another of its inputs, read or taken as it is made."""
+    others = [main] if main >= 0 and main != place else range(place)
+    return any(inputs.get(other) == inputs[place] for other in others)
 
 
 def _place(one: Placed) -> int:

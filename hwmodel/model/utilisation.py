@@ -27,6 +27,7 @@ class _Used(NamedTuple):
     paid: int
     padded: int  # of those paid, by padding: nothing is read for them
     summed: int  # extent of C, the loop that an axis of channels takes
+    lanes: int  # products that a MAC makes at a time of operands that are so narrow
 
 
 def idleness(chip: Hardware, accounting: Accounting, tilings: Sequence[tuple[Task, Tiling]]) -> str:
@@ -45,9 +46,12 @@ def idleness(chip: Hardware, accounting: Accounting, tilings: Sequence[tuple[Tas
         share = 100 * padded / sum(one.paid for one in used)
         told += f"; {share:.1f} % of those paid meet padding and are no work"
     axis = chip.array.axes.get("C", 0) if chip.array else 0
-    most = max((one.summed for one in passes.get(Pass.BACKWARD_WEIGHT, [])), default=axis)
+    back = passes.get(Pass.BACKWARD_WEIGHT, [])
+    most = max((one.summed for one in back), default=axis)
     if most < axis:
         told += f"; backward weight sums over images, {most} on axis C of {axis}"
+        if (lanes := max(one.lanes for one in back)) > 1:
+            told += f", where up to {lanes} narrow operands share a lane"
     free = "" if chip.static_energy else "; time is free here, the chip states no static energy"
     return f"utilisation: {told}{free}"
 
@@ -60,7 +64,9 @@ def _used(chip: Hardware, accounting: Accounting, task: Task, tiling: Tiling) ->
     assert taken is not None
     made, paid = work.repeats * taken.products, product(work.macs)
     possible = work.repeats * taken.possible
-    return _Used(work.pass_, made, possible, paid, max(0, paid - made), work.nest.extent.C)
+    array, padded = memories(chip, work.kinds).array, max(0, paid - made)
+    lanes = array.lanes(work.problem.lane) if array else 1
+    return _Used(work.pass_, made, possible, paid, padded, work.nest.extent.C, lanes)
 
 
 def _share(used: Sequence[_Used]) -> str:

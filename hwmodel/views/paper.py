@@ -219,10 +219,11 @@ def _quantities(
     unit = here[0].unit
     alike = [line for line in lines if line.unit == unit]
     least = _least(_energies(alike))
-    found = [_scaled("energy", _energies(here), least, scale(least, unit))]
+    most = max((x.energy for x in alike if x.energy is not None), default=0.0)
+    found = [_scaled("energy", _energies(here), least, _step(least, most, unit))]
     if all(line.images > 1 for line in lines):
         share = _least(_energies(alike, 1))
-        steps = scale(least, unit), scale(share, unit)
+        steps = _step(least, most, unit), scale(share, unit)
         own = next((step for step in steps if _decimals(share / step[0]) <= MOST), steps[-1])
         found.append(_scaled("an image", _energies(here, 1), share, own))
     percents = [line.percent_of_baseline for line in here]
@@ -249,6 +250,12 @@ def _energies(lines: Sequence[Comparison], images: int = 0) -> list[float | None
 
 def _least(energies: Iterable[float | None]) -> float:
     return min((energy for energy in energies if energy is not None), default=0.0)
+
+
+def _step(least: float, most: float, unit: str) -> tuple[float, str]:
+    """The unit that suits the least, or the next where the largest has more than six digits."""
+    step = scale(least, unit)
+    return scale(1e4 * step[0], unit) if most >= 1e6 * step[0] else step
 
 
 def _scaled(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import fsum, prod
 from typing import TYPE_CHECKING, NamedTuple
 
+from hwmodel.model.entries import left_at_home
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.options import Memories, SearchOptions
@@ -16,9 +17,10 @@ from hwmodel.tiling.spatial.asked import Time, asked, time
 from hwmodel.tiling.spatial.grouped import narrowed
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.tile import Tiling, footprints
+from hwmodel.tiling.view import NOWHERE, Homes
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.screen_tables import table
-from hwmodel.work.problem import Extents, Problem
+from hwmodel.work.problem import OPERANDS, Extents, Problem
 from hwmodel.work.tensor import Direction, Role, product, titled
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Spread:
     tiling: Tiling
     rows: tuple[_Row, ...]
     time: Time | None
+    homes: Homes = NOWHERE
 
     @property
     def energy(self) -> float:
@@ -156,6 +159,7 @@ class Spread:
                 f"{proof.space:.3g} tilings in the space, {proof.examined:,} examined"
             )
         yield from (f"DOES NOT FIT: {overflow}" for overflow in self.overflows)
+        yield from staying(self.homes, self.hardware)
         yield f"Operations are not part of it. All figures are {NATURE}."
 
 
@@ -167,15 +171,36 @@ def _sizes(tile: Extents) -> dict[str, int]:
     }  # fmt: skip
 
 
+def staying(homes: Homes, hardware: Hardware) -> Iterator[str]:
+    """Say where operands stay, if some do."""
+    stay = ", ".join(
+        f"{operand} in {hardware.levels[home].name}"
+        for operand, home in zip(OPERANDS, homes, strict=True)
+        if home is not None
+    )
+    if stay:
+        yield f"{stay}: stays there, on its way home nothing is paid"
+
+
 def spread(
-    problem: Problem, hardware: Hardware, places: Memories, options: SearchOptions, tiling: Tiling
+    problem: Problem,
+    hardware: Hardware,
+    places: Memories,
+    options: SearchOptions,
+    tiling: Tiling,
+    homes: Homes = NOWHERE,
 ) -> Spread:
-    """Count what moves under a mapping, its time, and what both cost. Raises: TooLarge."""
+    """Count what moves under a mapping, its time, and what both cost. Raises: TooLarge.
+
+    Args:
+        homes: where operands stay.
+    """
     mapping, wide = tiling.mapping, partial_sum_bits(problem, options.partial_sum_bits)
     rows = []
     levels = asked(problem, mapping, places, options.rule, options.transfers)
     for level, several in enumerate(levels):
-        for operand, direction, role, factors in several:
+        left = (x for one in several for x in left_at_home(one, level, homes.of(one.operand)))
+        for operand, direction, role, factors in left:
             bits = getattr(problem.bits, operand) if role == Role.OPERAND else wide
             elements = product(factors)
             if direction == Direction.HOP:
@@ -187,4 +212,4 @@ def spread(
             energy = elements * bits * price
             rows.append(_Row(name, direction, titled(operand, role), elements, bits, energy))
     taken = time(problem, mapping, places, options.rule)
-    return Spread(problem, hardware, places, options, tiling, tuple(rows), taken)
+    return Spread(problem, hardware, places, options, tiling, tuple(rows), taken, homes)

@@ -28,8 +28,8 @@ from hwmodel.tiling.view import NOWHERE, Homes, view, whole_view, widened
 from hwmodel.views.loop_nest import loop_nest
 from hwmodel.views.rooms import Rooms
 from hwmodel.views.screen_tables import table
-from hwmodel.views.spread_report import Spread, spread
-from hwmodel.work.problem import OPERANDS, PASSES, Extents, Operand, Problem, ProductPass, Widths
+from hwmodel.views.spread_report import Spread, spread, staying
+from hwmodel.work.problem import PASSES, Extents, Operand, Problem, ProductPass, Widths
 from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
@@ -353,13 +353,7 @@ class Solved:
             moved, once = (sum(n[i] * n[2] for n in moving) for i in (0, 1))
             name = self.hardware.levels[0].name
             yield f"{name} moves {moved / once:.4f} times the compulsory traffic"
-        stay = ", ".join(
-            f"{operand} in {self.hardware.levels[home].name}"
-            for operand, home in zip(OPERANDS, self.homes, strict=True)
-            if home is not None
-        )
-        if stay:
-            yield f"{stay}: stays there, on its way home nothing is paid"
+        yield from staying(self.homes, self.hardware)
 
 
 def _sums(asked: Traffic) -> int:
@@ -395,7 +389,7 @@ def solved(
         tiling = tile(problem, view(chip, homes, free) if places != chip else chip, options)
         tiling = tiling._replace(mapping=widened(problem, tiling.mapping, homes))
     if places.spatial:
-        return spread(problem, hardware, places, options, tiling)
+        return spread(problem, hardware, places, options, tiling, homes)
     asked = [
         _paid(one, level, homes)
         for level, one in enumerate(counts(problem, tiling.mapping, options))

@@ -60,6 +60,9 @@ def _rows(found: Duration) -> Iterator[tuple[str, list[str]]]:
     energies = [found.energy(time) for time in times]
     if None not in energies:
         pairs = [(energy or 0.0, time) for energy, time in zip(energies, times, strict=True)]
-        yield "energy with static energy, mJ", [f"{1e3 * energy:,.4g}" for energy, _ in pairs]
+        yield (
+            "energy, static over all the time, mJ",
+            [f"{1e3 * energy:,.4g}" for energy, _ in pairs],
+        )
         yield "power, W", [f"{energy / time:,.4g}" for energy, time in pairs]
         yield "energy x time, mJ ms", [f"{1e6 * energy * time:,.4g}" for energy, time in pairs]

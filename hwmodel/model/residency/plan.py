@@ -129,7 +129,7 @@ def residency(
     return Residency(
         tuple(run.items[i] for i in sorted(best.chosen)),
         best.stays,
-        dict(sorted(best.tilings.items())),
+        run.certified(best),
         best.energy,
         None if least is None else min(least, best.energy),
         {number: chip.levels[number].name for number in capacities},

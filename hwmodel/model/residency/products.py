@@ -319,6 +319,10 @@ class Product:
             default=0.0,
         )
 
+    def least(self, stay: Stay, free: Mapping[int, int]) -> float:
+        """Return what no tiling beside what stays costs less than, as far as is known."""
+        return self.floor(stay.homes, free) + self._once(stay)
+
     def _times(self, operand: Operand) -> float:
         """How often what moves at an operand moves, where a nest stands for several; or in part."""
         times = self.work.nest.times

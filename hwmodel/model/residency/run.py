@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -11,6 +11,7 @@ from hwmodel.model.entries import AWAY, Stay, code_of
 from hwmodel.model.progress import counted
 from hwmodel.model.residency.items import Access, Item
 from hwmodel.model.residency.products import Product, Tiled
+from hwmodel.model.residency.tilings import ROUNDING
 from hwmodel.model.workload import Task
 from hwmodel.tiling.options import Memories
 from hwmodel.work.problem import OPERANDS, Operand
@@ -184,6 +185,23 @@ class Run:
             }
             for number in one.tilings
         }
+
+    def certified(self, one: Outcome) -> dict[int, Tiled]:
+        """The tilings of a choice with what is known of each beside what stays, in its room."""
+        free, found = self._free(one), {}
+        for number, tiled in sorted(one.tilings.items()):
+            proof, product = tiled.tiling.certificate, self.products[number]
+            if proof is not None:
+                least = product.least(tiled.stay, free[number])
+                gap = 1 - least / tiled.energy if tiled.energy > least else 0.0
+                gap = gap if gap > ROUNDING - 1 else 0.0
+                bound = least if gap else tiled.energy
+                proof = replace(
+                    proof, energy=tiled.energy, lower_bound=bound, gap=gap, proved=not gap
+                )
+                tiled = tiled._replace(tiling=tiled.tiling._replace(certificate=proof))
+            found[number] = tiled
+        return found
 
     @property
     def searches(self) -> int:

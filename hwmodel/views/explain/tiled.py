@@ -26,6 +26,11 @@ def product_lines(
     yield f"## Pass {work.pass_}\n"
     yield f"{_loops(work, problem, options)}\n"
     yield from _padded(work, problem, options)
+    if not work.leaves:
+        yield (
+            "Finished sums are taken as they are made by what is fused behind (docs/model.md "
+            "section 6): no row writes them, and what is written stands in that layer.\n"
+        )
     yield f"### {work.pass_}: tiling\n"
     yield f"{_proof(tiling, unit)}\n"
     yield f"```\n{loop_nest(problem, mapping, memories, options)}\n```\n"
@@ -100,6 +105,6 @@ def _proof(tiling: Tiling, unit: str) -> str:
         return "Found level by level from the top: greedy, with no claim of an optimum."
     found = "proved optimal" if proof.proved else f"not proved: gap {100 * proof.gap:.4g} %"
     return (
-        f"Found by the optimal search, {found}; the memories take at least "
-        f"{energy(proof.lower_bound)} {unit}."
+        f"Found by the optimal search, {found}; memories, hops and time take at least "
+        f"{energy(proof.lower_bound)} {unit} of {energy(proof.energy)}."
     )

@@ -253,7 +253,7 @@ def unknown(record: Record) -> str:
     if record["energy"]:
         return "no baseline"
     kept = int(record.get("peak_bytes") or 0)
-    return f"no room for {size(8 * kept, 3)}" if kept else "no energy"
+    return f"does not fit, {size(8 * kept, 3)} in all" if kept else "no energy"
 
 
 def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], float]:
