@@ -12,6 +12,7 @@ from hwmodel.errors import HwmodelError, Infeasible, TooLarge
 from hwmodel.model.entries import (
     AWAY,
     UNFINISHED,
+    code_of,
     moved,
     multiplied,
     operated,
@@ -115,7 +116,8 @@ def certified(found: Tiling, work: Multiply, places: Memories, options: SearchOp
         if one.direction != Direction.HOP:
             memory, is_read = places.holder(level, one.operand), one.direction == Direction.READ
             each = memory.read_energy_per_bit if is_read else memory.write_energy_per_bit
-            bits = width(work, one.operand, one.role, options)
+            code = code_of(work.operands[one.operand], one.role, places, memory.name)
+            bits = code.bits if code else width(work, one.operand, one.role, options)
             energies[one.role == Role.RUNNING].append(product(one.factors) * float(bits) * each)
     if not (more := fsum(energies[True])):
         return found
