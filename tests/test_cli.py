@@ -23,8 +23,8 @@ COMPARE_COLUMNS = (
     "backward_input,backward_weight,update,forward_product,forward_elementwise,"
     "backward_input_product,backward_input_elementwise,backward_weight_product,"
     "backward_weight_elementwise,compute,memory,static,source_percent,residual_percent,energy_optimal_tiles,"
-    "percent_of_baseline_optimal_tiles,peak_bytes,time_overlapped_s,time_serial_s,power_w,edp_js,accumulate,version,"
-    "inputs_sha256,command"
+    "percent_of_baseline_optimal_tiles,peak_bytes,time_overlapped_s,time_serial_s,power_w,edp_js,accumulate,lacking_memory,"
+    "lacking_bytes,version,inputs_sha256,command"
 )
 REPORT_COLUMNS = (
     "network,hardware,method,accounting,batch,layer,pass,component,tensor,role,memory,operation,"

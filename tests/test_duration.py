@@ -214,8 +214,8 @@ def test_a_report_s_time_is_that_of_its_own_entries():
     ("changes", "said"),
     [
         ({"clock": None}, "a time needs a clock"),
-        ({"macs_per_cycle": None}, "a time needs macs_per_cycle, or an array"),
-        ({"clock": None, "macs_per_cycle": None}, "a time needs a clock and macs_per_cycle, or"),
+        ({"macs_per_cycle": None}, "a time needs macs_per_cycle or an array"),
+        ({"clock": None, "macs_per_cycle": None}, "a time needs a clock, and macs_per_cycle or"),
     ],
 )
 def test_what_a_time_needs_is_told(changes, said):

@@ -372,7 +372,7 @@ HOSTILE = Paper(
 def test_latex_and_markdown_escape_every_name():
     tex = environment(HOSTILE, ["a note\nof two lines"])
     assert tex.startswith("% a note of two lines\n")
-    assert r"conv\_1\textbackslash{}x & 12345.68 & -- \\" in tex
+    assert r"conv\_1\textbackslash{}x & 12\,345.68 & -- \\" in tex
     assert r"100 \% of \$x\_1\$ \& \{y\} \#1 \textasciitilde{} \textasciicircum{}" in tex
     assert r"\textbackslash{}end\{table\}" in tex
     assert r"\begin{tabular}{@{}lrr@{}}" in tex

@@ -29,8 +29,8 @@ def table(hwmodel, tmp_path):
         f"{{version: 1, name: n, title: n, input: [16, 1, 1], layers: [{LAYERS}]}}"
     )
     code, out, err = hwmodel(*COMPARE, *ONE, "-o", "t.csv", "-o", "t.tex")
-    assert code == 1 and out.count("does not fit small") == 2
-    assert "2 lines of 8 without an energy" in err and "does not fit" not in err  # told once
+    assert code == 1 and out.count("No room in ") == 1
+    assert "2 lines of 8 without an energy" in err and "No room" not in err  # told once
     return tmp_path / "t.csv"
 
 
@@ -52,14 +52,18 @@ def test_latex_says_below_the_table_why_a_cell_is_empty(table):
 
 @pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
 def test_what_has_no_room_has_a_peak_and_bars_say_so(hwmodel, table):
-    """76 KiB of weights, and at the second layer 128 words in and 128 out of each image."""
+    """76 KiB of weights, and at the second layer 128 words in and 128 out of each image, in 32."""
     rows = [*csv.DictReader(table.read_text().splitlines())]
-    peaks = {row["batch"]: int(row["peak_bytes"]) for row in rows if not row["energy"]}
+    unfit = [row for row in rows if not row["energy"]]
+    lacking = {row["batch"]: (row["lacking_memory"], row["lacking_bytes"]) for row in unfit}
+    assert lacking == {"1": ("DRAM", str(45 * 2**10)), "2": ("DRAM", str(46 * 2**10))}
+    assert {row["lacking_bytes"] for row in rows if row["energy"]} == {""}
+    peaks = {row["batch"]: int(row["peak_bytes"]) for row in unfit}
     assert peaks == {batch: 76 * 2**10 + int(batch) * 256 * 4 for batch in ("1", "2")}
     for kind in ("methods", "passes"):
         assert hwmodel("plot", "t.csv", "-o", "a.svg", "--kind", kind, "--no-title")[0] == 0
         drawn = (table.parent / "a.svg").read_text()
-        assert "does not fit, 77 KiB in all" in drawn and "does not fit, 78 KiB in all" in drawn
+        assert "DRAM lacks 45 KiB" in drawn and "DRAM lacks 46 KiB" in drawn
         assert "no energy" not in drawn
 
 
@@ -105,3 +109,29 @@ def test_best_says_that_energies_are_of_batches_and_chips_that_differ(hwmodel, t
     assert "--where 'batch == " in said
     _, out, err = hwmodel("best", "t.csv", "--where", "batch == 1 and hardware == large")
     assert "several values" not in out + err
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_what_fits_nowhere_has_a_table_all_the_same(hwmodel, table, tmp_path):
+    words = ("--hardware", "small.yaml", "--methods", "fp", *ONE)
+    code, out, err = hwmodel(
+        "compare", "n.yaml", *words, "-o", "f.csv", "-o", "f.pdf", "-o", "f.tex"
+    )
+    assert code == 1 and "2 lines of 2 without an energy" in err
+    said = "fp at batch 1 (45 KiB too much), fp at batch 2 (46 KiB too much)"
+    assert f"No room in DRAM for {said}: `hwmodel memory`" in out
+    rows = [*csv.DictReader((tmp_path / "f.csv").read_text().splitlines())]
+    assert [row["energy"] for row in rows] == ["", ""] and all(r["lacking_bytes"] for r in rows)
+    assert (tmp_path / "f.pdf").stat().st_size
+    assert "-- on small: no room in memory (fp)." in (tmp_path / "f.tex").read_text()
+    assert hwmodel("verify", "f.csv")[0] == 0
+    code, out, _ = hwmodel("compare", "n.yaml", *words[:-2], "--batch", "1")
+    assert code == 1 and "forward of b, DRAM has to hold" in out  # of one run it is said in full
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_best_tells_of_rows_left_out_those_that_keep_the_condition(hwmodel, table):
+    assert "2 rows without energy left out" in hwmodel("best", "t.csv")[2]
+    assert "left out" not in hwmodel("best", "t.csv", "--where", "hardware == large")[2]
+    said = hwmodel("best", "t.csv", "--where", "batch == 2")[2]
+    assert "1 row without energy left out: n, fp, small, full, 2" in said

@@ -297,7 +297,7 @@ def test_commands_of_tables_that_stand_somewhere_are_read(text, said):
         ("hwmodel train x", "command 'hwmodel train x': is none of hwmodel report, hwmodel compare, hwmodel reproduce"),
         ("hwmodel report x --csv /etc/y",
          "command 'hwmodel report x --csv /etc/y': hwmodel report has no option --csv here; "
-         "known: --accounting, --accumulate, --batch, --checkpoint, --freeze, --hardware, --input-shape, --method, --mode, --trace, --train-only, --training"),
+         "known: --accounting, --accumulate, --batch, --checkpoint, --freeze, --hardware, --input-shape, --method, --mode, --move, --trace, --train-only, --training"),
         ("hwmodel report x --hardwar y",
          "command 'hwmodel report x --hardwar y': hwmodel report has no option --hardwar here; "
          "did you mean '--hardware'?"),

@@ -74,7 +74,8 @@ def test_energies_of_all_chips_have_one_unit_and_the_least_three_digits(made, tm
     body = {line.split("&")[0].strip(): line.replace(r" \\", "").split("&")[1:] for line in lines}
     for row in rows:
         at = 0 if row["hardware"] == "chip" else 3
-        cells = [float(re.sub(r"\\textbf{(.*)}", r"\1", x.strip())) for x in body[row["method"]]]
+        texts = [x.strip().replace(r"\,", "") for x in body[row["method"]]]
+        cells = [float(re.sub(r"\\textbf{(.*)}", r"\1", text)) for text in texts]
         energy = float(row["energy"]) / divisor
         assert cells[at] == pytest.approx(energy, abs=0.051)
         assert cells[at + 1] == pytest.approx(energy / 2, rel=0.005)
@@ -244,3 +245,91 @@ def test_an_integer_product_that_costs_more_than_a_wider_mac_is_remarked_upon():
         f"int-mul costs {price:.3g} pJ, more than the 1.4 pJ" in x for x in said["a40-board"]
     )
     assert not any("more than the" in x for x in said["ascend"])
+
+
+WIDE = (
+    "compare",
+    "net.yaml",
+    "--hardware",
+    "chip.yaml",
+    "--accounting",
+    "full",
+    "--methods",
+    "fp,bold",
+)
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_every_view_of_energies_far_apart_has_one_unit(hwmodel, tmp_path):
+    """From 1 image to 4,096: in the unit of the least the largest would have seven digits."""
+    for name, text in (("chip", CHIP), ("net", NETWORK)):
+        written(tmp_path, text, name=f"{name}.yaml")
+    code, out, _ = hwmodel(
+        *WIDE, "--batch", "1,4096", "-o", "c.csv", "-o", "c.tex", "--html", "c.html"
+    )
+    assert code == 0
+    rows = [*csv.DictReader((tmp_path / "c.csv").read_text().splitlines())]
+    energies = [float(row["energy"]) for row in rows]
+    least, most = min(energies), max(energies)
+    sizes = {"pJ": 1.0, "nJ": 1e3, "µJ": 1e6, "mJ": 1e9}
+    own = max((size for size in sizes.values() if least >= 10 * size), default=1.0)
+    size = 1e3 * own if most >= 1e6 * own else own
+    assert most >= 1e6 * own  # else this is no test
+    unit = next(unit for unit, its in sizes.items() if its == size)
+    assert f"energy, {unit}" in out
+    tex = (tmp_path / "c.tex").read_text()
+    printed = {"µJ": r"($\mu$J)"}.get(unit, f"({unit})")
+    assert printed in tex
+    assert hwmodel("appendix", "c.csv", "-o", "a.html")[0] == 0
+    assert f"energy, {unit}" in (tmp_path / "a.html").read_text()
+    page = (tmp_path / "c.html").read_text()
+    for row in rows:
+        digits = f"{float(row['energy']) / size:,.4g}"[:3]
+        assert digits in out and digits in tex.replace(r"\,", ",")
+    assert f"{most / size:,.2f} {unit}" in page
+
+
+def test_labels_of_tables_name_all_that_is_in_them_or_what_is_asked(hwmodel, tmp_path):
+    for name, text in (("chip", CHIP), ("net", NETWORK)):
+        written(tmp_path, text, name=f"{name}.yaml")
+    labels = []
+    for methods, *more in (
+        ["fp,bold"],
+        ["fp,binarynet"],
+        ["fp,bold", "--batch", "2"],
+        ["fp,bold", "--mode", "inference"],
+    ):
+        tex = hwmodel(*WIDE[:-1], methods, *more, "--format", "latex")[1]
+        labels += re.findall(r"\\label{(.*)}", tex)
+    assert len(set(labels)) == len(labels) == 4 and all("full" in label for label in labels)
+    words = ("--label", "tab:mine", "--caption", "50 % of it_all")
+    tex = hwmodel(*WIDE, *words, "--format", "latex")[1]
+    assert r"\label{tab:mine}" in tex and r"\caption{50 \% of it\_all}" in tex
+    assert hwmodel(*WIDE, *words[2:], "--format", "markdown")[1].startswith("50 % of it\\_all\n")
+    for words, why in (
+        (("--label", "tab:x", "--csv", "-"), "--label tab:x: no table for print here"),
+        (("--label", "a b", "--format", "latex"), "--label 'a b': letters, digits"),
+        (("--caption", "x"), "--caption x: no table for print here"),
+    ):
+        code, out, err = hwmodel(*WIDE, *words)
+        assert code == 2 and out == "" and why in err
+
+
+def test_a_report_is_moved_as_its_line_of_a_comparison_is(hwmodel, tmp_path):
+    for name, text in (("chip", CHIP), ("net", NETWORK)):
+        written(tmp_path, text, name=f"{name}.yaml")
+    move = ("--move", "hardware.levels.DRAM.access_energy=x0.5", "--csv", "-")
+    _, out, _ = hwmodel(*WIDE, *move)
+    line = [row for row in csv.DictReader(out.splitlines()) if row["method"] == "bold"]
+    report = ("report", *WIDE[1:-2], "--method", "bold")
+    _, out, err = hwmodel(*report, *move)
+    rows = [*csv.DictReader(out.splitlines())]
+    assert sum(float(row["energy"]) for row in rows) == pytest.approx(float(line[0]["energy"]))
+    assert "Moved: hardware.levels.DRAM.access_energy=x0.5." in err
+    plain = [*csv.DictReader(hwmodel(*report, "--csv", "-")[1].splitlines())]
+    for row, before in zip(rows, plain, strict=True):  # where tiles are alike, so are counts
+        if (row["memory"], row["count"]) == ("DRAM", before["count"]):
+            assert float(row["energy"]) == pytest.approx(float(before["energy"]) / 2)
+    (tmp_path / "r.csv").write_text(out)
+    assert hwmodel("verify", "r.csv")[0] == 0
+    assert "Moved: " in hwmodel(*report, *move[:2], "--format", "latex")[1].split("caption")[1]

@@ -36,14 +36,16 @@ def best(
 ) -> None:
     """The points of a sweep or lines of a comparison with the least energy, or another column."""
     from hwmodel.rerun.tables import csv_text
-    from hwmodel.vary.sweep.conditions import SHORT
+    from hwmodel.vary.sweep.conditions import SHORT, conditions, holds
     from hwmodel.vary.sweep.results import kept, lowest, numbers, read_results, varied
     from hwmodel.views.sweep_tables import best_table, greedy_points
 
     if top < 1:
         raise HwmodelError(f"--top {top}: must be at least 1")
     results, by = read_results(table), SHORT.get(by, by)
-    _tell_left_out([row for row in results.rows if row["energy"] is None], "energy")
+    wanted = conditions(where, results.columns)
+    without = [row for row in results.rows if row["energy"] is None]
+    _tell_left_out([row for row in without if holds(wanted, row, absent=True)], "energy")
     rows = _having(kept(results, where), by)
     found = lowest(rows, numbers(rows, by, results.columns), top)
     beside = ("time_overlapped_s", "power_w") if by == "edp_js" else ()

@@ -97,7 +97,7 @@ def _of(line: Comparison) -> str:
 
 def _first_of(alike: int, total: int) -> Callable[[Comparison], str]:
     """What is said of lines before the tables, that need all of them: a sentence for each group."""
-    from hwmodel.rerun.tables import fixed, scale
+    from hwmodel.rerun.tables import common_scale, fixed
     from hwmodel.views.colours import called
 
     found: list[Comparison] = []
@@ -110,10 +110,10 @@ def _first_of(alike: int, total: int) -> Callable[[Comparison], str]:
         if len(found) < alike or seen == total:
             return ""
         these, found[:] = [*found], []
-        divisor, unit = scale(min((x.energy for x in these if x.energy), default=0.0), line.unit)
+        divisor, unit, decimals = common_scale((x.energy for x in these), line.unit)
         networks = len({x.network for x in these}) > 1
         each = [
-            f"{called(x.method)}{_of(x) * networks} {fixed(x.energy / divisor)} {unit}"
+            f"{called(x.method)}{_of(x) * networks} {fixed(x.energy / divisor, decimals)} {unit}"
             + ("" if x.percent_of_baseline is None else f" ({x.percent_of_baseline:.2f} %)")
             for x in these
             if x.energy is not None
@@ -143,21 +143,20 @@ def _not_counted(networks: list[Network], preset: Accounting, asked: Question) -
 def _unmoved(asked: Question) -> str:
     """Say the percentages without the moves that were asked for; "" without any."""
     from hwmodel.rerun.question import question
-    from hwmodel.rerun.tables import fixed, scale
+    from hwmodel.rerun.tables import common_scale, fixed
 
     if not asked.moved_words():
         return ""
     before, several = question(asked.asked.model_copy(update={"move": ()})), asked.batches[1:] != ()
     lines = [(x, x.energy) for x in before.lines(optimal_tiles=False) if x.energy is not None]
-    least: dict[str, float] = {}
-    for line, energy in lines:
-        least[line.unit] = min(energy, least.get(line.unit, energy))
     networks, each = len({line.network for line, _ in lines}) > 1, []
     for line, energy in lines:
-        (divisor, unit), percent = scale(least[line.unit], line.unit), line.percent_of_baseline
+        alike = (its for other, its in lines if other.unit == line.unit)
+        divisor, unit, decimals = common_scale(alike, line.unit)
+        percent = line.percent_of_baseline
         share = "" if percent is None else f", {percent:.2f} %"
         named = _named(line, several, networks)
-        each.append(f"{named} {fixed(energy / divisor)} {unit}{share}")
+        each.append(f"{named} {fixed(energy / divisor, decimals)} {unit}{share}")
     return f"Unmoved: {'; '.join(each)}."
 
 
@@ -208,8 +207,8 @@ def _named(line: Comparison, several: bool, networks: bool = False) -> str:
 
 
 def refuse_if_none(lines: list[Comparison]) -> None:
-    """Stop, with nothing written, where not one line could be computed."""
-    if lines and all(line.energy is None for line in lines):
+    """Stop, with nothing written, where nothing is known of any line; what each lacks is."""
+    if lines and all(line.energy is None and not line.lacking_memory for line in lines):
         raise HwmodelError(str(lines[0].reason))
 
 
@@ -222,18 +221,14 @@ def partly(lines: list[Comparison], *, told: bool = False) -> None:
     from hwmodel.views.colours import called
     from hwmodel.views.remarks import asides
 
-    several = len({line.batch for line in lines}) > 1
-    done = [line for line in lines if line.energy is not None and not told]
-    for chip, accounting in dict.fromkeys((line.hardware, line.accounting) for line in done):
-        here = [x for x in done if (x.hardware, x.accounting) == (chip, accounting)]
+    unsaid = [] if told else lines
+    for chip, accounting in dict.fromkeys((line.hardware, line.accounting) for line in unsaid):
+        here = [x for x in unsaid if (x.hardware, x.accounting) == (chip, accounting)]
         for text in asides(here):
             say(f"hwmodel: {called(chip, 'hardware')}, accounting {accounting}. {text}")
     failed = [line for line in lines if line.energy is None]
-    networks = len({line.network for line in lines}) > 1
-    if told and failed:
-        number = f"{many(len(failed), 'line')} of {len(lines)}"
-        say(f"hwmodel: {number} without an energy; the reasons stand below the tables")
-    for line in failed if not told else ():
-        say(f"hwmodel: {_named(line, several, networks)}, {line.accounting}: {line.reason}")
     if failed:
+        number = f"{many(len(failed), 'line')} of {len(lines)}"
+        where = "; the reasons stand below the tables" if told else ""
+        say(f"hwmodel: {number} without an energy{where}")
         raise typer.Exit(1)

@@ -80,6 +80,12 @@ class Tables(Study):
             usual="the ending of -o",
         ),
     ] = ""
+    label: Annotated[
+        str, Says("Of a LaTeX table, which \\ref names.", usual="tab: and all names")
+    ] = ""
+    caption: Annotated[
+        str, Says("Of a table for print, as plain text.", usual="what the figures are")
+    ] = ""
     output: Annotated[
         tuple[str, ...],
         Says(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from hwmodel.views.figures.canvas import Style
 
 __all__ = ["plot"]
+
+SEVERAL = ",(?=[^,=]*=)"  # a comma behind which another name and number stand
 
 
 def plot(
@@ -42,7 +45,7 @@ def plot(
     accuracy: Annotated[
         list[str] | None,
         typer.Option(
-            help="Of pareto: a method's test accuracy in percent, as mine=91.2; repeatable.",
+            help="Of pareto: a method's test accuracy in percent, as mine=91.2,fp=93; repeatable.",
             metavar="<NAME=PERCENT>",
         ),
     ] = None,
@@ -132,7 +135,7 @@ def _draw(
     records = chosen(records, where) if where else records
     return draw(
         records, output, kind=kind, style=style, network=network, hardware=chips, layers_by=group,
-        accuracies=dict(map(_stated, accuracy)),
+        accuracies=dict(_stated(one) for text in accuracy for one in re.split(SEVERAL, text)),
     )  # fmt: skip
 
 

@@ -55,6 +55,7 @@ def report(
 def _report(asked: Question, where: Destination, tensors: bool, steps: bool, beside: bool) -> None:
     """Compute what is asked, and deliver it; with what greedy tiles cost more, `beside` it."""
     from hwmodel.rerun.tables import report_table, tiles_sentence
+    from hwmodel.views.colours import called
     from hwmodel.views.formats import Result
     from hwmodel.views.paper import report_paper
 
@@ -65,7 +66,9 @@ def _report(asked: Question, where: Destination, tensors: bool, steps: bool, bes
     stem = stem_of(asked.asked, *([name] for name in (*names, *run)))
     missing = {found.accounting.name: found.not_counted}
     remark = tiles_sentence(found) if beside else ""
-    paper = report_paper(found, provenance, remark)
+    moved = asked.moved_words(called)
+    moved = f"Moved: {moved}." if moved else ""
+    paper = report_paper(found, provenance, " ".join(filter(None, (moved, remark))))
     result = Result(report_table(found), paper, missing, provenance)
     if steps and found.residency is None:
         raise HwmodelError(
@@ -73,9 +76,9 @@ def _report(asked: Question, where: Destination, tensors: bool, steps: bool, bes
             "tensors, as chip, and a chip with a memory for it"
         )
     pieces = _pieces(found, asked, tensors, steps)
-    page = _page(found, asked, where.date, beside) if where.html else ""
+    page = _page(found, asked, where.date, beside, moved) if where.html else ""
     kinds = ["layers", "levels"]
-    notes = partial(_notes, found, asked, remark)
+    notes = partial(_notes, found, asked, "\n".join(filter(None, (moved, remark))))
     deliver(pieces, notes, result, where, stem=stem, kinds=kinds, page=page)
 
 
@@ -100,7 +103,7 @@ def _notes(
     return f"{run_sentence(found, asked.training)}\n{end}" if asked.training else end
 
 
-def _page(found: Report, asked: Question, date: str | None, optimal_tiles: bool) -> str:
+def _page(found: Report, asked: Question, date: str | None, optimal_tiles: bool, moved: str) -> str:
     """The HTML file of a report, beside the baseline of its accounting."""
     from dataclasses import replace
 
@@ -112,6 +115,7 @@ def _page(found: Report, asked: Question, date: str | None, optimal_tiles: bool)
     from hwmodel.views.html.derivation import derivation
     from hwmodel.views.html.page import page
 
+    said = run_sentence(found, asked.training) if asked.training else ""
     base = load(Method, found.accounting.baseline)
     (whole,) = replace(asked, methods=(base,), traces=()).lines(optimal_tiles)
     published = published_percent(
@@ -126,7 +130,7 @@ def _page(found: Report, asked: Question, date: str | None, optimal_tiles: bool)
         [mine],
         beside.provenance(date),
         beside.specs(),
-        remarks=[run_sentence(found, asked.training)] if asked.training else [],
+        remarks=[*filter(None, (moved, said))],
         explained=derivation,
     )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -45,6 +47,8 @@ class Destination(NamedTuple):
     out: Path | None  # folder for the CSV and the figures; by default `REPORTS`
     date: str | None  # to be put into what is written
     style: str  # of figures; "" is the usual one
+    label: str = ""  # of tables for print; "": of their names
+    caption: str = ""
 
     @property
     def folder(self) -> Path | None:
@@ -65,7 +69,8 @@ def destination(to: Study, *, draws: bool = False) -> Destination:
     from hwmodel.specs.provenance import now
     from hwmodel.views.formats import ENDINGS, FIGURE, targets
 
-    said = {"format": "", "output": (), "html": "", "style": ""} | dict(to)
+    usual = {"format": "", "output": (), "html": "", "style": "", "label": "", "caption": ""}
+    said = usual | dict(to)
     html = said["html"]
     if html and not html.lower().endswith((".html", ".htm")):
         raise HwmodelError(f"--html {html}: an HTML file ends in .html or .htm")
@@ -87,9 +92,11 @@ def destination(to: Study, *, draws: bool = False) -> Destination:
     named = ["--csv"] * bool(to.csv) + ["-o"] * len(said["output"]), [one.path for one in found]
     see_apart([*zip(*named, strict=False), ("--html", page)])
     date = now() if to.date else None
-    where = Destination(printed, files, figures, page, to.out, date, said["style"])
+    words = said["style"], said["label"], said["caption"]
+    where = Destination(printed, files, figures, page, to.out, date, *words)
     if where.style:
         _see_style(where)
+    _see_words(where)
     return where
 
 
@@ -100,6 +107,21 @@ def _see_style(where: Destination) -> None:
     styled(where.style)
     if not where.figures and where.folder is None:
         raise HwmodelError(f"--style {where.style}: no figure is drawn here; add -o FILE.pdf")
+
+
+def _see_words(where: Destination) -> None:
+    """See that label and caption are some, of a table that has them. Raises: HwmodelError."""
+    formats = {where.printed, *(one.format for one in where.files)}
+    for option, words, of, ending in (
+        ("--label", where.label, {"latex"}, "tex"),
+        ("--caption", where.caption, {"latex", "markdown"}, "tex or -o FILE.md"),
+    ):
+        if words and not formats & of:
+            raise HwmodelError(f"{option} {words}: no table for print here; add -o FILE.{ending}")
+    if where.label and not re.fullmatch(r"[A-Za-z0-9:._+/-]+", where.label):
+        raise HwmodelError(
+            f"--label {where.label!r}: letters, digits and : . _ + / - alone, as tab:energy"
+        )
 
 
 def stem_of(asked: Asked, *words: Sequence[str]) -> str:
@@ -155,6 +177,9 @@ def deliver(
     """
     from hwmodel.views.formats import LISTING, WRITERS
 
+    paper = result.paper
+    label, said = to.label or paper.label, to.caption or paper.caption
+    result = replace(result, paper=paper._replace(label=label, caption=said))
     end = notes({} if to.printed in LISTING else result.not_counted)
     lost = told(tables, f"{end}\n{result.provenance}", lambda form: WRITERS[form](result), to)
     if to.html is not None:

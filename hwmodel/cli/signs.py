@@ -102,8 +102,10 @@ def left(done: int, total: int, pace: float, since: float = 0.0, alike: int = 0)
         pace: seconds a step of the present group; 0: not known yet.
         since: seconds since the last one was done.
 
-    >>> left(0, 15, 0), left(3, 12, 10), left(6, 15, 20, 5, alike=5), left(11, 15, 20, alike=5)
-    ('', 'about 90 s left', 'about 75 s left for 4 of these', 'about 80 s left')
+    >>> left(0, 15, 0), left(3, 12, 10), left(11, 15, 20, alike=5)
+    ('', 'about 90 s left', 'about 80 s left')
+    >>> left(6, 15, 20, 5, alike=5)
+    'about 75 s for the next 4, and 5 behind them of which nothing is known'
     """
     end = min(total, done - done % alike + alike) if alike else total
     rest = end - done
@@ -112,8 +114,10 @@ def left(done: int, total: int, pace: float, since: float = 0.0, alike: int = 0)
     seconds = max(pace * (rest - 1), pace * rest - since)
     if since > pace * rest + LATE:  # it should be done by now: nothing is known
         return ""
-    words = f"about {seconds:,.0f} s left"
-    return words if end == total else f"{words} for {rest:,} of these"
+    if end == total:
+        return f"about {seconds:,.0f} s left"
+    behind = f"{total - end:,} behind them of which nothing is known"
+    return f"about {seconds:,.0f} s for the next {rest:,}, and {behind}"
 
 
 def remaining() -> str:

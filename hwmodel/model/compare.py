@@ -77,7 +77,8 @@ class Comparison(NamedTuple):
     power_w: float | None = None  # of the overlapped time, as energy x time
     edp_js: float | None = None
     accumulate: int = 1  # iterations that the energy is of: gradients are added up for one update
-    fits: bool = True  # False: an outermost memory has no room for the run; not in the CSV
+    lacking_memory: str | None = None  # the outermost one that misses most; None: there is room
+    lacking_bytes: int | None = None  # by how much what it has to hold exceeds it
     reason: str | None = None  # why there is no energy, or what is not proved of it; not in the CSV
     report: Report | None = None  # what the line was taken from; not in the CSV
     optimal: OptimalTiles | None = None  # None where tiles are optimal anyway; not in the CSV
@@ -399,7 +400,10 @@ def _lines_of(
             names = cell.network.name, cell.method.name, chip.name, choice.name
             line = Comparison(*names, mode, batch, None, chip.unit, reason=str(mine))
             if isinstance(mine, NoRoom):
-                line = line._replace(fits=False, peak_bytes=mine.peak_bytes)
+                lacking = mine.level, -(-mine.missing_bits // 8)
+                line = line._replace(
+                    peak_bytes=mine.peak_bytes, lacking_memory=lacking[0], lacking_bytes=lacking[1]
+                )
         other = cell.baseline_network.name
         base_of = f"{cell.baseline.name} on {other}" if elsewhere else cell.baseline.name
         yield line._replace(baseline=base_of)
@@ -464,7 +468,8 @@ def line_of(report: Report, whole: float | None, source: float | None = None) ->
         residual_percent=100 * (percent / source - 1) if percent and source else None,
         peak_bytes=report.memory.peak().size,
         **times,
-        fits=True,
+        lacking_memory=None,
+        lacking_bytes=None,
         reason="; ".join(filter(None, (report.unproved, report.by_width, report.untimed))) or None,
         report=report,
         optimal=None,

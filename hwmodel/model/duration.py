@@ -154,10 +154,12 @@ def untimed(chip: Hardware) -> str:
     """Say what a chip does not state that a time needs; "" for nothing."""
     lacks = [] if chip.clock else ["a clock"]
     if chip.array is None and not (chip.macs_per_cycle or chip.operations_per_cycle):
-        lacks.append("macs_per_cycle, or an array")
+        lacks.append("macs_per_cycle or an array")
     if not any(memory.rates for memory in chip.levels[0].buffers):
         lacks.append(f"a bandwidth of {chip.levels[0].buffers[0].name}")
-    return f"hardware {chip.name}: a time needs {' and '.join(lacks)}" if lacks else ""
+    *before, last = lacks or [""]
+    listed = f"{', '.join(before)}, and {last}" if before else last
+    return f"hardware {chip.name}: a time needs {listed}" if lacks else ""
 
 
 def _time(step: int, asks: Demand, chip: Hardware) -> StepTime:

@@ -13,7 +13,7 @@ __all__ = ["Lines", "html_table"]
 
 
 Line = TypeVar("Line")  # a named tuple
-_LEFT_OUT = ("fits", "reason", "report", "optimal", "baseline")  # are for other views than a table
+_LEFT_OUT = ("reason", "report", "optimal", "baseline")  # are for other views than a table
 
 
 class Lines(Iterator[Line], Generic[Line]):

@@ -197,6 +197,7 @@ class ReportAsked(Asked):
     train_only: TrainOnly = ()
     checkpoint: Checkpoint = ()
     accumulate: Accumulate = None
+    move: Move = ()
 
 
 class CompareAsked(Asked):

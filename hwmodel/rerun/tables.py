@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -28,7 +29,16 @@ if TYPE_CHECKING:
     from hwmodel.vary.sensitivity import Effect, Sampled
 
 __all__ = ["ADDED", "COMPARED", "NATURE", "Table", "against_table", "alike"]
-__all__ += ["comparison_table", "csv_text", "effects_table", "fixed", "greedy_notes", "layer_sums"]
+__all__ += [
+    "common_scale",
+    "comparison_table",
+    "csv_text",
+    "decimals_of",
+    "effects_table",
+    "fixed",
+    "greedy_notes",
+    "layer_sums",
+]
 __all__ += [
     "notes",
     "of_batches",
@@ -43,10 +53,10 @@ __all__ += ["spreads_table", "tiles_sentence", "what", "whole_run", "whose"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
-COMPARED = Comparison._fields[:-5]  # columns of the CSV; the last are for other views
+COMPARED = Comparison._fields[:-4]  # columns of the CSV; the last are for other views
 # Columns that tables of before have not: they are read and verified without.
 ADDED: tuple[str, ...] = ("energy_optimal_tiles", "percent_of_baseline_optimal_tiles", "tiles")
-ADDED += ("static", "peak_bytes", *UNTIMED, "accumulate")
+ADDED += ("static", "peak_bytes", *UNTIMED, "accumulate", "lacking_memory", "lacking_bytes")
 Made = TypeVar("Made")  # a named tuple
 _JOULES = (1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ")
 _POWERS = (1e12, "10¹² "), (1e9, "10⁹ "), (1e6, "10⁶ "), (1e3, "10³ "), (1.0, "")  # of MACs
@@ -60,6 +70,32 @@ def scale(energy: float, unit: str) -> tuple[float, str]:
     """
     steps = _JOULES if unit == "pJ" else [(size, f"{power}{unit}") for size, power in _POWERS]
     return next((step for step in steps if energy >= 10 * step[0]), steps[-1])
+
+
+def common_scale(energies: Iterable[float | None], unit: str) -> tuple[float, str, int]:
+    """Return a divisor, its unit and decimals for energies that stand together, in every view.
+
+    The unit suits the least of them, or is the next where the largest would have more than six
+    digits; the decimals are those of the least.
+
+    >>> common_scale([3.2e8, None, 9e9], "pJ"), common_scale([3.2e8, 5e13], "pJ")
+    ((1000000.0, 'µJ', 1), (1000000000.0, 'mJ', 3))
+    """
+    known = [energy for energy in energies if energy]
+    least, most = min(known, default=0.0), max(known, default=0.0)
+    divisor, its = scale(least, unit)
+    if most >= 1e6 * divisor:
+        divisor, its = scale(1e4 * divisor, unit)
+    return divisor, its, decimals_of(least / divisor)
+
+
+def decimals_of(least: float) -> int:
+    """Count the decimals in which a number has three significant digits, one at least.
+
+    >>> [decimals_of(x) for x in (0.0, 0.0123, 1.23, 12.3, 1234.5)]
+    [1, 4, 2, 1, 1]
+    """
+    return max(1, 2 - floor(log10(least))) if least > 0 else 1
 
 
 def fixed(value: float, decimals: int = 1) -> str:

@@ -16,7 +16,7 @@ from hwmodel.model.not_counted import not_counted, on_chips
 from hwmodel.model.optimal_tiles import greedy_note
 from hwmodel.model.runs import Each, Reported, Run
 from hwmodel.rerun.question import Question, question
-from hwmodel.rerun.tables import NATURE, fixed, scale
+from hwmodel.rerun.tables import NATURE, common_scale, fixed
 from hwmodel.rerun.verify import stated, verify
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import SpecModel, write
@@ -27,7 +27,7 @@ from hwmodel.views.colours import called, looks_of
 from hwmodel.views.pages import Section, numeric, write_pages
 from hwmodel.views.paper import places_asides
 from hwmodel.views.remarks import comparable, remarks
-from hwmodel.views.rules import method_sentence
+from hwmodel.views.rules import method_sentences
 
 __all__ = ["sections", "write_appendix"]
 
@@ -126,12 +126,15 @@ def sections(
     run = "one training iteration" if asked.mode == "training" else "one inference"
     what = (
         f"Energy of {run} of {called(network.name, 'network')} ({network.title}; {macs:,} MACs an "
-        f"image forward, {weights:,} weights of products), batch {batches}; {NATURE}."
+        f"image forward, {weights:,} weights of products), batch {batches}, accounting "
+        f"{' and '.join(one.name for one in asked.accountings)}; {NATURE}."
     )
     whole = f"The baseline, 100 %, is {asked.baseline_words(called)}, on the same chip."
     places = [(record["hardware"], record["accounting"]) for record in records]
     apart = len({(record["network"], record["batch"]) for record in records}) > 1
-    said = f"{comparable(places, (record['unit'] for record in records), apart)}."
+    held = [bool(float(record.get("static") or 0)) for record in records]
+    units = (record["unit"] for record in records)
+    said = f"{comparable(zip(places, held, strict=True), units, apart)}."
     known = [*_greedy(asked, records), *remarks(asked), *asides]
     return [
         Section("What was computed", [what, f"{whole} {said}"], [*_results(records)]),
@@ -147,7 +150,7 @@ def sections(
             ],
         ),
         _choices(asked.accountings),
-        Section("Methods", [*_methods(asked)]),
+        Section("Methods", [*method_sentences(asked.methods, network)]),
         Section("Constants", [], [*_moved_constants(asked)]),
         Section("Rates and extents of the chips", [*_rates(asked.hardware)]),
         Section("Prices that no chip states", [*_assumed(asked)]),
@@ -183,21 +186,25 @@ def _results(records: Sequence[Mapping[str, str]]) -> Iterator[list[list[str]]]:
     """
     known = any(record.get("source_percent") for record in records)
     places = dict.fromkeys((record["hardware"], record["accounting"]) for record in records)
+    alone = len({accounting for _, accounting in places}) == 1
     for place in places:
         here = [record for record in records if (record["hardware"], record["accounting"]) == place]
         alike = (x for x in records if x["unit"] == here[0]["unit"])  # one unit on every chip
-        least = min((float(x["energy"]) for x in alike if x["energy"]), default=0.0)
-        divisor, unit = scale(least, here[0]["unit"])
-        head = [f"{called(place[0], 'hardware')}, {place[1]}", f"energy, {unit}", "%"]
+        energies = (float(x["energy"] or 0.0) for x in alike)
+        divisor, unit, decimals = common_scale(energies, here[0]["unit"])
+        chip = called(place[0], "hardware")
+        named = chip if alone else f"{chip}, accounting {place[1]}"
+        head = [named, f"energy, {unit}", "%"]
         greedy = any(x.get(TILED) and x[TILED] != x["percent_of_baseline"] for x in here)
         head += ["optimal tiles, %"] if greedy else []
         rows = [[*head, "published %", "residual %"] if known else head]
         for record in here:
-            energy = fixed(float(record["energy"]) / divisor) if record["energy"] else "-"
+            energy = float(record["energy"] or 0.0) / divisor
+            shown = [fixed(energy, decimals) if record["energy"] else "-"]
             numbers = [record["percent_of_baseline"], *([record[TILED]] if greedy else [])]
             numbers += [record["source_percent"], record["residual_percent"]] if known else []
-            shown = [f"{float(number):.2f}" if number else "-" for number in numbers]
-            rows.append([_line(record, records), energy, *shown])
+            shown += [f"{float(number):.2f}" if number else "-" for number in numbers]
+            rows.append([_line(record, records), *shown])
         yield rows
 
 
@@ -298,7 +305,8 @@ def _flat(name: str, value: Any) -> str:
     """Write a field with its unit, "clock 1530 MHz"; parts of one in brackets."""
     words = name.replace("_", " ")
     if isinstance(value, dict):
-        return f"{words} ({', '.join(_flat(*one) for one in value.items())})"
+        parts = ", ".join(_flat(*one) for one in value.items())
+        return f"{words} ({parts})" if parts else words
     if isinstance(value, list):
         divisor, unit = _UNITS.get(name, (1.0, ""))
         numbers = [f"{x / divisor:{FULL}}" if isinstance(x, float) else str(x) for x in value if x]
@@ -306,14 +314,6 @@ def _flat(name: str, value: Any) -> str:
     if isinstance(value, float):
         return f"{words} {value:{FULL}}"
     return f"{words} {('no', 'yes')[value] if isinstance(value, bool) else value}"
-
-
-def _methods(asked: Question) -> Iterator[str]:
-    """What each method is, and those that their rules take over."""
-    yield from map(method_sentence, asked.methods)
-    taken = {x.name: x for method in asked.methods for x in method.references()}
-    compared = {method.name for method in asked.methods}
-    yield from (method_sentence(x) for name, x in taken.items() if name not in compared)
 
 
 def _assumed(asked: Question) -> Iterator[str]:

@@ -110,6 +110,8 @@ def _by_ending(path: Path, format: str, option: str) -> str:
     if format and meant not in ("", format):
         stated = "which -o alone writes" if option == "--csv" else f"but --format is {format}"
         raise HwmodelError(f"{said}: ends as {meant} does, {stated}")
+    if ending in (".html", ".htm"):
+        raise HwmodelError(f"{said}: a page is asked for by --html {path}, where a command has one")
     if not format and not meant:
         tables = ", ".join(ends for endings in ENDINGS.values() for ends in endings)
         raise HwmodelError(

@@ -156,6 +156,7 @@ def _body(paper: Paper, indices: Sequence[int]) -> list[str]:
             name = paper.words.index("method")
             named[name] = rf"\textbf{{{named[name]}}}"
         cells = [_cell(numbers[i], (place, i) in paper.best) for i in indices]
+        body += [r"\addlinespace"] if place in paper.apart else []
         body.append(_row([*named, *cells]))
     if paper.ends_in_sum:
         body.insert(-1, r"\midrule")
@@ -165,7 +166,8 @@ def _body(paper: Paper, indices: Sequence[int]) -> list[str]:
 def _cell(number: str, best: bool) -> str:
     if not number:
         return "--"
-    return rf"\textbf{{{number}}}" if best else number
+    spaced = number.replace(",", r"\,")  # in no language's style of thousands
+    return rf"\textbf{{{spaced}}}" if best else spaced
 
 
 def _unit(unit: str) -> str:

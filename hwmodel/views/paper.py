@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from math import floor, fsum, log10
+from itertools import chain, pairwise
+from math import fsum
 from typing import NamedTuple
 
 from hwmodel.model.compare import Comparison
 from hwmodel.model.report import Report
 from hwmodel.rerun.tables import (
     NATURE,
+    common_scale,
+    decimals_of,
     greedy_notes,
     layer_sums,
     of_batches,
@@ -22,11 +25,12 @@ from hwmodel.rerun.tables import (
 from hwmodel.specs.provenance import Provenance
 from hwmodel.specs.training import Training
 from hwmodel.views.colours import baseline_of, called, named
-from hwmodel.views.remarks import asides, comparable
+from hwmodel.views.remarks import asides, said_of
 
 __all__ = ["Column", "Heading", "Paper", "comparison_paper", "places_asides", "printed"]
 __all__ += ["report_paper"]
 
+LONGEST_LABEL = 100  # characters
 MOST = 3  # decimals of an image's energy in the unit of an iteration's; beyond them in its own
 
 
@@ -54,6 +58,7 @@ class Paper(NamedTuple):
     columns: tuple[Column, ...]
     rows: list[tuple[tuple[str, ...], tuple[float | None, ...]]]
     ends_in_sum: bool = False  # the last row is the sum of those above
+    apart: frozenset[int] = frozenset()  # rows with which another network or batch begins
     ours: frozenset[int] = frozenset()  # rows that are ours
     best: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the lowest of each column
     notes: tuple[str, ...] = ()  # sentences below the table
@@ -62,14 +67,14 @@ class Paper(NamedTuple):
 
 
 def printed(paper: Paper) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Yield rows with rounded numbers; "" where a number is not known."""
+    """Yield rows with rounded numbers, commas between thousands; "" where one is not known."""
     for words, numbers in paper.rows:
         pairs = zip(numbers, paper.columns, strict=True)
         yield words, ["" if n is None else _printed(n, column.decimals) for n, column in pairs]
 
 
 def _printed(number: float, decimals: int) -> str:
-    return f"{number:.{decimals}f}" if abs(number) < 1e15 else f"{number:.4e}"
+    return f"{number:,.{decimals}f}" if abs(number) < 1e15 else f"{number:.4e}"
 
 
 def comparison_paper(
@@ -112,15 +117,17 @@ def comparison_paper(
             values = dict(zip(found, numbers, strict=True))
             for row, key in zip(cells, keys, strict=True):
                 row.append(values.get(key))
-    chips = _listed(called(name, "hardware") for name in dict.fromkeys(x.hardware for x in lines))
+    chips = list(dict.fromkeys(line.hardware for line in lines))
+    sizes = [f"batch{batch}" for batch in dict.fromkeys(line.batch for line in lines)]
     of = "the networks listed" if several else called(networks[0], "network")
     iteration, _, listed = of_batches(lines).partition(" of the batch listed")
     at = f", at the batch listed{listed}," if batches else ""
+    where = _listed(called(name, "hardware") for name in chips)
     caption = (
-        f"Energy of one {iteration} of {of}{at} on {chips}, and its percentage of "
+        f"Energy of one {iteration} of {of}{at} on {where}, and its percentage of "
         f"{baseline} on the same chip, under accounting {_listed(accountings)}"
     )
-    caption += f". {comparable(places, (line.unit for line in lines), several or batches)}"
+    caption += f". {said_of(lines)}"
     caption += "".join(f". {note.removesuffix('.')}" for note in greedy_notes(lines, called))
     texts = [
         (
@@ -132,13 +139,14 @@ def comparison_paper(
     ]
     return Paper(
         _caption(caption, provenance),
-        _label(provenance.task, *networks[:1], *dict.fromkeys(x.hardware for x in lines)),
+        _label([provenance.task], networks, chips, methods, accountings, [lines[0].mode], sizes),
         words,
         tuple(columns),
         [(text, tuple(row)) for text, row in zip(texts, cells, strict=True)],
         ours=frozenset(i for i, (_, method, _) in enumerate(keys) if method in ours),
         best=frozenset() if several else _best(cells, [batch for _, _, batch in keys]),
         notes=tuple(notes),
+        apart=frozenset(_begins([(network, batch) for network, _, batch in keys])),
         blanks=tuple(_blanks(lines)),
         asides=tuple(places_asides(lines)),
     )
@@ -157,10 +165,10 @@ def _blanks(lines: Sequence[Comparison]) -> Iterator[str]:
     """Say in short which rows have no energy on which chip, and whether it is for want of room."""
     for hardware in dict.fromkeys(line.hardware for line in lines):
         here = [line for line in lines if line.hardware == hardware]
-        for fits in (False, True):
-            missing = [line for line in here if line.energy is None and line.fits == fits]
+        for lacks in (True, False):
+            missing = [x for x in here if x.energy is None and bool(x.lacking_memory) == lacks]
             if missing:
-                why = "no energy, for a reason told in comments" if fits else "no room in memory"
+                why = "no room in memory" if lacks else "no energy, for a reason told in comments"
                 chip = called(hardware, "hardware")
                 yield f"-- on {chip}: {why} ({whose(missing, here, called)})."
 
@@ -218,14 +226,13 @@ def _quantities(
     """
     unit = here[0].unit
     alike = [line for line in lines if line.unit == unit]
-    least = _least(_energies(alike))
-    most = max((x.energy for x in alike if x.energy is not None), default=0.0)
-    found = [_scaled("energy", _energies(here), least, _step(least, most, unit))]
+    step = common_scale(_energies(alike), unit)
+    found = [_scaled("energy", _energies(here), step)]
     if all(line.images > 1 for line in lines):
-        share = _least(_energies(alike, 1))
-        steps = _step(least, most, unit), scale(share, unit)
-        own = next((step for step in steps if _decimals(share / step[0]) <= MOST), steps[-1])
-        found.append(_scaled("an image", _energies(here, 1), share, own))
+        energies = _energies(alike, 1)
+        beside = decimals_of(min((x for x in energies if x), default=0.0) / step[0])
+        own = common_scale(energies, unit) if beside > MOST else (*step[:2], beside)
+        found.append(_scaled("an image", _energies(here, 1), own))
     percents = [line.percent_of_baseline for line in here]
     found.append((Heading(f"of {baseline_of(here[0])}", "%"), 2, percents))
     if any(line.optimal and line.optimal.energy is not None for line in here):
@@ -236,7 +243,7 @@ def _quantities(
         found.append((Heading("published", "%"), 2, published))
     if run is not None:
         mine, all_ = ([whole_run(line, run)[2] for line in some] for some in (here, alike))
-        found.append(_scaled(run.name, mine, _least(all_), scale(_least(all_), unit)))
+        found.append(_scaled(run.name, mine, common_scale(all_, unit)))
     return found
 
 
@@ -248,32 +255,13 @@ def _energies(lines: Sequence[Comparison], images: int = 0) -> list[float | None
     ]
 
 
-def _least(energies: Iterable[float | None]) -> float:
-    return min((energy for energy in energies if energy is not None), default=0.0)
-
-
-def _step(least: float, most: float, unit: str) -> tuple[float, str]:
-    """The unit that suits the least, or the next where the largest has more than six digits."""
-    step = scale(least, unit)
-    return scale(1e4 * step[0], unit) if most >= 1e6 * step[0] else step
-
-
 def _scaled(
-    text: str, energies: list[float | None], least: float, to: tuple[float, str]
+    text: str, energies: list[float | None], to: tuple[float, str, int]
 ) -> tuple[Heading, int, list[float | None]]:
-    """Scale energies to a unit, with the decimals by which the least of all chips is told."""
-    divisor, unit = to
+    """Scale energies to a unit with its decimals, as `common_scale` gives them."""
+    divisor, unit, decimals = to
     numbers = [None if energy is None else energy / divisor for energy in energies]
-    return Heading(text, unit), _decimals(least / divisor), numbers
-
-
-def _decimals(least: float) -> int:
-    """Count the decimals in which a number has three significant digits, one at least.
-
-    >>> [_decimals(x) for x in (0.0, 0.0123, 1.23, 12.3, 1234.5)]
-    [1, 4, 2, 1, 1]
-    """
-    return max(1, 2 - floor(log10(least))) if least > 0 else 1
+    return Heading(text, unit), decimals, numbers
 
 
 def report_paper(report: Report, provenance: Provenance, remark: str = "") -> Paper:
@@ -293,20 +281,22 @@ def report_paper(report: Report, provenance: Provenance, remark: str = "") -> Pa
 
     rows = [row(layer, energies) for layer, energies in sums.items()]
     names = (report.network.name, report.hardware.name, report.method.name)
+    run = report.mode, f"batch{report.batch}"
     caption = (
         f"Energy of one {what(report.mode, report.batch)} of {called(names[0], 'network')} under "
         f"{called(names[2])} on {called(names[1], 'hardware')} by layer and pass, under "
         f"accounting {report.accounting.name}"
     )
-    for said in filter(None, (remark.removesuffix("."), report.staying, report.attention)):
+    for said in filter(None, (remark.removesuffix("."), report.attention)):
         caption += f". {said[0].upper()}{said[1:]}"
     return Paper(
         _caption(caption, provenance),
-        _label(provenance.task, *names),
+        _label([provenance.task], *([name] for name in (*names, report.accounting.name, *run))),
         ("layer",),
         tuple(columns),
         [*rows, row("all layers", totals)],
         ends_in_sum=True,
+        asides=(f"{report.staying}.",) if report.staying else (),
     )
 
 
@@ -314,8 +304,21 @@ def _caption(text: str, provenance: Provenance) -> str:
     return f"{text}; {NATURE} (hwmodel {provenance.version})."
 
 
-def _label(*parts: str) -> str:
-    return "tab:" + re.sub("[^A-Za-z0-9]+", "-", "-".join(parts)).strip("-").lower()
+def _label(*words: Sequence[str]) -> str:
+    """Make the label that a text refers to: of all names, so that no two tables share one.
+
+    Where this is long, of the first of alternatives and how many there are beside it.
+    """
+    joined = "-".join(chain(*words))
+    if len(joined) > LONGEST_LABEL:
+        short = (f"{first}+{len(more)}" if more else first for first, *more in words)
+        joined = "-".join(short)
+    return "tab:" + re.sub("[^A-Za-z0-9+]+", "-", joined).strip("-").lower()
+
+
+def _begins(rows: Sequence[tuple[str, str]]) -> Iterator[int]:
+    """Yield the rows but the first that are of another network or batch than those above."""
+    yield from (i for i, pair in enumerate(pairwise(rows), start=1) if pair[0] != pair[1])
 
 
 def _listed(names: Iterable[str]) -> str:

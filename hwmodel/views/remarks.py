@@ -21,6 +21,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
 from hwmodel.specs.quantity import not_to_compare
+from hwmodel.views.chip import size
 from hwmodel.views.colours import called
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def asides(lines: Sequence[Comparison]) -> Iterator[str]:
     It is why they have no energy, which tilings are not proved, what is priced by width, and why
     there is no time.
     """
-    for those, said in alike(lines, lambda x: "" if x.energy is not None else str(x.reason)):
-        yield f"{whose(those, lines, called)}: {said}"
+    yield from _failed(lines)
     done = [(line, line.report) for line in lines if line.report]
     tiled = [(line, report) for line, report in done if report.unproved]
     if tiled:
@@ -83,6 +83,34 @@ def asides(lines: Sequence[Comparison]) -> Iterator[str]:
         yield f"{whose(those, lines, called)}: {said}"
     if found_none := _unbounded(lines):
         yield found_none
+
+
+def _failed(lines: Sequence[Comparison]) -> Iterator[str]:
+    """Say why lines have no energy; of several without room only what each lacks."""
+    crowded = [line for line in lines if line.lacking_memory]
+    several = len(crowded) > 1
+
+    def why(line: Comparison) -> str:
+        short = several and line.lacking_memory
+        return "" if line.energy is not None or short else str(line.reason)
+
+    for those, said in alike(lines, why):
+        yield f"{whose(those, lines, called)}: {said}"
+    if several:
+        yield _no_room(crowded, lines)
+
+
+def _no_room(crowded: Sequence[Comparison], lines: Sequence[Comparison]) -> str:
+    """Say by how much each of several runs exceeds which memory."""
+    found = []
+    for memory in dict.fromkeys(line.lacking_memory for line in crowded):
+        here = [line for line in crowded if line.lacking_memory == memory]
+        each = alike(here, lambda x: size(8 * (x.lacking_bytes or 0), 3))
+        found.append(
+            f"in {memory} for "
+            + ", ".join(f"{whose(those, lines, called)} ({much} too much)" for those, much in each)
+        )
+    return f"No room {'; '.join(found)}: `hwmodel memory` lists what each keeps"
 
 
 def _bounds(done: Sequence[tuple[Comparison, Report]]) -> str:
@@ -128,24 +156,41 @@ def _unbounded(lines: Sequence[Comparison]) -> str:
     )
 
 
-def comparable(places: Iterable[tuple[str, str]], units: Iterable[str], apart: bool = False) -> str:
+def said_of(lines: Sequence[Comparison]) -> str:
+    """Say which figures of a comparison's lines may be set against each other: `comparable`."""
+    apart = len({(line.network, line.batch) for line in lines}) > 1
+    places = (((x.hardware, x.accounting), bool(x.static)) for x in lines if x.energy is not None)
+    return comparable(places, (line.unit for line in lines), apart)
+
+
+def comparable(
+    rows: Iterable[tuple[tuple[str, str], bool]], units: Iterable[str], apart: bool = False
+) -> str:
     """Say which figures of a comparison may be set against each other, without a full stop.
 
     Args:
-        places: chips, each under an accounting.
+        rows: of each its chip and accounting, and whether static energy is in it.
         units: of the energies.
         apart: whether the rows are of several networks or batches.
 
-    >>> comparable([("a", "paper"), ("b", "paper")], ["pJ"])
+    >>> comparable([(("a", "paper"), False), (("b", "paper"), False)], ["pJ"])
     'Figures of one column may be compared; across chips only percentages may'
+    >>> comparable([(("a", "chip"), True), (("b", "chip"), False)], ["pJ"])
+    'Figures of one column may be compared; across chips none may, for not all hold static energy'
     """
-    places = list(dict.fromkeys(places))
+    held: dict[tuple[str, str], bool] = {}
+    for place, static in rows:
+        held[place] = held.get(place, False) or static
+    places = [*held]
     accountings = len({accounting for _, accounting in places})
-    rows = " of one network and batch" if apart else ""
+    alone = " of one network and batch" if apart else ""
     if len(places) == 1:
-        return f"All figures{rows} may be compared with each other"
-    said = [f"Figures of one column{rows} may be compared"]
-    said += ["across chips only percentages may"] if len(places) != accountings else []
+        return f"All figures{alone} may be compared with each other"
+    said = [f"Figures of one column{alone} may be compared"]
+    if len(places) != accountings:
+        alike = len({(of, static) for (_, of), static in held.items()}) == accountings
+        other = "none may, for not all hold static energy"
+        said.append(f"across chips {'only percentages may' if alike else other}")
     said += ["across accountings no figures may"] if accountings > 1 else []
     mixed = not_to_compare(units)
     return "; ".join([*said, mixed] if mixed else said)

@@ -1,48 +1,93 @@
-"""What a method is, in a sentence: the widths, the arithmetic and the update of its rules."""
+"""What a method does to a network, in a sentence: the rules that hold for some of its layers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
-from hwmodel.errors import many
+from hwmodel.graph.network import Network
+from hwmodel.graph.node import Node
+from hwmodel.model.widths import Applied, layer_rules, matches, tensor_rule
 from hwmodel.specs.method import LayerRule, Method, Where
 from hwmodel.views.colours import called
 from hwmodel.work.problem import PASSES
 
-__all__ = ["method_sentence"]
+__all__ = ["method_sentences"]
 
 _WIDTHS = {
     "weights": "weights", "inputs": "inputs", "weight_signal": "gradients of weights",
     "signal": "signals back", "weights_backward": "weights on the way back",
     "inputs_backward": "inputs on the way back", "latent": "latent weights",
 }  # fmt: skip
+Used = Collection[tuple[str, str, int]]  # method, part and number of rules that hold for a layer
 
 
-def method_sentence(method: Method) -> str:
-    """Say what a method is, rule by rule: the first that fits a layer holds.
+def method_sentences(methods: Sequence[Method], network: Network) -> Iterator[str]:
+    """Say what each method does to a network, and then what those do whose rules are taken over.
 
-    Rules for outputs of layers of single roles are counted, not written out. Names of widths, such
-    as full precision, are fields of the accounting.
+    It is said rule by rule: the first that fits a layer holds, and one that is the first for no
+    layer of the network is left out. Names of widths, such as full precision, are fields of the
+    accounting.
+
+    Raises: SpecError where no rule holds for a layer.
     """
-    rules = [f"products of {_where(one.where)}: {', '.join(_rule(one))}" for one in method.layers]
+    used = {
+        (rule.method, rule.part, rule.number)
+        for method in methods
+        for rule in _used(method, network)
+    }
+    yield from (_sentence(method, network, used) for method in methods)
+    taken = {one.name: one for method in methods for one in method.references()}
+    compared = {method.name for method in methods}
+    for name, method in taken.items():
+        words = _words(network.nodes(frozenset(method.omits)))
+        if name not in compared and (products := _products(method, used, words)):
+            yield f"{called(name)} ({method.title}), where a method names it: {products}."
+
+
+def _used(method: Method, network: Network) -> Iterator[Applied[Any]]:
+    """Yield the rules that hold for some layer of a network."""
+    for node in network.nodes(frozenset(method.omits)):
+        yield tensor_rule(method, node)
+        if node.macs:
+            yield from layer_rules(method, node)
+
+
+def _sentence(method: Method, network: Network, used: Used) -> str:
+    """Say what a method does to a network."""
+    nodes = network.nodes(frozenset(method.omits))
+    words = _words(nodes)
+    rules = [_products(method, used, words)]
     rules += [
-        f"outputs of {_where(one.where)}: {_bits(one.bits)}, signals {_bits(one.signal)}"
-        for one in method.tensors
-        if not _of_roles(one.where)
+        f"outputs of {_where(one.where, words)}: {_bits(one.bits)}, signals {_bits(one.signal)}"
+        for number, one in enumerate(method.tensors, start=1)
+        if (method.name, "tensors", number) in used
     ]
-    if further := sum(_of_roles(one.where) for one in method.tensors):
-        rules.append(f"outputs of layers of single roles: {many(further, 'further rule')}")
-    rules += [f"sums of {_where(one.where)} kept in {_bits(one.bits)}" for one in method.kept]
-    rules += [f"{one.what} behind {_where(one.where)}" for one in method.extra_work]
+    kept = (one for one in method.kept if any(matches(one.where, node) for node in nodes))
+    rules += [f"sums of {_where(one.where, words)} kept in {_bits(one.bits)}" for one in kept]
+    more = (one for one in method.extra_work if any(matches(one.where, node) for node in nodes))
+    rules += [f"{one.what} behind {_where(one.where, words)}" for one in more]
     rules += [f"without {', '.join(method.omits)}"] if method.omits else []
     rules += [f"optimizer {method.optimizer}"] if method.optimizer else []
     if method.teacher:
         rules.append(f"beside a teacher, {method.teacher.network} under {method.teacher.method}")
-    return f"{called(method.name)} ({method.title}): {'; '.join(rules)}."
+    said = "; ".join(filter(None, rules))
+    return f"{called(method.name)} ({method.title}): {said}."
 
 
-def _of_roles(where: Where) -> bool:
-    return where.role is not None or where.feeds_role is not None
+def _products(method: Method, used: Used, words: Collection[str]) -> str:
+    """Say what a method's products are, by the rules that are used; "" for none."""
+    return "; ".join(
+        f"products of {_where(one.where, words)}: {', '.join(_rule(one))}"
+        for number, one in enumerate(method.layers, start=1)
+        if (method.name, "layers", number) in used
+    )
+
+
+def _words(nodes: Sequence[Node]) -> set[str]:
+    """The kinds, positions, roles and functions that layers have."""
+    found = {str(getattr(node.layer, "function", "")) for node in nodes}
+    return found | {w for x in nodes for w in (x.layer.kind, x.position, x.layer.role or "")}
 
 
 def _rule(rule: LayerRule) -> Iterator[str]:
@@ -66,14 +111,16 @@ def _bits(width: float | str) -> str:
     return width.replace("_", " ") if isinstance(width, str) else f"{width:g} bit"
 
 
-def _where(where: Where) -> str:
-    """Name the layers of a rule; all that no rule before it has."""
+def _where(where: Where, words: Collection[str]) -> str:
+    """Name the layers of a rule, all that no rule before it has, by the words that some has."""
     stated = where.model_dump(exclude_none=True)
-    found = [f"{name.replace('_', ' ')} {_listed(value)}" for name, value in stated.items()]
+    found = [f"{name.replace('_', ' ')} {_listed(value, words)}" for name, value in stated.items()]
     return f"layers of {', '.join(found)}" if found else "all layers"
 
 
-def _listed(value: bool | str | tuple[str, ...]) -> str:
+def _listed(value: bool | str | tuple[str, ...], words: Collection[str]) -> str:
     if isinstance(value, str):
         return value
-    return ("no", "yes")[value] if isinstance(value, bool) else " or ".join(value)
+    if isinstance(value, bool):
+        return ("no", "yes")[value]
+    return " or ".join([word for word in value if word in words] or value)

@@ -15,6 +15,8 @@ from hwmodel.model.reached import Reached
 from hwmodel.model.report import Report
 from hwmodel.model.widths import limits_of, treatment
 from hwmodel.rerun.tables import (
+    common_scale,
+    decimals_of,
     fixed,
     greedy_notes,
     layer_sums,
@@ -27,7 +29,7 @@ from hwmodel.specs.limits import AccumulatorWidth, TensorWidth
 from hwmodel.specs.trace import HOLDS
 from hwmodel.specs.training import Training
 from hwmodel.views.colours import baseline_of, called
-from hwmodel.views.remarks import asides, comparable
+from hwmodel.views.remarks import asides, said_of
 from hwmodel.work.problem import PASSES
 from hwmodel.work.tensor import WAYS, Bits, Direction, Pass, shown, whole_bits
 
@@ -54,8 +56,8 @@ def _number(value: float | None, form: str = ".2f") -> str:
     return "-" if value is None else format(value, form)
 
 
-def _scaled(energy: float | None, divisor: float) -> str:
-    return "-" if energy is None else fixed(energy / divisor)
+def _scaled(energy: float | None, divisor: float, decimals: int = 1) -> str:
+    return "-" if energy is None else fixed(energy / divisor, decimals)
 
 
 def _sum(line: Comparison, fields: Iterable[str]) -> float | None:
@@ -67,10 +69,6 @@ def _part(line: Comparison, part: str) -> float | None:
     """The energy of a part; None where there is none, and of static energy that is not in it."""
     energy = _sum(line, _PARTS[part])
     return None if part == "static" and not energy else energy
-
-
-def _least(energies: Iterable[float | None]) -> float:
-    return min((energy for energy in energies if energy is not None), default=0.0)
 
 
 def comparison_tables(
@@ -88,10 +86,12 @@ def comparison_tables(
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
         first = here[0]
         alike = [line for line in lines if line.unit == first.unit]  # one unit on every chip
-        divisor, unit = scale(_least(line.energy for line in alike), first.unit)
+        divisor, unit, decimals = common_scale((line.energy for line in alike), first.unit)
         note, beside = greedy_notes(here, called), has_optimal(here)
         batches = len({line.batch for line in here}) > 1
         several_images = any(line.images > 1 for line in here)
+        shares = (line.energy / line.images for line in alike if line.energy)
+        of_image = max(2, decimals_of(min(shares, default=0.0) / divisor))
         columns = [f"energy, {unit}", *([f"an image, {unit}"] if several_images else [])]
         columns += [f"% of {baseline_of(first)}"]
         columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
@@ -100,9 +100,11 @@ def comparison_tables(
         timed = any(line.time_overlapped_s is not None for line in here)
         columns += [f"peak, {size_unit}"] if parts else []
         columns += ["time, ms, overlapped", "serial"] if parts and timed else []
-        whole, whole_unit = scale(0.0, first.unit)
+        whole, whole_unit, whole_decimals = 1.0, first.unit, 1
         if run is not None:
-            whole, whole_unit = scale(_least(whole_run(x, run)[2] for x in alike), first.unit)
+            whole, whole_unit, whole_decimals = common_scale(
+                (whole_run(x, run)[2] for x in alike), first.unit
+            )
             columns += [f"{run.name}, {whole_unit}", "kWh"]
         networks = list(dict.fromkeys(line.network for line in here))
         several = len(networks) > 1
@@ -116,12 +118,12 @@ def comparison_tables(
         )
         for line in here:
             cells = [
-                _scaled(line.energy, divisor),
-                *([_each(line, divisor)] if several_images else []),
+                _scaled(line.energy, divisor, decimals),
+                *([_each(line, divisor, of_image)] if several_images else []),
                 _number(line.percent_of_baseline),
-                *(_optimal(line, divisor) if beside else []),
+                *(_optimal(line, divisor, decimals) if beside else []),
                 *(_published(line) if known else []),
-                *(_scaled(_part(line, part), divisor) for part in shown),
+                *(_scaled(_part(line, part), divisor, decimals) for part in shown),
             ]
             if parts:
                 cells.append(_scaled(line.peak_bytes, size))
@@ -130,7 +132,7 @@ def comparison_tables(
                 cells += [_number(t and 1e3 * t, ".4g") for t in times]
             if run is not None:
                 _, _, energy, kwh = whole_run(line, run)
-                cells += [_scaled(energy, whole), _number(kwh, ".4g")]
+                cells += [_scaled(energy, whole, whole_decimals), _number(kwh, ".4g")]
             network = [called(line.network, "network")] if several else []
             images = [f"{line.batch:,}"] if batches else []
             listed.add_row(*network, called(line.method), *images, *cells)
@@ -138,13 +140,13 @@ def comparison_tables(
         yield from (Text(f"  {text}") for text in asides(here))
         yield from (Text(f"  {text}") for text in note)
     if places[1:]:
-        apart = len({(line.network, line.batch) for line in lines}) > 1
-        yield Text(f"{comparable(places, (line.unit for line in lines), apart)}.\n")
+        yield Text(f"{said_of(lines)}.\n")
 
 
-def _each(line: Comparison, divisor: float) -> str:
-    """The energy of one image of a batch, in three digits at least."""
-    return "-" if line.energy is None else fixed(line.energy / line.images / divisor, 2)
+def _each(line: Comparison, divisor: float, decimals: int) -> str:
+    """The energy of one image of a batch."""
+    each = None if line.energy is None else line.energy / line.images
+    return _scaled(each, divisor, decimals)
 
 
 def _published(line: Comparison) -> list[str]:
@@ -156,9 +158,9 @@ def has_optimal(lines: Iterable[Comparison]) -> bool:
     return any(line.optimal and line.optimal.energy is not None for line in lines)
 
 
-def _optimal(line: Comparison, divisor: float) -> list[str]:
+def _optimal(line: Comparison, divisor: float, decimals: int) -> list[str]:
     percent = _number(line.percent_of_baseline_optimal_tiles)
-    return [_scaled(line.energy_optimal_tiles, divisor), percent]
+    return [_scaled(line.energy_optimal_tiles, divisor, decimals), percent]
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
@@ -274,7 +276,7 @@ def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iter
     """
     for one in dict.fromkeys(line.unit for line in lines):
         here = [(x, end) for x, end in zip(lines, ends, strict=True) if x.unit == one]
-        divisor, unit = scale(_least(end.energy_low for _, end in here), one)
+        divisor, unit, decimals = common_scale((end.energy_low for _, end in here), one)
         aimed = any(end.target_accuracy_percent is not None for _, end in here)
         columns = ["to reach, %", "reached", "steps", f"energy to it, {unit}"] if aimed else []
         listed = table(
@@ -289,7 +291,7 @@ def reached_tables(lines: Sequence[Comparison], ends: Sequence[Reached]) -> Iter
                 _number(end.target_accuracy_percent),
                 _number(end.runs_reached, "d"),
                 _ranged(end, [end.steps_low, end.steps_middle, end.steps_high], 1, ",d"),
-                _ranged(end, energies, divisor, ",.1f"),
+                _ranged(end, energies, divisor, f",.{decimals}f"),
             ]
             listed.add_row(
                 called(line.method),

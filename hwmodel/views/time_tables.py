@@ -18,15 +18,16 @@ __all__ = ["time_tables"]
 
 
 def time_tables(report: Report) -> Iterator[RenderableType | str]:
-    """Yield time, images a second, power and energy times time, if the chip states its rates."""
+    """Yield time, images a second, power and energy times time, or what the chip does not state."""
     from rich.text import Text
 
-    if untimed(report.hardware):
+    if lacks := untimed(report.hardware):
+        yield Text(f"No time: {lacks}.\n")
         return
     try:
         found = report.time
     except SpecError as error:
-        yield Text(f"No time: {error}.")
+        yield Text(f"No time: {error}.\n")
         return
     listed = table(f"time of one {what(report.mode, report.batch)}", [""], ["overlapped", "serial"])
     for name, cells in _rows(found):

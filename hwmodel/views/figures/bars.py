@@ -188,7 +188,7 @@ def _prepare(
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.set_xlim(left=0)
     if xlabel == page.percent and not axes.dataLim.x1 > 0:  # no bar: an axis as its neighbours'
-        axes.set_xlim(right=100)
+        axes.set_xlim(right=105)  # with the margin of a bar of 100 %
     axes.grid(axis="x")
     axes.locator_params(axis="x", nbins=5 if beside(axes) == 1 else 3)
     heading(axes, style, title, method=method)

@@ -59,7 +59,8 @@ PARTS = (
     Pass.UPDATE.value,
 )
 _NUMBERS = {
-    **dict.fromkeys(("energy", "percent_of_baseline", "source_percent", *PARTS, *ADDED), "energy"),
+    **dict.fromkeys(("energy", "percent_of_baseline", "source_percent", *PARTS), "energy"),
+    **dict.fromkeys((name for name in ADDED if name != "lacking_memory"), "energy"),
     **dict.fromkeys(("energy_low", "energy_middle", "energy_high"), "energy"),
     "trace_accuracy_percent": "accuracy",
     "bits": "number of bits",
@@ -246,14 +247,13 @@ def label(record: Record, records: Sequence[Record]) -> str:
 
 
 def unknown(record: Record) -> str:
-    """Say why a line of a comparison has no percentage.
-
-    A run without an energy of which it is known what it keeps has no room for it.
-    """
+    """Say why a line of a comparison has no percentage."""
     if record["energy"]:
         return "no baseline"
-    kept = int(record.get("peak_bytes") or 0)
-    return f"does not fit, {size(8 * kept, 3)} in all" if kept else "no energy"
+    lacking = int(record.get("lacking_bytes") or 0)
+    if not lacking:
+        return "no energy"
+    return f"{record['lacking_memory']} lacks {size(8 * lacking, 3)}"
 
 
 def sums(records: Sequence[Record], *columns: str) -> dict[tuple[str, ...], float]:

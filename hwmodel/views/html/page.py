@@ -31,7 +31,7 @@ from hwmodel.views.html.parts import (
     tiling_lines,
 )
 from hwmodel.views.html.timeline import Timeline, timeline
-from hwmodel.views.remarks import comparable
+from hwmodel.views.remarks import said_of
 from hwmodel.work.tensor import Pass
 
 __all__ = ["MAX_BYTES", "page"]
@@ -146,6 +146,7 @@ def _common(
 
     script, style = ((FOLDER / name).read_text(encoding="utf-8") for name in ASSETS)
     reports = [line.report for line in lines if line.report is not None]
+    places = {(line.hardware, line.accounting) for line in lines}
     return {
         "title": _title(lines, shown),
         "subtitle": _subtitle(lines, shown),
@@ -156,7 +157,7 @@ def _common(
         "groups": groups(lines),
         "parts": PARTS,
         "colours": {part: own.colour for part, own in part_looks((*Pass, *PARTS)).items()},
-        "comparable": _comparable(lines),
+        "comparable": f"{said_of(lines)}." if len(places) > 1 else "",
         "not_counted": {report.accounting.name: report.not_counted for report in reports},
         "provenance": provenance,
         "command": f"{provenance.command} --html {provenance.task}.html",
@@ -164,14 +165,6 @@ def _common(
         "style": Markup(style),
         "script_sha256": b64encode(sha256(script.encode()).digest()).decode(),
     }
-
-
-def _comparable(lines: Sequence[Comparison]) -> str:
-    """Say what of several tables may be set against each other; "" of one."""
-    places = {(line.hardware, line.accounting): None for line in lines}
-    apart = len({(line.network, line.batch) for line in lines}) > 1
-    units = (line.unit for line in lines)
-    return f"{comparable(places, units, apart)}." if len(places) > 1 else ""
 
 
 def _rendered(values: dict[str, Any]) -> str:

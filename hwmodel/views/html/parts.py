@@ -9,7 +9,7 @@ from hwmodel.model.compare import Comparison
 from hwmodel.model.ledger import OPERATIONS, PLACES, Component
 from hwmodel.model.report import Report
 from hwmodel.model.workload import Task
-from hwmodel.rerun.tables import fixed, greedy_notes, layer_sums, scale, what
+from hwmodel.rerun.tables import common_scale, fixed, greedy_notes, layer_sums, scale, what
 from hwmodel.tiling.tile import Tiling
 from hwmodel.views.colours import called, look
 from hwmodel.views.html.charts import Segment, Shade, shaded, stacked
@@ -98,8 +98,8 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
     found = []
     for place in dict.fromkeys((x.hardware, x.accounting, x.batch) for x in lines):
         here = [x for x in lines if (x.hardware, x.accounting, x.batch) == place]
-        alike = (x.energy for x in lines if x.energy and x.unit == here[0].unit)
-        divisor, unit = scale(min(alike, default=0.0), here[0].unit)  # one unit on every chip
+        alike = (x.energy for x in lines if x.unit == here[0].unit)  # one unit on every chip
+        divisor, unit, _ = common_scale(alike, here[0].unit)
         most = max(
             (p for x in here for p in (x.percent_of_baseline, x.source_percent) if p), default=0.0
         )
