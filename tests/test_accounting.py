@@ -181,7 +181,10 @@ def counts(report):
         # what is stated goes together with what is taken over
         ("widths: {partial_sum_bits: 48}", "counting:\n  counting: paper",
          ":6: counting.counting: optimal needs counting exact: it minimises exact counts "
-         "(search optimal: as in full)"),
+         "(search optimal: as in full); line 6: counting.counting: paper has rows bounding and "
+             "padding counted, as its source (rows touched, padding skipped: as in full); "
+             "line 6: counting.counting: paper counts what is asked of the upper memory alone "
+             "(transfers both: as in full)"),
         ("widths: {partial_sum_bits: 48}", "counting: {search: level-by-level}",
          ":5: counting.search: level-by-level is for stationary filter and weight_gradient "
          "signal-as-filters (stationary best, weight_gradient best-of-two-roles: as in full)"),

@@ -337,6 +337,11 @@ def test_a_copy_of_a_processor_is_not_doubted(hwmodel, tmp_path):
         ("4.6 pJ", "4600", "32-bit mac: 4600 pJ per operation is 133 times the most that bundled "
          "chips pay for it alone, 34.6 (v100-pcie-board); instructions cost 12.3 to 854 (mcu-m4); "
          "is the unit right? A bare number is in pJ per operation"),
+        ("50 pJ/B", "500 nJ/B", "DRAM: 62500 pJ per bit is 2,960 times the most that bundled chips "
+         "pay for a memory of this kind, 21.1 (v100-board's HBM2); is the unit right?"),
+        ("access_energy: 5 pJ/B", "read_energy: 5 pJ/B, write_energy: 5 fJ/B",
+         "SRAM, written: 0.000625 pJ per bit is 1/37 of the least that bundled chips pay for a "
+         "memory of this kind, 0.02315 (ascend's L0-C); is the unit right?"),
         ("4.6 pJ", "30 pJ", ""),
     ],
 )  # fmt: skip

@@ -125,3 +125,6 @@ def test_all_names_that_are_wrong_are_told_together(refused, tmp_path):
     assert said.count("did you mean") == 4
     alone = refused("compare", "vgg-small", "--methods", "bol")
     assert alone.count("did you mean") == 1
+    layers = refused("compare", "vgg-small", "--freeze", "con1", "--checkpoint", "poo1")
+    assert "freeze 'con1'" in layers and "checkpoint 'poo1'" in layers
+    assert layers.count("did you mean") == 2

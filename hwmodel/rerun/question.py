@@ -324,7 +324,15 @@ def _faults(said: dict[str, Any]) -> Iterator[str]:
         (Hardware, "hardware"), (Method, "methods"), (Method, "method"), (Method, "baseline"),
         (Accounting, "accounting"), (Training, "training"),
     ]  # fmt: skip
-    loads: list[Callable[[], object]] = [lambda: _network(said)]
+
+    def network() -> Network:
+        return load_network(said["network"], _shapes(said["input_shape"]))
+
+    loads: list[Callable[[], object]] = [
+        network,
+        lambda: frozen(network(), said["freeze"], said["train_only"]),
+        lambda: checkpointed(network(), said["checkpoint"]),
+    ]
     loads += [
         partial(load, kind, name)
         for kind, option in named

@@ -8,8 +8,10 @@ one it is `based_on` and then states only what differs, so that it survives a fi
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NoReturn
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -25,7 +27,7 @@ from hwmodel.specs.files import (
     bundled,
     load,
 )
-from hwmodel.specs.mistakes import Contradiction, show
+from hwmodel.specs.mistakes import Contradiction, refuse, show
 
 __all__ = ["Accounting", "Counting", "Extras", "PriceRules", "RelativePrice", "WordWidths"]
 
@@ -316,56 +318,58 @@ class Accounting(NamedSpec):
 
     @model_validator(mode="after")
     def _coherent(self) -> Accounting:
+        refuse(chain(self._wrong_counts(), self._wrong_residency(), self._wrong_fusion()))
+        return self
+
+    def _wrong_counts(self) -> Iterator[Contradiction]:
+        """Yield choices of search and counts that do not go together."""
         chosen = self.counting
         if chosen.search == "optimal" and chosen.counting != "exact":
-            self._refuse(
+            yield self._refused(
                 "optimal needs counting exact: it minimises exact counts", "search", "counting"
             )
         if chosen.counting == "paper" and (chosen.rows, chosen.padding) != ("bounding", "counted"):
-            self._refuse(
+            yield self._refused(
                 "paper has rows bounding and padding counted, as its source",
                 "counting", "rows", "padding",
             )  # fmt: skip
         if chosen.counting == "paper" and chosen.transfers == "both":
-            self._refuse(
+            yield self._refused(
                 "paper counts what is asked of the upper memory alone", "transfers", "counting"
             )
         if chosen.counting == "paper" and chosen.attention != "separate":
-            self._refuse(f"{chosen.attention} needs counting exact", "attention", "counting")
-        self._see_residency()
-        self._see_fused()
+            yield self._refused(f"{chosen.attention} needs counting exact", "attention", "counting")
         free = (chosen.stationary, chosen.weight_gradient) != ("filter", "signal-as-filters")
         if chosen.search == "level-by-level" and free:
-            self._refuse(
+            yield self._refused(
                 "level-by-level is for stationary filter and weight_gradient signal-as-filters",
                 "search", "stationary", "weight_gradient",
             )  # fmt: skip
-        return self
 
-    def _see_residency(self) -> None:
-        """Refuse tensors that stay beside counts that know no views. Raises: Contradiction."""
+    def _wrong_residency(self) -> Iterator[Contradiction]:
+        """Yield why tensors cannot stay, beside counts that know no views."""
         if self.counting.residency == "none":
             return
         if self.counting.counting == "paper":
-            self._refuse("tensors needs counting exact", "residency", "counting")
+            yield self._refused("tensors needs counting exact", "residency", "counting")
         if self.counting.search == "level-by-level":
-            self._refuse("tensors needs search optimal", "residency", "search")
+            yield self._refused("tensors needs search optimal", "residency", "search")
 
-    def _see_fused(self) -> None:
-        """Refuse fusion of what is not counted. Raises: Contradiction."""
+    def _wrong_fusion(self) -> Iterator[Contradiction]:
+        """Yield why nothing can be fused: it is not counted."""
         for field in ("elementwise", "update_order"):
             if self.counting.counting == "paper" and getattr(self.extras, field) == "fused":
                 rule = "fused needs counting exact: paper has no operators and no updates"
-                raise Contradiction(rule, "extras", field)
+                yield Contradiction(rule, "extras", field)
         stepped = self.extras.optimizer != "none" and self.extras.boolean_update
         if self.extras.update_order == "fused" and not stepped:
             rule = "fused needs updates that are counted: optimizer and boolean_update"
-            raise Contradiction(rule, "extras", "update_order")
+            yield Contradiction(rule, "extras", "update_order")
         if self.extras.update_order == "fused" and self.extras.accumulate > 1:
             rule = "fused steps each weight as its gradient is made: accumulate has to be 1"
-            raise Contradiction(rule, "extras", "update_order")
+            yield Contradiction(rule, "extras", "update_order")
 
-    def _refuse(self, rule: str, *fields: str) -> NoReturn:
+    def _refused(self, rule: str, *fields: str) -> Contradiction:
         """Say which fields of `counting` do not go together, at the first that the file states.
 
         What is taken over goes together in itself, so one of them is not.
@@ -376,4 +380,4 @@ class Accounting(NamedSpec):
             own = [f for f in fields if getattr(base, f) != getattr(self.counting, f)]
             as_there = [f"{f} {getattr(base, f)}" for f in fields if f not in own]
             at, taken = own[0], f" ({', '.join(as_there)}: as in {self.based_on})"
-        raise Contradiction(rule + taken, "counting", at)
+        return Contradiction(rule + taken, "counting", at)

@@ -8,6 +8,7 @@ format is part of the unit's name: a 16-bit and a 32-bit MAC are two units.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
@@ -17,7 +18,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from hwmodel.specs.arithmetic import Price, Reference
 from hwmodel.specs.coding import RunLength
 from hwmodel.specs.files import Flag, Label, Text, Whole
-from hwmodel.specs.mistakes import Contradiction
+from hwmodel.specs.mistakes import Contradiction, refuse, together
 from hwmodel.specs.plausible import doubt
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
@@ -225,29 +226,35 @@ class Hardware(Supplied):
 
     @model_validator(mode="after")
     def _coherent(self) -> Hardware:
-        self._check_levels()
-        outermost = self.levels[0].buffers
-        check_spread(self.levels, self.array)
+        together(
+            self._check_levels,
+            lambda: check_spread(self.levels, self.array),
+            self._check_static,
+            self.check_voltage,
+            self._check_units,
+            lambda: refuse(self._wrong_prices()),
+        )
+        return self
+
+    def _check_static(self) -> None:
+        """See that there is a time by which static energy is paid."""
         leaking = next((at for b, at in self._placed() if b.leakage), None)
         self.check_time(leaking)
+        outermost = self.levels[0].buffers
         if self.array is None and self.static_watts and not any(b.rates for b in outermost):
             rule = f"is an energy only with a bandwidth of {outermost[0].name}"
             raise Contradiction(rule, *((*leaking, "leakage") if leaking else ("static_power",)))
-        self.check_voltage()
-        self._check_units()
-        self._check_reference()
+
+    def _wrong_prices(self) -> Iterator[Contradiction]:
+        """Yield operations that are priced twice, and that none is a MAC."""
         if not any(price.operation == "mac" for price in self.arithmetic):
-            raise Contradiction("has no price for a 'mac'", "arithmetic")
+            yield Contradiction("has no price for a 'mac'", "arithmetic")
         known: set[tuple[str, int, str]] = set()
         for place, price in enumerate(self.arithmetic):
             if (price.operation, price.bits, price.pair) in known:
-                raise Contradiction(
-                    f"prices a {price.bits}-bit {price.operation} a second time",
-                    "arithmetic",
-                    place,
-                )
+                again = f"prices a {price.bits}-bit {price.operation} a second time"
+                yield Contradiction(again, "arithmetic", place)
             known.add((price.operation, price.bits, price.pair))
-        return self
 
     def _check_levels(self) -> None:
         numbers = [level.level for level in self.levels]
@@ -300,15 +307,20 @@ class Hardware(Supplied):
         ]
 
     def _check_units(self) -> None:
+        refuse(self._wrong_units())
+        self._check_reference()
+
+    def _wrong_units(self) -> Iterator[Contradiction]:
         stated = [(energy, at) for buffer, at in self._placed() for energy in buffer.energies]
         stated += [(price.stated, ("arithmetic", i)) for i, price in enumerate(self.arithmetic)]
         hops = [(level.hop_energy, ("levels", i)) for i, level in enumerate(self.levels)]
         stated += [(energy, (*at, "hop_energy")) for energy, at in hops if energy]
-        for energy, at in (*stated, *self.energies_of_time()):
-            if energy.unit not in (None, self.energy_unit):
-                raise Contradiction(
-                    f"is in {energy.unit}, but energy_unit is {self.energy_unit}", *at
-                )
+        stated += self.energies_of_time()
+        other = [one for one in stated if one[0].unit not in (None, self.energy_unit)]
+        if len(other) == sum(energy.unit is not None for energy, _ in stated):
+            other = other[:1]  # it is energy_unit that is another
+        for energy, at in dict.fromkeys(other):
+            yield Contradiction(f"is in {energy.unit}, but energy_unit is {self.energy_unit}", *at)
 
     def _check_reference(self) -> None:
         in_macs = self.energy_unit == "MAC"
@@ -407,9 +419,10 @@ class Hardware(Supplied):
         if self.energy_unit != "pJ":
             return []
         found = [
-            doubt(b.name, self._place_of(b, writes), e.value, "bit", e.unit is None)
+            doubt(b.name + way, self._place_of(b, writes), e.value, "bit", e.unit is None)
             for b, _ in self._placed()
             for writes, e in enumerate(b.energies)
+            for way in [f", {('read', 'written')[writes]}" * (len({*b.energies}) > 1)]
         ]
         for price in self.arithmetic:
             name, bare = f"{price.bits}-bit {price.operation}", price.stated.unit is None

@@ -26,7 +26,7 @@ from hwmodel.errors import NameUnknown, SpecError, near
 from hwmodel.specs.files import Flag, Label, Name, NamedSpec, SpecModel, Text, Whole, bundled, load
 from hwmodel.specs.formats import Format, formats
 from hwmodel.specs.limits import Limits
-from hwmodel.specs.mistakes import Contradiction
+from hwmodel.specs.mistakes import Contradiction, refuse
 from hwmodel.work.optimizers import Optimizer
 from hwmodel.work.problem import PASSES, ProductPass
 
@@ -275,25 +275,28 @@ class Method(NamedSpec):
 
     @model_validator(mode="after")
     def _coherent(self) -> Method:
+        refuse(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterator[Contradiction]:
         for place, rule in enumerate(self.layers):
             own = self.optimizer if rule.optimizer is None else rule.optimizer
             if not self.trains and (own or rule.states):
-                raise Contradiction("an optimizer, and trains false: it steps nothing", "trains")
+                yield Contradiction("an optimizer, and trains false: it steps nothing", "trains")
             if rule.precision and rule.precision not in bundled(Method):
                 unknown = NameUnknown(Method.KIND, rule.precision, bundled(Method))
-                raise Contradiction(str(unknown), "layers", place, "precision")
+                yield Contradiction(str(unknown), "layers", place, "precision")
             if "logic" in rule.arithmetic.values() and any(
                 isinstance(width, float) for width in (rule.weights, rule.inputs)
             ):
-                raise Contradiction("a logic operation has whole bits", "layers", place)
+                yield Contradiction("a logic operation has whole bits", "layers", place)
             number = _STATES.get(own or "", 0)
             if rule.states is not None and len(rule.states) != number:
-                raise Contradiction(
+                yield Contradiction(
                     f"{len(rule.states)} widths, and {own or 'no optimizer named'} has "
                     f"{number} states",
                     "layers", place, "states",
                 )  # fmt: skip
-        return self
 
     def format_of(self, width: float | str) -> Format | None:
         """Return the format that a width names; None for a number or a word of the accounting."""

@@ -7,7 +7,7 @@ is named by `Contradiction.at`. Lines are those of the YAML reader; other values
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from hwmodel.errors import near, nearest
 
-__all__ = ["Contradiction", "alternatives", "line_of", "sentence", "show"]
+__all__ = ["Contradiction", "alternatives", "line_of", "refuse", "sentence", "show", "together"]
 
 Location = Sequence[int | str]
 MOST = 10  # mistakes that are told
@@ -27,11 +27,35 @@ class Contradiction(ValueError):
 
     Args:
         at: the way to the field to look at, from the model: names, and places in lists.
+
+    Attributes:
+        others: further ones of the model, which are told with it.
     """
+
+    others: tuple[Contradiction, ...] = ()
 
     def __init__(self, message: str, *at: int | str) -> None:
         super().__init__(message)
         self.at = at
+
+
+def refuse(found: Iterable[Contradiction]) -> None:
+    """Raise what was found, the first with all others; nothing where there is none."""
+    every = [*found]
+    if every:
+        every[0].others = tuple(every[1:])
+        raise every[0]
+
+
+def together(*checks: Callable[[], object]) -> None:
+    """Make checks of which each may raise a `Contradiction`; raise those of all of them."""
+    found: list[Contradiction] = []
+    for check in checks:
+        try:
+            check()
+        except Contradiction as error:
+            found += (error, *error.others)
+    refuse(found)
 
 
 # What pydantic calls a mistake, and how it is said here; its `ctx` fills in the rest.
@@ -65,13 +89,14 @@ _MUST = ": must be "
 
 def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: Path | str) -> str:
     """Return `file:line: field: what is wrong, with the value and what is accepted`, of all."""
-    errors = sorted(_independent(error.errors(), values), key=_rank)
+    errors = sorted(_independent([*_each(error)], values), key=_rank)
     if errors[0]["loc"] == ("version",) and errors[0]["type"] != "missing":
         errors = errors[:1]  # another version explains all the others
     found: dict[object, tuple[int, str]] = {}
     for one in errors:
         line, text = _said(one, errors, kind, values)
-        key = text if one["type"] == "missing" else tuple(_place(one, values))
+        own = one["type"] in ("missing", "value_error")  # of a place there may be several
+        key = text if own else tuple(_place(one, values))
         if key not in found:
             found[key] = line, text
         elif _is_of_shape(one["type"]):  # the value has none of several shapes
@@ -117,6 +142,15 @@ def _said(
     problem = _rule(mistake, value)
     shown = field if wrong == "value_error" else f"{field} {show(value)}"  # ours show it
     return line, ": ".join(part for part in (shown, problem) if part)
+
+
+def _each(error: ValidationError) -> Iterator[Any]:
+    """Yield the mistakes, each of several contradictions of a model as one."""
+    for one in error.errors():
+        yield one
+        context = one.get("ctx", {})
+        for other in getattr(context.get("error"), "others", ()):
+            yield one | {"ctx": context | {"error": other}}
 
 
 def _rank(error: Any) -> int:

@@ -72,10 +72,10 @@ def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
         return ""
     place = "a memory of this kind" if per == "bit" else "it alone"
     if pj < known.least:
-        said = f"1/{known.least / pj:.3g} of the least that bundled chips pay for {place}"
+        said = f"1/{_about(known.least / pj)} of the least that bundled chips pay for {place}"
         said += f", {known.least:.4g} ({known.of_least})"
     else:
-        said = f"{pj / known.most:.3g} times the most that bundled chips pay for {place}"
+        said = f"{_about(pj / known.most)} times the most that bundled chips pay for {place}"
         said += f", {known.most:.4g} ({known.of_most})"
     whole = _stated().instructions
     if per == "operation" and pj > known.most:
@@ -83,3 +83,13 @@ def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
             return ""
         said += f"; instructions cost {min(whole.pj):g} to {max(whole.pj):g} ({whole.of})"
     return f"{name}: {pj:g} pJ per {per} is {said}; is the unit right?{hint}"
+
+
+def _about(times: float) -> str:
+    """Write a factor in three digits, of a large one all places before the point.
+
+    >>> _about(3924.6), _about(37.04), _about(5.1234)
+    ('3,920', '37', '5.12')
+    """
+    near = float(f"{times:.3g}")
+    return f"{near:,.0f}" if near >= 100 else f"{near:.3g}"
