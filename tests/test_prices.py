@@ -4,6 +4,8 @@ Horowitz, 45 nm: multiplications 0.2 (8 bit) and 3.1 pJ (32), additions 0.03, 0.
 16 and 32 bit. TPUv4i, 7 nm: 0.07 pJ and 0.007, 0.03 pJ at 8 and 32 bit.
 """
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -51,6 +53,7 @@ LEVELS = [
         ("horowitz45", "int-mul", (4, 4), 0.2 / 4), ("horowitz45", "int-mul", (64, 64), 3.1 * 4),
         # a fifth of the way from 8^2 to 32^2: 16^2 = 64 + 960 / 5
         ("horowitz45", "int-mul", (16, 16), 0.2 + (3.1 - 0.2) / 5),
+        ("mcu-m4", "int-mul", (8, 4), 854 - 392), ("mcu-m4", "int-mul", (4, 1), 854 - 392),
         ("horowitz45", "int-add", (8,), 0.03), ("horowitz45", "int-add", (20,), 0.0625),
         ("horowitz45", "int-add", (25,), 0.05 + 9 / 16 * 0.05),
         ("horowitz45", "int-add", (4,), 0.015), ("horowitz45", "int-add", (64,), 0.2),
@@ -111,6 +114,22 @@ def test_more_bits_never_cost_less(hardware):
     assert sums == sorted(sums)
     two, four, eight = (price(hardware, "int-mul", 8, bits) for bits in (2, 4, 8))
     assert (two, four) == pytest.approx((eight / 4, eight / 2))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    stated=some.dictionaries(some.integers(1, 64), some.floats(1.0, 1e3), min_size=1, max_size=4)
+)
+def test_a_wider_operand_never_costs_less(stated):
+    """Where it is so of the MACs that a chip states; its additions cost a hundredth of the least."""
+    prices = dict(zip(sorted(stated), sorted(stated.values()), strict=True))
+    adders = [("int-add", width, 0.01) for width in prices]
+    hardware = with_prices(*adders, *(("int-mac", *one) for one in prices.items()))
+    for bits in (1, 3, 8, 16, 40):
+        products = [price(hardware, "int-mul", max(bits, b), min(bits, b)) for b in range(1, 65)]
+        assert all(a <= b * (1 + 1e-12) for a, b in pairwise(products))
+    for width, pj in prices.items():
+        assert price(hardware, "int-mul", width, width) == pytest.approx(pj - 0.01)
 
 
 KINDS = ("mac", "int-mac", "add", "int-add")

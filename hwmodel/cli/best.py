@@ -9,6 +9,7 @@ import typer
 
 from hwmodel.cli.screen import handed, say, show
 from hwmodel.errors import HwmodelError, many
+from hwmodel.model.duration import UNTIMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +63,9 @@ def best(
         say("hwmodel: EDP is power_w x time_overlapped_s^2: static energy is in it, too")
     if by in ("edp_js", "time_overlapped_s", "power_w"):
         say(
-            "hwmodel: a time is what it is at least, a power at most: what moves in memories of "
-            "which a chip states no bandwidth takes none (compare and report name them)"
+            "hwmodel: a time is the least of the tilings of least energy, a power the most: what "
+            "moves in memories of which a chip states no bandwidth takes none, and time is free to "
+            "tilings on arrays without static energy (compare and report name both)"
         )
     mixed = _mixed(rows, found[0]) if by in MIXED else ""
     for note in filter(None, (mixed, greedy_points(rows))):
@@ -84,9 +86,17 @@ def _mixed(rows: Sequence[Row], first: Row) -> str:
 
 
 def _having(rows: list[Row], by: str) -> list[Row]:
-    """The rows with a number in a column, if any has one; the others are told."""
+    """The rows with a number in a column; the others are told.
+
+    Raises: HwmodelError where no chip has a time that is asked for.
+    """
     without = [row for row in rows if row.get(by, "") is None]
     if len(without) == len(rows):
+        if by in UNTIMED:
+            chips = ", ".join(dict.fromkeys(str(row["hardware"]) for row in rows))
+            raise HwmodelError(
+                f"no row has {by}: {chips} states no rates that a time needs (`report` says which)"
+            )
         return rows
     _tell_left_out(without, by)
     return [row for row in rows if row.get(by, "") is not None]

@@ -332,11 +332,22 @@ class Prices(NamedTuple):
         return (self._by_width("int-add", bits, known, 1, "an adder goes with its width"),)
 
     def _int_mul(self, bits: int, narrow: int) -> Price:
-        """Price an integer multiplication: a cell for each pair of bits of its operands."""
-        cells = (
-            f"a multiplier has a cell for each pair of bits: {narrow} x {bits} of {bits} x {bits}"
-        )
-        return self._square(bits), Factor(f"{narrow} / {bits}", narrow / bits, cells)
+        """Price an integer multiplication: a cell for each pair of bits of its operands.
+
+        It costs no less than what is within it: a square of the narrower width, and products of
+        widths that have a price. An instruction takes what it takes whatever the width.
+        """
+        parts = (narrow, *(w for w in self._widths("int-mac") if w < bits))
+        sizes = [(narrow, bits), *((min(narrow, wide), wide) for wide in parts)]
+        found = [
+            (self._square(wide), Factor(f"{n} / {wide}", n / wide, _cells(n, wide)))
+            for n, wide in sizes
+        ]
+        best = max(range(len(found)), key=lambda i: value(found[i]))
+        if not best:
+            return found[0]
+        why = f"{narrow} x {bits} bit have {sizes[best][0]} x {sizes[best][1]} in them"
+        return (Factor("no cheaper than a part", 1, why), *found[best])
 
     def _square(self, bits: int) -> Factor:
         """Price a multiplication of two words of `bits`: the MAC without the addition in it."""
@@ -462,3 +473,7 @@ class Prices(NamedTuple):
         part = f"1 / {LOGIC_OF_INT32_ADD} of a 32-bit int-add, which is 2 x 32 - 1 of them"
         part += "; docs/model.md section 5"
         return (Factor("share", 1 / LOGIC_OF_INT32_ADD, part), *adder)
+
+
+def _cells(narrow: int, bits: int) -> str:
+    return f"a multiplier has a cell for each pair of bits: {narrow} x {bits} of {bits} x {bits}"

@@ -239,8 +239,10 @@ def _lines(axes: Axes, points: Sequence[Point], top: Roof, style: Style) -> list
     axes.set_ylabel(f"energy per MAC, {top.unit}")
     axes.grid()
     unit = top.unit.split(" ")[0]  # the axis says of which MAC
-    foot = max(1.6 * least, 1.2 * top.byte / high)  # where the slope is about to leave the panel
+    start = min(most, top.byte / low)  # of the slope, where it comes into the panel
+    foot = max(1.6 * least, 1.2 * top.byte / high)  # where it is about to leave it
+    named = (start * top.mac) ** 0.5 if start > 2 * top.mac else foot  # apart from the floor
     return [
         Point(low, top.mac, f"{top.bits}-bit MAC {top.mac:.3g} {unit}", ""),
-        Point(top.byte / foot, foot, f"{top.level} {top.byte:.3g} {unit}/byte", ""),
+        Point(top.byte / named, named, f"{top.level} {top.byte:.3g} {unit}/byte", ""),
     ]
