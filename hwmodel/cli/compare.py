@@ -167,7 +167,7 @@ def _tables(
     from hwmodel.views.colours import called
     from hwmodel.views.screen_tables import comparison_tables, of_runs, reached_tables
 
-    yield from comparison_tables(lines, asked.training, parts=console().width >= 150)
+    yield from comparison_tables(lines, asked.training, room=console().width)
     if ends:
         yield from reached_tables(lines, ends)
     said = {

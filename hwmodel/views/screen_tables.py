@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import fsum, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.graph.layers import Shape
 from hwmodel.graph.network import INPUT
@@ -52,6 +52,10 @@ _PARTS = {
 }
 
 
+GAP = 3  # characters between columns
+WIDEST = 10_000  # of a line that nobody's screen breaks
+
+
 def _number(value: float | None, form: str = ".2f") -> str:
     return "-" if value is None else format(value, form)
 
@@ -71,76 +75,125 @@ def _part(line: Comparison, part: str) -> float | None:
     return None if part == "static" and not energy else energy
 
 
+class _Column(NamedTuple):
+    """Numbers of a comparison below each other, one a line."""
+
+    heading: str
+    cells: list[str]
+    rank: int = 0  # of what a narrow screen leaves out, the highest first; 0: nothing
+
+    @property
+    def width(self) -> int:
+        """The least room that it takes [characters]: headings break at spaces, numbers nowhere."""
+        return max(map(len, (*self.heading.split(), *self.cells))) + GAP
+
+
 def comparison_tables(
-    lines: Sequence[Comparison], run: Training | None = None, *, parts: bool = True
+    lines: Sequence[Comparison], run: Training | None = None, *, room: int = WIDEST
 ) -> Iterator[RenderableType]:
-    """Yield a table per chip and accounting; without `parts` it fits 80 columns."""
+    """Yield a table per chip and accounting; what is beyond the room is named below it.
+
+    Args:
+        room: width of the screen [characters].
+    """
     from rich.text import Text
 
-    static = any(line.static for line in lines)
-    shown = [part for part in _PARTS if static or part != "static"] if parts else []
     places = list(dict.fromkeys((line.hardware, line.accounting) for line in lines))
-    peaks = [line.peak_bytes for line in lines if line.peak_bytes]
-    size, size_unit = (2**10, "KiB") if min(peaks, default=2**20) < 2**20 / 10 else (2**20, "MiB")
     for hardware, accounting in places:
         here = [x for x in lines if (x.hardware, x.accounting) == (hardware, accounting)]
-        first = here[0]
-        alike = [line for line in lines if line.unit == first.unit]  # one unit on every chip
-        divisor, unit, decimals = common_scale((line.energy for line in alike), first.unit)
-        note, beside = greedy_notes(here, called), has_optimal(here)
-        batches = len({line.batch for line in here}) > 1
-        several_images = any(line.images > 1 for line in here)
-        shares = (line.energy / line.images for line in alike if line.energy)
-        of_image = max(2, decimals_of(min(shares, default=0.0) / divisor))
-        columns = [f"energy, {unit}", *([f"an image, {unit}"] if several_images else [])]
-        columns += [f"% of {baseline_of(first)}"]
-        columns += [f"optimal tiles, {unit}", "optimal tiles, %"] if beside else []
-        known = any(line.source_percent is not None for line in here)
-        columns += [*(["published %", "residual %"] if known else []), *shown]
-        timed = any(line.time_overlapped_s is not None for line in here)
-        columns += [f"peak, {size_unit}"] if parts else []
-        columns += ["time, ms, overlapped", "serial"] if parts and timed else []
-        whole, whole_unit, whole_decimals = 1.0, first.unit, 1
-        if run is not None:
-            whole, whole_unit, whole_decimals = common_scale(
-                (whole_run(x, run)[2] for x in alike), first.unit
-            )
-            columns += [f"{run.name}, {whole_unit}", "kWh"]
         networks = list(dict.fromkeys(line.network for line in here))
-        several = len(networks) > 1
+        words = [_Column("method", [called(line.method) for line in here])]
+        if len(networks) > 1:
+            words.insert(0, _Column("network", [called(line.network, "network") for line in here]))
+        if len({line.batch for line in here}) > 1:
+            words.append(_Column("batch", [f"{line.batch:,}" for line in here]))
+        every = [*_energies(here, lines), *_parts(here, lines), *_whole(here, lines, run)]
+        columns = _fitting(every, room - sum(word.width for word in words) - 1)
         listed = table(
             f"{' and '.join(called(name, 'network') for name in networks)} on "
             f"{called(hardware, 'hardware')}: "
             f"energy of one {of_batches(here)}, accounting {accounting}"
             + (", tiles greedy" if any(line.optimal for line in here) else ""),
-            [*["network"] * several, "method", *["batch"] * batches],
-            columns,
+            [word.heading for word in words],
+            [column.heading for column in columns],
         )
-        for line in here:
-            cells = [
-                _scaled(line.energy, divisor, decimals),
-                *([_each(line, divisor, of_image)] if several_images else []),
-                _number(line.percent_of_baseline),
-                *(_optimal(line, divisor, decimals) if beside else []),
-                *(_published(line) if known else []),
-                *(_scaled(_part(line, part), divisor, decimals) for part in shown),
-            ]
-            if parts:
-                cells.append(_scaled(line.peak_bytes, size))
-            if parts and timed:
-                times = line.time_overlapped_s, line.time_serial_s
-                cells += [_number(t and 1e3 * t, ".4g") for t in times]
-            if run is not None:
-                _, _, energy, kwh = whole_run(line, run)
-                cells += [_scaled(energy, whole, whole_decimals), _number(kwh, ".4g")]
-            network = [called(line.network, "network")] if several else []
-            images = [f"{line.batch:,}"] if batches else []
-            listed.add_row(*network, called(line.method), *images, *cells)
+        for row in zip(*(column.cells for column in (*words, *columns)), strict=True):
+            listed.add_row(*row)
         yield listed
+        if left := [column.heading for column in every if column not in columns]:
+            yield Text(f"  No room here for {'; '.join(left)}: widen the screen, or --csv -")
         yield from (Text(f"  {text}") for text in asides(here))
-        yield from (Text(f"  {text}") for text in note)
+        yield from (Text(f"  {text}") for text in greedy_notes(here, called))
     if places[1:]:
         yield Text(f"{said_of(lines)}.\n")
+
+
+def _fitting(columns: Sequence[_Column], room: int) -> list[_Column]:
+    """Leave out columns until the others fit, or none is left that may be."""
+    kept = list(columns)
+    while sum(column.width for column in kept) > room:
+        last = max(kept, key=lambda column: column.rank)
+        if not last.rank:
+            break
+        kept.remove(last)
+    return kept
+
+
+def _energies(here: Sequence[Comparison], lines: Sequence[Comparison]) -> Iterator[_Column]:
+    """Yield energies and percentages of one chip's lines, in one unit with those of all chips."""
+    unit = here[0].unit
+    alike = [line for line in lines if line.unit == unit]
+    divisor, its, decimals = common_scale((line.energy for line in alike), unit)
+    yield _Column(f"energy, {its}", [_scaled(line.energy, divisor, decimals) for line in here])
+    if any(line.images > 1 for line in here):
+        shares = (line.energy / line.images for line in alike if line.energy)
+        of_image = max(2, decimals_of(min(shares, default=0.0) / divisor))
+        yield _Column(f"an image, {its}", [_each(line, divisor, of_image) for line in here])
+    percents = [_number(line.percent_of_baseline) for line in here]
+    yield _Column(f"% of {baseline_of(here[0])}", percents)
+    if has_optimal(here):
+        energies = [_scaled(line.energy_optimal_tiles, divisor, decimals) for line in here]
+        yield _Column(f"optimal tiles, {its}", energies)
+        percents = [_number(line.percent_of_baseline_optimal_tiles) for line in here]
+        yield _Column("optimal tiles, %", percents)
+    if any(line.source_percent is not None for line in here):
+        yield _Column("published %", [_number(line.source_percent) for line in here])
+        yield _Column("residual %", [_number(line.residual_percent, "+.1f") for line in here])
+
+
+def _parts(here: Sequence[Comparison], lines: Sequence[Comparison]) -> Iterator[_Column]:
+    """Yield what the energies are made of, the peak and the time: the first have room the last."""
+    unit = here[0].unit
+    alike = (line.energy for line in lines if line.unit == unit)
+    divisor, _, decimals = common_scale(alike, unit)
+    static = any(line.static for line in lines)
+    for rank, part in enumerate(_PARTS):
+        if static or part != "static":
+            cells = [_scaled(_part(line, part), divisor, decimals) for line in here]
+            yield _Column(part, cells, rank=len(_PARTS) - rank + 3)
+    peaks = [line.peak_bytes for line in lines if line.peak_bytes]
+    size, its = (2**10, "KiB") if min(peaks, default=2**20) < 2**20 / 10 else (2**20, "MiB")
+    yield _Column(f"peak, {its}", [_scaled(line.peak_bytes, size) for line in here], rank=1)
+    if any(line.time_overlapped_s is not None for line in here):
+        times = [line.time_overlapped_s for line in here]
+        cells = [_number(t and 1e3 * t, ".4g") for t in times]
+        yield _Column("time, ms, overlapped", cells, rank=2)
+        cells = [_number(line.time_serial_s and 1e3 * line.time_serial_s, ".4g") for line in here]
+        yield _Column("serial", cells, rank=3)
+
+
+def _whole(
+    here: Sequence[Comparison], lines: Sequence[Comparison], run: Training | None
+) -> Iterator[_Column]:
+    """Yield the energy of a whole training run, if one is asked."""
+    if run is None:
+        return
+    unit = here[0].unit
+    alike = (whole_run(line, run)[2] for line in lines if line.unit == unit)
+    divisor, its, decimals = common_scale(alike, unit)
+    mine = [whole_run(line, run) for line in here]
+    yield _Column(f"{run.name}, {its}", [_scaled(one[2], divisor, decimals) for one in mine])
+    yield _Column("kWh", [_number(one[3], ".4g") for one in mine])
 
 
 def _each(line: Comparison, divisor: float, decimals: int) -> str:
@@ -149,18 +202,9 @@ def _each(line: Comparison, divisor: float, decimals: int) -> str:
     return _scaled(each, divisor, decimals)
 
 
-def _published(line: Comparison) -> list[str]:
-    return [_number(line.source_percent), _number(line.residual_percent, "+.1f")]
-
-
 def has_optimal(lines: Iterable[Comparison]) -> bool:
     """Say whether figures with optimal tiles stand beside greedy ones."""
     return any(line.optimal and line.optimal.energy is not None for line in lines)
-
-
-def _optimal(line: Comparison, divisor: float, decimals: int) -> list[str]:
-    percent = _number(line.percent_of_baseline_optimal_tiles)
-    return [_scaled(line.energy_optimal_tiles, divisor, decimals), percent]
 
 
 def report_tables(report: Report) -> Iterator[RenderableType]:
