@@ -1,5 +1,6 @@
 """Compiled loops of the search with memories side by side: each equal to a plain count or try."""
 
+from functools import partial
 from itertools import combinations, product
 from random import Random
 
@@ -10,7 +11,15 @@ from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.tiling.spatial import kernels
-from hwmodel.tiling.spatial.mapper import mapped
+from hwmodel.tiling.spatial.bound import bound, closer
+from hwmodel.tiling.spatial.grid import Classes
+from hwmodel.tiling.spatial.mapper import holdings, mapped
+from hwmodel.tiling.spatial.neighbours import _changed, _near
+from hwmodel.tiling.spatial.numbered import Numbered
+from hwmodel.tiling.spatial.relaxed import relaxed
+from hwmodel.tiling.spatial.rounded import _nearest
+from hwmodel.tiling.spatial.space import GROUPS, Space
+from hwmodel.tiling.spatial.tables import Table
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 
 
@@ -50,8 +59,10 @@ def test_meetings_are_pairs_of_groups_with_a_row_between_them(seed):
     touching = [x for x in product(*map(range, lengths)) if draw.random() < 0.6] or [(0, 0)]
     keeps = [[draw.random() < 0.6 for _ in range(3)] for _ in lengths]
     chains = [[chain(draw, n, 3) for n in lengths] for _ in range(20)]
+    together = np.zeros(lengths, bool)
+    together[tuple(np.array(touching).T)] = True
     given = (
-        np.array(touching).T, lengths, np.array([outs + taps for outs, taps in chains]),
+        tuple(Classes.of(together)), lengths, np.array([outs + taps for outs, taps in chains]),
         *map(np.array, keeps),
     )  # fmt: skip
     found = [kernels.meetings(*given, counted).tolist() for counted in range(3)]
@@ -159,9 +170,117 @@ def test_a_search_ends_alike_where_nothing_is_compiled(chip, monkeypatch):
     problem = Problem(Extents(2, 24, 20, 14, 14, 3, 3), window, window, Widths(8, 8, 8))
     energies = []
     for compiled in (True, False):
-        monkeypatch.setattr("hwmodel.tiling.spatial.descent.is_compiled", lambda x=compiled: x)
-        monkeypatch.setattr("hwmodel.tiling.spatial.rounded.is_compiled", lambda x=compiled: x)
-        monkeypatch.setattr("hwmodel.tiling.spatial.space.is_compiled", lambda x=compiled: x)
-        monkeypatch.setattr("hwmodel.tiling.spatial.piece_rows.is_compiled", lambda x=compiled: x)
+        monkeypatch.setattr("hwmodel.tiling.optimal.compiled._switch", [compiled])
         energies.append(mapped(problem, memories(load(Hardware, chip)), chosen)[1].energy)
     assert energies[0] == pytest.approx(energies[1], rel=1e-3)
+
+
+def both(monkeypatch, ask):
+    """What is answered compiled, and in arrays."""
+    found = []
+    for compiled in (True, False):
+        monkeypatch.setattr("hwmodel.tiling.optimal.compiled._switch", [compiled])
+        found.append(ask())
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_chains_near_others_and_near_sizes_are_those_of_arrays(seed, monkeypatch):
+    draw = Random(seed)
+    lengths = draw.choice([(1,), (7,), (4096,), (56, 3), (15, 60), (200, 300)])
+    axis = tuple(tuple(chain(draw, n, draw.randint(1, 5))) for n in lengths)
+    for most in (50, 200, 600):
+        near = both(monkeypatch, lambda most=most: _near.__wrapped__(lengths, axis, most))
+        assert near[0].tolist() == near[1].tolist()
+    for length, chosen in zip(lengths, axis, strict=True):
+        for sizes in (1, 2):
+            asked = partial(_changed.__wrapped__, length, chosen, sizes)
+            assert np.array_equal(*both(monkeypatch, asked))
+    sizes = tuple(tuple(draw.uniform(1, n) for n in chosen) for chosen in axis)
+    for near_to in (sizes, axis):
+        asked = partial(_nearest.__wrapped__, lengths, near_to, draw.choice([20, 300]))
+        assert np.array_equal(*both(monkeypatch, asked))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_are_numbered_as_they_come(seed, monkeypatch):
+    draw = Random(seed)
+    some = [np.array([[draw.randint(1, 4) for _ in range(3)] for _ in range(300)])] * 2
+    some += [np.array([[draw.randint(1, 9**5) for _ in range(3)] for _ in range(400)])]
+
+    def numbered():
+        rows = Numbered(3)
+        return [rows.places(new).tolist() for new in some], rows.rows.tolist(), len(rows)
+
+    found = both(monkeypatch, numbered)
+    assert found[0] == found[1]
+    every = [tuple(row) for row in np.concatenate(some).tolist()]
+    first = list(dict.fromkeys(every))
+    assert list(map(tuple, found[0][1])) == first
+    places = [place for some_places in found[0][0] for place in some_places]
+    assert places == [first.index(row) for row in every]
+
+
+SPREAD = Problem(
+    Extents(2, 24, 20, 14, 13, 3, 4), Window(14, 1, 1, 1, 1), Window(26, 2, 1, 1, 1),
+    Widths(8, 8, 8), 3,
+)  # fmt: skip
+
+
+def spread(chip, stationary="best"):
+    options = SearchOptions("optimal", stationary, "exact", "touched", "skipped", 32)
+    return Space(SPREAD, memories(load(Hardware, chip)), options)
+
+
+@pytest.mark.parametrize("chip", ["eyeriss", "ascend-cube", "v100-board"])
+def test_tables_are_those_of_arrays(chip, monkeypatch):
+    space = spread(chip)
+    held = holdings("best", space.depth)
+
+    def tables():
+        found = []
+        for group in range(len(GROUPS)):
+            table = Table(space, group)
+            for operands in (held[0], held[-1]):
+                columns = table.columns(tuple(space.paid.terms(operands)))
+                lengths = [getattr(SPREAD.extent, loop) for loop in GROUPS[group]]
+                draw = Random(group)
+                each = [
+                    [x for n, k in zip(lengths, space.free(group), strict=True) for x in
+                     chain(draw, n, k)] for _ in range(30)
+                ]  # fmt: skip
+                at = table.places(np.array(each))
+                rows = table.rows(at, columns)
+                found += [rows.counts.tolist(), rows.parts.tolist(), table.work]
+                assert [table.chain(i) for i in at] == [
+                    space.axis(group, np.array(x)) for x in each
+                ]
+        return found
+
+    compiled, arrays = both(monkeypatch, tables)
+    assert compiled == arrays
+
+
+@pytest.mark.parametrize("chip", ["eyeriss", "ascend-cube", "v100-board"])
+def test_a_closer_bound_is_that_of_all_the_budget(chip):
+    space = spread(chip, "filter")
+    given = space.problem, space.chip, space.options
+    quick, whole = bound(*given, 2000), bound(*given)
+    found = closer(*given, quick)
+    assert found == pytest.approx(whole.energy, rel=1e-12)
+    assert quick.energy <= found * (1 + 1e-12)
+    assert closer(*given, whole) == found
+
+
+@pytest.mark.parametrize("chip", ["eyeriss", "ascend-cube", "v100-board"])
+def test_programmes_end_where_they_do_in_arrays(chip, monkeypatch):
+    space = spread(chip)
+    held = holdings("best", space.depth)
+    compiled, arrays = both(monkeypatch, lambda: relaxed(space, held, apart=True))
+    least = min(one.energy for one in arrays.values())
+    assert min(one.energy for one in compiled.values()) == pytest.approx(least, rel=1e-9)
+    for choice, one in arrays.items():
+        assert compiled[choice].energy == pytest.approx(one.energy, rel=1e-6)
+        if one.energy <= least * 1.05:
+            for loop, sizes in one.sizes.items():
+                assert compiled[choice].sizes[loop] == pytest.approx(sizes, rel=1e-3)

@@ -30,7 +30,8 @@ def kernel(name: str) -> Callable[..., Any]:
     """Return a compiled function of `kernels`, which the first call compiles, unless it is kept.
 
     Args:
-        name: of the function; those of memories side by side begin with "spatial.".
+        name: of the function; those of memories side by side begin with "spatial.", of
+            their chains as rows with "chains.", of relaxed programmes with "newton.".
     """
     return _called.get(name) or _first(name)
 
@@ -39,10 +40,12 @@ def kernel(name: str) -> Callable[..., Any]:
 def _first(name: str) -> Callable[..., Any]:
     """Return a function of `kernels`, of whose first call it is said that it may compile."""
     from hwmodel.tiling.optimal import kernels
+    from hwmodel.tiling.spatial import chain_kernels, newton_kernels
     from hwmodel.tiling.spatial import kernels as side_by_side
 
-    several = side_by_side if name.startswith("spatial.") else kernels
-    found: Callable[..., Any] = getattr(several, name.removeprefix("spatial."))
+    *kind, called = name.split(".")
+    several = {"spatial": side_by_side, "chains": chain_kernels, "newton": newton_kernels}
+    found: Callable[..., Any] = getattr(several[kind[0]] if kind else kernels, called)
 
     def first(*given: Any) -> Any:
         effort.compiling, began = is_compiled(), time.monotonic()

@@ -28,7 +28,7 @@ from hwmodel.tiling.options import Memories, Stationary
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.work.problem import OPERANDS, Operand, Problem
 
-__all__ = ["Certificate", "Optimum", "Options", "optimal"]
+__all__ = ["Certificate", "Optimum", "Options", "at_least", "optimal"]
 
 USUAL = Options()
 UNEVEN = 0.6  # of the budget is left when each tile of uneven axes becomes a class of its own
@@ -57,6 +57,30 @@ def optimal(problem: Problem, hardware: Memories, options: Options = USUAL) -> O
         returned with its gap; and so is one whose gap is not above `options.spare`, or
         `options.slack`.
     """
+    search, bound = _searched(problem, hardware, options)
+    if not search.is_proved:
+        held = _held(options.stationary, len(hardware.levels) - 1)
+        less = NARROWER.get(options.stationary, "filter")
+        needed = less == options.stationary or search.may_hold(_held(less, len(held[0])))
+        search.end()
+        _improve(search, bound, _narrower(problem, hardware, options) if needed else [])
+    return _certified(problem, hardware, options, search, bound)
+
+
+def at_least(problem: Problem, hardware: Memories, options: Options = USUAL) -> float:
+    """Return the lower bound of `optimal`'s certificate, or little less, without the best tiling.
+
+    Returns: what no tiling costs less than [chip's unit].
+    Raises: Infeasible.
+    """
+    search, bound = _searched(problem, hardware, options)
+    if search.is_proved:
+        return _certified(problem, hardware, options, search, bound).certificate.lower_bound
+    return max(bound, uncut_energy(search.space))
+
+
+def _searched(problem: Problem, hardware: Memories, options: Options) -> tuple[Search, float]:
+    """Search until all is proved or the budget is spent; and what no tiling costs less than."""
     sums, room = options.partial_sum_bits, options.ofmap_space
     budget = Budget(options.budget)
     given = problem, hardware, sums, options.rule, room, options.transfers, options.limit, budget
@@ -79,12 +103,7 @@ def optimal(problem: Problem, hardware: Memories, options: Options = USUAL) -> O
         search.run(0.0)
         search.examined += before.examined
         bound = max(bound, search.bound)
-    if not search.is_proved:
-        less = NARROWER.get(options.stationary, "filter")
-        needed = less == options.stationary or search.may_hold(_held(less, len(held[0])))
-        search.end()
-        _improve(search, bound, _narrower(problem, hardware, options) if needed else [])
-    return _certified(problem, hardware, options, search, bound)
+    return search, bound
 
 
 def _improve(search: Search, bound: float, known: list[Mapping]) -> None:

@@ -18,19 +18,19 @@ Source: docs/chips.md, 'The search'.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import prod
 from typing import NamedTuple
 
 from hwmodel.tiling.accesses import Mapping
-from hwmodel.tiling.optimal.search import Options, optimal
+from hwmodel.tiling.optimal.search import Options, at_least, optimal
 from hwmodel.tiling.options import Memories, Memory, MemoryLevel, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import products
 from hwmodel.tiling.spatial.paths import Axis, Step, meetings, rows
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 
-__all__ = ["Bound", "bound"]
+__all__ = ["Bound", "bound", "closer"]
 
 ELEMENTS = (Step(1, True),)
 
@@ -41,10 +41,7 @@ class Bound(NamedTuple):
     energy: float  # [chip's unit]
     above: Mapping  # union tiles of all levels
     inside: dict[int, Mapping]  # the tile of one instance, by level
-
-    def at_least(self, energy: float) -> Bound:
-        """The same, raised to another lower bound."""
-        return self._replace(energy=max(self.energy, energy))
+    proved: dict[int, float]  # parts that no budget makes higher, by level; 0: of what is above
 
 
 class _Sums(NamedTuple):
@@ -63,26 +60,50 @@ def bound(problem: Problem, chip: Memories, options: SearchOptions, share: int =
 
     Raises: Infeasible, TooLarge.
     """
-    macs = _Macs(problem, chip, options)
-    sums = macs.sums()
-    own = Options(
+    macs, own = _Macs(problem, chip, options), _own(options, share)
+    total, mappings, proved = macs.energy(), {}, {}
+    for level, machine in _machines(macs):
+        found = optimal(problem, machine, own)
+        mappings[level] = found.mapping
+        least = found.certificate.lower_bound
+        total += least
+        if found.certificate.proved:
+            proved[level] = least
+    return Bound(max(0.0, total), mappings.pop(0), mappings, proved)
+
+
+def closer(problem: Problem, chip: Memories, options: SearchOptions, known: Bound) -> float:
+    """Return the energy of `bound` with all of a search's budget, from one that is known.
+
+    Raises: Infeasible, TooLarge.
+    """
+    macs, own = _Macs(problem, chip, options), _own(options, 1)
+    total = macs.energy()
+    for level, machine in _machines(macs):
+        least = known.proved.get(level)
+        total += at_least(problem, machine, own) if least is None else least
+    return max(0.0, total)
+
+
+def _own(options: SearchOptions, share: int) -> Options:
+    """The options of each machine's search."""
+    return Options(
         partial_sum_bits=options.partial_sum_bits,
         stationary=options.stationary,
         rule=options.rule,
         budget=Options.budget // share,
     )
-    first = optimal(problem, _pooled(chip, sums.arrives), own)
-    total = first.certificate.lower_bound + sums.energy + macs.time()
-    total += macs.reads("I") + macs.reads("F")
-    inside = {}
+
+
+def _machines(macs: _Macs) -> Iterator[tuple[int, Memories]]:
+    """Machines of one memory a level: 0, of what is above; and by level, of what is inside."""
+    chip, sums = macs.chip, macs.sums()
+    yield 0, _pooled(chip, sums.arrives)
     for level in range(1, len(chip.levels)):
         leaves = sums.leaves if level == len(chip.levels) - 1 else None
-        machine = _entered(chip, level, options, leaves)
+        machine = _entered(chip, level, macs.options, leaves)
         if machine is not None:
-            found = optimal(problem, machine, own)
-            total += found.certificate.lower_bound
-            inside[level] = found.mapping
-    return Bound(max(0.0, total), first.mapping, inside)
+            yield level, machine
 
 
 def _pooled(chip: Memories, arrives: float) -> Memories:
@@ -174,6 +195,10 @@ class _Macs(NamedTuple):
     problem: Problem
     chip: Memories
     options: SearchOptions
+
+    def energy(self) -> float:
+        """Energy of all that no machine counts."""
+        return self.sums().energy + self.time() + self.reads("I") + self.reads("F")
 
     def reads(self, x: Operand) -> float:
         """Energy of what the MACs read of I or of F; 0 where a machine counts it."""

@@ -40,6 +40,7 @@ class Tables:
     sure: dict[Plan, float | None] = field(default_factory=dict)
     signatures: dict[Plan, tuple[Hashable, ...]] = field(default_factory=dict)
     runs: dict[int, bool] = field(default_factory=dict)
+    rooms: dict[tuple[int, Operand], Power] = field(default_factory=dict)
 
     def planes(self, which: int, kind: str) -> Planes:
         """Return them."""

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.spatial.links import Plan
-from hwmodel.tiling.spatial.neighbours import MOST, Axis
-from hwmodel.tiling.spatial.space import GROUPS, Space
+from hwmodel.tiling.spatial.neighbours import MOST
+from hwmodel.tiling.spatial.space import GROUPS, Axis, Space
 from hwmodel.tiling.spatial.tables import Rows, Table
 from hwmodel.work.problem import OPERANDS, Extents, Operand
 
@@ -37,7 +37,6 @@ class Listed(NamedTuple):
 
     at: Ints  # their places in its table
     rows: Rows  # what they do under one choice of what is held
-    parts: Any  # what is bounded: rooms and spreads [chain, part]
 
 
 class Held:
@@ -82,22 +81,17 @@ class Held:
         together = np.concatenate([*bits, np.ones(limits)])
         return together, (np.concatenate(columns).astype(np.int64), ends, most)
 
-    def rows(self, group: int, chains: Sequence[Axis]) -> Rows:
-        """What chains of an axis do."""
-        table = self._tables[group]
-        return table.rows(table.places(chains), self._columns[group])
-
     def energy(self, point: Point) -> float:
         """The energy of a mapping; beyond `MISFIT` by how much it does not fit [chip's unit]."""
-        counts, rooms, spreads = self._rest(point, ())
-        own = Rows(*(part[None, :] for part in (counts, rooms, spreads)))
-        return float(self._paid(own)[0])
+        counts, parts = self._rest(point, ())
+        return float(self._paid(Rows(counts[None, :], parts[None, :]))[0])
 
     def _paid(self, rows: Rows) -> Any:
         """Energies of whole mappings, as `energy` has them."""
-        excess = np.maximum(rows.spreads / self.most - 1, 0).sum(axis=1)
+        rooms, spreads = np.split(rows.parts, [3 * self.space.depth], axis=1)
+        excess = np.maximum(spreads / self.most - 1, 0).sum(axis=1)
         for bits, _, most in self.buffers:
-            excess += np.maximum(rows.rooms @ bits / most - 1, 0)
+            excess += np.maximum(rooms @ bits / most - 1, 0)
         return np.where(excess > 0, MISFIT * (1 + excess), rows.counts @ self.weights)
 
     def _rest(self, point: Point, without: tuple[int, ...]) -> Rows:
@@ -109,7 +103,9 @@ class Held:
         """What one chain does; it is remembered."""
         known = self._ones[group]
         if chain not in known:
-            known[chain] = Rows(*(part[0] for part in self.rows(group, [chain])))
+            at = np.array([self.place(group, chain)], np.int64)
+            rows = self._tables[group].rows(at, self._columns[group])
+            known[chain] = Rows(*(part[0] for part in rows))
         return known[chain]
 
     def best_near(self, point: Point, groups: tuple[int, int], below: float, most: int) -> Found:
@@ -123,15 +119,9 @@ class Held:
             self._last[group] = chain, most, self.listed(group, near)
         return self._last[group][-1]
 
-    def best_of(self, point: Point, groups: tuple[int, int], lists: Any) -> Found:
-        """The best chains of two axes, from a list each; the others stay."""
-        some = [self.listed(g, self.places(g, x)) for g, x in zip(groups, lists, strict=True)]
-        return self.best_at(point, groups, some, np.inf)
-
     def listed(self, group: int, at: Ints) -> Listed:
         """The chains at some places of an axis's table, with what they do."""
-        rows = self._tables[group].rows(at, self._columns[group])
-        return Listed(at, rows, np.hstack([rows.rooms, rows.spreads]))
+        return Listed(at, self._tables[group].rows(at, self._columns[group]))
 
     def best_of_lists(self, point: Point, listed: Sequence[Listed]) -> Found:
         """Take the best chains of two axes at a time from lists, until nothing is; compiled.
@@ -141,17 +131,17 @@ class Held:
         """
         ends = np.cumsum([len(some.at) for some in listed])
         every = np.concatenate([some.at for some in listed])
-        own = [int(self.places(group, [chain])[0]) for group, chain in enumerate(point)]
+        own = [self.place(group, chain) for group, chain in enumerate(point)]
         starts = ends - [len(some.at) for some in listed]
         at = starts + [
             int(np.argmax(some.at == place)) for some, place in zip(listed, own, strict=True)
         ]
         energy = kernel("spatial.joined")(
             np.concatenate([some.rows.counts for some in listed]),
-            np.concatenate([some.parts for some in listed]),
+            np.concatenate([some.rows.parts for some in listed]),
             ends, at, self.weights, self._bits, self._bounds, self.energy(point), BETTER,
         )  # fmt: skip
-        chains = (table.chains[every[i]] for table, i in zip(self._tables, at, strict=True))
+        chains = (table.chain(every[i]) for table, i in zip(self._tables, at, strict=True))
         return float(energy), tuple(chains)
 
     def best_at(
@@ -161,22 +151,21 @@ class Held:
 
         Returns: what costs less than `below`, if any does; else an energy that is not below it.
         """
-        counts, rooms, spreads = self._rest(point, groups)
+        counts, parts = self._rest(point, groups)
         if is_compiled():
-            others = np.concatenate([rooms, spreads])[self._bounds[0]]
             least, at, beside = kernel("spatial.pair")(
-                *((some.rows.counts, some.parts) for some in lists), self.weights * counts,
-                self._bits * others, self._bounds, below,
+                *(tuple(some.rows) for some in lists), self.weights * counts,
+                self._bits * parts[self._bounds[0]], self._bounds, below,
             )  # fmt: skip
             return self._changed(point, groups, lists, (at, beside), least)
         first, second = (listed.rows for listed in lists)
         bounded: list[tuple[Any, Any, float]] = [
-            (first.rooms[:, some] * (bits * rooms)[some], second.rooms[:, some], most)
+            (first.parts[:, some] * bits[some] * parts[some], second.parts[:, some], most)
             for bits, some, most in self.buffers
         ]
         bounded += [
-            (first.spreads[:, [i]] * spreads[i], second.spreads[:, [i]], most)
-            for i, most in enumerate(self.most)
+            (first.parts[:, [i]] * parts[i], second.parts[:, [i]], most)
+            for i, most in enumerate(self.most, 3 * self.space.depth)
         ]
         here, there = _fitting(bounded, *(len(listed.at) for listed in lists))
         weighted, others = first.counts[here] * (self.weights * counts), second.counts[there]
@@ -205,12 +194,16 @@ class Held:
             return 2 * MISFIT, point
         changed = list(point)
         for group, listed, i in zip(groups, lists, at, strict=True):
-            changed[group] = self._tables[group].chains[listed.at[i]]
+            changed[group] = self._tables[group].chain(listed.at[i])
         return float(energy), tuple(changed)
 
-    def places(self, group: int, chains: Sequence[Axis]) -> Ints:
-        """The places of chains in the table of an axis."""
+    def places(self, group: int, chains: Ints) -> Ints:
+        """The places of chains in the table of an axis; chains as rows of sizes."""
         return self._tables[group].places(chains)
+
+    def place(self, group: int, chain: Axis) -> int:
+        """The place of one chain."""
+        return self._tables[group].place(chain)
 
     def best_alone(self, point: Point, group: int) -> Found:
         """The best chain of one axis near its own; the others stay. It is remembered."""
@@ -220,7 +213,7 @@ class Held:
             own = table.rows(near, self._columns[group])
             energy = self._paid(Rows(*(a * b for a, b in zip(own, rest, strict=True))))
             i = int(np.argmin(energy))
-            changed = (*point[:group], table.chains[near[i]], *point[group + 1 :])
+            changed = (*point[:group], table.chain(near[i]), *point[group + 1 :])
             self._alone[point, group] = float(energy[i]), changed
         return self._alone[point, group]
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.optimal.compiled import kernel
+from hwmodel.tiling.spatial.numbered import distinct
 from hwmodel.tiling.spatial.paths import Axis
 from hwmodel.work.problem import Operand
 
-__all__ = ["Grid", "grid"]
+__all__ = ["Classes", "Grid", "grid"]
 
 MOST = 2**13  # pairs of an output and a tap, of which rows are looked at one by one
 MET = 2**21  # of which it is only looked at which groups meet
@@ -31,6 +31,29 @@ class _Groups(NamedTuple):
     sizes: Ints
 
 
+class Classes(NamedTuple):
+    """Indexes of one loop by those of another with which they touch a row."""
+
+    members: Ints  # of the one loop, class by class
+    ends: Ints  # where each class ends
+    others: Ints  # of the other loop, with which those of each class touch a row
+    stops: Ints  # where these end
+
+    @classmethod
+    def of(cls, touching: NDArray[np.bool_]) -> Classes:
+        """Make them; `touching` is of each of the one loop and each of the other."""
+        packed = np.packbits(touching, axis=1)
+        words = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
+        words[:, : packed.shape[1]] = packed
+        different, at = distinct(words.view(np.int64))
+        members = np.argsort(at, kind="stable")
+        first = members[np.searchsorted(at[members], np.arange(len(different)))]
+        which, others = np.nonzero(touching[first])
+        counts = (np.bincount(some, minlength=len(different)) for some in (at, which))
+        ends, stops = (np.cumsum(each) for each in counts)
+        return cls(members, ends, others, stops)
+
+
 class Grid:
     """The pairs of an output and a tap of an axis, and the row that each touches."""
 
@@ -45,7 +68,6 @@ class Grid:
         self._axis = axis
         self._out, self._tap, self._row = out[real], tap[real], row[real]
         self._groups: dict[tuple[int, Cuts], _Groups] = {}
-        self._pairs = np.stack([self._out, self._tap])
         self._kept = 0
 
     def rows(self, outs: Cuts, taps: Cuts) -> int:
@@ -76,20 +98,36 @@ class Grid:
         return int(np.count_nonzero(pairs))
 
     def met_by_chain(
-        self, operand: Operand | None, chains: Iterable[Chain], outs: Kept, taps: Kept
+        self, operand: Operand | None, sizes: Ints, outs: Kept, taps: Kept
     ) -> NDArray[np.float64]:
         """`met` of many chains at once, compiled.
 
         Args:
-            chains: tiles of outputs, followed by those of taps.
+            sizes: tiles of outputs, followed by those of taps [chain, size].
             outs: of their tiles, whether their pieces are told apart; taps alike.
         """
-        sizes = np.array([*chains], np.int64).reshape(-1, len(outs) + len(taps))
+        lengths, keeps = (self._axis.outs, self._axis.taps), (outs, taps)
+        kinds: tuple[Operand | None, ...] = (None, "O", "F")
+        if self._turned:
+            sizes = np.hstack([sizes[:, len(outs) :], sizes[:, : len(outs)]])
+            lengths, keeps, kinds = lengths[::-1], keeps[::-1], (None, "F", "O")
         found: NDArray[np.float64] = kernel("spatial.meetings")(
-            self._pairs, (self._axis.outs, self._axis.taps), sizes, np.array(outs, np.bool_),
-            np.array(taps, np.bool_), (None, "O", "F").index(operand),
+            tuple(self._classes), lengths, sizes, *(np.array(x, np.bool_) for x in keeps),
+            kinds.index(operand),
         )  # fmt: skip
         return found
+
+    @property
+    def _turned(self) -> bool:
+        """Whether the longer loop is that of taps."""
+        return self._axis.taps > self._axis.outs
+
+    @cached_property
+    def _classes(self) -> Classes:
+        """Indexes of the longer loop by those of the shorter one."""
+        touching = np.zeros((self._axis.outs, self._axis.taps), np.bool_)
+        touching[self._out, self._tap] = True
+        return Classes.of(touching.T if self._turned else touching)
 
     def _cut(self, length: int, cuts: Cuts) -> _Groups:
         """The groups of a loop; those of equal loops are equal."""

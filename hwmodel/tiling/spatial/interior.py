@@ -6,7 +6,8 @@ bound. What the multipliers say is then made a bound by convexity alone: it hold
 point came.
 
 Programmes that differ in what is minimised are solved together, each step one product of arrays;
-those whose least is sure to be well above another's are left where they are.
+where the extra `compiled` is installed, one by one, in loops over the few factors that are not 0
+(`newton_kernels`). Those whose least is sure to be well above another's are left where they are.
 
 Source: Boyd, Kim, Vandenberghe, Hassibi, A tutorial on geometric programming, 2007; Boyd and
 Vandenberghe, Convex Optimization, 2004, sections 5.2 and 11.3.
@@ -18,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 
 __all__ = ["Programmes", "Solved", "solved"]
 
@@ -123,7 +126,7 @@ def solved(programmes: Programmes, start: Floats, beside: Floats) -> Solved:
     number = len(programmes.A)
     y = np.array(np.broadcast_to(start, (number, start.shape[-1])))
     wider = np.maximum(0.0, _rooms(programmes, y).value + 0.05)
-    pairs = _Pairs.of(programmes)
+    pairs = None if is_compiled() else _Pairs.of(programmes)
     least, weight = np.full(number, -np.inf), np.full(number, FIRST / FASTER)
     while True:
         value = np.exp(least)
@@ -133,7 +136,7 @@ def solved(programmes: Programmes, start: Floats, beside: Floats) -> Solved:
             return Solved(y, least)
         weight[live] = np.minimum(LAST, weight[live] * FASTER)
         some, now, more = programmes.of(live), weight[live], wider[live]
-        y[live] = _centre(some, y[live], now, more, pairs)
+        y[live] = _centred(some, y[live], now, more, pairs)
         least[live] = np.maximum(least[live], _sure(some, y[live], now, more))
 
 
@@ -169,6 +172,20 @@ def _barrier(some: Programmes, y: Floats, weight: Floats, wider: Floats) -> Floa
     value -= np.log(np.where(slack > 0, slack, 1.0)).sum(axis=1)
     value -= np.log(np.where(left > 0, left, 1.0)).sum(axis=1)
     return np.where(within, value, np.inf)
+
+
+def _centred(
+    some: Programmes, start: Floats, weights: Floats, wider: Floats, pairs: _Pairs | None
+) -> Floats:
+    """Points near the least of barriers: `_centre`, or compiled."""
+    if not is_compiled():
+        return _centre(some, start, weights, wider, pairs)
+    near = np.where(weights < LAST, NEAR, NEAREST)
+    found: Floats = kernel("newton.centred")(
+        (some.A, some.b), (some.G, some.h), (some.R, some.r), start, weights, wider,
+        (STEPS, near, SHORTEST),
+    )  # fmt: skip
+    return found
 
 
 def _centre(

@@ -12,7 +12,7 @@ import numpy as np
 
 from hwmodel.tiling.optimal.kernels import _compiled
 
-__all__ = ["joined", "meetings", "pair", "pieces", "rows_of_pieces"]
+__all__ = ["counted", "joined", "meetings", "pair", "pieces", "rows_of_pieces"]
 
 
 @_compiled
@@ -143,6 +143,35 @@ def joined(
 
 
 @_compiled
+def _paths(length: Any, sizes: Any, keeps: Any, steps: Any, long: Any, many: Any) -> Any:
+    """Count the different values of the kept components of a loop's paths.
+
+    Args:
+        sizes: of which so many `steps` are looked at; keeps alike.
+        long: kinds of pieces, which are written; how many there are of each kind alike.
+    """
+    long[0], many[0], kinds = length, 1, 1
+    while steps and not keeps[steps - 1]:
+        steps -= 1
+    for step in range(steps):
+        tile, kept, full, left = sizes[step], keeps[step], 0, 0
+        for kind in range(kinds):
+            whole, rest = long[kind] // tile, long[kind] % tile
+            full += many[kind] * (whole if kept else min(whole, 1))
+            if rest and (kept or whole == 0):
+                long[left], many[left] = rest, many[kind]
+                left += 1
+        if full:
+            long[left], many[left] = tile, full
+            left += 1
+        kinds = left
+    found = 0
+    for kind in range(kinds):
+        found += many[kind]
+    return float(found)
+
+
+@_compiled
 def pieces(length: Any, sizes: Any, keeps: Any) -> Any:
     """Count the different values of the kept components of paths, as `paths.values`, by chain.
 
@@ -150,26 +179,55 @@ def pieces(length: Any, sizes: Any, keeps: Any) -> Any:
         sizes: [chain, size].
         keeps: of as many sizes as the count looks at.
     """
-    number, steps = len(sizes), min(len(keeps), sizes.shape[1])
-    found = np.zeros(number)
+    found, steps = np.zeros(len(sizes)), min(len(keeps), sizes.shape[1])
     long, many = np.empty(steps + 1, np.int64), np.empty(steps + 1, np.int64)
-    for i in range(number):
-        long[0], many[0], kinds = length, 1, 1
-        for step in range(steps):
-            tile, kept, full, left = sizes[i, step], keeps[step], 0, 0
-            for kind in range(kinds):
-                whole, rest = long[kind] // tile, long[kind] % tile
-                full += many[kind] * (whole if kept else min(whole, 1))
-                if rest and (kept or whole == 0):
-                    long[left], many[left] = rest, many[kind]
-                    left += 1
-            if full:
-                long[left], many[left] = tile, full
-                left += 1
-            kinds = left
-        for kind in range(kinds):
-            found[i] += many[kind]
+    for i in range(len(sizes)):
+        found[i] = _paths(length, sizes[i], keeps, steps, long, many)
     return found
+
+
+@_compiled
+def counted(
+    known: Any, at: Any, columns: Any, sizes: Any, lengths: Any, factors: Any, keeps: Any,
+    parts: Any,
+) -> Any:  # fmt: skip
+    """Return what plans count of an axis; what they count for the first time is written, too.
+
+    Args:
+        known: [chain, plan]; not a number where it is not known, which is written where it can be.
+        at: chains that are asked for, and columns: plans.
+        sizes: of each chain and loop of the axis; lengths: of the loops.
+        factors: of each plan and loop, as `Space.factors`; below 0 where it is no product.
+        keeps: of each plan and loop, which sizes are kept.
+        parts: what is bounded [chain, part].
+
+    Returns: counts [chain, plan]; which plans have some that are not known; the chains' parts; how
+    many counts are new.
+    """
+    made, steps = 0, min(keeps.shape[2], sizes.shape[2])
+    found, missing = np.empty((len(at), len(columns))), np.zeros(len(columns), np.bool_)
+    bounded = np.empty((len(at), parts.shape[1]))
+    long, many = np.empty(steps + 1, np.int64), np.empty(steps + 1, np.int64)
+    for i in range(len(at)):
+        row = at[i]
+        bounded[i] = parts[row]
+        for k in range(len(columns)):
+            column = columns[k]
+            value = known[row, column]
+            if np.isnan(value) and factors[column, 0] >= 0:
+                value = 1.0
+                for x in range(len(lengths)):
+                    own = factors[column, x]
+                    if own == 0:
+                        kept = keeps[column, x]
+                        own = _paths(lengths[x], sizes[row, x], kept, steps, long, many)
+                    value *= own
+                known[row, column] = value
+                made += 1
+            found[i, k] = value
+            if np.isnan(value):
+                missing[k] = True
+    return found, missing, bounded, made
 
 
 @_compiled
@@ -180,60 +238,82 @@ def _numbered(length: Any, sizes: Any, keeps: Any, number: Any, many: Any) -> An
         number: of each index's group, which is written.
         many: members of each group, which are written.
     """
-    highest = 1
-    for at in range(length):
-        number[at] = 0
-    rest = np.arange(length)
-    for step in range(len(keeps)):
-        top = 0
-        for at in range(length):
-            place = rest[at] // sizes[step]
-            rest[at] -= place * sizes[step]
-            top = max(top, place)
-            if keeps[step]:
-                many[at] = place
+    steps, highest, above = len(keeps), 1, length
+    while steps and not keeps[steps - 1]:
+        steps -= 1
+    ends, places = np.zeros(steps, np.int64), np.zeros(steps, np.int64)
+    times = np.ones(steps, np.int64)
+    for step in range(steps):
         if keeps[step]:
-            for at in range(length):
-                number[at] = number[at] * (top + 1) + many[at]
-            highest *= top + 1
-    names, groups = np.full(highest, -1), 0
-    for at in range(length):
-        many[at] = 0
-    for at in range(length):
-        if names[number[at]] < 0:
-            names[number[at]] = groups
+            times[step] = -(-above // sizes[step])
+        above = min(above, sizes[step])
+        highest *= times[step]
+    names, groups, at = np.full(highest, -1), 0, 0
+    while at < length:  # a piece of the innermost cut at a time
+        end, code, anew = length, 0, at == 0
+        for step in range(steps):
+            if at >= ends[step]:
+                places[step] = 0 if anew else places[step] + 1
+                ends[step], anew = min(at + sizes[step], end), True
+            end = ends[step]
+            if keeps[step]:
+                code = code * times[step] + places[step]
+        if names[code] < 0:
+            names[code] = groups
+            many[groups] = 0
             groups += 1
-        number[at] = names[number[at]]
-        many[number[at]] += 1
+        group = names[code]
+        many[group] += end - at
+        number[at:end] = group
+        at = end
     return groups
 
 
 @_compiled
-def meetings(pairs: Any, lengths: Any, sizes: Any, outs: Any, taps: Any, counted: Any) -> Any:
+def meetings(
+    classes: Any, lengths: Any, sizes: Any, long_keeps: Any, short_keeps: Any, counted: Any
+) -> Any:
     """Count groups of outputs and of taps that touch a row together, as `grid.Grid.met`, by chain.
 
     Args:
-        pairs: outputs and taps that touch a row [2, pair].
+        classes: of one loop, indexes that touch a row with the same of the other loop: indexes
+            class by class, and where each class ends; the same of those of the other loop that it
+            touches a row with.
         lengths: of the two loops.
-        sizes: of outputs, followed by those of taps [chain, size].
-        outs: of sizes of outputs, whether their pieces are told apart; taps alike.
-        counted: 0 for pairs of groups, 1 for outputs in them, 2 for taps.
+        sizes: of the one loop, followed by those of the other [chain, size].
+        long_keeps: of sizes of the one, whether their pieces are told apart; `short_keeps` alike.
+        counted: 0 for pairs of groups, 1 for indexes of the one loop in them, 2 for the other's.
     """
-    found, depth = np.zeros(len(sizes)), len(outs)
-    out, of_out = np.empty(lengths[0], np.int64), np.empty(lengths[0], np.int64)
-    tap, of_tap = np.empty(lengths[1], np.int64), np.empty(lengths[1], np.int64)
-    met = np.full(lengths[0] * lengths[1], -1, np.int32)
+    members, ends, others, stops = classes
+    found, depth, wide = np.zeros(len(sizes)), len(long_keeps), lengths[1]
+    long, of_long = np.empty(lengths[0], np.int64), np.empty(lengths[0], np.int64)
+    short, of_short = np.empty(wide, np.int64), np.empty(wide, np.int64)
+    met = np.full(lengths[0] * wide, -1, np.int32)
+    seen, known = np.full(lengths[0], -1), np.full(wide, -1)
+    touched, turn = np.empty(wide, np.int64), -1
     for i in range(len(sizes)):
-        _numbered(lengths[0], sizes[i, :depth], outs, out, of_out)
-        wide = _numbered(lengths[1], sizes[i, depth:], taps, tap, of_tap)
-        for one in range(pairs.shape[1]):
-            o, t = out[pairs[0, one]], tap[pairs[1, one]]
-            if met[o * wide + t] != i:
-                met[o * wide + t] = i
-                if counted == 0:
-                    found[i] += 1
-                else:
-                    found[i] += of_out[o] if counted == 1 else of_tap[t]
+        _numbered(lengths[0], sizes[i, :depth], long_keeps, long, of_long)
+        _numbered(wide, sizes[i, depth:], short_keeps, short, of_short)
+        start, first = 0, 0
+        for c in range(len(ends)):
+            turn, number = turn + 1, 0
+            for k in range(first, stops[c]):
+                group = short[others[k]]
+                if known[group] != turn:
+                    known[group], touched[number] = turn, group
+                    number += 1
+            for k in range(start, ends[c] if number else start):
+                group = long[members[k]]
+                if seen[group] != turn:
+                    seen[group] = turn
+                    for z in range(number):
+                        if met[group * wide + touched[z]] != i:
+                            met[group * wide + touched[z]] = i
+                            if counted == 0:
+                                found[i] += 1
+                            else:
+                                found[i] += of_long[group] if counted == 1 else of_short[touched[z]]
+            start, first = ends[c], stops[c]
     return found
 
 

@@ -23,7 +23,7 @@ from hwmodel.tiling.optimal.terms import Certificate
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.rows import block_rows
 from hwmodel.tiling.spatial.beginnings import seeds, smallest, spread
-from hwmodel.tiling.spatial.bound import Bound, bound
+from hwmodel.tiling.spatial.bound import Bound, bound, closer
 from hwmodel.tiling.spatial.descent import MISFIT, Held, Point, descended, settled
 from hwmodel.tiling.spatial.grouped import every, few, most_groups, narrowed
 from hwmodel.tiling.spatial.relaxed import Relaxed, relaxed
@@ -90,7 +90,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
         quick = bound(problem, chip, options, QUICK)
         least = max(floor, quick.energy)
         if quick.energy >= CLOSE * floor:
-            least = max(least, bound(problem, chip, options).energy)
+            least = max(least, closer(problem, chip, options, quick))
         found = min(found, search.beside(quick), key=_energy)
     best, examined = (found, first), choices.chains
     for groups in others:
@@ -209,7 +209,8 @@ class _Search:
         for held in self._worth():
             sizes = self.sure[held.held].sizes
             lists = beside(held.space, sizes, self.care.chains)
-            starts = (tuple(some[0] for some in lists), within(held.space, sizes))
+            first = tuple(held.space.axis(group, some[0]) for group, some in enumerate(lists))
+            starts = (first, within(held.space, sizes))
             nearest, smaller = (spread(held, point) for point in starts)
             start = nearest if held.energy(nearest) < MISFIT else smaller
             yield _Found(*joined(held, start, lists), held)

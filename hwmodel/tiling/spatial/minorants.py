@@ -7,6 +7,7 @@ integer tile forbids, are taken in place of the rows.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ class Planes(NamedTuple):
     slopes: Floats  # [plane, 2]
 
 
+@lru_cache(maxsize=2**6)  # rows and columns, and layers, are often alike
 def loaded(axis: Axis) -> Planes:
     """Return planes below the rows that pieces of at most a tile load, all pieces together."""
     classes = axis_of(axis.window, axis.rule, axis.outs, axis.taps)
@@ -43,6 +45,7 @@ def loaded(axis: Axis) -> Planes:
     return _below(np.log(outs), np.log(taps), np.log(rows), falls=True)
 
 
+@lru_cache(maxsize=2**6)
 def needed(axis: Axis) -> Planes:
     """Return planes below the rows that a tile needs in a memory."""
     outs, taps = (_some(length) for length in (axis.outs, axis.taps))

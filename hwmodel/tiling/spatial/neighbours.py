@@ -3,53 +3,68 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import islice, product
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hwmodel.tiling.spatial.space import GROUPS, Space, candidates
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
+from hwmodel.tiling.spatial.numbered import distinct
+from hwmodel.tiling.spatial.space import GROUPS, Axis, Chosen, Space, candidates
 
-__all__ = ["MOST", "TILES", "Axis", "Chosen", "neighbours"]
+__all__ = ["MOST", "TILES", "neighbours"]
 
 TILES = 16  # of a loop, that are tried for a size
 MANY = 60  # chains with one size changed, of a loop with taps
 MOST = 600  # chains of an axis that are looked at together
-Chosen = tuple[int, ...]  # sizes of a loop's chain that are free
-Axis = tuple[Chosen, ...]  # of the loops of an axis
+Ints = NDArray[np.int64]
 
 
-def neighbours(space: Space, group: int, axis: Axis, most: int = MOST) -> tuple[Axis, ...]:
-    """Chains of an axis near one: two sizes of one loop are changed, or one of both.
+def neighbours(space: Space, group: int, axis: Axis, most: int = MOST) -> Ints:
+    """Chains of an axis near one [chain, size]: two sizes of one loop are changed, or one of both.
 
     Args:
         most: so many are looked at, the nearest in kind first.
     """
     lengths = tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group])
-    return tuple(space.thinned(group, _near(lengths, axis, most)))
+    return space.thinned(group, _near(lengths, axis, most))
 
 
 @lru_cache(maxsize=2**8)  # of up to MOST chains each
-def _near(lengths: tuple[int, ...], axis: Axis, most: int) -> tuple[Axis, ...]:
+def _near(lengths: tuple[int, ...], axis: Axis, most: int) -> Ints:
     once = [_changed(n, chosen, 1) for n, chosen in zip(lengths, axis, strict=True)]
-    found = dict.fromkeys(product(*once)) if len(axis) == 1 or len(once[0]) < MANY else {axis: None}
-    for i, (n, chosen) in enumerate(zip(lengths, axis, strict=True)):
+    own = np.array([[size for chosen in axis for size in chosen]], np.int64)
+    if len(axis) == 1:
+        found = once[0][:most]
+    elif len(once[0]) < MANY:
+        one, other = np.divmod(np.arange(min(most, len(once[0]) * len(once[1]))), len(once[1]))
+        found = np.hstack([once[0][one], once[1][other]])
+    else:
+        found = own
+    start = 0
+    for n, chosen in zip(lengths, axis, strict=True):
         if len(found) < most:
-            chains = _changed(n, chosen, 2)
-            found |= dict.fromkeys((*axis[:i], chain, *axis[i + 1 :]) for chain in chains)
-    return tuple(islice(found, most))
+            changed = _changed(n, chosen, 2)
+            more = np.tile(own, (len(changed), 1))
+            more[:, start : start + len(chosen)] = changed
+            found = distinct(np.concatenate([found, more]))[0][:most]
+        start += len(chosen)
+    return found
 
 
 @lru_cache(maxsize=2**11)
-def _changed(length: int, chosen: Chosen, sizes: int) -> tuple[Chosen, ...]:
+def _changed(length: int, chosen: Chosen, sizes: int) -> Ints:
     """Chains with one or two neighbouring sizes changed; the others are cut or widened to them."""
-    found = {chosen: None}
     own = np.array(chosen, np.int64)
+    outer = (length, *chosen[:-1])
+    if is_compiled():
+        tried = np.array([_padded(length), *map(_padded, outer)], np.int64)
+        listed: Ints = kernel("chains.changed")(own, length, tried, sizes, 2 * MOST)
+        return listed
+    found = own[None, :]
     for place in range(len(chosen) - sizes + 1):
-        tiles = [(*candidates(length, TILES), *(chosen[place + i] + k for k in (1, -1)
-                 for i in range(sizes)))]  # fmt: skip
-        outer = chosen[place - 1] if place else length
-        tried = sorted({t for t in (*tiles[0], *candidates(outer, TILES)) if 0 < t <= length})
-        falling = np.array(tried[::-1], np.int64)
+        near = (chosen[place + i] + k for k in (1, -1) for i in range(sizes))
+        every = {*candidates(length, TILES), *near, *candidates(outer[place], TILES)}
+        falling = np.array(sorted((t for t in every if 0 < t <= length), reverse=True), np.int64)
         if sizes == 1:
             some = falling[:, None]
         else:
@@ -59,7 +74,14 @@ def _changed(length: int, chosen: Chosen, sizes: int) -> tuple[Chosen, ...]:
         np.maximum(chains[:, :place], some[:, :1], out=chains[:, :place])
         after = chains[:, place + sizes :]
         np.minimum(after, some[:, -1:], out=after)
-        found |= dict.fromkeys(map(tuple, chains.tolist()))
+        found = distinct(np.concatenate([found, chains]))[0]
         if len(found) >= 2 * MOST:
             break
-    return tuple(found)
+    return found
+
+
+@lru_cache(maxsize=2**14)
+def _padded(length: int) -> tuple[int, ...]:
+    """The tiles of a loop that are tried, and zeros behind them."""
+    tiles = candidates(length, TILES)
+    return (*tiles, *[0] * (TILES - len(tiles)))

@@ -7,7 +7,7 @@ of the taps does for long axes, too. The same holds with outputs and taps exchan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
@@ -41,14 +41,20 @@ class PieceRows:
         self._sums: dict[Tiles, Floats] = {}
         self._pieces: dict[tuple[int, tuple[int, ...]], Ints] = {}
 
-    def rows(self, pairs: Iterable[tuple[Tiles, Tiles]]) -> list[float]:
-        """Rows that nested cuts of both loops load, pair by pair: `paths.rows`, if all is kept.
+    def rows_by_chain(self, chains: Ints, depth: int) -> Floats:
+        """Rows that nested cuts of both loops load, by chain: `paths.rows`, if all is kept.
 
         Args:
-            pairs: tiles of outputs, outermost first, and of taps.
+            chains: tiles of outputs, outermost first, followed by those of taps [chain, size].
+            depth: how many are of outputs.
         """
         if is_compiled():
-            return _compiled(self._rows, (self._axis.outs, self._axis.taps), pairs, anew=False)
+            lengths = self._axis.outs, self._axis.taps
+            return _compiled(self._rows, lengths, chains, depth, anew=False)
+        return np.array(self.rows(_pairs(chains, depth)), np.float64)
+
+    def rows(self, pairs: Iterable[tuple[Tiles, Tiles]]) -> list[float]:
+        """`rows_by_chain` of pairs of chains, not compiled."""
         found: list[float] = []
         together = max(1, MOST // self._rows.shape[1])
         rest = list(pairs)
@@ -113,15 +119,17 @@ class CutRows:
         self._sums: dict[Tiles, Floats] = {}
         self._places: dict[Tiles, Ints] = {}
 
+    def rows_by_chain(self, chains: Ints, depth: int) -> Floats:
+        """Rows that nested cuts of both loops load, as `PieceRows.rows_by_chain`."""
+        if not is_compiled() or self._lengths[0] > SHORT:
+            return np.array(self.rows(_pairs(chains, depth)), np.float64)
+        if self._turned:
+            chains = np.hstack([chains[:, depth:], chains[:, :depth]])
+            depth = chains.shape[1] - depth
+        return _compiled(self._anew, self._lengths, chains, depth, anew=True)
+
     def rows(self, pairs: Iterable[tuple[Tiles, Tiles]]) -> list[float]:
-        """Rows that nested cuts of both loops load, pair by pair, as `PieceRows.rows`."""
-        if is_compiled() and self._lengths[0] <= SHORT:
-            return _compiled(
-                self._anew,
-                self._lengths,
-                (p[::-1] if self._turned else p for p in pairs),
-                anew=True,
-            )
+        """`rows_by_chain` of pairs of chains, not compiled."""
         found = []
         for pair in pairs:
             cut, other = pair[::-1] if self._turned else pair
@@ -137,16 +145,16 @@ class CutRows:
 
 
 def _compiled(
-    table: Floats, lengths: tuple[int, int], pairs: Iterable[tuple[Tiles, Tiles]], *, anew: bool
-) -> list[float]:
-    """Add up a table over the pieces of nested cuts of two loops, pair of tiles by pair."""
-    sizes = list(pairs)
-    both = np.array([one + other for one, other in sizes], np.int64).reshape(len(sizes), -1)
-    depth = len(sizes[0][0])
-    found: list[float] = kernel("spatial.rows_of_pieces")(
-        table, lengths, both, depth, anew
-    ).tolist()
+    table: Floats, lengths: tuple[int, int], chains: Ints, depth: int, *, anew: bool
+) -> Floats:
+    """Add up a table over the pieces of nested cuts of two loops, chain by chain."""
+    found: Floats = kernel("spatial.rows_of_pieces")(table, lengths, chains, depth, anew)
     return found
+
+
+def _pairs(chains: Ints, depth: int) -> Iterator[tuple[Tiles, Tiles]]:
+    """Tiles of outputs and those of taps of each chain."""
+    return ((chain[:depth], chain[depth:]) for chain in map(tuple, chains.tolist()))
 
 
 def _starts(length: int, tiles: Tiles) -> Ints:

@@ -96,6 +96,11 @@ class Former(Counts):
 
     def room(self, level: int, operand: Operand) -> Power:
         """What a tile takes of a level at least [elements]."""
+        if (level, operand) not in self.tables.rooms:
+            self.tables.rooms[level, operand] = self._room(level, operand)
+        return self.tables.rooms[level, operand]
+
+    def _room(self, level: int, operand: Operand) -> Power:
         step, parts = 2 * level - 1, []
         for loops in GROUPS:
             if operand == "I" and len(loops) == 2:
@@ -117,12 +122,10 @@ class Former(Counts):
                 sums = inmost or self.sums_rest(level)
                 there = [x for x in memory.holds if space.bits[x] and (x != "O" or sums)]
                 taken = [
-                    power(
-                        [self.room(level, x), Power(log(space.bits[x] / memory.capacity_bits), ())]
-                    )
-                    for x in there
+                    (self.room(level, x), log(space.bits[x] / memory.capacity_bits)) for x in there
                 ]
-                yield taken if any(one.factors for one in taken) else []
+                found = [one._replace(constant=one.constant + share) for one, share in taken]
+                yield found if any(one.factors for one in found) else []
 
     def sums_rest(self, level: int) -> bool:
         """Whether sums take room in a level without an array."""

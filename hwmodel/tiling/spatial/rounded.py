@@ -9,14 +9,14 @@ from math import comb, floor, log2
 import numpy as np
 from numpy.typing import NDArray
 
-from hwmodel.tiling.optimal.compiled import is_compiled
+from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.spatial.descent import Found, Held, Point, improved
-from hwmodel.tiling.spatial.neighbours import Axis, Chosen
-from hwmodel.tiling.spatial.space import GROUPS, Space
+from hwmodel.tiling.spatial.space import GROUPS, Chosen, Space
 
 __all__ = ["beside", "halved", "joined", "sizes_of", "within"]
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Sizes = dict[str, tuple[float, ...]]  # of every loop, as many as may be chosen
 MOST = 300  # chains of an axis
 WIDE = 60  # beginnings of chains that are gone on with, if fewer are asked for
@@ -39,39 +39,38 @@ def _within(length: int, sizes: tuple[float, ...]) -> Chosen:
     return tuple(found)
 
 
-def beside(space: Space, sizes: Sizes, most: int = MOST) -> tuple[list[Axis], ...]:
-    """Return chains of every axis near sizes, the nearest first, at most so many."""
+def beside(space: Space, sizes: Sizes, most: int = MOST) -> tuple[Ints, ...]:
+    """Return chains of every axis near sizes [chain, size], the nearest first, at most so many."""
     lists = []
     for group, loops in enumerate(GROUPS):
         lengths = tuple(getattr(space.problem.extent, loop) for loop in loops)
         near = _nearest(lengths, tuple(sizes[loop] for loop in loops), most)
         few = len(space.thinned(group, near[:most]))
-        lists.append(list(near[:few]))
+        lists.append(near[:few])
     return tuple(lists)
 
 
 @lru_cache(maxsize=2**9)  # of some hundred chains each; axes of a problem are often alike
-def _nearest(
-    lengths: tuple[int, ...], sizes: tuple[tuple[float, ...], ...], most: int
-) -> tuple[Axis, ...]:
-    """Chains of the loops of an axis near sizes, the nearest first."""
+def _nearest(lengths: tuple[int, ...], sizes: tuple[tuple[float, ...], ...], most: int) -> Ints:
+    """Chains of the loops of an axis near sizes, the nearest first [chain, size]."""
     some = most if len(lengths) == 1 else int(most**0.5) + 1
     wide = max(some, WIDE)
-    each = [_chains(*loop, wide)[:some] for loop in zip(lengths, sizes, strict=True)]
+    each = [_chains(*loop, wide) for loop in zip(lengths, sizes, strict=True)]
     if len(each) == 1:
-        return tuple((chain,) for _, chain in each[0])
-    near = sorted(
-        (sum(far for far, _ in pair), tuple(c for _, c in pair)) for pair in product(*each)
-    )
-    return tuple(axis for _, axis in near)
+        return each[0][0][:some]
+    (first, far), (second, further) = ((chains[:some], x[:some]) for chains, x in each)
+    one, other = np.indices((len(first), len(second))).reshape(2, -1)
+    every = np.hstack([first[one], second[other]])
+    near: Ints = every[np.lexsort([*every.T[::-1], far[one] + further[other]])]
+    return near
 
 
-def halved(space: Space, most: int) -> tuple[list[Axis], ...]:
+def halved(space: Space, most: int) -> tuple[Ints, ...]:
     """Return chains of every axis of loops cut into 2, 4, 8 and more pieces, at most so many.
 
     Of two loops of an axis the shorter one is whole or cut into single elements.
     """
-    lists: list[list[Axis]] = []
+    lists = []
     for group, loops in enumerate(GROUPS):
         lengths = {loop: getattr(space.problem.extent, loop) for loop in loops}
         long = max(loops, key=lambda loop: lengths[loop])
@@ -83,7 +82,9 @@ def halved(space: Space, most: int) -> tuple[list[Axis], ...]:
         left = most // max(1, *map(len, short.values())) if short else most
         even = _even(lengths[long], space.columns[long].chosen, left, space.beat(long))
         each = short | {long: even}
-        lists.append(list(space.thinned(group, list(product(*(each[x] for x in loops))))))
+        chains = [sum(pair, ()) for pair in product(*(each[x] for x in loops))]
+        rows = np.array(chains, np.int64).reshape(len(chains), -1)
+        lists.append(space.thinned(group, rows))
     return tuple(lists)
 
 
@@ -111,10 +112,12 @@ def sizes_of(point: Point) -> Sizes:
     }
 
 
-def joined(held: Held, point: Point, lists: tuple[list[Axis], ...]) -> Found:
+def joined(held: Held, point: Point, lists: tuple[Ints, ...]) -> Found:
     """Take the best chains of two axes at a time from lists, until nothing is better."""
-    every = (list(dict.fromkeys((*some, own))) for some, own in zip(lists, point, strict=True))
-    listed = [held.listed(group, held.places(group, some)) for group, some in enumerate(every)]
+    listed = []
+    for group, (some, own) in enumerate(zip(lists, point, strict=True)):
+        at, mine = held.places(group, some), held.place(group, own)
+        listed.append(held.listed(group, at if (at == mine).any() else np.append(at, mine)))
     if is_compiled():
         return held.best_of_lists(point, listed)
     pairs = combinations(range(len(GROUPS)), 2)
@@ -126,15 +129,19 @@ def joined(held: Held, point: Point, lists: tuple[list[Axis], ...]) -> Found:
     return improved(held.energy(point), point, moves, again=False)
 
 
-def _chains(length: int, sizes: tuple[float, ...], most: int) -> list[tuple[float, Chosen]]:
-    """List chains near sizes, the nearest first, with how far they are; at most so many.
+def _chains(length: int, sizes: tuple[float, ...], most: int) -> tuple[Ints, Floats]:
+    """Chains near sizes [chain, size], the nearest first, and how far they are; at most so many.
 
     From the inside outwards each size is a multiple of the one before or an even part of the loop.
     """
     chains, far = np.ones((1, 1), np.int64), np.zeros(1)
     for size in reversed(sizes):
-        tiles = _tiles(length, chains[:, 0], size)
+        near = kernel("chains.tiles") if is_compiled() else _tiles
+        tiles = near(length, chains[:, 0].copy(), size)
         further = far[:, None] + np.log(tiles / size) ** 2
+        if is_compiled():
+            chains, far = kernel("chains.nearest")(chains, tiles, further, most)
+            continue
         new = np.ones(tiles.shape, bool)
         new[:, 1:] = tiles[:, 1:] != tiles[:, :-1]
         of, which = np.nonzero(new)
@@ -142,7 +149,7 @@ def _chains(length: int, sizes: tuple[float, ...], most: int) -> list[tuple[floa
         of, which = of[order], which[order]
         far = further[of, which]
         chains = np.column_stack([tiles[of, which], chains[of]])
-    return list(zip(far.tolist(), map(tuple, chains[:, :-1].tolist()), strict=True))
+    return chains[:, :-1], far
 
 
 def _tiles(length: int, inner: Ints, size: float) -> Ints:

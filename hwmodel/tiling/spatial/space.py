@@ -6,10 +6,10 @@ the piece of a cycle on a chip with an array.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +20,21 @@ from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import block_rows, most_rows, products
 from hwmodel.tiling.spatial.grid import grid
 from hwmodel.tiling.spatial.links import INDEXED, Plan, axis_count
-from hwmodel.tiling.spatial.paths import Axis, Step
+from hwmodel.tiling.spatial.numbered import distinct
+from hwmodel.tiling.spatial.paths import Axis as Meeting
+from hwmodel.tiling.spatial.paths import Step
 from hwmodel.tiling.spatial.piece_rows import piece_rows
 from hwmodel.tiling.spatial.terms import Paid
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 
-__all__ = ["GROUPS", "Columns", "Space", "candidates"]
+__all__ = ["GROUPS", "Axis", "Chosen", "Columns", "Space", "candidates"]
 
 GROUPS = (("N",), ("M",), ("C",), ("HO", "HF"), ("WO", "WF"))
 EASY, FEW = 2**13, 16  # pairs of an output and a tap of a short axis; chains of a long one
 Chains = NDArray[np.int64]  # [chain, size], of one loop
+Chosen = tuple[int, ...]  # sizes of a loop's chain that are free
 Floats = NDArray[np.float64]
+Axis = tuple[Chosen, ...]  # of the loops of an axis
 
 
 class Columns(NamedTuple):
@@ -113,12 +117,12 @@ class Space:
         return Columns(tuple(follows), chosen)
 
     @cached_property
-    def axes(self) -> tuple[Axis, Axis]:
+    def axes(self) -> tuple[Meeting, Meeting]:
         """Rows and columns."""
         n, rule = self.problem.extent, self.options.rule
         return (
-            Axis(self.problem.height, rule, n.HO, n.HF),
-            Axis(self.problem.width, rule, n.WO, n.WF),
+            Meeting(self.problem.height, rule, n.HO, n.HF),
+            Meeting(self.problem.width, rule, n.WO, n.WF),
         )
 
     @cached_property
@@ -143,6 +147,63 @@ class Space:
         padded = np.hstack([chosen, np.ones((len(chosen), 1), np.int64)])
         return padded[:, list(self.columns[loop].follows)]
 
+    def free(self, group: int) -> tuple[int, ...]:
+        """How many sizes of each loop of an axis may be chosen."""
+        return tuple(self.columns[loop].chosen for loop in GROUPS[group])
+
+    def measured(self, group: int, rows: Chains) -> tuple[NDArray[np.int64], Floats]:
+        """Return the sizes of an axis's chains, and what is bounded: `rooms`, and `spreads`.
+
+        Args:
+            rows: chosen sizes of the loops, side by side [chain, size].
+
+        Returns: [chain, loop, size] and [chain, part].
+        """
+        axis = self.axes[group - 3] if len(GROUPS[group]) == 2 else None
+        if is_compiled() and (axis is None or axis.outs * axis.taps <= EASY):
+            most = np.empty((0, 0)) if axis is None else _all_most_rows(axis)
+            sizes, parts = kernel("chains.measured")(
+                rows, self._places[group], self.depth, *self._bounded[group], most
+            )
+            return sizes, parts
+        padded = np.ones((len(rows), rows.shape[1] + 1), np.int64)
+        padded[:, :-1] = rows
+        sizes = padded[:, self._places[group]]
+        each = tuple(np.moveaxis(sizes, 1, 0))
+        return sizes, np.hstack([self.rooms(group, each), self.spreads(group, each)])
+
+    @cached_property
+    def _places(self) -> list[NDArray[np.int64]]:
+        """Of every axis, where the sizes of its loops are among those chosen [loop, size]."""
+        found = []
+        for group, loops in enumerate(GROUPS):
+            starts = np.cumsum((0, *self.free(group)))
+            follows = [
+                [start + place if place >= 0 else -1 for place in self.columns[loop].follows]
+                for loop, start in zip(loops, starts, strict=False)
+            ]
+            found.append(np.array(follows, np.int64))
+        return found
+
+    @cached_property
+    def _bounded(self) -> list[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
+        """Of every axis, which loops index an operand, and where bounds are [bound, loop, 2]."""
+        found = []
+        for loops in GROUPS:
+            indexed = [[loop in INDEXED[x] for loop in loops] for x in OPERANDS]
+            limits = np.full((len(self.limits), len(loops), 2), -1)
+            for i, limit in enumerate(self.limits):
+                for x, loop in enumerate(loops):
+                    if loop in limit.bound.loops:
+                        limits[i, x] = limit.outer, -1 if limit.inner is None else limit.inner
+            found.append((np.array(indexed, np.bool_), limits))
+        return found
+
+    def axis(self, group: int, row: Chains) -> Axis:
+        """Return a chain of an axis, loop by loop, from its sizes side by side."""
+        every, first = tuple(row.tolist()), self.free(group)[0]
+        return (every,) if len(GROUPS[group]) == 1 else (every[:first], every[first:])
+
     def kind(self, group: int, plan: Plan) -> Hashable:
         """Return what plans have in common that count this axis alike, whatever the chains."""
         loops, indexed = GROUPS[group], INDEXED[plan.operand] if plan.operand else ()
@@ -155,34 +216,35 @@ class Space:
             parts.append(None if not met and loop in indexed else tuple(keeps))
         return tuple(parts)
 
+    def factors(self, group: int, plan: Plan) -> tuple[float, ...] | None:
+        """What a plan counts of each loop of an axis, whose product it counts of the axis.
+
+        Returns: 0 of a loop whose different paths count; None where the axis is no such product.
+        """
+        loops, n = GROUPS[group], self.problem.extent
+        indexed = INDEXED[plan.operand] if plan.operand else ()
+        if len(loops) == 2 and plan.operand == "I":
+            once = self._read_once[group - 3]
+            return (once, 1.0) if once else None
+        met = len(loops) == 2 and (plan.operand is None or plan.to_array)
+        if met and not self.all_meet[group - 3]:
+            return None
+        return tuple(float(getattr(n, loop)) if loop in indexed else 0.0 for loop in loops)
+
     def count(self, group: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
         """Return what a plan counts of an axis under chains of its loops."""
-        loops, n = GROUPS[group], self.problem.extent
-        shape = len(sizes[0])
-        indexed = INDEXED[plan.operand] if plan.operand else ()
-        if len(loops) == 1:
-            whole = getattr(n, loops[0])
-            if loops[0] in indexed:
-                return np.full(shape, float(whole))
-            return _values(whole, plan, loops[0], sizes[0])
-        if plan.operand in ("I", None) or plan.to_array:
+        factors = self.factors(group, plan)
+        if factors is None:
             return self._met(group - 3, plan, sizes)
-        result: Floats = np.ones(shape)
-        for loop, some in zip(loops, sizes, strict=True):
-            length: int = getattr(n, loop)
-            result *= length if loop in indexed else _values(length, plan, loop, some)
+        result: Floats = np.ones(len(sizes[0]))
+        for loop, some, factor in zip(GROUPS[group], sizes, factors, strict=True):
+            length: int = getattr(self.problem.extent, loop)
+            result *= factor or _values(length, plan, loop, some)
         return result
 
     def _met(self, which: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
         """Count rows or what touches them, once for all chains that the plan tells apart."""
         axis, loops = self.axes[which], tuple(GROUPS[3 + which])
-        if plan.operand != "I" and self.all_meet[which]:
-            across = _values(axis.outs, plan, loops[0], sizes[0])
-            down = _values(axis.taps, plan, loops[1], sizes[1])
-            met = {"F": across * axis.taps, "O": down * axis.outs, None: across * down}
-            return met[plan.operand]
-        if plan.operand == "I" and self._read_once[which]:
-            return np.full(len(sizes[0]), self._read_once[which])
         ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
         columns = []
         for loop, some in zip(loops, sizes, strict=True):
@@ -197,18 +259,15 @@ class Space:
             # Single outputs and taps meet as often as there are products.
             touched = products(axis.window, axis.rule, axis.outs, axis.taps)
             return np.full(len(sizes[0]), float(touched))
-        pairs: dict[tuple[int, ...], int] = {}
-        back = [
-            pairs.setdefault(tuple(row), len(pairs)) for row in np.hstack([outs, taps]).tolist()
-        ]
-        apart = [(pair[:depth], pair[depth:]) for pair in pairs]
+        pairs, back = distinct(np.hstack([outs, taps]))
         listed = piece_rows(axis) if plan.operand == "I" and all(out_keeps + tap_keeps) else None
         short = grid(axis, met=plan.operand != "I") if listed is None else None
         if listed is not None:
-            found = listed.rows(apart)
-        elif short is not None:
-            if plan.operand != "I" and is_compiled():
-                return short.met_by_chain(plan.operand, pairs, out_keeps, tap_keeps)[back]
+            return listed.rows_by_chain(pairs, depth)[back]
+        if short is not None and plan.operand != "I" and is_compiled():
+            return short.met_by_chain(plan.operand, pairs, out_keeps, tap_keeps)[back]
+        apart = [(pair[:depth], pair[depth:]) for pair in map(tuple, pairs.tolist())]
+        if short is not None:
             cuts = (((out, out_keeps), (tap, tap_keeps)) for out, tap in apart)
             count = short.rows if plan.operand == "I" else partial(short.met, plan.operand)
             found = [count(*each) for each in cuts]
@@ -224,10 +283,10 @@ class Space:
         axis = self.axes[group - 3]
         return axis.outs * axis.taps // EASY
 
-    def thinned(self, group: int, chains: Sequence[Any]) -> Sequence[Any]:
+    def thinned(self, group: int, chains: Chains) -> Chains:
         """Chains of an axis, of which some are left out where their counts take long."""
         most = max(FEW, len(chains) // (1 + self.hard(group)))
-        return chains[:: -(-len(chains) // most)] if chains else chains
+        return chains[:: -(-len(chains) // most)] if len(chains) else chains
 
     @cached_property
     def all_meet(self) -> tuple[bool, ...]:
@@ -249,21 +308,18 @@ class Space:
 
     def rooms(self, group: int, sizes: tuple[Chains, ...]) -> Floats:
         """What a tile takes of each level in this axis, by operand."""
-        loops = GROUPS[group]
-        found = []
-        for boundary in range(self.depth):
-            tiles = {
-                loop: some[:, 2 * boundary + 1] for loop, some in zip(loops, sizes, strict=True)
-            }
-            for x in OPERANDS:
-                if x == "I" and len(loops) == 2:
-                    found.append(self._most_rows(group - 3, *tiles.values()))
-                    continue
-                part = np.ones(len(sizes[0]))
-                for loop, tile in tiles.items():
-                    part = part * tile if loop in INDEXED[x] else part
-                found.append(part)
-        return np.stack(found, axis=1) if found else np.ones((len(sizes[0]), 0))
+        loops, number = GROUPS[group], len(sizes[0])
+        found = np.ones((number, self.depth, len(OPERANDS)))
+        tiles = [some[:, 1 : 2 * self.depth : 2] for some in sizes]
+        for i, x in enumerate(OPERANDS):
+            if x == "I" and len(loops) == 2:
+                rows = self._most_rows(group - 3, *(tile.ravel() for tile in tiles))
+                found[:, :, i] = rows.reshape(number, self.depth)
+                continue
+            for loop, tile in zip(loops, tiles, strict=True):
+                if loop in INDEXED[x]:
+                    found[:, :, i] *= tile
+        return found.reshape(number, -1)
 
     def _most_rows(self, which: int, outs: Chains, taps: Chains) -> Floats:
         axis = self.axes[which]
@@ -319,14 +375,14 @@ def _values(length: int, plan: Plan, loop: str, sizes: Chains) -> Floats:
     return result
 
 
-def _most(axis: Axis, outs: Chains, taps: Chains) -> Floats:
+def _most(axis: Meeting, outs: Chains, taps: Chains) -> Floats:
     """The most rows that tiles of an axis can need."""
     whole = int(block_rows(axis.window, axis.rule, 0, axis.outs, 0, axis.taps))
     return np.asarray(most_rows(axis.window, axis.rule, whole, outs, taps), np.float64)
 
 
 @lru_cache(maxsize=2**6)
-def _all_most_rows(axis: Axis) -> Floats:
+def _all_most_rows(axis: Meeting) -> Floats:
     """The most rows that any tile of a short axis can need [outputs, taps]; nothing of none."""
     found = np.zeros((axis.outs + 1, axis.taps + 1))
     outs, taps = (np.arange(1, n + 1) for n in (axis.outs, axis.taps))
