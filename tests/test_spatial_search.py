@@ -192,8 +192,8 @@ def chains(length, sizes):
     return [c[1:] for c in found]
 
 
-def enumerated(problem, chip, chosen):
-    """The least energy of all mappings, walked one by one; None where none fits."""
+def every_mapping(problem, chip, chosen):
+    """All mappings that fit, walked one by one, and what each costs."""
     depth = len(chip.levels) - 1
     sizes = 2 * depth + (chip.array is not None)
     each = [chains(length, sizes) for length in problem.extent]
@@ -204,16 +204,18 @@ def enumerated(problem, chip, chosen):
     holdings = kinds.get(chosen.stationary, ["".join(h) for h in product("FIO", repeat=depth)])
     side = list(product(range(1, problem.groups + 1), repeat=depth))
     assume(walked * len(holdings) * len(side) <= 4000)
-    best = None
     for some in product(*each):
         tiles = [Extents(*(chain[i] for chain in some)) for i in range(sizes)]
         cycle = tiles.pop() if chip.array else None
         for held, groups in product(holdings, side):
             mapping = Mapping(tuple(tiles[1::2]), tuple(held), tuple(tiles[::2]), cycle, groups)
             if fits(problem, mapping, chip, chosen):
-                paid = energy(problem, mapping, chip, chosen)
-                best = paid if best is None else min(best, paid)
-    return best
+                yield mapping, energy(problem, mapping, chip, chosen)
+
+
+def enumerated(problem, chip, chosen):
+    """The least energy of all mappings; None where none fits."""
+    return min((paid for _, paid in every_mapping(problem, chip, chosen)), default=None)
 
 
 def ordered(chip):
@@ -259,6 +261,28 @@ def test_the_search_equals_enumeration_and_the_bound_is_below(problem, chip, cho
     assert proof.energy >= best * (1 - 1e-9)
     assert energy(problem, mapping, chip, chosen) == pytest.approx(proof.energy, rel=1e-9)
     assert fits(problem, mapping, chip, chosen)
+
+
+def moments(problem, mapping, chip, chosen):
+    """Cycles of the whole chip; of groups side by side those that are done together are one."""
+    return number(time(problem, mapping, chip, chosen.rule).moments)
+
+
+@SLOW
+@given(small_problems(), chips(), options)
+def test_of_equally_dear_mappings_the_soonest_done_is_found(problem, chip, chosen):
+    """Where time is free, against all of them."""
+    assume(chip.array)
+    chip = chip._replace(moment_energy=0.0)
+    every = [*every_mapping(problem, chip, chosen)]
+    least = min((paid for _, paid in every), default=0)
+    assume(least > 0)
+    dear = [mapping for mapping, paid in every if paid <= least * (1 + 1e-12)]
+    assume(len({moments(problem, one, chip, chosen) for one in dear}) > 1)
+    mapping, proof = mapped(problem, chip, chosen)
+    assert proof.proved and proof.energy == pytest.approx(least, rel=3e-9)
+    soonest = min(moments(problem, one, chip, chosen) for one in dear)
+    assert moments(problem, mapping, chip, chosen) == soonest
 
 
 def layer(N, M, C, H, K, stride, pad, groups=1):

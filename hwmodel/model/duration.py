@@ -22,8 +22,23 @@ from hwmodel.model.prices import CHIP_CYCLE
 from hwmodel.specs.hardware import Buffer, Hardware
 from hwmodel.work.tensor import Direction
 
-__all__ = ["MACS", "UNTIMED", "Demand", "Duration", "StepTime", "demands", "duration", "untimed"]
+__all__ = [
+    "FREE",
+    "MACS",
+    "UNTIMED",
+    "Demand",
+    "Duration",
+    "StepTime",
+    "demands",
+    "duration",
+    "idle",
+]
+__all__ += ["untimed"]
 
+FREE = (  # said of times on a chip that is `idle`
+    "The tilings are the cheapest, and time is free to them, for the chip states no static energy "
+    "(static_power): others that cost little more may take a fraction of it"
+)
 MACS = "MACs"  # what bounds a step that no memory does
 UNTIMED: dict[str, float | None] = dict.fromkeys(
     ("time_overlapped_s", "time_serial_s", "power_w", "edp_js")
@@ -160,6 +175,11 @@ def untimed(chip: Hardware) -> str:
     *before, last = lacks or [""]
     listed = f"{', '.join(before)}, and {last}" if before else last
     return f"hardware {chip.name}: a time needs {listed}" if lacks else ""
+
+
+def idle(chip: Hardware) -> bool:
+    """Whether time is free on a chip with an array: its tilings are the cheapest, however slow."""
+    return chip.array is not None and not chip.static_energy
 
 
 def _time(step: int, asks: Demand, chip: Hardware) -> StepTime:

@@ -10,6 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from hwmodel.model.compare import Comparison
+from hwmodel.model.duration import FREE, idle
 from hwmodel.model.prices import paid_once
 from hwmodel.model.proof import together
 from hwmodel.model.reached import noise
@@ -83,6 +84,8 @@ def asides(lines: Sequence[Comparison]) -> Iterator[str]:
         yield f"{whose(those, lines, called)}: {said}"
     if found_none := _unbounded(lines):
         yield found_none
+    if any(line.report and idle(line.report.hardware) for line in lines if line.time_overlapped_s):
+        yield f"Times are the least that these tilings can take. {FREE}"
 
 
 def _failed(lines: Sequence[Comparison]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hwmodel.errors import SpecError
-from hwmodel.model.duration import Duration, untimed
+from hwmodel.model.duration import FREE, Duration, idle, untimed
 from hwmodel.model.report import Report
 from hwmodel.rerun.tables import what
 from hwmodel.views.screen_tables import table
@@ -38,8 +38,8 @@ def time_tables(report: Report) -> Iterator[RenderableType | str]:
     yield Text(
         f"Overlapped, steps wait for {shares} of the time; arithmetic goes on in "
         f"{100 * found.busy:.1f} %. "
-        "It is a lower bound: published trainings of ResNet-50 take 1.2 to 2.0 times as long "
-        f"(docs/model.md section 10).{_untimed(report)}\n"
+        "It is the least that these tilings can take: published trainings of ResNet-50 take 1.2 to "
+        f"2.0 times as long (docs/model.md section 10).{_untimed(report)}{_idle(report)}\n"
     )
 
 
@@ -52,6 +52,11 @@ def _untimed(report: Report) -> str:
         f" What moves in {', '.join(names)} takes no time, for no bandwidth is stated there: "
         "times are what they are at least, powers at most."
     )
+
+
+def _idle(report: Report) -> str:
+    """Say that time was free to the tilings, where it was."""
+    return f" {FREE}." if idle(report.hardware) else ""
 
 
 def _rows(found: Duration) -> Iterator[tuple[str, list[str]]]:
