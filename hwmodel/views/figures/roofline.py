@@ -14,13 +14,13 @@ from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
 from hwmodel.errors import DataError
-from hwmodel.graph.network import zoo
+from hwmodel.graph.network import Network, zoo
 from hwmodel.importers.load import load_network
 from hwmodel.model.ledger import Component
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.provenance import SHORT, input_of
-from hwmodel.views.colours import called, looks
+from hwmodel.views.colours import called, looks, told
 from hwmodel.views.figures.canvas import GREY, Style, caption, heading, legend, panels, plain_ticks
 from hwmodel.views.figures.points import Point, name_points, scatter
 from hwmodel.views.figures.records import Page, Record, headline, unique
@@ -175,11 +175,15 @@ def _by_chip(page: Page) -> list[list[Record]]:
 
 
 def _see_files(page: Page, chips: Sequence[str]) -> None:
-    """See that every spec is bundled or given, and name all that are not. Raises: DataError."""
+    """See that every spec is bundled, given, or still where the table's command names it.
+
+    Raises: DataError with all that are not.
+    """
     network, missing = page.records[0]["network"], []
-    if not page.network and network not in zoo():
+    if not page.network and network not in {*zoo(), *(one.name for one in told(Network))}:
         missing.append(f"no network is bundled as {network!r}: give its file, --network FILE")
     given = {load(Hardware, file).name for file in page.hardware}
+    given |= {chip.name for chip in told(Hardware)}
     missing += [
         f"no hardware is bundled as {name!r}: give its file, --hardware FILE.yaml"
         for name in dict.fromkeys(chips)
@@ -195,7 +199,8 @@ def _chip(record: Record, page: Page) -> Hardware:
     Raises: DataError where the table was made of another one of its name.
     """
     name = record["hardware"]
-    given = [chip for chip in (load(Hardware, file) for file in page.hardware) if chip.name == name]
+    chips = (*(load(Hardware, file) for file in page.hardware), *told(Hardware))
+    given = [chip for chip in chips if chip.name == name]
     chip = given[0] if given else load(Hardware, name)
     made_of = record.get("inputs_sha256")
     if made_of and input_of(chip).sha256[:SHORT] not in made_of.split("-"):
@@ -210,7 +215,8 @@ def _chip(record: Record, page: Page) -> Hardware:
 def _macs(page: Page) -> dict[str, int]:
     """Return the MACs of each layer in one pass over the batch; a teacher's have long names."""
     name, batch = page.records[0]["network"], int(page.records[0]["batch"])
-    network = load_network(page.network or name)
+    named = [one for one in told(Network) if one.name == name and not page.network]
+    network = named[0] if named else load_network(page.network or name)
     found = {node.layer.name: batch * node.macs for node in network.nodes()}
     teachers = {layer.split(":")[0] for layer in unique(page.records, "layer") if ":" in layer}
     for teacher in teachers & set(zoo()):
@@ -241,8 +247,11 @@ def _lines(axes: Axes, points: Sequence[Point], top: Roof, style: Style) -> list
     unit = top.unit.split(" ")[0]  # the axis says of which MAC
     start = min(most, top.byte / low)  # of the slope, where it comes into the panel
     foot = max(1.6 * least, 1.2 * top.byte / high)  # where it is about to leave it
-    named = (start * top.mac) ** 0.5 if start > 2 * top.mac else foot  # apart from the floor
+    above = start * foot > top.mac**2  # more of it is above the floor
+    named = ((start if above else foot) * top.mac) ** 0.5  # apart from the floor
+    crossing = top.byte / top.mac
+    far = low if crossing**2 > low * high else high
     return [
-        Point(low, top.mac, f"{top.bits}-bit MAC {top.mac:.3g} {unit}", ""),
+        Point(far, top.mac, f"{top.bits}-bit MAC {top.mac:.3g} {unit}", ""),
         Point(top.byte / named, named, f"{top.level} {top.byte:.3g} {unit}/byte", ""),
     ]
