@@ -46,17 +46,21 @@ def test_shares_are_those_of_the_rows_of_the_reports(hwmodel, tables):
     assert [float(cell) for cell in cells[4:]] == pytest.approx(its, abs=0.006)
     assert rows["forward: operate O int-mac"][3:] == ["-"] * 4  # the baseline has no such row
     assert rows["all of fc2"][1] == "100.00"
-    parts = [
-        float(cells[2]) for name, cells in rows.items() if name != "all of fc2" and cells[2] != "-"
-    ]
-    assert sum(parts) == pytest.approx(float(rows["all of fc2"][2]), abs=0.006 * len(parts))
+    single = {n: float(c[2]) for n, c in rows.items() if n[:4] != "all " and c[2] != "-"}
+    places = {n: float(c[2]) for n, c in rows.items() if n[:4] == "all " and c[2] != "-"}
+    whole = places.pop("all of fc2")
+    for parts in (single, places):
+        assert sum(parts.values()) == pytest.approx(whole, abs=0.006 * len(parts))
+    at = [share for name, share in single.items() if " read " in name and name.endswith("at L3")]
+    assert places["all reads at L3"] == pytest.approx(sum(at), abs=0.006 * (len(at) + 1))
     assert "Tiles under accounting paper are greedy" in out  # is it tiled optimally
 
 
 def test_of_one_pass_there_are_its_rows_alone(hwmodel):
     words = ("--layer", "fc2", "--method", "int8", *ON, "--share", "--pass")
     rows = lines(hwmodel("explain", NET, *words, "forward")[1])[1]
-    assert all(name.startswith(("forward: ", "all of fc2, forward")) for name in rows)
+    assert all(name.startswith(("forward: ", "all ")) for name in rows)
+    assert "all of fc2, forward" in rows and "all operations" in rows
     code, _, err = hwmodel("explain", NET, *words, "update")
     assert code == 2 and "has no row of layer 'fc2': has no such pass" in err
     code, _, err = hwmodel("explain", NET, "--layer", "fc9", *words[2:-1])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
 
 from hwmodel.errors import HwmodelError, nearest
 from hwmodel.model.ledger import NAME
@@ -56,6 +57,9 @@ def shares(report: Report, baseline: Report, layer: str, pass_: str | None = Non
         for name in names
     ]
     part = f"{layer}, {pass_}" if pass_ else layer
+    mine, its = (_by_place(of) for of in (ours, theirs))
+    for name in dict.fromkeys([*mine, *its]):
+        rows.append(_line(f"all {name}", mine.get(name), its.get(name), layers, report, baseline))
     rows.append(_line(f"all of {part}", *layers, layers, report, baseline))
     end = ["", *filter(None, [tiles_sentence(report), report.unproved and f"{report.unproved}."])]
     return "\n".join([*head, *table(columns, rows), *end]).rstrip() + "\n"
@@ -70,6 +74,16 @@ def _rows(report: Report, layer: str, pass_: str | None) -> dict[Row, float]:
         for name, paid in found.items()
         if name[0] == layer and pass_ in (None, name[at])
     }
+
+
+def _by_place(rows: Mapping[Row, float]) -> dict[str, float]:
+    """Sum rows by what is done where, in every pass: `reads at L3`, `operations`."""
+    found: dict[str, list[float]] = {}
+    for name, paid in rows.items():
+        of = dict(zip(_SAID, map(str, name), strict=True))
+        place = f"{of['direction']}s at {of['memory']}" if of["memory"] else "operations"
+        found.setdefault(place, []).append(paid)
+    return {place: fsum(several) for place, several in found.items()}
 
 
 def _words(name: Row) -> str:
