@@ -68,7 +68,7 @@ def test_verify_bundle_and_appendix_know_the_batches(hwmodel, tmp_path):
     assert hwmodel("verify", "b.zip")[0] == 0
     assert hwmodel("appendix", "both.csv", "-o", "a.html")[0] == 0
     page = (tmp_path / "a.html").read_text()
-    assert "batch 1 and 64;" in page
+    assert "batch 1 and 64, accounting paper; analytical" in page
     for words in ("fp (batch 1)", "bold (batch 64)"):
         assert page.count(words) == len(CHIPS)
     text = (tmp_path / "both.csv").read_text()

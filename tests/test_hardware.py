@@ -342,7 +342,7 @@ def test_a_copy_of_a_processor_is_not_doubted(hwmodel, tmp_path):
         ("access_energy: 5 pJ/B", "read_energy: 5 pJ/B, write_energy: 5 fJ/B",
          "SRAM, written: 0.000625 pJ per bit is 1/37 of the least that bundled chips pay for a "
          "memory of this kind, 0.02315 (ascend's L0-C); is the unit right?"),
-        ("4.6 pJ", "30 pJ", ""),
+        ("4.6 pJ", "30 pJ", ""), ("4.6 pJ", "800 pJ", ""),  # an instruction of a processor
     ],
 )  # fmt: skip
 def test_a_unit_that_is_wrong_by_a_thousand_is_doubted(tmp_path, before, after, said):

@@ -116,7 +116,7 @@ def test_more_bits_never_cost_less(hardware):
     assert (two, four) == pytest.approx((eight / 4, eight / 2))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     stated=some.dictionaries(some.integers(1, 64), some.floats(1.0, 1e3), min_size=1, max_size=4)
 )
@@ -125,7 +125,7 @@ def test_a_wider_operand_never_costs_less(stated):
     prices = dict(zip(sorted(stated), sorted(stated.values()), strict=True))
     adders = [("int-add", width, 0.01) for width in prices]
     hardware = with_prices(*adders, *(("int-mac", *one) for one in prices.items()))
-    for bits in (1, 3, 8, 16, 40):
+    for bits in (1, 3, 16):
         products = [price(hardware, "int-mul", max(bits, b), min(bits, b)) for b in range(1, 65)]
         assert all(a <= b * (1 + 1e-12) for a, b in pairwise(products))
     for width, pj in prices.items():

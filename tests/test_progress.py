@@ -135,6 +135,7 @@ def test_the_pace_of_one_chip_says_nothing_of_the_next(quick):
     said = quick().splitlines()
     assert all(" left" not in line for line in said if ": 0 of 4" in line or ": 2 of 4" in line)
     first = [line for line in said if ": 1 of 4" in line]
-    assert all(line.endswith("about 0 s left for 1 of these") for line in first)
+    behind = "and 2 behind them of which nothing is known"
+    assert all(line.endswith(f"about 0 s for the next 1, {behind}") for line in first)
     assert any(re.search(r": 3 of 4 after \d s, about [01] s left$", line) for line in said)
     assert signs.left(11, 15, 20, alike=5) == "about 80 s left"

@@ -305,6 +305,7 @@ def test_labels_of_tables_name_all_that_is_in_them_or_what_is_asked(hwmodel, tmp
     words = ("--label", "tab:mine", "--caption", "50 % of it_all")
     tex = hwmodel(*WIDE, *words, "--format", "latex")[1]
     assert r"\label{tab:mine}" in tex and r"\caption{50 \% of it\_all}" in tex
+    assert "Analytical, not measured (hwmodel " in tex
     assert hwmodel(*WIDE, *words[2:], "--format", "markdown")[1].startswith("50 % of it\\_all\n")
     for words, why in (
         (("--label", "tab:x", "--csv", "-"), "--label tab:x: no table for print here"),

@@ -268,7 +268,7 @@ def moments(problem, mapping, chip, chosen):
     return number(time(problem, mapping, chip, chosen.rule).moments)
 
 
-@SLOW
+@settings(SLOW, max_examples=examples(60))
 @given(small_problems(), chips(), options)
 def test_of_equally_dear_mappings_the_soonest_done_is_found(problem, chip, chosen):
     """Where time is free, against all of them."""

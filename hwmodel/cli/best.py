@@ -9,7 +9,6 @@ import typer
 
 from hwmodel.cli.screen import handed, say, show
 from hwmodel.errors import HwmodelError, many
-from hwmodel.model.duration import UNTIMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +91,8 @@ def _having(rows: list[Row], by: str) -> list[Row]:
     """
     without = [row for row in rows if row.get(by, "") is None]
     if len(without) == len(rows):
+        from hwmodel.model.duration import UNTIMED
+
         if by in UNTIMED:
             chips = ", ".join(dict.fromkeys(str(row["hardware"]) for row in rows))
             raise HwmodelError(

@@ -175,11 +175,14 @@ def deliver(
         page: what the HTML file is to hold, where one is asked for.
         ours: methods that figures of methods set off.
     """
+    from hwmodel.rerun.tables import NATURE
     from hwmodel.views.formats import LISTING, WRITERS
 
     paper = result.paper
-    label, said = to.label or paper.label, to.caption or paper.caption
-    result = replace(result, paper=paper._replace(label=label, caption=said))
+    if to.caption:  # of one's own, so what has to be said stands below
+        said = f"{NATURE.capitalize()} (hwmodel {result.provenance.version})."
+        paper = paper._replace(caption=to.caption, notes=(*paper.notes, said))
+    result = replace(result, paper=paper._replace(label=to.label or paper.label))
     end = notes({} if to.printed in LISTING else result.not_counted)
     lost = told(tables, f"{end}\n{result.provenance}", lambda form: WRITERS[form](result), to)
     if to.html is not None:

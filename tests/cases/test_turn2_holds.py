@@ -164,5 +164,5 @@ def test_B2_a_comparison_has_a_line_with_the_reason(hwmodel):
     rows = list(csv.DictReader(io.StringIO(out)))
     refused, done = sorted(rows, key=lambda row: row["hardware"], reverse=True)
     assert (code, refused["hardware"], done["hardware"]) == (1, "mcu", "ascend")
-    assert refused["energy"] == "" and "fp on mcu, paper: resnet18 under fp" in err
+    assert refused["energy"] == "" and "mcu, accounting paper. fp: resnet18 under fp" in err
     assert float(done["energy"]) > 0

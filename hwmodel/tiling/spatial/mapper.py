@@ -145,7 +145,8 @@ def _hurry(found: _Found) -> float:
         return 0.0
     taken = time(space.problem, found.held.mapping(found.point), space.chip, space.options.rule)
     assert taken is not None
-    return ROUNDING * found.energy / prod(moment.value for moment in taken.moments)
+    moments = prod(moment.value for moment in taken.moments)
+    return ROUNDING * found.energy / moments if moments else 0.0  # where all is padding
 
 
 def _sooner(found: _Found) -> _Found:
