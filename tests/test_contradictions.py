@@ -54,6 +54,7 @@ def test_of_an_accounting(tmp_path):
         "counting: {transfers: both, counting: paper}\nextras: {update_order: fused}\n"
     )
     told = said(Accounting, path)
+    assert "(: as in" not in told
     for rule in (
         "optimal needs counting exact",
         "paper counts what is asked of the upper memory alone",

@@ -135,3 +135,12 @@ def test_best_tells_of_rows_left_out_those_that_keep_the_condition(hwmodel, tabl
     assert "left out" not in hwmodel("best", "t.csv", "--where", "hardware == large")[2]
     said = hwmodel("best", "t.csv", "--where", "batch == 2")[2]
     assert "1 row without energy left out: n, fp, small, full, 2" in said
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_two_accuracies_of_one_method_are_refused(hwmodel, table):
+    words = ("--kind", "pareto", "--accuracy", "fp=92,bold=90")
+    assert hwmodel("plot", "t.csv", "-o", "a.svg", *words)[0] == 0
+    code, _, err = hwmodel("plot", "t.csv", "-o", "b.svg", *words, "--accuracy", "fp=93")
+    assert code == 2 and "--accuracy fp=93: fp has 92 already" in err
+    assert not (table.parent / "b.svg").exists()

@@ -170,6 +170,14 @@ def test_a_multiplication_and_its_addition_are_the_stated_mac_again():
         assert price("horowitz45", "int-mac", bits) == pj
 
 
+def test_a_mac_that_nobody_states_is_its_two_parts():
+    """Beside a stated 16-bit MAC that is cheaper than the 8-bit one, too."""
+    chip = with_prices(("int-mac", 8, 2.0), ("int-mac", 16, 1.0), ("int-add", 8, 0.025))
+    parts = price(chip, "int-mul", 12, 12) + price(chip, "int-add", 12)
+    assert price(chip, "int-mac", 12) == pytest.approx(parts, rel=1e-12)
+    assert price(chip, "int-mul", 12, 12) >= price(chip, "int-mul", 8, 8)
+
+
 def test_an_addition_that_a_file_states_dearer_is_told_and_capped(tmp_path):
     more = (
         "  - {operation: int-mac, bits: 8, energy: 0.02 pJ, source: me}\n"

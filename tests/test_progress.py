@@ -122,6 +122,16 @@ def test_the_rest_is_what_it_would_take_at_this_pace():
     )
 
 
+def test_steps_that_are_known_from_before_say_nothing_of_those_to_come(monkeypatch):
+    """Eighty steps at once, then ten that take two seconds each: ten more take twenty."""
+    clock = iter([0.0, *[0.0] * 80, *(2.0 * n for n in range(1, 11))])
+    monkeypatch.setattr(signs.time, "monotonic", lambda: next(clock))
+    for done in range(91):
+        signs.at("points", done, 100)
+    monkeypatch.setattr(signs.time, "monotonic", lambda: 20.0)
+    assert signs.remaining() == "about 20 s left"
+
+
 def test_the_pace_of_one_chip_says_nothing_of_the_next(quick):
     """Two quick steps and two that take ten times as long: no estimate crosses to these."""
 

@@ -61,6 +61,11 @@ def test_of_one_pass_there_are_its_rows_alone(hwmodel):
     rows = lines(hwmodel("explain", NET, *words, "forward")[1])[1]
     assert all(name.startswith(("forward: ", "all ")) for name in rows)
     assert "all of fc2, forward" in rows and "all operations" in rows
+    head, rows = lines(hwmodel("explain", NET, *words, "backward-weight")[1])
+    assert (
+        head[2] == "% of the layer's backward weight"
+        and head[5] == "% of its layer's backward weight"
+    )
     code, _, err = hwmodel("explain", NET, *words, "update")
     assert code == 2 and "has no row of layer 'fc2': has no such pass" in err
     code, _, err = hwmodel("explain", NET, "--layer", "fc9", *words[2:-1])

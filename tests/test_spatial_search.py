@@ -461,3 +461,73 @@ def test_a_memory_further_out_holds_the_tiles_of_all_groups_by_hand():
     assert number(time(problem, mapping, chip, ISCA.rule).moments) == 4 * 144
     assert mapping.groups == (1, 3) and mapping.together(1) == 3
     assert fits(problem, mapping, chip, ISCA)
+
+
+@st.composite
+def trees(draw):
+    """Three levels, the middle one many times, so that each of it may begin sums of its own."""
+    paid = st.sampled_from((0.05, 0.5, 3.0, 6.0, 20.0))
+    outer, hop = draw(paid), draw(st.sampled_from((0.0, 0.5, 2.0)))
+    middle, inner = draw(paid), draw(paid)
+    fanout, leaf = draw(st.sampled_from((4, 16, 80))), draw(st.sampled_from((1, 1, 4)))
+    held = draw(st.sampled_from(("IFO", "IFO", "FO")))
+    most = draw(st.sampled_from((97, 256, 2048)))
+    levels = (
+        MemoryLevel("L0", (Memory("L00", tuple("IFO"), None, outer, outer),)),
+        MemoryLevel(
+            "L1",
+            (Memory("L10", tuple(held), 10**6, middle, middle),),
+            fanout,
+            None,
+            True,
+            True,
+            hop,
+        ),
+        MemoryLevel(
+            "L2",
+            (Memory("L20", tuple("IFO"), most, inner, inner),),
+            leaf,
+            None,
+            True,
+            True,
+            hop * (leaf > 1),
+        ),
+    )
+    lanes = draw(st.sampled_from((1, 4)))
+    return Memories(levels, Array((Bound(("C",), lanes),), "none"), 0.0)
+
+
+@settings(SLOW, max_examples=examples(200, part=5))
+@given(
+    trees(), options, st.integers(1, 5), st.sampled_from((16, 64, 256)), st.integers(1, 4),
+    st.sampled_from((Widths(8, 8, 8), Widths(1, 1, 8), Widths(1, 2, 8))),
+)  # fmt: skip
+def test_sums_that_begin_in_many_memories_are_not_bounded_as_in_one(chip, chosen, M, C, rows, bits):
+    """Long reductions over the memories of a middle level: no mapping costs less than its bound."""
+    chosen = replace(chosen, transfers="upper")
+    problem = Problem(Extents(1, M, C, rows, 1, 1, 1), Window(rows), Window(1), bits, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapper, "WALKED", 0)
+        mapping, proof = mapped(problem, chip, chosen)  # which warns of a bound above
+    paid = energy(problem, mapping, chip, chosen)
+    assert fits(problem, mapping, chip, chosen)
+    assert proof.lower_bound <= paid * (1 + 1e-9)
+    assert bound(problem, chip, chosen).energy <= paid * (1 + 1e-9)
+
+
+def test_bounding_rows_have_the_bound_of_all_levels_alone():
+    """Of five outputs at a stride of four the rows between are read by the whole, not by parts."""
+    memory = (Memory("L00", tuple("IFO"), None, 6, 3.3),)
+    inner = (Memory("L10", ("F", "O"), 1_999_999, 6, 0.5),)
+    array = Array((Bound(("C", "HF", "WF"), 12), Bound(("M",), 1)), "I", 8)
+    chip = Memories((MemoryLevel("L0", memory), MemoryLevel("L1", inner)), array)
+    problem = Problem(
+        Extents(1, 2, 3, 5, 1, 1, 1), Window(11, 4, 2, 3, 3), Window(1), Widths(32, 3, 3), 1
+    )
+    chosen = SearchOptions("optimal", "either", "exact", "bounding", "counted", 32)
+    walked = mapped(problem, chip, chosen)[1]
+    assert walked.proved
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapper, "WALKED", 0)
+        proof = mapped(problem, chip, chosen)[1]
+    assert proof.lower_bound <= walked.energy * (1 + 1e-9)

@@ -135,7 +135,7 @@ def _draw(
     records = chosen(records, where) if where else records
     return draw(
         records, output, kind=kind, style=style, network=network, hardware=chips, layers_by=group,
-        accuracies=dict(_stated(one) for text in accuracy for one in re.split(SEVERAL, text)),
+        accuracies=_accuracies(accuracy),
     )  # fmt: skip
 
 
@@ -159,6 +159,16 @@ def _other(table: Path, hardware: str) -> Callable[[Path, Path, str, Style], str
 
         return draw_measured
     return None
+
+
+def _accuracies(stated: Sequence[str]) -> dict[str, float]:
+    """Read the accuracies of methods [percent]. Raises: HwmodelError for one that has two."""
+    found: dict[str, float] = {}
+    for name, percent in (_stated(one) for text in stated for one in re.split(SEVERAL, text)):
+        if name in found:
+            raise HwmodelError(f"--accuracy {name}={percent:g}: {name} has {found[name]:g} already")
+        found[name] = percent
+    return found
 
 
 def _stated(text: str) -> tuple[str, float]:

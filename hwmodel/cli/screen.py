@@ -311,7 +311,8 @@ def _widen(screen: Console, table: RenderableType) -> None:
     if isinstance(table, Table):
         for column in table.columns:
             if column.justify == "right":
-                column.min_width = max((len(str(cell)) for cell in column.cells), default=0)
+                texts = *map(str, column.cells), *str(column.header).split()
+                column.min_width = max(map(len, texts), default=0)
         least = screen.measure(table, options=screen.options.update(max_width=WIDEST)).minimum
         screen.width = max(screen.width, least)
 

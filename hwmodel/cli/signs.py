@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
@@ -21,6 +22,7 @@ EVERY = 10.0  # seconds between lines
 FIRST = 2.0  # on a terminal
 LATE = 1.0  # seconds
 FEW = 4  # products whose pace says something of the others
+LATELY = 8  # steps whose pace says most of those to come: some are known from before
 
 
 class _Place:
@@ -29,11 +31,15 @@ class _Place:
     what, done, total = "computing", 0, 0
     alike = 0  # steps that take about as long, one group after another; 0: all do
     started = 0.0
-    began = last = 0.0  # when the present group did; when its last step was done
-    pace = 0.0  # seconds a step of the present group; 0: not known yet
-    compiled = 0.0  # seconds of compiling before the group
+    last = 0.0  # when the last step was done
+    pace = 0.0  # seconds a step of the present group lately; 0: not known yet
+    compiled = 0.0  # seconds of compiling before the command
     looked = 0.0  # tilings looked at before the command
     bar = False
+
+    def __init__(self) -> None:
+        # steps of the group that were done, and after what seconds
+        self.lately = deque([(0, 0.0)], LATELY + 1)
 
 
 _place = _Place()
@@ -51,11 +57,13 @@ def at(what: str, done: int, total: int, alike: int = 0) -> None:
     if new:
         _place.what, _place.total, _place.started, _place.done = what, total, now, -1
     own = done % alike if alike else done
-    if done != _place.done and not own:
-        _place.began, _place.compiled, _place.pace = now, effort.compiled, 0.0
+    spent = now - effort.compiled  # compiling is not done again
+    if new or (done != _place.done and not own):  # what is known from before took no time
+        _place.lately, _place.pace = deque([(own, spent)], LATELY + 1), 0.0
     elif done != _place.done:
-        compiled = effort.compiled - _place.compiled  # which is not done again
-        _place.pace = max(0.0, now - _place.began - compiled) / own
+        _place.lately.append((own, spent))
+        (first, since), (last, until) = _place.lately[0], _place.lately[-1]
+        _place.pace = max(0.0, until - since) / (last - first)
     if done != _place.done:
         _place.last = now
     _place.done, _place.alike = done, alike
@@ -173,7 +181,7 @@ def pulse() -> Iterator[None]:
     over, terminal, _place.looked = Event(), sys.stderr.isatty(), effort.looked
     _place.what, _place.done, _place.total, _place.alike = "computing", 0, 0, 0
     _place.pace, _place.compiled = 0.0, effort.compiled
-    _place.started = _place.began = _place.last = time.monotonic()
+    _place.started = _place.last = time.monotonic()
 
     def beat() -> None:
         wait = min(FIRST, EVERY) if terminal else EVERY

@@ -372,7 +372,7 @@ class Prices(NamedTuple):
 
     def _int_mac(self, bits: int) -> Price:
         """Price an integer MAC that nobody states as its two parts."""
-        parts = self._square(bits).value, value(self._int_add(bits))
+        parts = value(self._int_mul(bits, bits)), value(self._int_add(bits))
         why = f"by width, a multiplication of {parts[0]:.6g} and an addition of {parts[1]:.6g}"
         return (Factor(f"{self.chip.unit} of a {bits}-bit int-mac", fsum(parts), why),)
 

@@ -379,5 +379,6 @@ class Accounting(NamedSpec):
             base = load(Accounting, self.based_on).counting
             own = [f for f in fields if getattr(base, f) != getattr(self.counting, f)]
             as_there = [f"{f} {getattr(base, f)}" for f in fields if f not in own]
-            at, taken = own[0], f" ({', '.join(as_there)}: as in {self.based_on})"
+            at = own[0]
+            taken = f" ({', '.join(as_there)}: as in {self.based_on})" if as_there else ""
         return Contradiction(rule + taken, "counting", at)

@@ -103,7 +103,8 @@ def sentence(error: ValidationError, kind: type[BaseModel], values: Any, path: P
             more = text.rpartition(_MUST)[2]
             if more not in found[key][1]:
                 found[key] = line, f"{found[key][1]}, or {more}"
-    (line, first), *others = found.values()
+    (line, first), *rest = found.values()
+    others = sorted(rest, key=lambda one: one[0])
     told = [f"{path}:{line}: {first}" if line else f"{path}: {first}"]
     told += [f"line {line}: {text}" if line else text for line, text in others[: MOST - 1]]
     return "; ".join(told) + (f" (and {len(others) - MOST + 1} more)" if others[MOST - 1 :] else "")

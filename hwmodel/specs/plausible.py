@@ -79,7 +79,7 @@ def doubt(name: str, kind: str, pj: float, per: str, bare: bool) -> str:
         said += f", {known.most:.4g} ({known.of_most})"
     whole = _stated().instructions
     if per == "operation" and pj > known.most:
-        if min(whole.pj) <= pj <= max(whole.pj):
+        if min(whole.pj) / NEAR[per][0] <= pj <= max(whole.pj):
             return ""
         said += f"; instructions cost {min(whole.pj):g} to {max(whole.pj):g} ({whole.of})"
     return f"{name}: {pj:g} pJ per {per} is {said}; is the unit right?{hint}"

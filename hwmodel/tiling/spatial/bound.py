@@ -11,7 +11,9 @@ whose optimum the search for these proves or bounds:
 3.  What the MACs ask for: each product takes part in it, shared by as many as the array has.
 
 At level 0 each sum that begins saves a read; so where sums leave it as they arrive above, the first
-machine has that much off its price of an arriving sum, elsewhere the second.
+machine has that much off its price of an arriving sum, elsewhere the second. Further out, instances
+that share a reduction begin a sum each, and where the upper memory alone pays, nothing is set
+against the reads that this saves: sums are read there for nothing in the first machine.
 
 Source: docs/chips.md, 'The search'.
 """
@@ -24,6 +26,7 @@ from typing import NamedTuple
 
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.search import Options, at_least, optimal
+from hwmodel.tiling.options import Bound as Spread
 from hwmodel.tiling.options import Memories, Memory, MemoryLevel, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import products
@@ -54,6 +57,8 @@ class _Sums(NamedTuple):
 
 def bound(problem: Problem, chip: Memories, options: SearchOptions, share: int = 1) -> Bound:
     """Return a lower bound of memories, hops, arrays and time.
+
+    Holds for: rows that are touched; bounding rows of parts may be fewer than those of the whole.
 
     Args:
         share: of a search's budget, one part in so many goes into each machine.
@@ -98,7 +103,7 @@ def _own(options: SearchOptions, share: int) -> Options:
 def _machines(macs: _Macs) -> Iterator[tuple[int, Memories]]:
     """Machines of one memory a level: 0, of what is above; and by level, of what is inside."""
     chip, sums = macs.chip, macs.sums()
-    yield 0, _pooled(chip, sums.arrives)
+    yield 0, _pooled(chip, sums.arrives, _begun_apart(macs))
     for level in range(1, len(chip.levels)):
         leaves = sums.leaves if level == len(chip.levels) - 1 else None
         machine = _entered(chip, level, macs.options, leaves)
@@ -106,11 +111,27 @@ def _machines(macs: _Macs) -> Iterator[tuple[int, Memories]]:
             yield level, machine
 
 
-def _pooled(chip: Memories, arrives: float) -> Memories:
+def _begun_apart(macs: _Macs) -> frozenset[int]:
+    """Levels between the outermost and level 0 in whose instances sums of one output may begin."""
+    chip, n = macs.chip, macs.problem.extent
+    if macs.options.transfers == "both":  # each that leaves pays a read
+        return frozenset()
+    summed = {loop for loop in ("C", "HF", "WF") if getattr(n, loop) > 1}
+    found, apart = set(), False
+    for i, level in enumerate(chip.levels[:-1]):
+        axes = level.axes or (Spread(Extents._fields, level.fanout),)
+        apart |= level.fanout > 1 and any(summed & set(a.loops) and a.most > 1 for a in axes)
+        if apart:
+            found.add(i)
+    return frozenset(found)
+
+
+def _pooled(chip: Memories, arrives: float, begun: frozenset[int]) -> Memories:
     """One memory a level, as large as all its instances that are served together.
 
     Args:
         arrives: what a sum that arrives above level 0 costs more [chip's unit/bit].
+        begun: levels at which reads of sums may be saved.
     """
     last = len(chip.levels) - 1
     above = max(i for i, level in enumerate(chip.levels[:last]) if level.holds("O"))
@@ -124,6 +145,8 @@ def _pooled(chip: Memories, arrives: float) -> Memories:
         if i == above and arrives:
             buffers = [_dearer(b, arrives) if "O" in b.holds else b for b in whole.buffers]
             whole = MemoryLevel(level.name, tuple(buffers))
+        if i in begun:
+            whole = MemoryLevel(level.name, tuple(_unread(whole)))
         levels.append(whole)
     return Memories(tuple(levels))
 
@@ -135,6 +158,20 @@ def _straight_to_macs(chip: Memories, level: int) -> tuple[Operand, ...]:
     return tuple(
         x for x in OPERANDS if here.holds(x) and not any(inner.holds(x) for inner in inside)
     )
+
+
+def _unread(level: MemoryLevel) -> Iterator[Memory]:
+    """The memories of a level with sums apart, as if they had the room for themselves, and reads
+    of them for nothing.
+    """
+    for memory in level.buffers:
+        if "O" not in memory.holds:
+            yield memory
+            continue
+        name = f"{memory.name} O"
+        yield memory._replace(name=name, holds=("O",), read_energy_per_bit=0.0)
+        if others := tuple(x for x in memory.holds if x != "O"):
+            yield memory._replace(holds=others)
 
 
 def _dearer(memory: Memory, more: float) -> Memory:

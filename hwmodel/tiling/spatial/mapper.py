@@ -89,9 +89,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     shared = all(level.multicast and level.reduction for level in chip.levels)
     if found.energy > floor * (1 + (ENOUGH if shared else FAR)):
         quick = bound(problem, chip, options, QUICK)
-        least = max(floor, quick.energy)
-        if quick.energy >= CLOSE * floor:
-            least = max(least, closer(problem, chip, options, quick))
+        least = _least(problem, chip, options, quick, floor)
         found = min(found, search.beside(quick), key=_energy)
     best, examined = (found, first), choices.chains
     for groups in others:
@@ -102,7 +100,18 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
             examined += more.chains
             if look.energy <= energy * (1 + ROUNDING):  # as dear, but sooner done
                 best = look, groups
-    return _certified(_sooner(best[0]), best[1], least, size, examined)
+    return _certified(_sooner(best[0]), best[1], (floor, least), size, examined)
+
+
+def _least(
+    problem: Problem, chip: Memories, options: SearchOptions, quick: Bound, floor: float
+) -> float:
+    """The highest of what is known of all levels together, and level by level."""
+    if options.rows != "touched":  # bounding rows of parts may be fewer than those of the whole
+        return floor
+    if quick.energy < CLOSE * floor:
+        return max(floor, quick.energy)
+    return max(floor, quick.energy, closer(problem, chip, options, quick))
 
 
 def _walked(
@@ -117,7 +126,7 @@ def _walked(
         assert choices is not None
         held = choices.held(soonest.held.held)
         found = _Found(held.energy(soonest.point), soonest.point, held)
-    return _certified(found, groups, least, size, size)
+    return _certified(found, groups, (least, least), size, size)
 
 
 def _best_walked(
@@ -344,17 +353,22 @@ def _chains(space: Space, loop: str) -> int:
 
 
 def _certified(
-    best: _Found, groups: tuple[int, ...], least: float, size: int, examined: int
+    best: _Found, groups: tuple[int, ...], bounds: tuple[float, float], size: int, examined: int
 ) -> tuple[Mapping, Certificate]:
-    energy, point, held = best
+    """Return a mapping and its certificate.
+
+    Args:
+        bounds: of all levels together, and the higher of it and the one level by level.
+    """
+    (energy, point, held), (floor, least) = best, bounds
     if energy < least * (1 - ROUNDING):
         warnings.warn(
             f"a mapping of {energy:.6g} is below the bound of {least:.6g}, which is a "
-            "fault of ours: no bound is taken to be known",
+            "fault of ours: that bound is not taken to be known",
             SpecWarning,
             stacklevel=2,
         )
-        least = 0.0
+        least = floor if floor <= energy else 0.0
     proved = energy <= least * (1 + 2 * ROUNDING)
     gap = 0.0 if proved else 1 - least / energy
     mapping = held.mapping(point)

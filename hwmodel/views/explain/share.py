@@ -21,8 +21,8 @@ _SAID = NAME[1:]  # without the layer
 def shares(report: Report, baseline: Report, layer: str, pass_: str | None = None) -> str:
     """Set every row of a layer, or of one of its passes, in proportion, in Markdown.
 
-    Each has its energy, its share of the layer and of the whole run, then the same of the baseline
-    on the same chip under the same accounting, and the one in percent of the other.
+    Each has its energy, its share of the layer (or of its pass) and of the whole run, then the same
+    of the baseline on the same chip under the same accounting, and the one in percent of the other.
 
     Args:
         baseline: the report of the method that is 100 %.
@@ -47,9 +47,10 @@ def shares(report: Report, baseline: Report, layer: str, pass_: str | None = Non
         f"{_percent(report.energy, baseline.energy, ', which is {} % of it')}.",
         "",
     ]
+    of = f"layer's {pass_.replace('_', ' ')}" if pass_ else "layer"
     columns = (
-        "row", "energy", "% of the layer", "% of the whole", f"{base}: energy",
-        "% of its layer", "% of its whole", f"% of {base}",
+        "row", "energy", f"% of the {of}", "% of the whole", f"{base}: energy",
+        f"% of its {of}", "% of its whole", f"% of {base}",
     )  # fmt: skip
     layers = sum(ours.values()), sum(theirs.values())
     rows = [

@@ -204,7 +204,12 @@ def _chip(record: Record, page: Page) -> Hardware:
     chip = given[0] if given else load(Hardware, name)
     made_of = record.get("inputs_sha256")
     if made_of and input_of(chip).sha256[:SHORT] not in made_of.split("-"):
-        which = "the file given" if given else "the bundled one"
+        if "--move" in record.get("command", ""):
+            raise DataError(
+                f"the table is of {name} with a field moved (--move); a roofline is of a chip's "
+                "file: write the moved one, and make the table of it"
+            )
+        which = "the file that there is now" if given else "the bundled one"
         raise DataError(
             f"the table was made of another {name} than {which}: give its file, "
             "--hardware FILE.yaml"

@@ -44,6 +44,7 @@ class Group(NamedTuple):
     batch: int
     unit: str  # of the energies shown
     divisor: float
+    decimals: int
     most: float  # end of the scale [% of the baseline]
     members: list[Member]
     published: bool  # whether there is a published figure
@@ -99,30 +100,31 @@ def groups(lines: Sequence[Comparison]) -> list[Group]:
     for place in dict.fromkeys((x.hardware, x.accounting, x.batch) for x in lines):
         here = [x for x in lines if (x.hardware, x.accounting, x.batch) == place]
         alike = (x.energy for x in lines if x.unit == here[0].unit)  # one unit on every chip
-        divisor, unit, _ = common_scale(alike, here[0].unit)
+        divisor, unit, decimals = common_scale(alike, here[0].unit)
         most = max(
             (p for x in here for p in (x.percent_of_baseline, x.source_percent) if p), default=0.0
         )
-        members = [_member(x, most, divisor, unit) for x in here]
+        members = [_member(x, most, divisor, unit, decimals) for x in here]
         known = any(x.source_percent is not None for x in here)
         notes = greedy_notes(here, called)
         static = any(x.static for x in here)
-        found.append(Group(*place, unit, divisor, most, members, known, static, notes))
+        found.append(Group(*place, unit, divisor, decimals, most, members, known, static, notes))
     return found
 
 
-def _member(line: Comparison, most: float, divisor: float, unit: str) -> Member:
+def _member(line: Comparison, most: float, divisor: float, unit: str, decimals: int) -> Member:
     """Return a line with its bars; none where nothing could be computed."""
     if line.energy is None:
         return Member(line, [], [])
     percent = line.percent_of_baseline or 0.0
     energies = [getattr(line, part) for part in PARTS]
     tips = [
-        f"{called(line.method)}, {part.replace('_', ' ')}: {fixed(energy / divisor, 2)} {unit}, "
+        f"{called(line.method)}, {part.replace('_', ' ')}: {fixed(energy / divisor, decimals)} "
+        f"{unit}, "
         f"{_percent(energy, line.energy):.1f} % of its energy"
         for part, energy in zip(PARTS, energies, strict=True)
     ]
-    energy = f"{fixed(line.energy / divisor, 2)} {unit}"
+    energy = f"{fixed(line.energy / divisor, decimals)} {unit}"
     tip = f"{called(line.method)}: {percent:.2f} % of the baseline, {energy}"
     bar = stacked([percent], most, [look(line.method).colour], [tip])
     return Member(line, bar, stacked(energies, line.energy, PARTS, tips))
