@@ -481,17 +481,22 @@ def test_a_roofline_of_things_of_one_s_own_takes_their_files(hwmodel, tmp_path):
         "paper",
     )
     roofline = ("plot", "r.csv", "--kind", "roofline", "-o", "r.svg")
+    assert hwmodel(*roofline)[0] == 0  # where the command of the table names them
+    for name in ("net.yaml", "chip.yaml"):
+        (tmp_path / "moved").mkdir(exist_ok=True)
+        (tmp_path / name).rename(tmp_path / "moved" / name)
     assert hwmodel(*roofline) == (
         2, "", "hwmodel: no network is bundled as 'net': give its file, --network FILE; "
         "no hardware is bundled as 'chip': give its file, --hardware FILE.yaml\n"
     )  # fmt: skip
-    assert hwmodel(*roofline, "--network", "net.yaml") == (
+    assert hwmodel(*roofline, "--network", "moved/net.yaml") == (
         2, "", "hwmodel: no hardware is bundled as 'chip': give its file, --hardware FILE.yaml\n"
     )  # fmt: skip
-    code, _, err = hwmodel(*roofline, "--network", "net.yaml", "--hardware", "chip.yaml")
+    files = ("--network", "moved/net.yaml", "--hardware", "moved/chip.yaml")
+    code, _, err = hwmodel(*roofline, *files)
     assert (code, err) == (0, "wrote r.svg\n")
     assert ">32-bit MAC 4.6 pJ<" in (tmp_path / "r.svg").read_text()
-    code, _, err = hwmodel(*roofline, "--network", "vgg-small", "--hardware", "chip.yaml")
+    code, _, err = hwmodel(*roofline, "--network", "vgg-small", "--hardware", "moved/chip.yaml")
     assert code == 0 or "is none of the network's" in err
     assert fitting(read_records(tmp_path / "r.csv")) == [
         "layers",
@@ -744,10 +749,16 @@ def test_a_roofline_of_an_edited_chip_is_not_drawn_with_the_bundled_one_of_its_n
     )
     assert made[0] == 0, made[2]
     roofline = ("plot", "r.csv", "--kind", "roofline", "-o", "r.svg")
-    code, _, err = hwmodel(*roofline)
-    assert (code, err) == (
-        2,
-        "hwmodel: the table was made of another ascend than the bundled one: give its file, "
-        "--hardware FILE.yaml\n",
-    )
-    assert hwmodel(*roofline, "--hardware", "mine.yaml")[0] == 0
+    assert hwmodel(*roofline)[0] == 0  # of the file that the command names
+    for change, which in (
+        (None, "the bundled one"),
+        (("0.2 GB", "0.3 GB"), "the file that there is"),
+    ):
+        if change is None:
+            (tmp_path / "mine.yaml").rename(tmp_path / "moved.yaml")
+        else:
+            (tmp_path / "mine.yaml").write_text(text.replace(*change))
+        code, _, err = hwmodel(*roofline)
+        assert code == 2 and err.endswith(": give its file, --hardware FILE.yaml\n")
+        assert f"made of another ascend than {which}" in err
+    assert hwmodel(*roofline, "--hardware", "moved.yaml")[0] == 0
