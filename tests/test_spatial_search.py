@@ -531,3 +531,22 @@ def test_bounding_rows_have_the_bound_of_all_levels_alone():
         patch.setattr(mapper, "WALKED", 0)
         proof = mapped(problem, chip, chosen)[1]
     assert proof.lower_bound <= walked.energy * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("walked", [0, 3_000_000])
+def test_on_a_chip_where_nothing_costs_anything_a_mapping_is_found(monkeypatch, walked):
+    """Then no plan is counted at all."""
+    monkeypatch.setattr(mapper, "WALKED", walked)
+    levels = [
+        MemoryLevel(f"L{i}", (Memory(f"L{i}0", tuple("IFO"), room, 0.0, 0.0),), fanout)
+        for i, (room, fanout) in enumerate([(None, 1), (400, 3)])
+    ]
+    problem = Problem(
+        Extents(2, 4, 3, 5, 1, 3, 1), Window(6, 2, 2, 1), Window(1), Widths(8, 8, 8), 1
+    )
+    for array in (None, Array((Bound(("C",), 2),), "O")):
+        for rows in ("filter", "best"):
+            chip = Memories(tuple(levels), array)
+            chosen = SearchOptions("optimal", rows, "exact", "touched", "skipped", 8)
+            mapping, proof = mapped(problem, chip, chosen)
+            assert proof.energy == 0 and proof.proved and fits(problem, mapping, chip, chosen)

@@ -40,7 +40,8 @@ class Table:
         self._known: dict[Plan, int] = {}  # the column of every plan that was asked for
         self._plans: list[Plan] = []  # one of each column
         self._factors: Any = np.empty((0, len(GROUPS[group])))  # `_factors` of each column
-        self._keeps: Any = None  # of each column and loop, which sizes are kept
+        # of each column and loop, which sizes are kept
+        self._keeps: Any = np.empty((0, len(GROUPS[group]), 0), np.bool_)
         self._sizes: Any = None  # [chain, loop, size]
         self._counts: Any = np.empty((0, 0))  # [chain, plan]; not a number where it is not known
         self._parts: Any = None
