@@ -8,6 +8,7 @@ integer tile forbids, are taken in place of the rows.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,10 @@ from hwmodel.tiling.spatial.paths import Axis
 __all__ = ["Planes", "in_runs", "loaded", "needed"]
 
 Floats = NDArray[np.float64]
-LOOKED_AT = 4  # tiles of each loop whose slopes are taken
+ROWS, SLOPES = 6, 24  # rows of a table whose slopes are taken; slopes of all of them
+POINTS = 100  # of a row whose hull is taken
+SEEN = 40  # tiles of each loop at which planes are compared
+MOST, LOW = 10, 3e-3  # planes; how far they may be below the highest ones
 CLOSE = 0.01  # of longer loops, between the logarithms of tiles that are looked at
 LISTED = 192  # tiles of a loop that are looked at one by one
 
@@ -87,42 +91,69 @@ def _some(length: int) -> NDArray[np.int64]:
 
 
 def _below(x: Floats, y: Floats, values: Floats, *, falls: bool) -> Planes:
-    """Planes under a table, with slopes as it has them between some of its places."""
-    found: dict[tuple[float, float], float] = {}
-    for i in _spread(len(x)):
-        for k in _spread(len(y)):
-            for a in _slopes(x, values[:, k], i):
-                for b in _slopes(y, values[i], k):
-                    slope = (min(a, 0.0), min(b, 0.0)) if falls else (max(a, 0.0), max(b, 0.0))
-                    slope = round(slope[0], 6), round(slope[1], 6)
-                    if slope not in found:
-                        above = values - slope[0] * x[:, None] - slope[1] * y
-                        found[slope] = float(above.min())
-    slopes = np.array(list(found))
-    constant = np.array(list(found.values()))
-    return _touching(Planes(constant, slopes), x, y)
+    """Planes under a table [x, y], nearly as high as any planes are.
+
+    For a slope along one side what is left of the table is a line of its least values, whose lower
+    hull has the other slopes. Of all such planes those are taken, one after the other, that lie
+    highest where the ones before are lowest.
+    """
+    found: list[tuple[float, float, float]] = []
+    for turned, table, (u, v) in ((False, values, (x, y)), (True, values.T, (y, x))):
+        some = _spread(len(u), POINTS)
+        for b in _along(v, table, falls):
+            line = (table - b * v).min(axis=1)
+            for a in _hull(u[some], line[some], falls):
+                constant = float((line - a * u).min())
+                found.append((constant, b, a) if turned else (constant, a, b))
+    every = np.array(found)
+    at = np.ix_(_spread(len(x), SEEN), _spread(len(y), SEEN))
+    seen = np.stack([np.broadcast_to(one, values.shape)[at].ravel() for one in (x[:, None], y)])
+    heights = every[:, :1] + every[:, 1:] @ seen
+    return Planes(*_high(every, heights))
 
 
-def _touching(planes: Planes, x: Floats, y: Floats) -> Planes:
-    """Those planes that are the highest anywhere."""
-    heights = (
-        planes.constant[:, None, None]
-        + planes.slopes[:, 0, None, None] * x[:, None]
-        + planes.slopes[:, 1, None, None] * y
-    )
-    highest = np.unique(heights.argmax(axis=0))
-    return Planes(planes.constant[highest], planes.slopes[highest])
+def _high(planes: Floats, heights: Floats) -> tuple[Floats, Floats]:
+    """Few planes that are nearly as high as all of them, wherever they are looked at."""
+    best, kept = heights.max(axis=0), [int(heights.mean(axis=1).argmax())]
+    while len(kept) < MOST:
+        short = best - heights[kept].max(axis=0)
+        lowest = int(short.argmax())
+        if short[lowest] < LOW:
+            break
+        there = np.flatnonzero(heights[:, lowest] >= best[lowest] - LOW / 4)
+        kept.append(int(there[heights[there].mean(axis=1).argmax()]))
+    return planes[kept, 0], planes[kept, 1:]
 
 
-def _spread(length: int) -> list[int]:
+def _along(v: Floats, table: Floats, falls: bool) -> list[float]:
+    """Slopes of the lower hulls of some rows of a table."""
+    at = _spread(len(v), POINTS)
+    some = table[_spread(len(table), ROWS)][:, at]
+    slopes = sorted({b for row in some for b in _hull(v[at], row, falls)})
+    return [slopes[i] for i in _spread(len(slopes), SLOPES)]
+
+
+def _hull(x: Floats, values: Floats, falls: bool) -> list[float]:
+    """Slopes of the lower hull of points, none that rises where the table falls; 0 of one point."""
+    order = np.argsort(x)
+    kept: list[tuple[float, float]] = []
+    for here in zip(x[order].tolist(), values[order].tolist(), strict=True):
+        while len(kept) > 1 and _turns(kept[-2], kept[-1], here):
+            kept.pop()
+        kept.append(here)
+    slopes = {0.0}
+    for (left, low), (right, high) in pairwise(kept):
+        slope = (high - low) / (right - left)
+        slopes.add(min(slope, 0.0) if falls else max(slope, 0.0))
+    return sorted(slopes)
+
+
+def _turns(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    """Whether the middle of three points does not lie below the line of the others."""
+    return (b[1] - a[1]) * (c[0] - a[0]) >= (c[1] - a[1]) * (b[0] - a[0])
+
+
+def _spread(length: int, most: int) -> list[int]:
     """Some places of a list, its ends among them."""
-    return sorted({round(i * (length - 1) / (LOOKED_AT - 1)) for i in range(LOOKED_AT)})
-
-
-def _slopes(x: Floats, values: Floats, at: int) -> set[float]:
-    """Slopes of the lower hull of a line of a table on both sides of a place."""
-    left, right = x < x[at], x > x[at]
-    rise = np.divide(values - values[at], x - x[at], where=left | right, out=np.zeros(len(x)))
-    sides = [float(rise[left].max())] if left.any() else []
-    sides += [float(rise[right].min())] if right.any() else []
-    return set(sides) or {0.0}
+    few = min(length, most)
+    return sorted({round(i * (length - 1) / max(1, few - 1)) for i in range(few)})

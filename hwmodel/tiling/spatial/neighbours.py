@@ -53,13 +53,16 @@ def _near(lengths: tuple[int, ...], axis: Axis, most: int) -> Ints:
 
 @lru_cache(maxsize=2**11)
 def _changed(length: int, chosen: Chosen, sizes: int) -> Ints:
-    """Chains with one or two neighbouring sizes changed; the others are cut or widened to them."""
+    """Chains with one or two neighbouring sizes changed; the others are cut or widened to them.
+
+    And to multiples of what is inside them, behind these.
+    """
     own = np.array(chosen, np.int64)
     outer = (length, *chosen[:-1])
     if is_compiled():
         tried = np.array([_padded(length), *map(_padded, outer)], np.int64)
         listed: Ints = kernel("chains.changed")(own, length, tried, sizes, 2 * MOST)
-        return listed
+        return _with_multiples(length, listed)
     found = own[None, :]
     for place in range(len(chosen) - sizes + 1):
         near = (chosen[place + i] + k for k in (1, -1) for i in range(sizes))
@@ -77,7 +80,17 @@ def _changed(length: int, chosen: Chosen, sizes: int) -> Ints:
         found = distinct(np.concatenate([found, chains]))[0]
         if len(found) >= 2 * MOST:
             break
-    return found
+    return _with_multiples(length, found)
+
+
+def _with_multiples(length: int, chains: Ints) -> Ints:
+    """Chains, and the same with every size a multiple of the one inside, or the whole loop."""
+    even = chains.copy()
+    for at in range(even.shape[1] - 2, -1, -1):
+        inner = even[:, at + 1]
+        multiple = np.maximum(1, even[:, at] // inner) * inner
+        even[:, at] = np.where(chains[:, at] == length, length, multiple)
+    return distinct(np.concatenate([chains, even]))[0]
 
 
 @lru_cache(maxsize=2**14)

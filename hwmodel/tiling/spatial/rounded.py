@@ -13,7 +13,7 @@ from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.spatial.descent import Found, Held, Point, improved
 from hwmodel.tiling.spatial.space import GROUPS, Chosen, Space
 
-__all__ = ["beside", "halved", "joined", "sizes_of", "within"]
+__all__ = ["Sizes", "beside", "halved", "joined", "sizes_of", "within"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

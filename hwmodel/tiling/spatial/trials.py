@@ -1,0 +1,177 @@
+"""Mappings that are tried, ever fewer of them more closely.
+
+Some are of even parts and some near relaxed sizes. The best that differ are made better two axes at
+a time. Then the sizes of one step of the best one are changed together, and what comes of it is
+made better in its turn: two axes at a time do not lead from one good mapping to another where three
+would have to change.
+
+Source: docs/chips.md, 'The search'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+
+from hwmodel.tiling.spatial.beginnings import seeds, smallest, spread
+from hwmodel.tiling.spatial.bound import Bound
+from hwmodel.tiling.spatial.choices import Choices, Found
+from hwmodel.tiling.spatial.descent import MISFIT, Held, Point, descended, settled
+from hwmodel.tiling.spatial.relaxed import Relaxed
+from hwmodel.tiling.spatial.rounded import Sizes, beside, halved, joined, sizes_of, within
+from hwmodel.tiling.spatial.space import Space
+from hwmodel.work.problem import Extents, Operand
+
+__all__ = ["NEARER", "Search"]
+
+EVEN = 400  # chains of an axis of loops in even parts
+FEW, SOME = 6, 12  # choices of what is held to begin with: of even parts, of relaxed sizes
+NEAR, ROUGH = (6, 3), (4, 2)  # of relaxed sizes, of even parts: made better, polished
+CHAINS = 100  # of an axis, near sizes that are begun from
+CLOSEST = 200  # chains of an axis that are looked at before mappings are polished
+SHAKEN, WIDE, CLOSE = 12, 1.2, 6e-2  # times, by what logarithm; how much dearer is polished
+FAR = 1e-2  # above the bound, from which on the best is shaken
+AFTER = 2  # mappings that are polished from the tiles of the bound level by level
+NEARER = 5e-4  # above the bound, at which nothing more is looked at
+AGAINST, MOST = 60_000, 150_000  # work after which nothing is begun anew; nothing is looked at
+ROUNDING = 1e-9
+IRRATIONAL = np.sqrt([2, 3, 5, 7, 11, 13, 17])  # of every loop
+
+
+class Search:
+    """A search that ends as soon as it meets the bound."""
+
+    def __init__(
+        self, floor: float, sure: dict[tuple[Operand, ...], Relaxed], choices: Choices
+    ) -> None:
+        self.floor, self.sure, self.choices = floor, sure, choices
+        self.every = sorted(choices.all(), key=lambda held: sure[held.held].energy)
+        self.found: list[Found] = []
+
+    def best(self) -> Found:
+        """The best mapping found, by ever longer looks at fewer choices."""
+        for look in chain(self._begun(), self._better(), self._shaken()):
+            self.found.append(look)
+            if look.energy <= self.floor * (1 + NEARER) or self.choices.work > MOST:
+                break
+        return self._best()
+
+    def beside(self, least: Bound) -> Found:
+        """The best from the smallest tiles and those of the bound level by level."""
+        self.found = [
+            Found(*settled(held, point), held)
+            for held in self.every
+            if held.held == least.above.held
+            for point in seeds(held, least)
+        ]
+        for one in self._promising(AFTER):
+            if self.choices.work < AGAINST:
+                self.found.append(_polished(one))
+        return self._best()
+
+    def _begun(self) -> Iterator[Found]:
+        """Mappings of even parts and near relaxed sizes, where little is sure to be paid."""
+        even, small = halved(self.choices.space, EVEN), smallest(self.choices.space)
+        for held in self._worth(FEW):
+            yield Found(*joined(held, small, even), held)
+        self.rough = len(self.found)
+        for held in self._worth(SOME):
+            yield _near(held, self.sure[held.held].sizes)
+
+    def _better(self) -> Iterator[Found]:
+        """The best of each kind, and the best of all under other choices, made better."""
+        kinds = (self.found[self.rough :], NEAR), (self.found[: self.rough], ROUGH)
+        for several, (some, good) in kinds:
+            known = len(self.found)
+            for one in _apart(several, some):
+                yield Found(*descended(one.held, one.point, CLOSEST), one.held)
+            for one in _apart(self.found[known:], good):
+                yield _polished(one)
+        for one in self._promising(1):
+            yield _polished(one)
+
+    def _shaken(self) -> Iterator[Found]:
+        """The best with the sizes of one step changed, made better if that is not much dearer."""
+        for time in range(1, SHAKEN + 1):
+            best = self._best()
+            if best.energy <= self.floor * (1 + FAR) or self.choices.work > AGAINST:
+                return
+            look = _near(best.held, _shaken(self.choices.space, best.point, time))
+            if look.energy <= best.energy * (1 + CLOSE) and look.point != best.point:
+                look = _polished(look)
+            yield look
+
+    def _best(self) -> Found:
+        return min(self.found, key=_energy)
+
+    def _worth(self, number: int) -> Iterator[Held]:
+        """The choices of what is held with the lowest bounds, if below all that is found so far."""
+        for held in self.every[:number]:
+            if not self.found or self.sure[held.held].energy < self._best().energy:
+                yield held
+
+    def _promising(self, number: int) -> list[Found]:
+        """The choices of what is held under which the best mapping of all so far costs least."""
+        best = self._best()
+        known = {
+            held.held: Found(held.energy(best.point), best.point, held)
+            for held in self.every
+            if self.sure[held.held].energy < best.energy
+        }
+        for one in self.found:
+            if one.held.held in known:
+                known[one.held.held] = min(known[one.held.held], one, key=_energy)
+        return sorted(known.values(), key=_energy)[:number]
+
+
+def _near(held: Held, sizes: Sizes) -> Found:
+    """The best of chains near sizes that need not be whole."""
+    lists = beside(held.space, sizes, CHAINS)
+    first = tuple(held.space.axis(group, some[0]) for group, some in enumerate(lists))
+    start = spread(held, first)
+    if held.energy(start) >= MISFIT:
+        start = spread(held, within(held.space, sizes))
+    return Found(*joined(held, start, lists), held)
+
+
+def _polished(one: Found) -> Found:
+    """Change two axes at a time, near and then by lists around, until nothing is better."""
+    while True:
+        energy, point = descended(one.held, one.point)
+        lists = beside(one.held.space, sizes_of(point))
+        again, changed = joined(one.held, point, lists)
+        if again >= energy * (1 - ROUNDING):
+            return Found(energy, point, one.held)
+        one = Found(again, changed, one.held)
+
+
+def _shaken(space: Space, point: Point, time: int) -> Sizes:
+    """The sizes of a mapping, those of one step of all loops multiplied.
+
+    By how much is a different number each time, and for every loop; no chance is in it.
+    """
+    factors = np.exp(WIDE * (2 * (time * IRRATIONAL % 1) - 1))
+    found, step = sizes_of(point), time % (2 * space.depth + 1)
+    for loop, factor in zip(Extents._fields, factors.tolist(), strict=True):
+        follows, sizes = space.columns[loop].follows, list(found[loop])
+        at = follows[min(step, len(follows) - 1)]
+        if at >= 0:
+            length = getattr(space.problem.extent, loop)
+            size = min(max(1.0, sizes[at] * factor), float(length))
+            outer = (max(other, size) for other in sizes[:at])
+            found[loop] = (*outer, size, *(min(other, size) for other in sizes[at + 1 :]))
+    return found
+
+
+def _apart(found: list[Found], number: int) -> list[Found]:
+    """The best of some mappings that have different tiles."""
+    tiles: dict[Point, Found] = {}
+    for one in sorted(found, key=_energy):
+        tiles.setdefault(one.point, one)
+    return list(tiles.values())[:number]
+
+
+def _energy(one: Found) -> float:
+    return one.energy
