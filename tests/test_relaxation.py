@@ -21,7 +21,7 @@ from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.links import Nest
 from hwmodel.tiling.spatial.paths import Axis
 from hwmodel.tiling.spatial.powers import Former
-from hwmodel.tiling.spatial.relaxed import relaxed
+from hwmodel.tiling.spatial.parted import relaxed
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import Extents, Problem, Widths, Window

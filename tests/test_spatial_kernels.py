@@ -16,7 +16,7 @@ from hwmodel.tiling.spatial.grid import Classes
 from hwmodel.tiling.spatial.mapper import holdings, mapped
 from hwmodel.tiling.spatial.neighbours import _changed, _near
 from hwmodel.tiling.spatial.numbered import Numbered
-from hwmodel.tiling.spatial.relaxed import relaxed
+from hwmodel.tiling.spatial.parted import relaxed
 from hwmodel.tiling.spatial.rounded import _nearest
 from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.tables import Table

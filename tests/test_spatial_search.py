@@ -25,7 +25,7 @@ from hwmodel.tiling.spatial import mapper
 from hwmodel.tiling.spatial.asked import asked, time
 from hwmodel.tiling.spatial.bound import bound
 from hwmodel.tiling.spatial.mapper import mapped
-from hwmodel.tiling.spatial.relaxed import relaxed
+from hwmodel.tiling.spatial.parted import relaxed
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from hwmodel.work.tensor import Direction, Role

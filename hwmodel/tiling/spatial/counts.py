@@ -18,7 +18,15 @@ from math import log, prod
 
 from hwmodel.tiling.rows import products
 from hwmodel.tiling.spatial.links import INDEXED, Kept, Plan
-from hwmodel.tiling.spatial.minorants import Planes, in_runs, loaded, needed
+from hwmodel.tiling.spatial.minorants import (
+    Part,
+    Planes,
+    Table,
+    in_runs,
+    loaded,
+    loaded_table,
+    needed,
+)
 from hwmodel.tiling.spatial.paths import Axis, rows
 from hwmodel.tiling.spatial.products import ONE, WHOLE, Key, Least, Power, Rows, over, power
 from hwmodel.tiling.spatial.space import GROUPS, Limit, Space
@@ -35,20 +43,19 @@ class Tables:
     """
 
     axes: tuple[Axis, Axis]
-    known: dict[tuple[int, str], Planes] = field(default_factory=dict)
     counts: dict[Plan, Power] = field(default_factory=dict)
     sure: dict[Plan, float | None] = field(default_factory=dict)
     signatures: dict[Plan, tuple[Hashable, ...]] = field(default_factory=dict)
     runs: dict[int, bool] = field(default_factory=dict)
     rooms: dict[tuple[int, Operand], Power] = field(default_factory=dict)
 
-    def planes(self, which: int, kind: str) -> Planes:
-        """Return them."""
-        if (which, kind) not in self.known:
-            axis = self.axes[which]
-            found = loaded(axis) if kind == "loaded" else needed(axis)
-            self.known[which, kind] = found
-        return self.known[which, kind]
+    def planes(self, which: int, kind: str, part: Part | None = None) -> Planes:
+        """Return them, of all tiles or of some."""
+        return (loaded if kind == "loaded" else needed)(self.axes[which], part)
+
+    def loaded(self, which: int) -> Table:
+        """Return the table below whose rows they are."""
+        return loaded_table(self.axes[which])
 
     def in_runs(self, which: int) -> bool:
         """Say `minorants.in_runs` of an axis."""

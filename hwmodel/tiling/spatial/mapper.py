@@ -24,7 +24,7 @@ from hwmodel.tiling.spatial.bound import Bound, bound, closer
 from hwmodel.tiling.spatial.choices import Choices, Found, check_feasible, holdings
 from hwmodel.tiling.spatial.descent import Held, Point, descended, settled
 from hwmodel.tiling.spatial.grouped import every, few, most_groups
-from hwmodel.tiling.spatial.relaxed import relaxed
+from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.spatial.trials import Search
 from hwmodel.work.problem import Extents, Problem
@@ -51,10 +51,13 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     if not chip.moment_energy:  # time is free
         others = others[-1:]
     choices = Choices.on(space)  # few() begins with one group at a time
-    sure = relaxed(space, holdings(options.stationary, space.depth), apart=prod(limits) > 1)
-    floor = min(one.energy for one in sure.values())
-    search, least = Search(floor, sure, choices), floor
+    parts = Parts.of(space, holdings(options.stationary, space.depth), apart=prod(limits) > 1)
+    search = Search(parts.least, parts.sure(), choices)
     found = search.best()
+    if found.energy > parts.least * (1 + ENOUGH):
+        parts.cut(found.energy)
+        found = search.again(parts.least, parts.sure())
+    floor = least = parts.least
     shared = all(level.multicast and level.reduction for level in chip.levels)
     if found.energy > floor * (1 + (ENOUGH if shared else FAR)):
         quick = bound(problem, chip, options, QUICK)

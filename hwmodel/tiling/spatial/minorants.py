@@ -19,9 +19,10 @@ from hwmodel.tiling.optimal.bounds import largest
 from hwmodel.tiling.rows import block_rows, most_rows, products
 from hwmodel.tiling.spatial.paths import Axis
 
-__all__ = ["Planes", "in_runs", "loaded", "needed"]
+__all__ = ["Part", "Planes", "Table", "in_runs", "loaded", "loaded_table", "needed", "within"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 ROWS, SLOPES = 6, 24  # rows of a table whose slopes are taken; slopes of all of them
 POINTS = 100  # of a row whose hull is taken
 SEEN = 40  # tiles of each loop at which planes are compared
@@ -37,27 +38,72 @@ class Planes(NamedTuple):
     slopes: Floats  # [plane, 2]
 
 
-@lru_cache(maxsize=2**6)  # rows and columns, and layers, are often alike
-def loaded(axis: Axis) -> Planes:
+class Part(NamedTuple):
+    """The tiles that are looked at: no others are chosen."""
+
+    outs: tuple[int, int]  # least and most
+    taps: tuple[int, int]
+
+
+class Table(NamedTuple):
+    """Logarithms of rows from below, by classes of tiles."""
+
+    outs: Ints  # smallest and largest of each class [class, 2]
+    taps: Ints
+    rows: Floats  # [class of outputs, class of taps]
+
+
+@lru_cache(maxsize=2**9)  # rows and columns, and layers, are often alike
+def loaded(axis: Axis, part: Part | None = None) -> Planes:
     """Return planes below the rows that pieces of at most a tile load, all pieces together."""
-    classes = axis_of(axis.window, axis.rule, axis.outs, axis.taps)
-    outs, taps = classes.outs.astype(float), classes.taps.astype(float)
-    met = products(axis.window, axis.rule, axis.outs, axis.taps)
-    longest = np.minimum.outer(largest(axis.outs, classes.outs), largest(axis.taps, classes.taps))
-    # A row meets an output through one tap at most, so a block takes part in so many products.
-    rows = np.maximum(np.maximum(classes.rows, met / longest), 1)
-    return _below(np.log(outs), np.log(taps), np.log(rows), falls=True)
+    table = loaded_table(axis)
+    if part is not None:
+        table = within(table, part)
+    return _below(np.log(table.outs[:, 0]), np.log(table.taps[:, 0]), table.rows, falls=True)
+
+
+@lru_cache(maxsize=2**9)
+def needed(axis: Axis, part: Part | None = None) -> Planes:
+    """Return planes below the rows that a tile needs in a memory."""
+    table = needed_table(axis)
+    if part is not None:
+        table = within(table, part)
+    return _below(np.log(table.outs[:, 1]), np.log(table.taps[:, 1]), table.rows, falls=False)
 
 
 @lru_cache(maxsize=2**6)
-def needed(axis: Axis) -> Planes:
-    """Return planes below the rows that a tile needs in a memory."""
+def loaded_table(axis: Axis) -> Table:
+    """Return what pieces of at most a tile load at least, all pieces together."""
+    single = max(axis.outs, axis.taps) <= LISTED
+    classes = axis_of(axis.window, axis.rule, axis.outs, axis.taps, single)
+    outs, taps = (
+        np.stack([tiles, largest(length, tiles)], axis=1).astype(np.int64)
+        for length, tiles in ((axis.outs, classes.outs), (axis.taps, classes.taps))
+    )
+    met = products(axis.window, axis.rule, axis.outs, axis.taps)
+    # A row meets an output through one tap at most, so a block takes part in so many products.
+    longest = np.minimum.outer(outs[:, 1], taps[:, 1])
+    return Table(outs, taps, np.log(np.maximum(np.maximum(classes.rows, met / longest), 1)))
+
+
+@lru_cache(maxsize=2**6)
+def needed_table(axis: Axis) -> Table:
+    """Return what tiles need in a memory at least."""
     outs, taps = (_some(length) for length in (axis.outs, axis.taps))
     whole = int(block_rows(axis.window, axis.rule, 0, axis.outs, 0, axis.taps))
     most = most_rows(axis.window, axis.rule, whole, outs[:, None], taps)
-    rows = np.log(np.maximum(np.asarray(most, float), 1))
-    x, y = (np.log(np.append(some[1:] - 1, some[-1])) for some in (outs, taps))
-    return _below(x, y, rows, falls=False)
+    ends = (np.stack([some, np.append(some[1:] - 1, some[-1])], axis=1) for some in (outs, taps))
+    return Table(*ends, np.log(np.maximum(np.asarray(most, float), 1)))
+
+
+def within(table: Table, part: Part) -> Table:
+    """Return what a table says of some tiles."""
+    sides = []
+    for classes, (least, most) in ((table.outs, part.outs), (table.taps, part.taps)):
+        there = np.flatnonzero((classes[:, 0] <= most) & (classes[:, 1] >= least))
+        sides.append((there, np.clip(classes[there], least, most)))
+    (out, outs), (tap, taps) = sides
+    return Table(outs, taps, table.rows[np.ix_(out, tap)])
 
 
 def in_runs(axis: Axis) -> bool:

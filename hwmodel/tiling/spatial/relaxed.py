@@ -8,6 +8,7 @@ Source: docs/chips.md, 'The search'.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from math import log
 from typing import Any, NamedTuple
@@ -16,19 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.rows import products
-from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.interior import Programmes, solved
+from hwmodel.tiling.spatial.minorants import Part
 from hwmodel.tiling.spatial.powers import Former
-from hwmodel.tiling.spatial.products import Least, Power, Rows
+from hwmodel.tiling.spatial.products import ONE, WHOLE, Least, Power, Rows
 from hwmodel.tiling.spatial.space import Space
-from hwmodel.work.problem import Operand
 
-__all__ = ["Relaxed", "relaxed", "sure"]
+__all__ = ["Box", "Point", "Relaxed", "part_of", "points", "sure"]
 
 Floats = NDArray[np.float64]
 Line = tuple[tuple[tuple[Hashable, float], ...], float]  # sum of factor * variable, at most
 SMALL, ABOVE = 0.02, 0.05  # how far a first guess lies within what is allowed
+SMALLEST = 1e-9
+BESIDE = 1e-3  # above and below its least and most that a size is let, in logarithms
 FURTHER = 0.5  # above all rows, which no bound needs, but a variable without use must end
+
+
+Box = dict[Hashable, tuple[int, int]]  # least and most of sizes that may be chosen
 
 
 class Relaxed(NamedTuple):
@@ -38,34 +43,38 @@ class Relaxed(NamedTuple):
     sizes: dict[str, tuple[float, ...]]  # of every loop, those that may be chosen, not whole
 
 
-def relaxed(
-    space: Space, choices: Sequence[tuple[Operand, ...]], *, apart: bool
-) -> dict[tuple[Operand, ...], Relaxed]:
-    """Return what is sure of every choice of what is held.
+class Point(NamedTuple):
+    """Where the energy of a choice is least."""
 
-    Args:
-        space: with groups one by one.
-        apart: whether groups may lie side by side.
-    """
-    tables = Tables(space.axes)
-    return dict(zip(choices, sure([Former(space, x, tables, apart) for x in choices]), strict=True))
+    relaxed: Relaxed
+    at: dict[Hashable, float]  # logarithms of sizes and of rows
+    shares: dict[Rows, float]  # of the energy that rises with rows
 
 
 def sure(formers: Sequence[Former]) -> list[Relaxed]:
     """Return what is sure of each of several energies of one space."""
+    return [one.relaxed for one in points(formers)]
+
+
+def points(formers: Sequence[Former], box: Box | None = None) -> list[Point]:
+    """Return what is sure of each of several energies of one space, and where it is least.
+
+    Args:
+        box: least and most of some sizes that may be chosen, if only some mappings are looked at.
+    """
     space = formers[0].space
-    found = [_nothing(space)] * len(formers)
+    found = [Point(_nothing(space), {}, {})] * len(formers)
     if not all(products(a.window, a.rule, a.outs, a.taps) for a in space.axes):
         return found
     open_: dict[int, _Open] = {}
     for i, former in enumerate(formers):
         energy = former.energy()
         paid, fixed = energy or ([], 0.0)
-        found[i] = found[i]._replace(energy=max(0.0, fixed))
+        found[i] = Point(found[i].relaxed._replace(energy=max(0.0, fixed)), {}, {})
         if paid:
             always = [(Power(0.0, ()), fixed)] if fixed > 0 else []
             open_[i] = _Open(former, [*paid, *always], min(0.0, fixed))
-    for i, one in zip(open_, _solved([*open_.values()]), strict=True):
+    for i, one in zip(open_, _solved([*open_.values()], box or {}), strict=True):
         found[i] = one
     return found
 
@@ -78,7 +87,7 @@ class _Open(NamedTuple):
     saved: float  # in any case; not above 0
 
 
-def _solved(several: Sequence[_Open]) -> list[Relaxed]:
+def _solved(several: Sequence[_Open], box: Box) -> list[Point]:
     """Solve the programmes of several energies together."""
     if not several:
         return []
@@ -94,9 +103,12 @@ def _solved(several: Sequence[_Open]) -> list[Relaxed]:
     for name, at in order.items():
         if not isinstance(name, (Rows, Least)):
             high[at] = log(one.space.problem.extent._asdict()[name[0]])
+            if name in box:
+                low[at], high[at] = (log(size) for size in box[name])
+                lines += [(((name, 1.0),), high[at] + BESIDE), (((name, -1.0),), BESIDE - low[at])]
     for name, at in order.items():
         if isinstance(name, (Rows, Least)):
-            planes = _planes(one, name)
+            planes = _planes(one, name, box)
             ends = [
                 (
                     sum(f * (low if f > 0 else high)[order[n]] for n, f in factors[1:]) - most,
@@ -118,13 +130,36 @@ def _solved(several: Sequence[_Open]) -> list[Relaxed]:
         low, high,
     )  # fmt: skip
     saved = np.array([x.saved for x in several])
-    starts = [_start(x.former, order, *ends) for x, *ends in zip(several, G, h, strict=False)]
+    sides = low, high
+    starts = [
+        _start(x.former, order, sides, *ends) for x, *ends in zip(several, G, h, strict=False)
+    ]
+    if not all((x @ y < most).all() for x, y, most in zip(G, starts, h, strict=False)):
+        return [Point(_nothing(one.space), {}, {}) for _ in several]  # the box may hold nothing
     result = solved(programmes, np.array(starts), saved * np.exp(-shift))
     least = np.exp(result.least + shift)
     return [
-        Relaxed(max(0.0, x.saved + float(energy)), _sizes(one, order, at))
+        Point(
+            Relaxed(max(0.0, x.saved + float(energy)), _sizes(one, order, at)),
+            dict(zip(order, at.tolist(), strict=True)),
+            _shares(x.paid, order, at),
+        )
         for x, energy, at in zip(several, least, result.at, strict=True)
     ]
+
+
+def _shares(
+    paid: list[tuple[Power, float]], order: dict[Any, int], at: Floats
+) -> dict[Rows, float]:
+    """What share of the energy rises with rows."""
+    found: dict[Rows, float] = defaultdict(float)
+    powers = [p.constant + log(w) + sum(f * at[order[n]] for n, f in p.factors) for p, w in paid]
+    each = np.exp(np.array(powers) - max(powers))
+    for (terms, _), share in zip(paid, each / each.sum(), strict=True):
+        for name, factor in terms.factors:
+            if isinstance(name, Rows):
+                found[name] += factor * float(share)
+    return found
 
 
 def _sizes(former: Former, order: dict[Any, int], at: Floats) -> dict[str, tuple[float, ...]]:
@@ -167,11 +202,21 @@ def _order(several: Sequence[Any], lines: Sequence[Line]) -> dict[Any, int]:
     return {name: at for at, name in enumerate(names)}
 
 
-def _planes(former: Former, name: Rows | Least) -> list[Line]:
+def part_of(former: Former, name: Rows, box: Box) -> Part:
+    """The tiles under which rows are looked at."""
+    sides = []
+    for key in (name.outs, name.taps):
+        length = getattr(former.space.problem.extent, key[0])
+        known = {ONE: (1, 1), WHOLE: (length, length)}
+        sides.append(known.get(key[1]) or box.get(key, (1, length)))
+    return Part(*sides)
+
+
+def _planes(former: Former, name: Rows | Least, box: Box) -> list[Line]:
     """Rows are above each of their planes; the rows themselves come first in a line."""
     if isinstance(name, Least):
         return [(((name, -1.0), *one.factors), -one.constant) for one in name.products]
-    planes = former.tables.planes(name.which, name.kind)
+    planes = former.tables.planes(name.which, name.kind, part_of(former, name, box))
     found: list[Line] = []
     for constant, slopes in zip(planes.constant, planes.slopes, strict=True):
         parts: list[tuple[Hashable, float]] = [(name, -1.0)]
@@ -197,21 +242,27 @@ def _matrix(several: Sequence[Any], order: dict[Any, int]) -> Floats:
     return found
 
 
-def _start(former: Former, order: dict[Any, int], G: Floats, h: Floats) -> Floats:
+def _start(
+    former: Former, order: dict[Any, int], sides: tuple[Floats, Floats], G: Floats, h: Floats
+) -> Floats:
     """Sizes strictly within all orders: small ones, each a little below the one above it."""
-    small = SMALL
-    n, shares = former.space.problem.extent._asdict(), np.zeros(len(order))
+    low, high = sides
+    least, shares = np.zeros(len(order)), np.zeros(len(order))
     keys: list[Any] = [name for name in order if not isinstance(name, (Rows, Least))]
-    for loop in n:
+    for loop in former.space.problem.extent._fields:
         mine = sorted((key for key in keys if key[0] == loop), key=former.outside)
         for i, key in enumerate(mine):
-            shares[order[key]] = log(n[loop]) * (len(mine) - i) / (len(mine) + 1)
+            at = order[key]
+            least[at] = low[at] - BESIDE / 2 if low[at] == high[at] else low[at]
+            wide = max(high[at] - low[at], BESIDE)
+            shares[at] = wide * (len(mine) - i) / (len(mine) + 1)
+    small = SMALL
     while True:
-        y = small * shares
+        y = least + small * shares
         for name, at in order.items():
             if isinstance(name, (Rows, Least)):
                 own = G[:, at] < 0
                 y[at] += (G[own] @ y - h[own]).max() + ABOVE
-        if (G @ y < h).all():
+        if (G @ y < h).all() or small < SMALLEST:
             return y
         small /= 2

@@ -58,6 +58,16 @@ class Search:
                 break
         return self._best()
 
+    def again(self, floor: float, sure: dict[tuple[Operand, ...], Relaxed]) -> Found:
+        """The best near other sizes, of which more is sure, too."""
+        before, self.floor, self.sure = self.sure, floor, sure
+        self.every.sort(key=lambda held: sure[held.held].energy)
+        for held in self._worth(AFTER):
+            sizes = sure[held.held].sizes
+            if sizes != before[held.held].sizes and self.choices.work < AGAINST:
+                self.found.append(_polished(_near(held, sizes)))
+        return self._best()
+
     def beside(self, least: Bound) -> Found:
         """The best from the smallest tiles and those of the bound level by level."""
         self.found = [
