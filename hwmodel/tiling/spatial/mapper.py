@@ -52,7 +52,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
         others = others[-1:]
     choices = Choices.on(space)  # few() begins with one group at a time
     parts = Parts.of(space, holdings(options.stationary, space.depth), apart=prod(limits) > 1)
-    search = Search(parts.least, parts.sure(), choices)
+    search = Search(parts.least, parts.sure(), Choices.on(space.roughly))
     found = search.best()
     if found.energy > parts.least * (1 + ENOUGH):
         parts.cut(found.energy)
@@ -62,8 +62,9 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     if found.energy > floor * (1 + (ENOUGH if shared else FAR)):
         quick = bound(problem, chip, options, QUICK)
         least = _least(problem, chip, options, quick, floor)
-        found = min(found, search.beside(quick), key=lambda one: one.energy)
-    best, examined = (found, first), choices.chains
+        search.beside(quick)
+    found = search.counted(choices)
+    best, examined = (found, first), search.choices.chains
     for groups in others:
         more = Choices.of(problem, chip, options, groups)
         if more is not None:

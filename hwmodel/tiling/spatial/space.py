@@ -7,7 +7,7 @@ the piece of a cycle on a chip with an array.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from hwmodel.tiling.spatial.numbered import distinct
 from hwmodel.tiling.spatial.paths import Axis as Meeting
 from hwmodel.tiling.spatial.paths import Step
 from hwmodel.tiling.spatial.piece_rows import piece_rows
+from hwmodel.tiling.spatial.rough import Cuts, differing, estimated
 from hwmodel.tiling.spatial.terms import Paid
 from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 
@@ -59,6 +60,13 @@ class Space:
     problem: Problem
     chip: Memories
     options: SearchOptions
+    rough: bool = False  # whether counts of long axes are estimated (`rough`)
+
+    @property
+    def roughly(self) -> Space:
+        """The same with counts of long axes that are estimated; itself where none is long."""
+        long = any(axis.outs * axis.taps > EASY for axis in self.axes)
+        return replace(self, rough=True) if long else self
 
     @property
     def depth(self) -> int:
@@ -239,12 +247,18 @@ class Space:
         result: Floats = np.ones(len(sizes[0]))
         for loop, some, factor in zip(GROUPS[group], sizes, factors, strict=True):
             length: int = getattr(self.problem.extent, loop)
-            result *= factor or _values(length, plan, loop, some)
+            result *= factor or differing(length, some, tuple(plan.keeps(loop)))
         return result
 
     def _met(self, which: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
         """Count rows or what touches them, once for all chains that the plan tells apart."""
         axis, loops = self.axes[which], tuple(GROUPS[3 + which])
+        if self.rough and axis.outs * axis.taps > EASY:
+            cuts = (
+                Cuts(length, some, tuple(plan.keeps(loop)))
+                for length, loop, some in zip((axis.outs, axis.taps), loops, sizes, strict=True)
+            )
+            return estimated(axis, plan.operand, *cuts)
         ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
         columns = []
         for loop, some in zip(loops, sizes, strict=True):
@@ -278,7 +292,7 @@ class Space:
 
     def hard(self, group: int) -> int:
         """How many times as long as a short axis the counts of one chain take; 0: no longer."""
-        if len(GROUPS[group]) == 1 or self.all_meet[group - 3]:
+        if self.rough or len(GROUPS[group]) == 1 or self.all_meet[group - 3]:
             return 0
         axis = self.axes[group - 3]
         return axis.outs * axis.taps // EASY
@@ -352,27 +366,6 @@ def candidates(length: int, most: int) -> tuple[int, ...]:
     if len(found) <= most:
         return tuple(found)
     return tuple(found[i * (len(found) - 1) // (most - 1)] for i in range(most))
-
-
-def _values(length: int, plan: Plan, loop: str, sizes: Chains) -> Floats:
-    """`paths.values` of many chains at once."""
-    if is_compiled():
-        found: Floats = kernel("spatial.pieces")(length, sizes, np.array([*plan.keeps(loop)]))
-        return found
-    shape = len(sizes)
-    kinds: list[tuple[Chains, Chains]] = [(np.full(shape, length), np.ones(shape, np.int64))]
-    for tile, kept in zip(sizes.T, plan.keeps(loop), strict=False):
-        full: Chains = np.zeros(shape, np.int64)
-        rests: list[tuple[Chains, Chains]] = []
-        for piece, number in kinds:
-            whole: Chains = piece // tile
-            rest: Chains = piece % tile
-            full = full + (whole if kept else np.minimum(whole, 1)) * number
-            left = (rest > 0) if kept else (rest > 0) & (whole == 0)
-            rests.append((rest, number * left))
-        kinds = [(tile, full), *rests]
-    result: Floats = np.sum([number for _, number in kinds], axis=0).astype(np.float64)
-    return result
 
 
 def _most(axis: Meeting, outs: Chains, taps: Chains) -> Floats:

@@ -33,6 +33,7 @@ CHAINS = 100  # of an axis, near sizes that are begun from
 CLOSEST = 200  # chains of an axis that are looked at before mappings are polished
 SHAKEN, WIDE, CLOSE = 12, 1.2, 6e-2  # times, by what logarithm; how much dearer is polished
 FAR = 1e-2  # above the bound, from which on the best is shaken
+COUNTED = 8  # mappings that are counted where they were estimated
 AFTER = 2  # mappings that are polished from the tiles of the bound level by level
 NEARER = 5e-4  # above the bound, at which nothing more is looked at
 AGAINST, MOST = 60_000, 150_000  # work after which nothing is begun anew; nothing is looked at
@@ -70,6 +71,7 @@ class Search:
 
     def beside(self, least: Bound) -> Found:
         """The best from the smallest tiles and those of the bound level by level."""
+        before = self.found
         self.found = [
             Found(*settled(held, point), held)
             for held in self.every
@@ -79,7 +81,15 @@ class Search:
         for one in self._promising(AFTER):
             if self.choices.work < AGAINST:
                 self.found.append(_polished(one))
+        self.found += before
         return self._best()
+
+    def counted(self, choices: Choices) -> Found:
+        """The best of all, counted on a space on which no axis is estimated."""
+        if choices.space == self.choices.space:
+            return self._best()
+        some = [(one.point, choices.held(one.held.held)) for one in _apart(self.found, COUNTED)]
+        return min((Found(held.energy(point), point, held) for point, held in some), key=_energy)
 
     def _begun(self) -> Iterator[Found]:
         """Mappings of even parts and near relaxed sizes, where little is sure to be paid."""
