@@ -36,6 +36,7 @@ from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem
 __all__ = ["Bound", "bound", "closer"]
 
 ELEMENTS = (Step(1, True),)
+LONG = 2**17  # pairs of an output and a tap of an axis, by which budgets fall
 
 
 class Bound(NamedTuple):
@@ -65,7 +66,7 @@ def bound(problem: Problem, chip: Memories, options: SearchOptions, share: int =
 
     Raises: Infeasible, TooLarge.
     """
-    macs, own = _Macs(problem, chip, options), _own(options, share)
+    macs, own = _Macs(problem, chip, options), _own(problem, options, share)
     total, mappings, proved = macs.energy(), {}, {}
     for level, machine in _machines(macs):
         found = optimal(problem, machine, own)
@@ -82,7 +83,7 @@ def closer(problem: Problem, chip: Memories, options: SearchOptions, known: Boun
 
     Raises: Infeasible, TooLarge.
     """
-    macs, own = _Macs(problem, chip, options), _own(options, 1)
+    macs, own = _Macs(problem, chip, options), _own(problem, options, 1)
     total = macs.energy()
     for level, machine in _machines(macs):
         least = known.proved.get(level)
@@ -90,8 +91,10 @@ def closer(problem: Problem, chip: Memories, options: SearchOptions, known: Boun
     return max(0.0, total)
 
 
-def _own(options: SearchOptions, share: int) -> Options:
-    """The options of each machine's search."""
+def _own(problem: Problem, options: SearchOptions, share: int) -> Options:
+    """The options of each machine's search; on long axes each tiling takes longer."""
+    n = problem.extent
+    share *= 1 + max(n.HO * n.HF, n.WO * n.WF) // LONG
     return Options(
         partial_sum_bits=options.partial_sum_bits,
         stationary=options.stationary,

@@ -32,7 +32,7 @@ from hwmodel.work.problem import Extents, Problem
 __all__ = ["mapped"]
 
 WALKED = 3_000_000  # mappings of a space that is walked whole
-QUICK = 20  # part of a search's budget for a first bound
+QUICK, QUICKER = 20, 200  # part of a search's budget for a first bound; for one that says little
 CLOSE = 0.97  # of the other bound, from which on the one level by level is made with all its budget
 ENOUGH = 5e-3  # above the bound, at which no other bound is made
 FAR = 5e-2  # the same where memories side by side are served apart, of which the other knows little
@@ -60,7 +60,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     floor = least = parts.least
     shared = all(level.multicast and level.reduction for level in chip.levels)
     if found.energy > floor * (1 + (ENOUGH if shared else FAR)):
-        quick = bound(problem, chip, options, QUICK)
+        quick = bound(problem, chip, options, QUICK if shared else QUICKER)
         least = _least(problem, chip, options, quick, floor)
         search.beside(quick)
     found = search.counted(choices)
