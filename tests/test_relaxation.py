@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.options import Array, Bound, Memories, Memory, MemoryLevel, SearchOptions
 from hwmodel.tiling.rows import RowRule, products
+from hwmodel.tiling.spatial import parted
 from hwmodel.tiling.spatial.bound import bound
 from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.links import Nest
+from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.paths import Axis
 from hwmodel.tiling.spatial.powers import Former
-from hwmodel.tiling.spatial.parted import relaxed
+from hwmodel.tiling.spatial.relaxed import points
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import Extents, Problem, Widths, Window
@@ -212,10 +214,38 @@ def test_no_mapping_costs_less_than_the_least_of_all_sizes(case):
     problem, chip, chosen, mapping = case
     paid = energy(problem, mapping, chip, chosen) * (1 + 1e-9) + 1e-9
     apart = problem.groups > 1 and chip.array is not None
-    (sure,) = relaxed(Space(problem, chip, chosen), [mapping.held], apart=apart).values()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parted, "WORTH", 1e-6)  # of short loops rows bend little
+        parts = Parts.of(Space(problem, chip, chosen), [mapping.held], apart=apart)
+        parts.cut(np.inf)
+    (sure,) = parts.sure().values()
     assert sure.energy <= paid
     if os.environ.get("HWMODEL_TESTS") == "thorough":
         assert bound(problem, chip, chosen, 20).energy <= paid
+
+
+@drawn(300)
+@given(cases(), st.data())
+def test_no_mapping_costs_less_than_the_least_of_sizes_around_its_own(case, data):
+    """Sizes that are looked at part by part: some are bounded on both sides."""
+    problem, chip, chosen, mapping = case
+    apart = problem.groups > 1 and chip.array is not None
+    space = Space(problem, chip, chosen)
+    former = Former(space, mapping.held, Tables(space.axes), apart)
+    sizes, box = of_mapping(former, mapping), {}
+    for loop, n in problem.extent._asdict().items():
+        least, most = 1, n  # of sizes further out; none is below those further in
+        own = {former.key(loop, at) for at in range(space.columns[loop].chosen)}
+        for key in sorted((key for key in own if key[1] >= 0), key=former.outside):
+            if data.draw(st.booleans()):
+                most = data.draw(st.integers(sizes[key], most))
+            box[key] = least, most
+        for key in sorted((key for key in own if key[1] >= 0), key=former.outside, reverse=True):
+            if data.draw(st.booleans()):
+                least = data.draw(st.integers(least, sizes[key]))
+            box[key] = least, box[key][1]
+    (point,) = points([former], box)
+    assert point.relaxed.energy <= energy(problem, mapping, chip, chosen) * (1 + 1e-9) + 1e-9
 
 
 def padded_nest(rng):

@@ -12,11 +12,12 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.tiling.spatial import kernels
 from hwmodel.tiling.spatial.bound import bound, closer
+from hwmodel.tiling.spatial.choices import holdings
 from hwmodel.tiling.spatial.grid import Classes
-from hwmodel.tiling.spatial.mapper import holdings, mapped
+from hwmodel.tiling.spatial.mapper import mapped
 from hwmodel.tiling.spatial.neighbours import _changed, _near
 from hwmodel.tiling.spatial.numbered import Numbered
-from hwmodel.tiling.spatial.parted import relaxed
+from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.rounded import _nearest
 from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.tiling.spatial.tables import Table
@@ -276,7 +277,7 @@ def test_a_closer_bound_is_that_of_all_the_budget(chip):
 def test_programmes_end_where_they_do_in_arrays(chip, monkeypatch):
     space = spread(chip)
     held = holdings("best", space.depth)
-    compiled, arrays = both(monkeypatch, lambda: relaxed(space, held, apart=True))
+    compiled, arrays = both(monkeypatch, lambda: Parts.of(space, held, apart=True).sure())
     least = min(one.energy for one in arrays.values())
     assert min(one.energy for one in compiled.values()) == pytest.approx(least, rel=1e-9)
     for choice, one in arrays.items():

@@ -21,11 +21,11 @@ from hwmodel.tiling.options import (
     SearchOptions,
     memories,
 )
-from hwmodel.tiling.spatial import mapper
+from hwmodel.tiling.spatial import mapper, parted
 from hwmodel.tiling.spatial.asked import asked, time
 from hwmodel.tiling.spatial.bound import bound
 from hwmodel.tiling.spatial.mapper import mapped
-from hwmodel.tiling.spatial.parted import relaxed
+from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from hwmodel.work.tensor import Direction, Role
@@ -252,8 +252,10 @@ def test_the_search_equals_enumeration_and_the_bound_is_below(problem, chip, cho
     assert fits(problem, mapping, chip, chosen)
     assert bound(problem, chip, chosen).energy <= best * (1 + 1e-9)
     choices = mapper.holdings(chosen.stationary, len(chip.levels) - 1)
-    sure = relaxed(Space(problem, chip, chosen), choices, apart=problem.groups > 1)
-    assert min(one.energy for one in sure.values()) <= best * (1 + 1e-9)
+    parts = Parts.of(Space(problem, chip, chosen), choices, apart=problem.groups > 1)
+    assert parts.least <= best * (1 + 1e-9)
+    parts.cut(np.inf)
+    assert parts.least <= best * (1 + 1e-9)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mapper, "WALKED", 0)
         mapping, proof = mapped(problem, chip, chosen)
@@ -436,13 +438,16 @@ def test_the_bound_knows_of_groups_side_by_side(monkeypatch):
 def test_a_bound_above_what_is_found_is_told_and_no_proof(monkeypatch):
     """It was cut to the energy, and the mapping called proved."""
     monkeypatch.setattr(mapper, "WALKED", 0)
-    true = mapper.relaxed
+    true = parted.points
 
-    def false(space, choices, *, apart):
-        every = true(space, choices, apart=apart)
-        return {x: one._replace(energy=2 * one.energy) for x, one in every.items()}
+    def false(formers, box=None):
+        every = true(formers, box)
+        return [
+            one._replace(relaxed=one.relaxed._replace(energy=2 * one.relaxed.energy))
+            for one in every
+        ]
 
-    monkeypatch.setattr(mapper, "relaxed", false)
+    monkeypatch.setattr(parted, "points", false)
     with pytest.warns(SpecWarning, match="below the bound"):
         _, proof = mapped(*depthwise(10, None), ISCA)
     assert (proof.proved, proof.lower_bound, proof.gap) == (False, 0.0, 1.0)

@@ -32,10 +32,10 @@ from hwmodel.work.problem import Extents, Problem
 __all__ = ["mapped"]
 
 WALKED = 3_000_000  # mappings of a space that is walked whole
-QUICK, QUICKER = 20, 200  # part of a search's budget for a first bound; for one that says little
+QUICK = 20  # part of a search's budget for a first bound
 CLOSE = 0.97  # of the other bound, from which on the one level by level is made with all its budget
 ENOUGH = 5e-3  # above the bound, at which no other bound is made
-FAR = 5e-2  # the same where memories side by side are served apart, of which the other knows little
+APART = 8  # memories of a level served one by one, of more of which that bound knows little
 ROUNDING = 1e-9
 
 
@@ -58,9 +58,8 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
         parts.cut(found.energy)
         found = search.again(parts.least, parts.sure())
     floor = least = parts.least
-    shared = all(level.multicast and level.reduction for level in chip.levels)
-    if found.energy > floor * (1 + (ENOUGH if shared else FAR)):
-        quick = bound(problem, chip, options, QUICK if shared else QUICKER)
+    if found.energy > floor * (1 + ENOUGH) and _served_apart(chip) <= APART:
+        quick = bound(problem, chip, options, QUICK)
         least = _least(problem, chip, options, quick, floor)
         search.beside(quick)
     found = search.counted(choices)
@@ -74,6 +73,11 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
             if look.energy <= energy * (1 + ROUNDING):  # as dear, but sooner done
                 best = look, groups
     return _certified(_sooner(best[0]), best[1], (floor, least), size, examined)
+
+
+def _served_apart(chip: Memories) -> int:
+    """How many memories are served one by one, or send their sums so."""
+    return prod(x.fanout for x in chip.levels if not (x.multicast and x.reduction))
 
 
 def _least(

@@ -32,6 +32,7 @@ NEAR, ROUGH = (6, 3), (4, 2)  # of relaxed sizes, of even parts: made better, po
 CHAINS = 100  # of an axis, near sizes that are begun from
 CLOSEST = 200  # chains of an axis that are looked at before mappings are polished
 SHAKEN, WIDE, CLOSE = 12, 1.2, 6e-2  # times, by what logarithm; how much dearer is polished
+NEAR_ENOUGH = 5e-3  # above the bound, at which no other kind is made better
 FAR = 1e-2  # above the bound, from which on the best is shaken
 COUNTED = 8  # mappings that are counted where they were estimated
 AFTER = 2  # mappings that are polished from the tiles of the bound level by level
@@ -104,6 +105,8 @@ class Search:
         """The best of each kind, and the best of all under other choices, made better."""
         kinds = (self.found[self.rough :], NEAR), (self.found[: self.rough], ROUGH)
         for several, (some, good) in kinds:
+            if self._best().energy <= self.floor * (1 + NEAR_ENOUGH):
+                return
             known = len(self.found)
             for one in _apart(several, some):
                 yield Found(*descended(one.held, one.point, CLOSEST), one.held)
