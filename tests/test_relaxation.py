@@ -232,7 +232,7 @@ def test_no_mapping_costs_less_than_the_least_of_sizes_around_its_own(case, data
     apart = problem.groups > 1 and chip.array is not None
     space = Space(problem, chip, chosen)
     former = Former(space, mapping.held, Tables(space.axes), apart)
-    sizes, box = of_mapping(former, mapping), {}
+    sizes, box = sizes_of(space, mapping), {}
     for loop, n in problem.extent._asdict().items():
         least, most = 1, n  # of sizes further out; none is below those further in
         own = {former.key(loop, at) for at in range(space.columns[loop].chosen)}

@@ -254,7 +254,7 @@ def test_the_search_equals_enumeration_and_the_bound_is_below(problem, chip, cho
     choices = mapper.holdings(chosen.stationary, len(chip.levels) - 1)
     parts = Parts.of(Space(problem, chip, chosen), choices, apart=problem.groups > 1)
     assert parts.least <= best * (1 + 1e-9)
-    parts.cut(np.inf)
+    parts.cut(float("inf"))
     assert parts.least <= best * (1 + 1e-9)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mapper, "WALKED", 0)

@@ -145,7 +145,33 @@ class Counts:
             if kept:
                 parts += [above, Power(-tile.constant, tuple((n, -f) for n, f in tile.factors))]
             above = tile
-        return power(parts)
+        return self._whole(loop, plan, power(parts))
+
+    def _whole(self, loop: str, plan: Plan, pieces: Power) -> Power:
+        """Pieces that cycles of an array cut, if it takes so many members of a loop at most.
+
+        They are no fewer than the loop cut into such cycles, rounded up.
+        """
+        least = self.least_pieces(loop)
+        cuts = self.cuts(loop, plan, plan.operand)
+        last = self.size(loop, 2 * self.space.depth)
+        if least is None or not cuts or cuts[-1][0] != last or not all(kept for _, kept in cuts):
+            return pieces
+        return Power(0.0, ((Least((pieces, Power(log(least), ()))), 1.0),))
+
+    def least_pieces(self, loop: str) -> int | None:
+        """How many cycles cut a loop at least, where that is no even division; else None."""
+        n = self.space.problem.extent._asdict()
+        alone = [
+            limit.bound.most
+            for limit in self.space.limits
+            if limit.inner is None
+            and loop in limit.bound.loops
+            and all(n[other] == 1 for other in limit.bound.loops if other != loop)
+        ]
+        if loop not in ("N", "M", "C") or not alone or n[loop] % min(alone) == 0:
+            return None
+        return -(-n[loop] // min(alone)) if n[loop] > min(alone) else None
 
     def signature(self, plan: Plan) -> tuple[Hashable, ...]:
         """What plans have in common that count alike, up to what meets nothing in an array."""
@@ -171,8 +197,12 @@ class Counts:
             return self._told_apart(plan)
         met = plan.to_array and plan.operand != "I" and self._padded
         if not met or not self._mixed(plan):
-            return self._product(plan, plan)
-        lines = list(self._where_some_meet(plan))
+            lines = [self._product(plan, plan)]
+        else:
+            lines = list(self._where_some_meet(plan))
+        moments = plan.operand is None and self._mixed(plan)
+        if moments and any(self.least_pieces(loop) for loop in ("N", "M", "C")):
+            lines.append(self._told_apart(plan))
         return lines[0] if len(lines) == 1 else Power(0.0, ((Least(tuple(lines)), 1.0),))
 
     def _product(self, plan: Plan, met: Plan) -> Power:

@@ -191,14 +191,21 @@ def _padded(
 
 
 def _order(several: Sequence[Any], lines: Sequence[Line]) -> dict[Any, int]:
-    """Number the variables; those that rows depend on among them."""
-    every = [*several, *(factors for factors, _ in lines)]
-    names: dict[Any, None] = dict.fromkeys(name for factors in every for name, _ in factors)
-    for name in list(names):
+    """Number the variables, behind those that they depend on."""
+    names: dict[Any, None] = {}
+
+    def add(name: Any) -> None:
         if isinstance(name, Rows):
-            names |= dict.fromkeys(key for key in (name.outs, name.taps) if key[1] >= 0)
+            names.update(dict.fromkeys(key for key in (name.outs, name.taps) if key[1] >= 0))
         if isinstance(name, Least):
-            names |= dict.fromkeys(key for one in name.products for key, _ in one.factors)
+            for one in name.products:
+                for other, _ in one.factors:
+                    add(other)
+        names.setdefault(name)
+
+    for factors in (*several, *(factors for factors, _ in lines)):
+        for name, _ in factors:
+            add(name)
     return {name: at for at, name in enumerate(names)}
 
 
