@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, product
 from math import log, prod
 
 from hwmodel.tiling.rows import products
@@ -250,7 +251,7 @@ class Counts:
         first = self._apart(plan, merged)
         left = self._left_out(first)
         if not left or (runs and left == 1):
-            yield self._shared(plan, first, merged)
+            yield from self._shared(plan, first, merged)
         else:
             # A group has a member at least, and is met by all of those that its times part.
             never = plan._replace(kept=tuple(Kept(False, False, False) for _ in plan.kept))
@@ -259,7 +260,7 @@ class Counts:
             others = [i for i in merged if i != one]
             told = self._apart(plan, others)
             if runs and self._side_by_side(one) and self._left_out(told) <= 1:
-                yield self._shared(plan, told, others)
+                yield from self._shared(plan, told, others)
 
     def _apart(self, plan: Plan, boundaries: list[int]) -> Plan:
         """The plan that tells the instances of some boundaries apart."""
@@ -286,20 +287,28 @@ class Counts:
         places = 2 * boundary, 2 * boundary + 1
         return [x for x in self.space.limits if (x.outer, x.inner) == places]
 
-    def _shared(self, plan: Plan, told: Plan, boundaries: list[int]) -> Power:
+    def _shared(self, plan: Plan, told: Plan, boundaries: list[int]) -> Iterator[Power]:
         """What a plan counts, if padded axes tell the instances of some boundaries apart.
 
-        Of these one count stands for at most so many as other loops leave to such axes.
+        Of these one count stands for at most so many as other loops leave to such axes; and for as
+        many as lie side by side in them, which are fewer than twice the tiles that one is of the
+        other's size.
         """
         padded = {loop for axis in self._padded for loop in axis}
-        parts = [self._product(plan, told)]
+        ways = []  # for each bound, what is told apart at most, either way
         for limit in (limit for i in boundaries for limit in self._side_by_side(i)):
-            if padded & set(limit.bound.loops):
-                parts.append(Power(-log(limit.bound.most), ()))
-                for loop in set(limit.bound.loops) - padded:
-                    inner = self.of(self.size(loop, limit.outer + 1))
-                    parts += [self.of(self.size(loop, limit.outer)), over(inner)]
-        return power(parts)
+            if not padded & set(limit.bound.loops):
+                continue
+            leave, own = [Power(-log(limit.bound.most), ())], []
+            for loop in limit.bound.loops:
+                outer, inner = (self.of(self.size(loop, limit.outer + i)) for i in (0, 1))
+                if loop not in padded:
+                    leave += [outer, over(inner)]
+                elif outer != inner:
+                    own += [Power(-log(2), ()), over(outer), inner]
+            ways.append((leave, own))
+        for parts in product(*ways):
+            yield power([self._product(plan, told), *chain.from_iterable(parts)])
 
     def _mixed(self, plan: Plan) -> bool:
         """Whether a component is left out before one that is kept."""
