@@ -29,9 +29,10 @@ __all__ = ["NEARER", "Search"]
 EVEN = 400  # chains of an axis of loops in even parts
 FEW, SOME = 6, 12  # choices of what is held to begin with: of even parts, of relaxed sizes
 NEAR, ROUGH = (6, 3), (4, 2)  # of relaxed sizes, of even parts: made better, polished
-CHAINS = 100  # of an axis, near sizes that are begun from
+CHAINS = 200  # of an axis, near sizes that are begun from
 CLOSEST = 200  # chains of an axis that are looked at before mappings are polished
-SHAKEN, WIDE, CLOSE = 12, 1.2, 6e-2  # times, by what logarithm; how much dearer is polished
+SHAKEN, SOON, SEVERAL, FURTHER = 40, 12, 4, 3e-2
+WIDE, CLOSE = 1.2, 6e-2  # times, by what logarithm; how much dearer is polished
 NEAR_ENOUGH = 5e-3  # above the bound, at which no other kind is made better
 FAR = 1e-2  # above the bound, from which on the best is shaken
 COUNTED = 8  # mappings that are counted where they were estimated
@@ -116,13 +117,17 @@ class Search:
             yield _polished(one)
 
     def _shaken(self) -> Iterator[Found]:
-        """The best with the sizes of one step changed, made better if that is not much dearer."""
+        """The best ones with the sizes of one step changed, made better if not much dearer."""
         for time in range(1, SHAKEN + 1):
             best = self._best()
-            if best.energy <= self.floor * (1 + FAR) or self.choices.work > AGAINST:
+            if best.energy <= self.floor * (1 + (FAR if time <= SOON else FURTHER)):
                 return
-            look = _near(best.held, _shaken(self.choices.space, best.point, time))
-            if look.energy <= best.energy * (1 + CLOSE) and look.point != best.point:
+            if self.choices.work > AGAINST:
+                return
+            several = _apart(self.found, SEVERAL if time > SOON else 1)
+            one = several[time % len(several)]
+            look = _near(one.held, _shaken(self.choices.space, one.point, time))
+            if look.energy <= best.energy * (1 + CLOSE) and look.point != one.point:
                 look = _polished(look)
             yield look
 
