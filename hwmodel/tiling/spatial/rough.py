@@ -48,19 +48,19 @@ class Cuts(NamedTuple):
         """The members of one piece of these, at most."""
         if not self._last:
             return np.full(len(self.sizes), float(self.length))
-        inner = np.hstack([self.sizes, np.ones((len(self.sizes), 1), np.int64)])
-        return inner[:, min(self._last - 1, self.sizes.shape[1])].astype(np.float64)
+        return self.sizes[:, self._last - 1].astype(np.float64)
 
     def alike(self, period: int) -> NDArray[np.bool_]:
         """Whether pieces that are taken together begin alike."""
-        together = [i for i in range(min(self._last, self.sizes.shape[1])) if not self.keeps[i]]
+        together = [i for i in range(self._last) if not self.keeps[i]]
         found: NDArray[np.bool_] = (self.sizes[:, together] % period == 0).all(axis=1)
         return found
 
     @property
     def _last(self) -> int:
         """How many sizes there are up to the last that is kept."""
-        return max((i + 1 for i, kept in enumerate(self.keeps) if kept), default=0)
+        some = self.keeps[: self.sizes.shape[1]]
+        return max((i + 1 for i, kept in enumerate(some) if kept), default=0)
 
 
 def estimated(axis: Axis, operand: Operand | None, outs: Cuts, taps: Cuts) -> Floats:

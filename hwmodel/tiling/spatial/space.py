@@ -253,13 +253,13 @@ class Space:
     def _met(self, which: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
         """Count rows or what touches them, once for all chains that the plan tells apart."""
         axis, loops = self.axes[which], tuple(GROUPS[3 + which])
+        ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
         if self.rough and axis.outs * axis.taps > EASY:
             cuts = (
-                Cuts(length, some, tuple(plan.keeps(loop)))
+                Cuts(length, np.hstack([some, ones]), tuple(plan.keeps(loop)))
                 for length, loop, some in zip((axis.outs, axis.taps), loops, sizes, strict=True)
             )
             return estimated(axis, plan.operand, *cuts)
-        ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
         columns = []
         for loop, some in zip(loops, sizes, strict=True):
             keeps = list(plan.keeps(loop))[: some.shape[1] + ones.shape[1]]
