@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.rows import products
 from hwmodel.tiling.spatial.paths import Axis
-from hwmodel.work.problem import Operand
+from hwmodel.work.problem import Operand, Window
 
 __all__ = ["Cuts", "differing", "estimated"]
 
@@ -50,6 +50,11 @@ class Cuts(NamedTuple):
             return np.full(len(self.sizes), float(self.length))
         return self.sizes[:, self._last - 1].astype(np.float64)
 
+    def aligned(self, period: int) -> NDArray[np.bool_]:
+        """Whether all pieces begin where the period does."""
+        found: NDArray[np.bool_] = (self.sizes[:, : self._last] % period == 0).all(axis=1)
+        return found
+
     def alike(self, period: int) -> NDArray[np.bool_]:
         """Whether pieces that are taken together begin alike."""
         together = [i for i in range(self._last) if not self.keeps[i]]
@@ -66,20 +71,29 @@ class Cuts(NamedTuple):
 def estimated(axis: Axis, operand: Operand | None, outs: Cuts, taps: Cuts) -> Floats:
     """Return about what a plan counts of an axis: rows (I), taps (F), outputs (O), or pairs."""
     window, met = axis.window, products(axis.window, axis.rule, axis.outs, axis.taps)
+    periods = [window.spread // gcd(by, window.spread) for by in (window.step, window.dilation)]
     if operand == "I":
-        wide = axis.taps / taps.pieces
-        reach = (axis.outs - 1) * window.step + (wide - 1) * window.dilation + 1
-        whole = np.minimum(reach / window.spread, window.size)
-        halo = np.maximum(0, (wide - 1) * window.dilation + 1 - window.step) / window.spread
-        rows: Floats = taps.pieces * (whole + (outs.pieces - 1) * halo)
+        reach = (axis.taps / taps.pieces - 1) * window.dilation
+        whole = ((axis.outs - 1) * window.step + reach + 1) / window.spread
+        rows: Floats = taps.pieces * (
+            np.minimum(whole, window.size) + (outs.pieces - 1) * _halo(window, outs, reach, periods)
+        )
         return np.minimum(rows, met)
     share = met / (axis.outs * axis.taps)
-    periods = (window.spread // gcd(by, window.spread) for by in (window.step, window.dilation))
     for cuts, period in zip((outs, taps), periods, strict=True):
         share = share * np.where(cuts.alike(period), np.minimum(cuts.groups, period), period)
     across = float(axis.outs) if operand == "O" else outs.values
     down = float(axis.taps) if operand == "F" else taps.values
     found: Floats = across * down * np.minimum(share, 1.0)
+    return found
+
+
+def _halo(window: Window, outs: Cuts, reach: Floats, periods: list[int]) -> Floats:
+    """Rows that both sides of a cut of the outputs touch, through taps so far apart."""
+    first = -(window.pad // window.spread)
+    begun = np.ceil((reach - window.pad) / window.spread) - first  # at the start of a period
+    rows = np.where(outs.aligned(periods[0]), begun, reach / window.spread)
+    found: Floats = np.maximum(0, rows - (window.step - 1) / window.spread)
     return found
 
 
