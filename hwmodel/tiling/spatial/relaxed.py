@@ -252,20 +252,24 @@ def _matrix(several: Sequence[Any], order: dict[Any, int]) -> Floats:
 def _start(
     former: Former, order: dict[Any, int], sides: tuple[Floats, Floats], G: Floats, h: Floats
 ) -> Floats:
-    """Sizes strictly within all orders: small ones, each a little below the one above it."""
+    """Sizes strictly within all orders: small ones, each a little below the one above it.
+
+    Of sizes that are not small the inner ones are near the outer ones, for few lie side by side.
+    """
     low, high = sides
-    least, shares = np.zeros(len(order)), np.zeros(len(order))
     keys: list[Any] = [name for name in order if not isinstance(name, (Rows, Least))]
-    for loop in former.space.problem.extent._fields:
-        mine = sorted((key for key in keys if key[0] == loop), key=former.outside)
-        for i, key in enumerate(mine):
-            at = order[key]
-            least[at] = low[at] - BESIDE / 2 if low[at] == high[at] else low[at]
-            wide = max(high[at] - low[at], BESIDE)
-            shares[at] = wide * (len(mine) - i) / (len(mine) + 1)
     small = SMALL
     while True:
-        y = least + small * shares
+        y = np.zeros(len(order))
+        for loop, n in former.space.problem.extent._asdict().items():
+            mine = sorted((key for key in keys if key[0] == loop), key=former.outside)
+            step, above = small * log(n) / (len(mine) + 1), np.inf
+            for i, key in enumerate(mine):
+                at = order[key]
+                inside = low[at] + step * (len(mine) - i)
+                alone = not i or key == former.size(loop, 2 * former.space.depth)
+                y[at] = inside if alone else max(inside, above - step)
+                y[at] = above = min(y[at], high[at] - step, above - step)
         for name, at in order.items():
             if isinstance(name, (Rows, Least)):
                 own = G[:, at] < 0
