@@ -90,7 +90,8 @@ def _with_multiples(length: int, chains: Ints) -> Ints:
         inner = even[:, at + 1]
         multiple = np.maximum(1, even[:, at] // inner) * inner
         even[:, at] = np.where(chains[:, at] == length, length, multiple)
-    return distinct(np.concatenate([chains, even]))[0]
+    new = (even != chains).any(axis=1)
+    return distinct(np.concatenate([chains, even[new]]))[0] if new.any() else chains
 
 
 @lru_cache(maxsize=2**14)

@@ -135,6 +135,8 @@ def _chains(length: int, sizes: tuple[float, ...], most: int) -> tuple[Ints, Flo
     From the inside outwards each size is a multiple of the one before or an even part of the loop.
     """
     chains, far = np.ones((1, 1), np.int64), np.zeros(1)
+    if length == 1:
+        return np.ones((1, len(sizes)), np.int64), far
     for size in reversed(sizes):
         near = kernel("chains.tiles") if is_compiled() else _tiles
         tiles = near(length, chains[:, 0].copy(), size)

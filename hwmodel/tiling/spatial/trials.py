@@ -27,14 +27,14 @@ from hwmodel.work.problem import Extents, Operand
 __all__ = ["NEARER", "Search"]
 
 EVEN = 400  # chains of an axis of loops in even parts
-FEW, SOME = 6, 12  # choices of what is held to begin with: of even parts, of relaxed sizes
+FEW, SOME = 4, 9  # choices of what is held to begin with: of even parts, of relaxed sizes
 NEAR, ROUGH = (6, 3), (4, 2)  # of relaxed sizes, of even parts: made better, polished
 CHAINS = 200  # of an axis, near sizes that are begun from
 CLOSEST = 200  # chains of an axis that are looked at before mappings are polished
 SHAKEN, SOON, SEVERAL, FURTHER = 40, 12, 4, 3e-2
 WIDE, CLOSE = 1.2, 6e-2  # times, by what logarithm; how much dearer is polished
-NEAR_ENOUGH = 5e-3  # above the bound, at which no other kind is made better
-FAR = 1e-2  # above the bound, from which on the best is shaken
+NEAR_ENOUGH = 1e-2  # above the bound, at which no other kind is made better
+FAR = 2e-2  # above the bound, from which on the best is shaken
 COUNTED = 8  # mappings that are counted where they were estimated
 AFTER = 2  # mappings that are polished from the tiles of the bound level by level
 NEARER = 5e-4  # above the bound, at which nothing more is looked at
