@@ -17,6 +17,7 @@ from hwmodel.tiling.options import (
     memories,
 )
 from hwmodel.tiling.rows import RowRule
+from hwmodel.tiling.spatial import mapper
 from hwmodel.tiling.spatial.choices import holdings
 from hwmodel.tiling.spatial.mapper import mapped
 from hwmodel.tiling.spatial.minorants import loaded
@@ -144,3 +145,17 @@ def test_chains_around_one_have_multiples_of_what_is_inside_by_hand():
         assert (256, 50, 50, cycle) in near
         tile = 50 // cycle * cycle
         assert (256, tile, tile, cycle) in near
+
+
+def test_rows_between_those_that_are_touched_are_no_part_of_the_bound(monkeypatch):
+    """Two outputs two rows apart touch two rows, but bound three; of single outputs one is read."""
+    monkeypatch.setattr(mapper, "WALKED", 0)
+    problem = Problem(Extents(1, 1, 1, 2, 1, 1, 1), Window(3, 2), Window(1), Widths(8, 8, 8), 1)
+    outer = Memory("outer", ("I", "F", "O"), None, 100.0, 0.0)
+    inner = Memory("inner", ("F", "O"), None, 1.0, 0.0)
+    levels = MemoryLevel("L0", (outer,)), MemoryLevel("L1", (inner,), 2)
+    chip = Memories(levels, Array((Bound(("C",), 1),), "none"))
+    asked = replace(ASKED, rows="bounding", partial_sum_bits=8)
+    mapping, proof = mapped(problem, chip, asked)
+    assert 0 < proof.lower_bound <= proof.energy
+    assert proof.energy == pytest.approx(energy(problem, mapping, chip, asked), rel=1e-12)

@@ -322,7 +322,8 @@ class Counts:
         out, tap = (self.cuts(loop, plan, plan.operand) for loop in loops)
         if plan.operand == "I":
             if not all(kept for _, kept in (*out, *tap)):
-                return Power(log(max(1, rows(axis, (), ()))), ())
+                touched = axis._replace(rule=axis.rule._replace(rows="touched"))
+                return Power(log(max(1, rows(touched, (), ()))), ())  # bounding rows may be more
             ends = [
                 cut[-1][0] if cut else (loop, WHOLE)
                 for loop, cut in zip(loops, (out, tap), strict=True)

@@ -26,6 +26,7 @@ from hwmodel.tiling.spatial.space import Space
 __all__ = ["Box", "Point", "Relaxed", "part_of", "points", "sure"]
 
 Floats = NDArray[np.float64]
+Sides = tuple[Floats, Floats]  # the least and the most of every variable
 Line = tuple[tuple[tuple[Hashable, float], ...], float]  # sum of factor * variable, at most
 SMALL, ABOVE = 0.02, 0.05  # how far a first guess lies within what is allowed
 SMALLEST = 1e-9
@@ -249,31 +250,38 @@ def _matrix(several: Sequence[Any], order: dict[Any, int]) -> Floats:
     return found
 
 
-def _start(
-    former: Former, order: dict[Any, int], sides: tuple[Floats, Floats], G: Floats, h: Floats
-) -> Floats:
+def _start(former: Former, order: dict[Any, int], sides: Sides, G: Floats, h: Floats) -> Floats:
     """Sizes strictly within all orders: small ones, each a little below the one above it.
 
-    Of sizes that are not small the inner ones are near the outer ones, for few lie side by side.
+    Where so many cannot lie side by side, the inner ones are near the outer ones.
     """
-    low, high = sides
+    for near in (False, True):
+        small = SMALL
+        while small > SMALLEST:
+            y = _guess(former, order, sides, small, near=near)
+            for name, at in order.items():
+                if isinstance(name, (Rows, Least)):
+                    own = G[:, at] < 0
+                    y[at] += (G[own] @ y - h[own]).max() + ABOVE
+            if (G @ y < h).all():
+                return y
+            small /= 2
+    return y
+
+
+def _guess(
+    former: Former, order: dict[Any, int], sides: Sides, small: float, *, near: bool
+) -> Floats:
+    """Sizes a little above their least, the inner ones of a loop a little below the outer ones."""
+    (low, high), y = sides, np.zeros(len(order))
     keys: list[Any] = [name for name in order if not isinstance(name, (Rows, Least))]
-    small = SMALL
-    while True:
-        y = np.zeros(len(order))
-        for loop, n in former.space.problem.extent._asdict().items():
-            mine = sorted((key for key in keys if key[0] == loop), key=former.outside)
-            step, above = small * log(n) / (len(mine) + 1), np.inf
-            for i, key in enumerate(mine):
-                at = order[key]
-                inside = low[at] + step * (len(mine) - i)
-                alone = not i or key == former.size(loop, 2 * former.space.depth)
-                y[at] = inside if alone else max(inside, above - step)
-                y[at] = above = min(y[at], high[at] - step, above - step)
-        for name, at in order.items():
-            if isinstance(name, (Rows, Least)):
-                own = G[:, at] < 0
-                y[at] += (G[own] @ y - h[own]).max() + ABOVE
-        if (G @ y < h).all() or small < SMALLEST:
-            return y
-        small /= 2
+    for loop, n in former.space.problem.extent._asdict().items():
+        mine = sorted((key for key in keys if key[0] == loop), key=former.outside)
+        step, above = small * log(n) / (len(mine) + 1), np.inf
+        for i, key in enumerate(mine):
+            at = order[key]
+            y[at] = low[at] + step * (len(mine) - i)
+            if near and i and key != former.size(loop, 2 * former.space.depth):  # no cycle
+                y[at] = max(y[at], above - step)
+            y[at] = above = min(y[at], high[at] - step, above - step)
+    return y
