@@ -19,7 +19,15 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import bundled, load
 from hwmodel.specs.method import Method
 from hwmodel.tiling.accesses import Mapping
-from hwmodel.tiling.options import SearchOptions, memories
+from hwmodel.tiling.options import (
+    Array,
+    Bound,
+    Memories,
+    Memory,
+    MemoryLevel,
+    SearchOptions,
+    memories,
+)
 from hwmodel.vary.paths import replaced_all
 from hwmodel.views.explain.explanation import explanation
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact
@@ -376,6 +384,29 @@ def test_a_pass_has_as_many_macs_as_the_layer_whatever_zeros_its_loops_meet(tmp_
     operated = [row for row in rows_of(found, "up") if row["direction"] == "operate"]
     assert [row["pass"] for row in operated] == ["forward", "backward_input", "backward_weight"]
     assert {row["elements"] for row in operated} == {2 * 4 * 5 * 4 * 2 * 3 * 3}
+
+
+@pytest.mark.parametrize(
+    ("rests", "order"),
+    [
+        ("F", ["C", "HF", "M", "N", "HO"]),
+        ("I", ["C", "HF", "N", "HO", "M"]),
+        ("O", ["M", "N", "HO", "C", "HF"]),
+    ],
+)
+def test_cycles_are_in_the_order_in_which_an_operand_rests(rests, order):
+    """What rests in the MACs stays while the loops that do not index it pass: they are inside."""
+    extent = Extents(4, 16, 16, 8, 1, 3, 1)
+    problem = Problem(extent, Window(10), Window(1), Widths(8, 8, 8), 1)
+    free = Memory("free", ("I", "F", "O"), None, 1.0, 1.0)
+    levels = MemoryLevel("L1", (free,)), MemoryLevel("L0", (free,))
+    array = Array((Bound(("M",), 8), Bound(("C",), 8)), rests)
+    cycle = Extents(1, 8, 8, 1, 1, 1, 1)
+    options = SearchOptions.of(load(Accounting, "full"), Pass.FORWARD)
+    mapping = Mapping((extent,), ("F",), (extent,), cycle)
+    nest = loop_nest(problem, mapping, Memories(levels, array), options)
+    lines = [line.split()[1] for line in nest.splitlines() if line.split()[0] == "for"]
+    assert lines == order and f"{rests} rests in the MACs" in nest
 
 
 def test_the_loop_nest_has_a_line_for_every_loop_that_is_cut():

@@ -84,11 +84,12 @@ def _cycles(tile: Extents, mapping: Mapping, memories: Memories, depth: int) -> 
     if mapping.cycle is None or memories.array is None:
         return []
     lines = []
-    for loop, outer, inner in zip(Extents._fields, tile, mapping.cycle, strict=True):
-        if inner < outer:
+    rests = memories.array.holds
+    for loop in Extents._fields if rests == "none" else _ORDER[rests]:
+        inner = getattr(mapping.cycle, loop)
+        if inner < getattr(tile, loop):
             depth += 1
             lines.append(f"{'  ' * depth}for {loop} in blocks of {inner}:")
-    rests = memories.array.holds
     resting = "nothing rests" if rests == "none" else f"{rests} rests"
     lines.append(f"{'  ' * (depth + 1)}a cycle: {_shown(mapping.cycle)}  # {resting} in the MACs")
     return lines
