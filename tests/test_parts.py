@@ -26,7 +26,7 @@ from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.paths import Axis
 from hwmodel.tiling.spatial.space import GROUPS, Space, candidates
 from hwmodel.work.problem import Extents, Problem, Widths, Window
-from tests.test_spatial_search import energy
+from tests.test_spatial_search import energy, fits
 
 RULE = RowRule("touched", "skipped")
 ASKED = SearchOptions(
@@ -159,3 +159,18 @@ def test_rows_between_those_that_are_touched_are_no_part_of_the_bound(monkeypatc
     mapping, proof = mapped(problem, chip, asked)
     assert 0 < proof.lower_bound <= proof.energy
     assert proof.energy == pytest.approx(energy(problem, mapping, chip, asked), rel=1e-12)
+
+
+def test_sums_that_take_no_room_fit_a_memory_without_any(monkeypatch):
+    """One bit, shared by four groups side by side, is none for each: nothing was divided by it."""
+    monkeypatch.setattr(mapper, "WALKED", 0)
+    problem = Problem(Extents(4, 1, 1, 1, 1, 1, 1), Window(1), Window(1), Widths(1, 1, 1), 4)
+    outer = Memory("outer", ("I", "F", "O"), None, 100.0, 0.0)
+    sums = Memory("sums", ("O",), 1, 1.0, 0.0)
+    inner = Memory("inner", ("I", "F", "O"), 100, 1.0, 0.0)
+    levels = MemoryLevel("L0", (outer,)), MemoryLevel("L1", (sums,)), MemoryLevel("L2", (inner,), 4)
+    chip = Memories(levels, Array((Bound(("C",), 1),), "none"), 1.0)
+    asked = replace(ASKED, partial_sum_bits=1)
+    mapping, proof = mapped(problem, chip, asked)
+    assert fits(problem, mapping, chip, asked)
+    assert proof.lower_bound <= proof.energy

@@ -26,6 +26,7 @@ from hwmodel.work.problem import OPERANDS, Extents, Operand
 __all__ = ["MISFIT", "Found", "Held", "Listed", "Point", "descended", "improved", "settled"]
 
 BETTER = 1e-12
+LEAST = 1e-6  # bits, in place of no room at all
 MISFIT = 1e200  # above all energies
 Point = tuple[Axis, ...]  # of all axes
 Found = tuple[float, Point]
@@ -69,7 +70,8 @@ class Held:
                 for i, x in enumerate(OPERANDS):
                     if x in memory.holds and (x != "O" or sums):
                         bits[3 * (level - 1) + i] = space.bits[x]
-                yield bits, np.flatnonzero(bits), memory.capacity_bits
+                if bits.any():  # else whatever lies there takes no room
+                    yield bits, np.flatnonzero(bits), memory.capacity_bits
 
     def _bounded(self) -> tuple[Any, tuple[Ints, Ints, Any]]:
         """All that is bounded, as compiled loops take it (`kernels.pair`): bits, and bounds."""
@@ -91,7 +93,7 @@ class Held:
         rooms, spreads = np.split(rows.parts, [3 * self.space.depth], axis=1)
         excess = np.maximum(spreads / self.most - 1, 0).sum(axis=1)
         for bits, _, most in self.buffers:
-            excess += np.maximum(rooms @ bits / most - 1, 0)
+            excess += np.maximum(rooms @ bits / max(most, LEAST) - 1, 0)
         return np.where(excess > 0, MISFIT * (1 + excess), rows.counts @ self.weights)
 
     def _rest(self, point: Point, without: tuple[int, ...]) -> Rows:

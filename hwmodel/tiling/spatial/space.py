@@ -32,6 +32,7 @@ __all__ = ["GROUPS", "Axis", "Chosen", "Columns", "Space", "candidates"]
 
 GROUPS = (("N",), ("M",), ("C",), ("HO", "HF"), ("WO", "WF"))
 EASY, FEW = 2**13, 16  # pairs of an output and a tap of a short axis; chains of a long one
+LONG = 2**17  # pairs of an axis whose counts may be estimated
 Chains = NDArray[np.int64]  # [chain, size], of one loop
 Chosen = tuple[int, ...]  # sizes of a loop's chain that are free
 Floats = NDArray[np.float64]
@@ -65,7 +66,7 @@ class Space:
     @property
     def roughly(self) -> Space:
         """The same with counts of long axes that are estimated; itself where none is long."""
-        long = any(axis.outs * axis.taps > EASY for axis in self.axes)
+        long = any(axis.outs * axis.taps > LONG for axis in self.axes)
         return replace(self, rough=True) if long else self
 
     @property
@@ -254,7 +255,7 @@ class Space:
         """Count rows or what touches them, once for all chains that the plan tells apart."""
         axis, loops = self.axes[which], tuple(GROUPS[3 + which])
         ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
-        if self.rough and axis.outs * axis.taps > EASY:
+        if self.rough and axis.outs * axis.taps > LONG:
             cuts = (
                 Cuts(length, np.hstack([some, ones]), tuple(plan.keeps(loop)))
                 for length, loop, some in zip((axis.outs, axis.taps), loops, sizes, strict=True)
