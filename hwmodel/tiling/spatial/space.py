@@ -32,7 +32,7 @@ __all__ = ["GROUPS", "Axis", "Chosen", "Columns", "Space", "candidates"]
 
 GROUPS = (("N",), ("M",), ("C",), ("HO", "HF"), ("WO", "WF"))
 EASY, FEW = 2**13, 16  # pairs of an output and a tap of a short axis; chains of a long one
-LONG = 2**17  # pairs of an axis whose counts may be estimated
+LONG = 2**14  # pairs of an axis whose counts may be estimated
 Chains = NDArray[np.int64]  # [chain, size], of one loop
 Chosen = tuple[int, ...]  # sizes of a loop's chain that are free
 Floats = NDArray[np.float64]

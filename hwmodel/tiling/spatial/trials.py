@@ -87,11 +87,12 @@ class Search:
         return self._best()
 
     def counted(self, choices: Choices) -> Found:
-        """The best of all, counted on a space on which no axis is estimated."""
+        """The best of all, counted on a space on which no axis is estimated, and made better."""
         if choices.space == self.choices.space:
             return self._best()
         some = [(one.point, choices.held(one.held.held)) for one in _apart(self.found, COUNTED)]
-        return min((Found(held.energy(point), point, held) for point, held in some), key=_energy)
+        best = min((Found(held.energy(point), point, held) for point, held in some), key=_energy)
+        return Found(*descended(best.held, best.point, CLOSEST), best.held)
 
     def _begun(self) -> Iterator[Found]:
         """Mappings of even parts and near relaxed sizes, where little is sure to be paid."""
