@@ -34,6 +34,7 @@ __all__ = ["mapped"]
 WALKED = 3_000_000  # mappings of a space that is walked whole
 QUICK = 20  # part of a search's budget for a first bound
 CLOSE = 0.97  # of the other bound, from which on the one level by level is made with all its budget
+OPEN = 2e-2  # above the bound, from which on sizes are looked at part by part
 ENOUGH = 5e-3  # above the bound, at which no other bound is made
 APART = 8  # memories of a level served one by one, of more of which that bound knows little
 ROUNDING = 1e-9
@@ -54,7 +55,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     parts = Parts.of(space, holdings(options.stationary, space.depth), apart=prod(limits) > 1)
     search = Search(parts.least, parts.sure(), Choices.on(space.roughly))
     found = search.best()
-    if found.energy > parts.least * (1 + ENOUGH):
+    if found.energy > parts.least * (1 + OPEN):
         parts.cut(found.energy)
         found = search.again(parts.least, parts.sure())
     floor = least = parts.least

@@ -28,7 +28,7 @@ __all__ = ["NEARER", "Search"]
 
 EVEN = 400  # chains of an axis of loops in even parts
 FEW, SOME = 4, 9  # choices of what is held to begin with: of even parts, of relaxed sizes
-NEAR, ROUGH = (6, 3), (4, 2)  # of relaxed sizes, of even parts: made better, polished
+NEAR, ROUGH = (5, 2), (3, 2)  # of relaxed sizes, of even parts: made better, polished
 CHAINS = 200  # of an axis, near sizes that are begun from
 CLOSEST = 200  # chains of an axis that are looked at before mappings are polished
 SHAKEN, SOON, SEVERAL, FURTHER = 40, 12, 4, 3e-2
