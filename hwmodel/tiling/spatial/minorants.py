@@ -92,8 +92,8 @@ def needed_table(axis: Axis) -> Table:
     outs, taps = (_some(length) for length in (axis.outs, axis.taps))
     whole = int(block_rows(axis.window, axis.rule, 0, axis.outs, 0, axis.taps))
     most = most_rows(axis.window, axis.rule, whole, outs[:, None], taps)
-    ends = (np.stack([some, np.append(some[1:] - 1, some[-1])], axis=1) for some in (outs, taps))
-    return Table(*ends, np.log(np.maximum(np.asarray(most, float), 1)))
+    out, tap = (np.stack([x, np.append(x[1:] - 1, x[-1])], axis=1) for x in (outs, taps))
+    return Table(out, tap, np.log(np.maximum(np.asarray(most, float), 1)))
 
 
 def within(table: Table, part: Part) -> Table:

@@ -79,7 +79,7 @@ def estimated(axis: Axis, operand: Operand | None, outs: Cuts, taps: Cuts) -> Fl
             np.minimum(whole, window.size) + (outs.pieces - 1) * _halo(window, outs, reach, periods)
         )
         return np.minimum(rows, met)
-    share = met / (axis.outs * axis.taps)
+    share: Floats = np.full(len(outs.sizes), met / (axis.outs * axis.taps))
     for cuts, period in zip((outs, taps), periods, strict=True):
         share = share * np.where(cuts.alike(period), np.minimum(cuts.groups, period), period)
     across = float(axis.outs) if operand == "O" else outs.values

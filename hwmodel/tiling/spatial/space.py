@@ -256,11 +256,11 @@ class Space:
         axis, loops = self.axes[which], tuple(GROUPS[3 + which])
         ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
         if self.rough and axis.outs * axis.taps > LONG:
-            cuts = (
+            outer, inner = (
                 Cuts(length, np.hstack([some, ones]), tuple(plan.keeps(loop)))
                 for length, loop, some in zip((axis.outs, axis.taps), loops, sizes, strict=True)
             )
-            return estimated(axis, plan.operand, *cuts)
+            return estimated(axis, plan.operand, outer, inner)
         columns = []
         for loop, some in zip(loops, sizes, strict=True):
             keeps = list(plan.keeps(loop))[: some.shape[1] + ones.shape[1]]
