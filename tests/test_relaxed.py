@@ -11,7 +11,7 @@ from hwmodel.tiling.rows import RowRule, block_rows, most_rows, products
 from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.interior import Programmes, solved
 from hwmodel.tiling.spatial.links import Nest
-from hwmodel.tiling.spatial.minorants import loaded, needed
+from hwmodel.tiling.spatial.minorants import Part, loaded, needed
 from hwmodel.tiling.spatial.paths import Axis, Step, rows
 from hwmodel.tiling.spatial.piece_rows import CutRows
 from hwmodel.tiling.spatial.powers import Former
@@ -65,6 +65,29 @@ def test_planes_are_below_all_rows(axis, data):
         for tap in range(1, axis.taps + 1):
             room = most_rows(axis.window, axis.rule, whole, out, tap)
             assert highest(most, out, tap) <= np.log(max(room, 1)) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("window", "outs", "taps"),
+    [
+        (Window(16), 14, 3),
+        (Window(60, 2, 1, 1, 1), 30, 5),
+        (Window(30, 1, 2, 4, 4), 30, 5),
+        (Window(20, 1, 1, 2, 2, 2), 40, 4),
+        (Window(9, 1, 1, 1, 1), 3, 9),
+    ],
+)
+def test_planes_are_below_the_rows_of_every_tile_and_of_every_part(window, outs, taps):
+    """Of a class the smallest tile may be chosen, for which a plane that falls is the highest."""
+    axis = Axis(window, RowRule("touched", "skipped"), outs, taps)
+    middle = outs // 2, taps // 2
+    lower, upper = Part((1, middle[0]), (1, taps)), Part((middle[0] + 1, outs), (middle[1], taps))
+    for part in (None, lower, upper):
+        planes = loaded(axis, part)
+        for out in range(1, outs + 1) if part is None else range(part.outs[0], part.outs[1] + 1):
+            for tap in range(1, taps + 1) if part is None else range(part.taps[0], taps + 1):
+                there = rows(axis, (Step(out, True),), (Step(tap, True),))
+                assert highest(planes, out, tap) <= np.log(there) + 1e-9
 
 
 @FAST
