@@ -110,12 +110,8 @@ class Held:
             known[chain] = Rows(*(part[0] for part in rows))
         return known[chain]
 
-    def best_near(self, point: Point, groups: tuple[int, int], below: float, most: int) -> Found:
-        """The best chains of two axes near their own, as `best_at`; the others stay."""
-        return self.best_at(point, groups, [self._near(g, point[g], most) for g in groups], below)
-
-    def _near(self, group: int, chain: Axis, most: int) -> Listed:
-        """Chains near one; those of the last are remembered."""
+    def near(self, group: int, chain: Axis, most: int) -> Listed:
+        """Chains near one, at most so many; those of the last are remembered."""
         if self._last.get(group, (None,))[:-1] != (chain, most):
             near = self._tables[group].near(chain, most)
             self._last[group] = chain, most, self.listed(group, near)
@@ -126,11 +122,17 @@ class Held:
         return Listed(at, self._tables[group].rows(at, self._columns[group]))
 
     def best_of_lists(self, point: Point, listed: Sequence[Listed]) -> Found:
-        """Take the best chains of two axes at a time from lists, until nothing is; compiled.
+        """Take the best chains of two axes at a time from lists, until nothing is better.
 
         Args:
             listed: of each axis, its own chain among them.
         """
+        if not is_compiled():
+            moves = [
+                partial(self._best_pair, pair, listed)
+                for pair in combinations(range(len(GROUPS)), 2)
+            ]
+            return improved(self.energy(point), point, moves, again=False)
         ends = np.cumsum([len(some.at) for some in listed])
         every = np.concatenate([some.at for some in listed])
         own = [self.place(group, chain) for group, chain in enumerate(point)]
@@ -145,6 +147,12 @@ class Held:
         )  # fmt: skip
         chains = (table.chain(every[i]) for table, i in zip(self._tables, at, strict=True))
         return float(energy), tuple(chains)
+
+    def _best_pair(
+        self, groups: tuple[int, int], listed: Sequence[Listed], point: Point, below: float
+    ) -> Found:
+        """The best chains of two axes, from the lists of all, as `best_at`."""
+        return self.best_at(point, groups, [listed[group] for group in groups], below)
 
     def best_at(
         self, point: Point, groups: tuple[int, int], lists: Sequence[Listed], below: float
@@ -286,16 +294,15 @@ def descended(held: Held, point: Point, most: int = MOST) -> Found:
     Args:
         most: chains of an axis that are looked at together.
     """
-    if (point, most) in held.best:
-        return held.energy(point), point
-    moves = [partial(_near, held, pair, most) for pair in combinations(range(len(GROUPS)), 2)]
-    found = improved(held.energy(point), point, moves)
-    held.best.add((found[1], most))
-    return found
-
-
-def _near(held: Held, pair: tuple[int, int], most: int, point: Point, below: float) -> Found:
-    return held.best_near(point, pair, below, most)
+    energy = held.energy(point)
+    while (point, most) not in held.best:
+        near = [held.near(group, chain, most) for group, chain in enumerate(point)]
+        found, changed = held.best_of_lists(point, near)
+        if found >= energy * (1 - BETTER):
+            held.best.add((point, most))
+            break
+        energy, point = found, changed
+    return energy, point
 
 
 def improved(

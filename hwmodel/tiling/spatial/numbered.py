@@ -57,8 +57,9 @@ class Numbered:
         old = self.rows
         self._rows = np.empty((room, old.shape[1]), np.int64)
         self._slots = np.full(4 * room, -1, np.int64)
-        at = np.empty(len(old), np.int64)
-        kernel("chains.entered")(self._rows, 0, self._slots, old, at)
+        if len(old):
+            at = np.empty(len(old), np.int64)
+            kernel("chains.entered")(self._rows, 0, self._slots, old, at)
 
 
 def _bytes(rows: Ints) -> list[bytes]:

@@ -174,12 +174,11 @@ def _starts(length: int, tiles: Tiles) -> Ints:
 @lru_cache(maxsize=8)
 def piece_rows(axis: Axis) -> PieceRows | CutRows | None:
     """Return the rows of all pieces of an axis; None where there are too many."""
-    if (axis.outs + 1) ** 2 * (axis.taps + 1) ** 2 <= MOST:
-        return PieceRows(axis)
     step, dilation = axis.window.step, axis.window.dilation
     turned = axis.taps > axis.outs
     long, short = max(axis.outs, axis.taps), min(axis.outs, axis.taps)
     apart = dilation % step if turned else step % dilation
-    if apart or axis.rule.rows != "touched" or long * (short + 1) ** 2 > MOST:
-        return None
-    return CutRows(axis, turned=turned)
+    if not apart and axis.rule.rows == "touched" and long * (short + 1) ** 2 <= MOST:
+        return CutRows(axis, turned=turned)
+    few = (axis.outs + 1) ** 2 * (axis.taps + 1) ** 2 <= MOST
+    return PieceRows(axis) if few else None

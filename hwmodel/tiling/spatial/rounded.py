@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
-from itertools import combinations, combinations_with_replacement, product
+from functools import lru_cache
+from itertools import combinations_with_replacement, product
 from math import comb, floor, log2
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwmodel.tiling.optimal.compiled import is_compiled, kernel
-from hwmodel.tiling.spatial.descent import Found, Held, Point, improved
+from hwmodel.tiling.spatial.descent import Found, Held, Point
 from hwmodel.tiling.spatial.space import GROUPS, Chosen, Space
 
 __all__ = ["Sizes", "beside", "halved", "joined", "sizes_of", "within"]
@@ -118,15 +118,7 @@ def joined(held: Held, point: Point, lists: tuple[Ints, ...]) -> Found:
     for group, (some, own) in enumerate(zip(lists, point, strict=True)):
         at, mine = held.places(group, some), held.place(group, own)
         listed.append(held.listed(group, at if (at == mine).any() else np.append(at, mine)))
-    if is_compiled():
-        return held.best_of_lists(point, listed)
-    pairs = combinations(range(len(GROUPS)), 2)
-
-    def move(pair: tuple[int, int], point: Point, below: float) -> Found:
-        return held.best_at(point, pair, [listed[group] for group in pair], below)
-
-    moves = [partial(move, pair) for pair in pairs]
-    return improved(held.energy(point), point, moves, again=False)
+    return held.best_of_lists(point, listed)
 
 
 def _chains(length: int, sizes: tuple[float, ...], most: int) -> tuple[Ints, Floats]:

@@ -54,6 +54,43 @@ class Limit(NamedTuple):
     inner: int | None  # None: single elements
 
 
+class _Told(NamedTuple):
+    """What a plan tells apart of the chains of an axis with taps."""
+
+    at: Chains  # sizes that it looks at, of outputs and then of taps, side by side and a 1 behind
+    outs: tuple[bool, ...]  # of these, whether pieces are told apart
+    taps: tuple[bool, ...]
+    last: Chains | None  # the last one of each loop; None where a loop is not cut
+
+    @classmethod
+    def of(cls, space: Space, which: int, plan: Plan) -> _Told:
+        """Make it. On a chip without an array the last tile is single elements."""
+        at, keeps, last = [], [], []
+        wide = [len(space.columns[loop].follows) for loop in GROUPS[3 + which]]
+        for loop, start, own in zip(GROUPS[3 + which], (0, wide[0]), wide, strict=True):
+            places = [*range(start, start + own)]
+            if space.chip.array is None:
+                places.append(sum(wide))
+            kept = list(plan.keeps(loop))[: len(places)]
+            while kept and not kept[-1]:
+                kept.pop()
+            at += places[: len(kept)]
+            keeps.append(tuple(kept))
+            if getattr(space.problem.extent, loop) > 1:
+                last.append(places[len(kept) - 1] if kept else -1)
+        cut = np.array(last, np.int64) if -1 not in last else None
+        return cls(np.array(at, np.int64), *keeps, cut)
+
+    @property
+    def every(self) -> bool:
+        """Whether the pieces of all cuts are told apart."""
+        return all(self.outs + self.taps)
+
+    def single(self, sizes: Chains) -> bool:
+        """Whether all single outputs and taps are told apart."""
+        return self.every and self.last is not None and bool((sizes[:, self.last] == 1).all())
+
+
 @dataclass(frozen=True)
 class Space:
     """A problem on a chip, as the mapper sees it."""
@@ -253,43 +290,50 @@ class Space:
 
     def _met(self, which: int, plan: Plan, sizes: tuple[Chains, ...]) -> Floats:
         """Count rows or what touches them, once for all chains that the plan tells apart."""
-        axis, loops = self.axes[which], tuple(GROUPS[3 + which])
-        ones = np.ones((len(sizes[0]), int(self.chip.array is None)), np.int64)
+        axis, told = self.axes[which], self._told(which, plan)
+        given = np.ones((len(sizes[0]), 1 + sum(some.shape[1] for some in sizes)), np.int64)
+        np.concatenate(sizes, axis=1, out=given[:, :-1])
+        looked = given[:, told.at]
         if self.rough and axis.outs * axis.taps > LONG:
-            outer, inner = (
-                Cuts(length, np.hstack([some, ones]), tuple(plan.keeps(loop)))
-                for length, loop, some in zip((axis.outs, axis.taps), loops, sizes, strict=True)
-            )
-            return estimated(axis, plan.operand, outer, inner)
-        columns = []
-        for loop, some in zip(loops, sizes, strict=True):
-            keeps = list(plan.keeps(loop))[: some.shape[1] + ones.shape[1]]
-            last = max((i for i, kept in enumerate(keeps) if kept), default=-1)
-            columns.append((np.hstack([some, ones])[:, : last + 1], tuple(keeps[: last + 1])))
-        (outs, out_keeps), (taps, tap_keeps) = columns
-        depth = outs.shape[1]
-        ends = zip((axis.outs, axis.taps), (outs, taps), strict=True)
-        single = all(n == 1 or (t.shape[1] and (t[:, -1] == 1).all()) for n, t in ends)
-        if single and plan.operand != "I" and all(out_keeps + tap_keeps):
+            outs, taps = looked[:, : len(told.outs)], looked[:, len(told.outs) :]
+            cuts = Cuts(axis.outs, outs, told.outs), Cuts(axis.taps, taps, told.taps)
+            return estimated(axis, plan.operand, *cuts)
+        if plan.operand != "I" and told.single(given):
             # Single outputs and taps meet as often as there are products.
             touched = products(axis.window, axis.rule, axis.outs, axis.taps)
-            return np.full(len(sizes[0]), float(touched))
-        pairs, back = distinct(np.hstack([outs, taps]))
-        listed = piece_rows(axis) if plan.operand == "I" and all(out_keeps + tap_keeps) else None
-        short = grid(axis, met=plan.operand != "I") if listed is None else None
+            return np.full(len(given), float(touched))
+        pairs, back = distinct(looked)
+        return self._met_by_chain(axis, plan, told, pairs)[back]
+
+    def _met_by_chain(self, axis: Meeting, plan: Plan, told: _Told, pairs: Chains) -> Floats:
+        """`_met` of different chains, of the sizes that are looked at."""
+        depth = len(told.outs)
+        listed = piece_rows(axis) if plan.operand == "I" and told.every else None
         if listed is not None:
-            return listed.rows_by_chain(pairs, depth)[back]
+            return listed.rows_by_chain(pairs, depth)
+        short = grid(axis, met=plan.operand != "I")
         if short is not None and plan.operand != "I" and is_compiled():
-            return short.met_by_chain(plan.operand, pairs, out_keeps, tap_keeps)[back]
+            return short.met_by_chain(plan.operand, pairs, told.outs, told.taps)
         apart = [(pair[:depth], pair[depth:]) for pair in map(tuple, pairs.tolist())]
         if short is not None:
-            cuts = (((out, out_keeps), (tap, tap_keeps)) for out, tap in apart)
+            cuts = (((out, told.outs), (tap, told.taps)) for out, tap in apart)
             count = short.rows if plan.operand == "I" else partial(short.met, plan.operand)
             found = [count(*each) for each in cuts]
         else:
-            steps = ((map(Step, out, out_keeps), map(Step, tap, tap_keeps)) for out, tap in apart)
+            steps = ((map(Step, out, told.outs), map(Step, tap, told.taps)) for out, tap in apart)
             found = [axis_count(axis, plan, *map(tuple, each)) for each in steps]
-        return np.array(found, np.float64)[back]
+        return np.array(found, np.float64)
+
+    def _told(self, which: int, plan: Plan) -> _Told:
+        """Return what a plan tells apart of the chains of an axis with taps; it is remembered."""
+        known = self._told_apart
+        if (which, plan) not in known:
+            known[which, plan] = _Told.of(self, which, plan)
+        return known[which, plan]
+
+    @cached_property
+    def _told_apart(self) -> dict[tuple[int, Plan], _Told]:
+        return {}
 
     def hard(self, group: int) -> int:
         """How many times as long as a short axis the counts of one chain take; 0: no longer."""
