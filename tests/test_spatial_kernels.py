@@ -148,7 +148,7 @@ def test_joined_lists_end_where_no_pair_is_better(seed):
     most = np.array([400.0, 80.0])
     begun = tried([(counts[0], parts[0]) for counts, parts in several], most)
     together = [np.concatenate(some) for some in zip(*several, strict=True)]
-    given = *together, ends, at, WEIGHTS, BITS, (*BOUNDS, most), begun, 1e-12
+    given = *together, ends, at, WEIGHTS, BITS, (*BOUNDS, most), 1e-12
     energy = kernels.joined(*given)
     places = at - np.array([0, *ends[:-1]])
 

@@ -54,7 +54,8 @@ class Held:
         self._columns = [table.columns(self.plans) for table in tables]
         self._alone: dict[tuple[Point, int], Found] = {}
         self._ones: list[dict[Axis, Rows]] = [{} for _ in tables]
-        self.best: set[tuple[Point, int]] = set()  # those that nothing near is better than
+        # energies of those that nothing near is better than
+        self.best: dict[tuple[Point, int], float] = {}
         self._last: dict[int, tuple[Axis, int, Listed]] = {}
 
     def _buffers(self) -> Iterator[tuple[Any, Any, int]]:
@@ -143,8 +144,10 @@ class Held:
         energy = kernel("spatial.joined")(
             np.concatenate([some.rows.counts for some in listed]),
             np.concatenate([some.rows.parts for some in listed]),
-            ends, at, self.weights, self._bits, self._bounds, self.energy(point), BETTER,
+            ends, at, self.weights, self._bits, self._bounds, BETTER,
         )  # fmt: skip
+        if energy == np.inf:
+            return self.energy(point), point
         chains = (table.chain(every[i]) for table, i in zip(self._tables, at, strict=True))
         return float(energy), tuple(chains)
 
@@ -294,15 +297,13 @@ def descended(held: Held, point: Point, most: int = MOST) -> Found:
     Args:
         most: chains of an axis that are looked at together.
     """
-    energy = held.energy(point)
     while (point, most) not in held.best:
         near = [held.near(group, chain, most) for group, chain in enumerate(point)]
-        found, changed = held.best_of_lists(point, near)
-        if found >= energy * (1 - BETTER):
-            held.best.add((point, most))
-            break
-        energy, point = found, changed
-    return energy, point
+        energy, changed = held.best_of_lists(point, near)
+        if changed == point:
+            held.best[point, most] = energy
+        point = changed
+    return held.best[point, most], point
 
 
 def improved(

@@ -105,8 +105,7 @@ def pair(first: Any, second: Any, weights: Any, bits: Any, bounds: Any, below: A
 
 @_compiled
 def joined(
-    counts: Any, parts: Any, ends: Any, at: Any, weights: Any, bits: Any, bounds: Any,
-    energy: Any, better: Any,
+    counts: Any, parts: Any, ends: Any, at: Any, weights: Any, bits: Any, bounds: Any, better: Any,
 ) -> Any:  # fmt: skip
     """Take the best chains of two axes at a time from lists, until nothing is better.
 
@@ -114,12 +113,19 @@ def joined(
         counts: of the lists of all axes, one below the other [chain, plan]; parts alike.
         ends: where each list ends.
         at: places to begin with; they are changed.
-        energy: of these.
         better: share by which a pair is to be better.
 
-    Returns: the energy.
+    Returns: the energy; infinite where nothing fits.
     """
     axes = len(ends)
+    energy, own, room = 0.0, weights.copy(), np.ones(parts.shape[1])
+    for x in range(axes):
+        own *= counts[at[x]]
+        room *= parts[at[x]]
+    for p in range(len(own)):
+        energy += own[p]
+    if not _fits(room, np.ones(parts.shape[1]), bits, bounds):
+        energy = np.inf
     stale, moves = 0, axes * (axes - 1) // 2
     while True:
         for g in range(axes):
@@ -135,7 +141,7 @@ def joined(
                     lists.append((counts[start : ends[x]], parts[start : ends[x]]))
                 found, i, k = pair(lists[0], lists[1], rest, taken, bounds, energy)
                 stale += 1
-                if found < energy * (1 - better):
+                if i >= 0 and (energy == np.inf or found < energy * (1 - better)):
                     at[g], at[h] = i + (ends[g - 1] if g else 0), k + ends[h - 1]
                     energy, stale = found, 1
                 if stale >= moves:
