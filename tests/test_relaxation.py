@@ -23,7 +23,7 @@ from hwmodel.tiling.spatial.links import Nest
 from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.paths import Axis
 from hwmodel.tiling.spatial.powers import Former
-from hwmodel.tiling.spatial.relaxed import points
+from hwmodel.tiling.spatial.relaxed import Energies
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import Extents, Problem, Widths, Window
@@ -244,7 +244,7 @@ def test_no_mapping_costs_less_than_the_least_of_sizes_around_its_own(case, data
             if data.draw(st.booleans()):
                 least = data.draw(st.integers(least, sizes[key]))
             box[key] = least, box[key][1]
-    (point,) = points([former], box)
+    (point,) = Energies([former]).points(box)
     assert point.relaxed.energy <= energy(problem, mapping, chip, chosen) * (1 + 1e-9) + 1e-9
 
 

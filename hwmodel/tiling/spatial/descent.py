@@ -58,6 +58,10 @@ class Held:
         self.best: dict[tuple[Point, int], float] = {}
         self._last: dict[int, tuple[Axis, int, Listed]] = {}
 
+    def on(self, space: Space) -> Held:
+        """The same of a space in which chains count alike, and cost something else."""
+        return Held(space, self.held, self._tables)
+
     def _buffers(self) -> Iterator[tuple[Any, Any, int]]:
         """Bits an element that count in a memory, by level and operand, where, and its capacity."""
         space = self.space

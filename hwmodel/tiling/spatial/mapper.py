@@ -136,7 +136,7 @@ def _sooner(found: Found) -> Found:
     if not price:
         return found
     hurried = Space(space.problem, space.chip._replace(moment_energy=price), space.options)
-    _, point = descended(Choices.on(hurried).held(found.held.held), found.point)
+    _, point = descended(found.held.on(hurried), found.point)
     return Found(found.held.energy(point), point, found.held)
 
 

@@ -22,7 +22,7 @@ from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.minorants import within
 from hwmodel.tiling.spatial.powers import Former
 from hwmodel.tiling.spatial.products import Key, Rows
-from hwmodel.tiling.spatial.relaxed import Box, Point, Relaxed, part_of, points
+from hwmodel.tiling.spatial.relaxed import Box, Energies, Point, Relaxed, part_of, points
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import Operand
 
@@ -49,6 +49,7 @@ class Parts:
 
     def __init__(self, formers: Sequence[Former]) -> None:
         self._formers, self._numbers = formers, count()
+        self._energies: dict[int, Energies] = {}  # of choices that were cut
         self._parts = [
             _Part(point.relaxed.energy, next(self._numbers), i, {}, point)
             for i, point in enumerate(points(formers))
@@ -87,14 +88,21 @@ class Parts:
             if not sides or self.least >= enough or not patience:
                 return
             one = heappop(self._parts)
+            own = self._of(one.choice)
             for box in sides:
-                (point,) = points([self._formers[one.choice]], box)
+                (point,) = own.points(box)
                 energy = max(one.energy, point.relaxed.energy)
                 part = _Part(energy, next(self._numbers), one.choice, box, point)
                 heappush(self._parts, part)
             patience -= 1
             if self.least > before * (1 + RISE):
                 before, patience = self.least, PATIENCE
+
+    def _of(self, choice: int) -> Energies:
+        """The energies of one choice, which are remembered."""
+        if choice not in self._energies:
+            self._energies[choice] = Energies([self._formers[choice]])
+        return self._energies[choice]
 
 
 def _sides(former: Former, part: _Part) -> tuple[Box, ...]:

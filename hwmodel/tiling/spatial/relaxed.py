@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from math import log
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from hwmodel.tiling.spatial.powers import Former
 from hwmodel.tiling.spatial.products import ONE, WHOLE, Least, Power, Rows
 from hwmodel.tiling.spatial.space import Space
 
-__all__ = ["Box", "Point", "Relaxed", "part_of", "points", "sure"]
+__all__ = ["Box", "Energies", "Point", "Relaxed", "part_of", "points", "sure"]
 
 Floats = NDArray[np.float64]
 Sides = tuple[Floats, Floats]  # the least and the most of every variable
@@ -57,27 +58,9 @@ def sure(formers: Sequence[Former]) -> list[Relaxed]:
     return [one.relaxed for one in points(formers)]
 
 
-def points(formers: Sequence[Former], box: Box | None = None) -> list[Point]:
-    """Return what is sure of each of several energies of one space, and where it is least.
-
-    Args:
-        box: least and most of some sizes that may be chosen, if only some mappings are looked at.
-    """
-    space = formers[0].space
-    found = [Point(_nothing(space), {}, {})] * len(formers)
-    if not all(products(a.window, a.rule, a.outs, a.taps) for a in space.axes):
-        return found
-    open_: dict[int, _Open] = {}
-    for i, former in enumerate(formers):
-        energy = former.energy()
-        paid, fixed = energy or ([], 0.0)
-        found[i] = Point(found[i].relaxed._replace(energy=max(0.0, fixed)), {}, {})
-        if paid:
-            always = [(Power(0.0, ()), fixed)] if fixed > 0 else []
-            open_[i] = _Open(former, [*paid, *always], min(0.0, fixed))
-    for i, one in zip(open_, _solved([*open_.values()], box or {}), strict=True):
-        found[i] = one
-    return found
+def points(formers: Sequence[Former]) -> list[Point]:
+    """Return what is sure of each of several energies of one space, and where it is least."""
+    return Energies(formers).points({})
 
 
 class _Open(NamedTuple):
@@ -88,65 +71,118 @@ class _Open(NamedTuple):
     saved: float  # in any case; not above 0
 
 
-def _solved(several: Sequence[_Open], box: Box) -> list[Point]:
-    """Solve the programmes of several energies together."""
-    if not several:
-        return []
-    one = several[0].former
-    apart = several[:1] if one.alike else several
-    own: list[list[Line]] = [[(p.factors, -p.constant) for p in x.former.orders()] for x in apart]
-    lines: list[Line] = [(p.factors, -p.constant) for p in one.spreads()]
-    rooms = [list(x.former.rooms()) for x in several]
-    every = [p.factors for x in several for p, _ in x.paid]
-    every += [p.factors for each in rooms for s in each for p in s]
-    order = _order(every, [line for some in (lines, *own) for line in some])
-    low, high = np.zeros(len(order)), np.zeros(len(order))
-    for name, at in order.items():
-        if not isinstance(name, (Rows, Least)):
-            high[at] = log(one.space.problem.extent._asdict()[name[0]])
-            if name in box:
-                low[at], high[at] = (log(size) for size in box[name])
-                lines += [(((name, 1.0),), high[at] + BESIDE), (((name, -1.0),), BESIDE - low[at])]
-    for name, at in order.items():
-        if isinstance(name, (Rows, Least)):
-            planes = _planes(one, name, box)
-            ends = [
-                (
-                    sum(f * (low if f > 0 else high)[order[n]] for n, f in factors[1:]) - most,
-                    sum(f * (high if f > 0 else low)[order[n]] for n, f in factors[1:]) - most,
-                )
-                for factors, most in planes
-            ]
-            low[at], high[at] = (max(end) for end in zip(*ends, strict=True))
-            lines += [*planes, (((name, 1.0),), high[at] + FURTHER)]
-    bounds = [[*some, *lines] for some in own]
-    G = np.array([_matrix([factors for factors, _ in some], order) for some in bounds])
-    h = np.array([[most for _, most in some] for some in bounds])
-    A, b = _padded([[(p, log(weight)) for p, weight in x.paid] for x in several], order)
-    shift = float(b.max())  # one for all, so that they compare
-    R, r = _padded([[(p, 0.0) for p in s] for each in rooms for s in each], order)
-    shape = len(several), len(rooms[0])
-    programmes = Programmes(
-        A, b - shift, G, h, R.reshape(*shape, *R.shape[1:]), r.reshape(*shape, *r.shape[1:]),
-        low, high,
-    )  # fmt: skip
-    saved = np.array([x.saved for x in several])
-    sides = low, high
-    starts = [
-        _start(x.former, order, sides, *ends) for x, *ends in zip(several, G, h, strict=False)
-    ]
-    if not all((x @ y < most).all() for x, y, most in zip(G, starts, h, strict=False)):
-        return [Point(_nothing(one.space), {}, {}) for _ in several]  # the box may hold nothing
-    result = solved(programmes, np.array(starts), saved * np.exp(-shift))
-    least = np.exp(result.least + shift)
-    return [
-        Point(
-            Relaxed(max(0.0, x.saved + float(energy)), _sizes(one, order, at)),
-            dict(zip(order, at.tolist(), strict=True)),
-            _shares(x.paid, order, at),
-        )
-        for x, energy, at in zip(several, least, result.at, strict=True)
-    ]
+class _Terms(NamedTuple):
+    """Programmes without what depends on the tiles that are looked at."""
+
+    order: dict[Any, int]  # of variables
+    lines: list[list[Line]]  # bounds [1 or programme], without those of rows and of single sizes
+    A: Floats
+    b: Floats
+    R: Floats
+    r: Floats
+    shift: float  # that b is lowered by, the same for all, so that they compare
+
+
+class Energies:
+    """Energies of several choices of what is held in one space, made ready to be minimised."""
+
+    def __init__(self, formers: Sequence[Former]) -> None:
+        self._space = formers[0].space
+        self._sure = [Point(_nothing(self._space), {}, {})] * len(formers)
+        self._open: dict[int, _Open] = {}
+        if not all(products(a.window, a.rule, a.outs, a.taps) for a in self._space.axes):
+            return
+        for i, former in enumerate(formers):
+            energy = former.energy()
+            paid, fixed = energy or ([], 0.0)
+            relaxed = self._sure[i].relaxed._replace(energy=max(0.0, fixed))
+            self._sure[i] = Point(relaxed, {}, {})
+            if paid:
+                always = [(Power(0.0, ()), fixed)] if fixed > 0 else []
+                self._open[i] = _Open(former, [*paid, *always], min(0.0, fixed))
+
+    def points(self, box: Box) -> list[Point]:
+        """Return what is sure of each, and where it is least.
+
+        Args:
+            box: least and most of some sizes that may be chosen, if only some mappings are looked
+                at.
+        """
+        found = list(self._sure)
+        if self._open:
+            for i, one in zip(self._open, self._solved(box), strict=True):
+                found[i] = one
+        return found
+
+    @cached_property
+    def _terms(self) -> _Terms:
+        several = [*self._open.values()]
+        one = several[0].former
+        apart = several[:1] if one.alike else several
+        spreads: list[Line] = [(p.factors, -p.constant) for p in one.spreads()]
+        lines = [[*((p.factors, -p.constant) for p in x.former.orders()), *spreads] for x in apart]
+        rooms = [list(x.former.rooms()) for x in several]
+        every = [p.factors for x in several for p, _ in x.paid]
+        every += [p.factors for each in rooms for s in each for p in s]
+        order = _order(every, [line for some in lines for line in some])
+        A, b = _padded([[(p, log(weight)) for p, weight in x.paid] for x in several], order)
+        R, r = _padded([[(p, 0.0) for p in s] for each in rooms for s in each], order)
+        shape, shift = (len(several), len(rooms[0])), float(b.max())
+        return _Terms(
+            order, lines, A, b - shift,
+            R.reshape(*shape, *R.shape[1:]), r.reshape(*shape, *r.shape[1:]), shift,
+        )  # fmt: skip
+
+    def _bounded(self, box: Box) -> tuple[list[Line], Sides]:
+        """Bounds of single sizes and of rows, and the least and the most of every variable."""
+        order, one = self._terms.order, next(iter(self._open.values())).former
+        low, high = np.zeros(len(order)), np.zeros(len(order))
+        lines: list[Line] = []
+        for name, at in order.items():
+            if not isinstance(name, (Rows, Least)):
+                high[at] = log(self._space.problem.extent._asdict()[name[0]])
+                if name in box:
+                    low[at], high[at] = (log(size) for size in box[name])
+                    lines.append((((name, 1.0),), high[at] + BESIDE))
+                    lines.append((((name, -1.0),), BESIDE - low[at]))
+        for name, at in order.items():
+            if isinstance(name, (Rows, Least)):
+                planes = _planes(one, name, box)
+                ends = [
+                    (
+                        sum(f * (low if f > 0 else high)[order[n]] for n, f in factors[1:]) - most,
+                        sum(f * (high if f > 0 else low)[order[n]] for n, f in factors[1:]) - most,
+                    )
+                    for factors, most in planes
+                ]
+                low[at], high[at] = (max(end) for end in zip(*ends, strict=True))
+                lines += [*planes, (((name, 1.0),), high[at] + FURTHER)]
+        return lines, (low, high)
+
+    def _solved(self, box: Box) -> list[Point]:
+        """Solve the programmes together."""
+        several, (order, own, A, b, R, r, shift) = [*self._open.values()], self._terms
+        lines, sides = self._bounded(box)
+        bounds = [[*some, *lines] for some in own]
+        G = np.array([_matrix([factors for factors, _ in some], order) for some in bounds])
+        h = np.array([[most for _, most in some] for some in bounds])
+        starts = [
+            _start(x.former, order, sides, *ends) for x, *ends in zip(several, G, h, strict=False)
+        ]
+        if not all((x @ y < most).all() for x, y, most in zip(G, starts, h, strict=False)):
+            return [Point(_nothing(self._space), {}, {}) for _ in several]  # maybe of no mapping
+        saved = np.array([x.saved for x in several])
+        programmes = Programmes(A, b, G, h, R, r, *sides)
+        result = solved(programmes, np.array(starts), saved * np.exp(-shift))
+        least = np.exp(result.least + shift)
+        return [
+            Point(
+                Relaxed(max(0.0, x.saved + float(energy)), _sizes(x.former, order, at)),
+                dict(zip(order, at.tolist(), strict=True)),
+                _shares(x.paid, order, at),
+            )
+            for x, energy, at in zip(several, least, result.at, strict=True)
+        ]
 
 
 def _shares(
