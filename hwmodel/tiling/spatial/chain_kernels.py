@@ -12,7 +12,7 @@ import numpy as np
 
 from hwmodel.tiling.optimal.kernels import _compiled
 
-__all__ = ["changed", "entered", "measured", "nearest", "tiles"]
+__all__ = ["changed", "entered", "measured", "near", "nearest", "tiles"]
 
 TURN, ROOM = 1000003, 2**40 - 1  # of codes of rows
 
@@ -227,3 +227,23 @@ def nearest(chains: Any, tiles: Any, far: Any, most: Any) -> Any:
         found[z, 0] = tiles[i, k]
         found[z, 1:] = chains[i]
     return found, distances[:number]
+
+
+@_compiled
+def near(length: Any, sizes: Any, most: Any) -> Any:
+    """Return chains of a loop near sizes and how far they are, as `rounded._chains`.
+
+    Args:
+        sizes: the outermost first.
+        most: so many are returned.
+    """
+    chains, far = np.ones((1, 1), np.int64), np.zeros(1)
+    for place in range(len(sizes) - 1, -1, -1):
+        size = sizes[place]
+        tried = tiles(length, chains[:, 0].copy(), size)
+        further = np.empty(tried.shape)
+        for i in range(len(tried)):
+            for k in range(tried.shape[1]):
+                further[i, k] = far[i] + np.log(tried[i, k] / size) ** 2
+        chains, far = nearest(chains, tried, further, most)
+    return chains[:, :-1].copy(), far

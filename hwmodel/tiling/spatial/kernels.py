@@ -88,9 +88,9 @@ def pair(first: Any, second: Any, weights: Any, bits: Any, bounds: Any, below: A
             few += 1
     best, at, beside = np.inf, -1, -1
     enough, energies = below, np.empty(few)
-    for j in range(some if few else 0):
+    for j in np.argsort(floors[: some if few else 0]):  # what is cheap early rules out the rest
         if floors[j] >= enough:
-            continue
+            break
         energies[:] = 0.0
         for p in range(plans):
             weight = weighted[j, p]

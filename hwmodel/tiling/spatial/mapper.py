@@ -26,7 +26,7 @@ from hwmodel.tiling.spatial.descent import Held, Point, descended, settled
 from hwmodel.tiling.spatial.grouped import every, few, most_groups
 from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.space import Space
-from hwmodel.tiling.spatial.trials import Search
+from hwmodel.tiling.spatial.trials import CLOSEST, Search
 from hwmodel.work.problem import Extents, Problem
 
 __all__ = ["mapped"]
@@ -136,7 +136,7 @@ def _sooner(found: Found) -> Found:
     if not price:
         return found
     hurried = Space(space.problem, space.chip._replace(moment_energy=price), space.options)
-    _, point = descended(found.held.on(hurried), found.point)
+    _, point = descended(found.held.on(hurried), found.point, CLOSEST)
     return Found(found.held.energy(point), point, found.held)
 
 

@@ -79,14 +79,16 @@ class Former(Counts):
             self.cuts(x, plan, plan.operand) for x in self._looked_at(plan)
         ):
             return None
-        nothing = [
-            tuple(
-                self.space.chain(x, np.ones((1, self.space.columns[x].chosen), np.int64))
-                for x in loops
-            )
-            for loops in GROUPS
-        ]
-        return float(prod(float(self.space.count(g, plan, s)[0]) for g, s in enumerate(nothing)))
+        return prod(self._counted_once(group, plan) for group in range(len(GROUPS)))
+
+    def _counted_once(self, group: int, plan: Plan) -> float:
+        """What a plan counts of an axis that it sees no cut of."""
+        factors, space = self.space.factors(group, plan), self.space
+        if factors is not None:
+            return prod(factor or 1.0 for factor in factors)
+        ones = (np.ones((1, space.columns[x].chosen), np.int64) for x in GROUPS[group])
+        sizes = tuple(map(space.chain, GROUPS[group], ones))
+        return float(space.count(group, plan, sizes)[0])
 
     def _looked_at(self, plan: Plan) -> Sequence[str]:
         indexed = INDEXED[plan.operand] if plan.operand else ()

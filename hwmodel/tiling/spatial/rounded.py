@@ -129,13 +129,12 @@ def _chains(length: int, sizes: tuple[float, ...], most: int) -> tuple[Ints, Flo
     chains, far = np.ones((1, 1), np.int64), np.zeros(1)
     if length == 1:
         return np.ones((1, len(sizes)), np.int64), far
+    if is_compiled():
+        found: tuple[Ints, Floats] = kernel("chains.near")(length, np.array(sizes), most)
+        return found
     for size in reversed(sizes):
-        near = kernel("chains.tiles") if is_compiled() else _tiles
-        tiles = near(length, chains[:, 0].copy(), size)
+        tiles = _tiles(length, chains[:, 0].copy(), size)
         further = far[:, None] + np.log(tiles / size) ** 2
-        if is_compiled():
-            chains, far = kernel("chains.nearest")(chains, tiles, further, most)
-            continue
         new = np.ones(tiles.shape, bool)
         new[:, 1:] = tiles[:, 1:] != tiles[:, :-1]
         of, which = np.nonzero(new)

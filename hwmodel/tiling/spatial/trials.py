@@ -24,14 +24,14 @@ from hwmodel.tiling.spatial.rounded import Sizes, beside, halved, joined, sizes_
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import Extents, Operand
 
-__all__ = ["NEARER", "Search"]
+__all__ = ["CLOSEST", "NEARER", "Search"]
 
 EVEN = 400  # chains of an axis of loops in even parts
 FEW, SOME = 4, 9  # choices of what is held to begin with: of even parts, of relaxed sizes
 NEAR, ROUGH = (5, 2), (3, 2)  # of relaxed sizes, of even parts: made better, polished
-CHAINS = 200  # of an axis, near sizes that are begun from
+CHAINS = 100  # of an axis, near sizes that are begun from
 CLOSEST = 200  # chains of an axis that are looked at before mappings are polished
-SHAKEN, SOON, SEVERAL, FURTHER = 40, 12, 4, 3e-2
+SHAKEN, SOON, SEVERAL, FURTHER = 40, 6, 4, 3e-2
 WIDE, CLOSE = 1.2, 6e-2  # times, by what logarithm; how much dearer is polished
 NEAR_ENOUGH = 5e-3  # above the bound, at which no other kind is made better
 FAR = 2e-2  # above the bound, from which on the best is shaken
