@@ -99,10 +99,10 @@ class Table:
         self._widen()
         rows, missing = self._known_rows(at, columns)
         if missing.any():
-            there = np.unique(at)
-            for column in np.unique(columns[missing]).tolist():
-                new = there[np.isnan(self._counts[there, column])]
-                sizes = tuple(np.moveaxis(self._sizes[new], 1, 0))
+            for column in dict.fromkeys(columns[missing].tolist()):
+                new = at[np.isnan(self._counts[at, column])]
+                every = self._sizes[new]
+                sizes = tuple(every[:, i] for i in range(every.shape[1]))
                 self.work += len(new) * self._space.hard(self._group)
                 found = self._space.count(self._group, self._plans[column], sizes)
                 self._counts[new, column] = found
