@@ -125,6 +125,8 @@ def _sorted(numbers: Any) -> Any:
 def changed(own: Any, length: Any, candidates: Any, sizes: Any, most: Any) -> Any:
     """Return chains with one or two neighbouring sizes changed, as `neighbours._changed`.
 
+    Behind them the same with multiples of what is inside, as `neighbours._with_multiples`.
+
     Args:
         candidates: tiles of the loop, and of each place's size further out [1 + place, tile]; 0
             where there are no more.
@@ -133,7 +135,7 @@ def changed(own: Any, length: Any, candidates: Any, sizes: Any, most: Any) -> An
     """
     wide, tiles = len(own), candidates.shape[1]
     tried = np.empty(2 * tiles + 4, np.int64)
-    room = most + len(tried) * (len(tried) + 1) // 2 + 1
+    room = 2 * (most + len(tried) * (len(tried) + 1) // 2 + 1)
     found, slots = np.empty((room, wide), np.int64), np.full(1 << 13, -1)
     while len(slots) < 2 * room:
         slots = np.full(2 * len(slots), -1)
@@ -167,6 +169,15 @@ def changed(own: Any, length: Any, candidates: Any, sizes: Any, most: Any) -> An
                     number += 1
         if number >= most:
             break
+    for i in range(number):
+        row[:] = found[i]
+        for z in range(wide - 2, -1, -1):
+            if row[z] != length:
+                row[z] = max(1, row[z] // row[z + 1]) * row[z + 1]
+        slot = _slot(found, row, slots)
+        if slots[slot] < 0:
+            found[number], slots[slot] = row, number
+            number += 1
     return found[:number].copy()
 
 

@@ -62,7 +62,7 @@ def _changed(length: int, chosen: Chosen, sizes: int) -> Ints:
     if is_compiled():
         tried = np.array([_padded(length), *map(_padded, outer)], np.int64)
         listed: Ints = kernel("chains.changed")(own, length, tried, sizes, 2 * MOST)
-        return _with_multiples(length, listed)
+        return listed
     found = own[None, :]
     for place in range(len(chosen) - sizes + 1):
         near = (chosen[place + i] + k for k in (1, -1) for i in range(sizes))
