@@ -21,11 +21,12 @@ from hwmodel.tiling.options import (
     SearchOptions,
     memories,
 )
-from hwmodel.tiling.spatial import mapper, parted
+from hwmodel.tiling.spatial import mapper
 from hwmodel.tiling.spatial.asked import asked, time
 from hwmodel.tiling.spatial.bound import bound
 from hwmodel.tiling.spatial.mapper import mapped
 from hwmodel.tiling.spatial.parted import Parts
+from hwmodel.tiling.spatial.relaxed import Energies
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from hwmodel.work.tensor import Direction, Role
@@ -438,16 +439,15 @@ def test_the_bound_knows_of_groups_side_by_side(monkeypatch):
 def test_a_bound_above_what_is_found_is_told_and_no_proof(monkeypatch):
     """It was cut to the energy, and the mapping called proved."""
     monkeypatch.setattr(mapper, "WALKED", 0)
-    true = parted.points
+    true = Energies.points
 
-    def false(formers, box=None):
-        every = true(formers, box)
+    def false(energies, box):
         return [
             one._replace(relaxed=one.relaxed._replace(energy=2 * one.relaxed.energy))
-            for one in every
+            for one in true(energies, box)
         ]
 
-    monkeypatch.setattr(parted, "points", false)
+    monkeypatch.setattr(Energies, "points", false)
     with pytest.warns(SpecWarning, match="below the bound"):
         _, proof = mapped(*depthwise(10, None), ISCA)
     assert (proof.proved, proof.lower_bound, proof.gap) == (False, 0.0, 1.0)

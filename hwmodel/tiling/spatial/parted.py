@@ -22,7 +22,7 @@ from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.minorants import within
 from hwmodel.tiling.spatial.powers import Former
 from hwmodel.tiling.spatial.products import Key, Rows
-from hwmodel.tiling.spatial.relaxed import Box, Energies, Point, Relaxed, part_of, points
+from hwmodel.tiling.spatial.relaxed import Box, Energies, Point, Relaxed, part_of
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.work.problem import Operand
 
@@ -52,7 +52,7 @@ class Parts:
         self._energies: dict[int, Energies] = {}  # of choices that were cut
         self._parts = [
             _Part(point.relaxed.energy, next(self._numbers), i, {}, point)
-            for i, point in enumerate(points(formers))
+            for i, point in enumerate(Energies(formers).points({}))
         ]
         heapify(self._parts)
 

@@ -24,7 +24,7 @@ from hwmodel.tiling.spatial.powers import Former
 from hwmodel.tiling.spatial.products import ONE, WHOLE, Least, Power, Rows
 from hwmodel.tiling.spatial.space import Space
 
-__all__ = ["Box", "Energies", "Point", "Relaxed", "part_of", "points", "sure"]
+__all__ = ["Box", "Energies", "Point", "Relaxed", "part_of", "sure"]
 
 Floats = NDArray[np.float64]
 Sides = tuple[Floats, Floats]  # the least and the most of every variable
@@ -55,12 +55,7 @@ class Point(NamedTuple):
 
 def sure(formers: Sequence[Former]) -> list[Relaxed]:
     """Return what is sure of each of several energies of one space."""
-    return [one.relaxed for one in points(formers)]
-
-
-def points(formers: Sequence[Former]) -> list[Point]:
-    """Return what is sure of each of several energies of one space, and where it is least."""
-    return Energies(formers).points({})
+    return [one.relaxed for one in Energies(formers).points({})]
 
 
 class _Open(NamedTuple):
