@@ -11,7 +11,9 @@ import pytest
 from hwmodel import evaluate
 from hwmodel.model.compare import Comparison, compare
 from hwmodel.model.not_counted import of_accounting, on_chips
+from hwmodel.model.optimal_tiles import OptimalTiles
 from hwmodel.model.proof import Proof
+from hwmodel.rerun.tables import greedy_notes
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.specs.hardware import Hardware
@@ -141,10 +143,16 @@ def test_an_update_that_an_accounting_counts_is_not_called_uncounted(tmp_path):
         assert of_accounting(load(Accounting, name), "training")[-1] == item
 
 
-def line(method, batch, tilings=0, gaps=(), by_width=(), untimed="", reason=None, gap=None):
+def proof_of(tilings, gaps, widest="conv1, forward"):
+    near = sum(gap <= 5e-4 for gap in gaps)
+    return Proof(tilings, len(gaps), near, max(gaps, default=0.0), widest)
+
+
+def line(method, batch, tilings=0, gaps=(), by_width=(), untimed="", reason=None, gap=None,
+         widest="conv1, forward"):  # fmt: skip
     """One line of a comparison, with only what remarks read of it."""
     report = SimpleNamespace(
-        proof=Proof(tilings, len(gaps), sum(gap <= 5e-4 for gap in gaps), max(gaps, default=0.0)),
+        proof=proof_of(tilings, gaps, widest),
         unproved="some" if gaps else "", by_width="some" if by_width else "",
         prices=SimpleNamespace(derived=lambda keys: ", ".join(sorted(keys)), dearer=lambda keys: "",
             relative=lambda keys: "", unsummed=lambda keys: ""),
@@ -160,7 +168,8 @@ def line(method, batch, tilings=0, gaps=(), by_width=(), untimed="", reason=None
 
 def test_alike_remarks_of_rows_are_one_sentence_with_the_sum_of_their_tilings():
     lines = [
-        line("fp", 1, 14, (0.0001, 0.03)), line("fp", 64, 14, (0.0002, 0.02, 0.071)),
+        line("fp", 1, 14, (0.0001, 0.03)),
+        line("fp", 64, 14, (0.0002, 0.02, 0.071), widest="conv3, backward weight"),
         line("int8", 1, 14, by_width=("b", "a")), line("int8", 64, 14, (0.01,), ("c", "a")),
         line("bold", 1, untimed="no time: x"), line("bold", 64, untimed="no time: x"),
         line("big", 1, untimed="no time: x"), line("big", 64, reason="no tile fits"),
@@ -168,7 +177,7 @@ def test_alike_remarks_of_rows_are_one_sentence_with_the_sum_of_their_tilings():
     assert list(asides(lines)) == [
         "big at batch 64: no tile fits",
         "fp; int8 at batch 64: 6 of 42 tilings are not proved optimal, 2 of them within 0.05 %: the "
-        "largest gap to a lower bound is 7.1 % (fp at batch 64)",
+        "largest gap to a lower bound is 7.1 % (conv3, backward weight, of fp at batch 64)",
         "int8: prices that the chip does not state, by width (docs/model.md section 5): a, b, c",
         "bold; big at batch 1: no time: x",
     ]
@@ -181,8 +190,42 @@ def test_rows_of_several_networks_are_told_with_theirs():
     lines += [one._replace(network="b") for one in (line("fp", 1, 17), line("fp", 4, 17, (0.01,)))]
     assert list(asides(lines)) == [
         "fp on net; fp on b at batch 4: 3 of 45 tilings are not proved optimal: the largest gap to "
-        "a lower bound is 1.0 % (fp on b at batch 4)"
+        "a lower bound is 1.0 % (conv1, forward, of fp on b at batch 4)"
     ]
+
+
+def test_a_remark_on_one_run_names_no_run_and_of_equal_gaps_the_first_run_is_named():
+    alone = [line("fp", 1, 3), line("fp", 64, 3, (0.1,)), line("bold", 1, 3)]
+    assert list(asides(alone)) == [
+        "fp at batch 64: 1 of 3 tilings are not proved optimal: the largest gap to a lower bound is "
+        "10.0 % (conv1, forward)"
+    ]
+    equal = [
+        line(method, 1, 3, (gap,), widest=widest)
+        for method, gap, widest in (
+            ("fp", 0.01, "fc1, forward"), ("bold", 0.1, "fc2, backward input"), ("int8", 0.1, "fc3, forward")
+        )
+    ]  # fmt: skip
+    assert list(asides(equal)) == [
+        "fp, bold, int8: 3 of 9 tilings are not proved optimal: the largest gap to a lower bound is "
+        "10.0 % (fc2, backward input, of bold)"
+    ]
+
+
+def test_remarks_on_optimal_tiles_beside_greedy_ones_name_the_run_alike():
+    greedy = load(Accounting, "paper")
+
+    def both(method, batch, gaps, widest="conv1, forward"):
+        made = line(method, batch)
+        made.report.accounting = greedy
+        return made._replace(optimal=OptimalTiles(1.0, proof_of(3, gaps, widest)))
+
+    lines = [both("fp", 1, (0.01,)), both("fp", 64, (0.2,), "fc1, forward"), both("bold", 1, ())]
+    said = (
+        "tilings are not proved optimal: the largest gap to a lower bound is 20.0 % (fc1, forward"
+    )
+    assert greedy_notes(lines)[1:] == [f"fp, optimal tiles: 2 of 6 {said}, of fp at batch 64)"]
+    assert greedy_notes(lines[1:])[1:] == [f"fp, optimal tiles: 1 of 3 {said})"]
 
 
 def test_proofs_near_their_bounds_need_no_name():
@@ -229,6 +272,64 @@ def test_the_gap_of_a_run_is_that_of_its_tilings_by_their_products_energies(tmp_
     assert own > 0
     found = replace(report, tilings=tuple(tilings))
     assert found.gap == pytest.approx(own / report.energy, rel=1e-12)
+
+
+def with_gaps(report, gaps):
+    """The report as if its search had left such parts open, by layer and pass."""
+    tilings = [
+        (task, tiling._replace(certificate=SimpleNamespace(gap=gaps.get((task.layer, str(task.work.pass_)), 0.0))))
+        for task, tiling in report.tilings
+    ]  # fmt: skip
+    return replace(report, tilings=tuple(tilings))
+
+
+@pytest.mark.parametrize(
+    ("gaps", "said"),
+    [
+        ({("conv1", "forward"): 0.1, ("fc1", "backward_weight"): 0.2}, "2 of 8 {}: {} 20.0 % (fc1, backward weight)"),
+        ({("fc1", "forward"): 0.032, ("conv2", "backward_input"): 1e-4}, "2 of 8 {}, 1 of them within 0.05 %: {} 3.2 % (fc1, forward)"),
+        # Of equal ones the first, by layers and then by passes.
+        ({("fc1", "forward"): 0.2, ("conv2", "backward_weight"): 0.2, ("conv2", "backward_input"): 0.2}, "3 of 8 {}: {} 20.0 % (conv2, backward input)"),
+        ({("fc1", "forward"): 4e-4}, "1 of 8 {}: {} not above 0.05 %"),
+    ],
+)  # fmt: skip
+def test_a_report_names_the_layer_and_the_pass_of_the_largest_gap(tmp_path, gaps, said):
+    net = written(tmp_path, NETWORK, name="net.yaml")
+    report = evaluate(net, written(tmp_path, CHIP), "fp", accounting="full")
+    assert report.unproved == ""
+    told = said.format("tilings are not proved optimal", "the largest gap to a lower bound is")
+    assert with_gaps(report, gaps).unproved.split("; ")[0] == told
+
+
+def test_of_equal_gaps_a_second_forward_of_an_earlier_layer_comes_before_a_later_layer(tmp_path):
+    """Its product stands behind all others in the run's work, for it is done on the way back."""
+    changes = [("kind: max-pool, kernel: 2", "kind: max-pool, kernel: 2, checkpoint: true")]
+    net = written(tmp_path, NETWORK, *changes, name="net.yaml")
+    report = evaluate(net, written(tmp_path, CHIP), "fp", accounting="full")
+    gaps = {("conv1", "recompute"): 0.2, ("conv2", "forward"): 0.2}
+    assert with_gaps(report, gaps).unproved.split("; ")[0].endswith("20.0 % (conv1, recompute)")
+
+
+@pytest.mark.filterwarnings("ignore::hwmodel.errors.SpecWarning")
+def test_the_largest_gap_of_a_comparison_is_found_by_looking_at_every_certificate(tmp_path):
+    """On a chip with an array tilings of this network are searched, not proved."""
+    net = written(tmp_path, NETWORK, name="net.yaml")
+    lines = [*compare(net, "eyeriss", ["fp", "bold"], accounting="full", batch=[2, 16])]
+    passes = ("forward", "backward_input", "backward_weight")
+    ranked = []
+    for run, one in enumerate(lines):
+        gaps = {(t.layer, str(t.work.pass_)): x.certificate.gap for t, x in one.report.tilings}
+        for at, layer in enumerate(node.layer.name for node in one.report.nodes):
+            for number, pass_ in enumerate(passes):
+                gap = gaps.get((layer, pass_), 0.0)
+                ranked.append((-gap, run, at, number, f"{layer}, {pass_.replace('_', ' ')}"))
+    gap, run, *_, name = min(ranked)
+    assert -gap > 1e-3  # else nothing would be named
+    of = f"{lines[run].method} at batch {lines[run].batch}"
+    said = next(text for text in asides(lines) if "largest gap" in text)
+    assert said.endswith(
+        f"the largest gap to a lower bound is {-100 * gap:.1f} % ({name}, of {of})"
+    )
 
 
 def test_an_integer_product_that_costs_more_than_a_wider_mac_is_remarked_upon():

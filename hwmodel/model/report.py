@@ -133,7 +133,7 @@ class Report:
     @property
     def unproved(self) -> str:
         """A sentence on tilings that the optimal search did not prove; "" if there are none."""
-        said = self.proof.sentence
+        said = self.proof.sentence()
         if not said or self.residency or self.gap is None:
             return said
         return f"{said}; no tiles cost less than {100 * (1 - self.gap):.2f} % of the whole energy"

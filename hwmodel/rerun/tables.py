@@ -14,7 +14,7 @@ from hwmodel.errors import DataError
 from hwmodel.model.compare import Comparison
 from hwmodel.model.duration import UNTIMED
 from hwmodel.model.optimal_tiles import greedy_note, optimal_tiles
-from hwmodel.model.proof import together
+from hwmodel.model.proof import Proof, together
 from hwmodel.model.reached import Reached
 from hwmodel.model.report import COLUMNS, Report
 from hwmodel.specs.csv_files import Check, Row, read_table, rows_of
@@ -49,7 +49,7 @@ __all__ += [
     "run_sentence",
     "scale",
 ]
-__all__ += ["spreads_table", "tiles_sentence", "what", "whole_run", "whose"]
+__all__ += ["spreads_table", "tiles_sentence", "unproved", "what", "whole_run", "whose"]
 
 BLOCK = 10_000  # rows that are turned into text at a time
 NATURE = "analytical, not measured"
@@ -180,11 +180,26 @@ def greedy_notes(lines: Sequence[Comparison], called: Called = _name) -> list[st
             found[f"{greedy_note(line.report.accounting)}."] = None
     for those, said in alike(lines, lambda line: line.optimal.reason if line.optimal else ""):
         found[f"{whose(those, lines, called)}, optimal tiles: {said}"] = None
-    tiled = [line for line in lines if line.optimal and line.optimal.proof.unproved]
+    tiled = [(x, x.optimal.proof) for x in lines if x.optimal and x.optimal.proof.unproved]
     if tiled:
-        said = together(line.optimal.proof for line in tiled if line.optimal).sentence
-        found[f"{whose(tiled, lines, called)}, optimal tiles: {said}"] = None
+        names = whose([line for line, _ in tiled], lines, called)
+        found[f"{names}, optimal tiles: {unproved(tiled, lines, called)}"] = None
     return list(found)
+
+
+def unproved(
+    some: Sequence[tuple[Comparison, Proof]], lines: Sequence[Comparison], called: Called = _name
+) -> str:
+    """Say how many tilings of some lines are not proved; of several, which is the furthest off.
+
+    Args:
+        some: of the lines, those with such tilings.
+        lines: of one chip and accounting.
+        called: what a method is called; by default its name.
+    """
+    found = together(proof for _, proof in some)
+    widest = next(line for line, proof in some if proof.gap == found.gap)
+    return found.sentence(whose([widest], lines, called) if some[1:] else "")
 
 
 def alike(
@@ -231,8 +246,8 @@ def tiles_sentence(report: Report) -> str:
     times = f", {report.energy / found.energy:.3g} times less" if found.energy else ""
     if found.energy > report.energy:
         times = ", more than here"
-    unproved = found.proof.sentence
-    end = f" ({unproved})" if unproved else ""
+    said = found.proof.sentence()
+    end = f"; {said}" if said else ""
     return f"{note}: {fixed(found.energy / divisor)} {unit}{times}{end}."
 
 

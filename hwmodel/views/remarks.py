@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from hwmodel.model.compare import Comparison
 from hwmodel.model.duration import FREE, idle
 from hwmodel.model.prices import paid_once
-from hwmodel.model.proof import together
 from hwmodel.model.reached import noise
 from hwmodel.model.report import Report, by_width
 from hwmodel.model.residency.products import NEAR
 from hwmodel.model.widths import unlearned
-from hwmodel.rerun.tables import alike, whose
+from hwmodel.rerun.tables import alike, unproved, whose
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.method import Method
@@ -66,11 +65,8 @@ def asides(lines: Sequence[Comparison]) -> Iterator[str]:
     done = [(line, line.report) for line in lines if line.report]
     tiled = [(line, report) for line, report in done if report.unproved]
     if tiled:
-        found = together(report.proof for _, report in tiled)
-        widest = [line for line, report in tiled if report.proof.gap == found.gap][:1]
-        of = f" ({whose(widest, lines, called)})" if found.near < found.unproved else ""
         names = whose([line for line, _ in tiled], lines, called)
-        yield f"{names}: {found.sentence}{of if tiled[1:] else ''}"
+        yield f"{names}: {unproved([(x, report.proof) for x, report in tiled], lines, called)}"
     if said := _bounds(done):
         yield said
     if said := _larger(done):

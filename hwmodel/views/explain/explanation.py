@@ -256,7 +256,7 @@ def _with_optimal_tiles(report: Report, layer: str, passes: Sequence[Pass]) -> I
             yield f"## With optimal tiles\n\n{greedy_note(report.accounting)}.\n"
             told = True
         found = other.reason if other.energy is None else f"{energy(other.energy)} {report.unit}"
-        unproved = other.proof.sentence
+        unproved = other.proof.sentence()
         proof = f"; {unproved}" if unproved else ""
         yield f"- {pass_} with optimal tiles: {found}{proof}"
     yield ""
