@@ -55,6 +55,7 @@ class Residency:
     items: tuple[Item, ...]
     stays: dict[int, Stay]  # of tasks of which something stays
     tilings: dict[int, Tiled]  # of products, in the order of the tasks
+    free: dict[int, dict[int, int]]  # of these: room that is left to tiles at each level [bit]
     energy: float  # of memories, hops and cycles [chip's unit]
     lower_bound: float | None  # None: prices fall outwards, nothing is known
     levels: dict[int, str]  # at which tensors may stay, by name
@@ -130,6 +131,7 @@ def residency(
         tuple(run.items[i] for i in sorted(best.chosen)),
         best.stays,
         run.certified(best),
+        run.free(best),
         best.energy,
         None if least is None else min(least, best.energy),
         {number: chip.levels[number].name for number in capacities},

@@ -156,7 +156,7 @@ class Run:
         Args:
             worth: what a tiling may save of the run's energy, by the bound that is known of it.
         """
-        free = self._free(one)
+        free = self.free(one)
         found = []
         for number, tiled in one.tilings.items():
             least = self.products[number].floor(tiled.stay.homes, free[number])
@@ -166,7 +166,7 @@ class Run:
 
     def _again(self, one: Outcome, numbers: Iterable[int]) -> Outcome:
         """A choice with tilings searched once more, in exactly the room that is left."""
-        free, tilings, saved = self._free(one), dict(one.tilings), 0.0
+        free, tilings, saved = self.free(one), dict(one.tilings), 0.0
         for number in numbers:
             tiled = tilings[number]
             found = self.products[number].again(tiled.stay, free[number])
@@ -175,7 +175,7 @@ class Run:
                 saved += tiled.energy - found.energy
         return one._replace(energy=one.energy - saved, tilings=tilings)
 
-    def _free(self, one: Outcome) -> dict[int, dict[int, int]]:
+    def free(self, one: Outcome) -> dict[int, dict[int, int]]:
         """Room that a choice leaves to each product at each level [bit]."""
         used = self._used([self.items[i] for i in sorted(one.chosen)])
         return {
@@ -188,7 +188,7 @@ class Run:
 
     def certified(self, one: Outcome) -> dict[int, Tiled]:
         """The tilings of a choice with what is known of each beside what stays, in its room."""
-        free, found = self._free(one), {}
+        free, found = self.free(one), {}
         for number, tiled in sorted(one.tilings.items()):
             proof, product = tiled.tiling.certificate, self.products[number]
             if proof is not None:

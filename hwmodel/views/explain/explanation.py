@@ -26,7 +26,7 @@ from hwmodel.tiling.view import Homes, whole_view
 from hwmodel.views.colours import called
 from hwmodel.views.explain.layer import Place, layer_lines
 from hwmodel.views.explain.lines import TIMES, computed, energy, exact, reasons, table
-from hwmodel.views.explain.staying import homes_of, staying_lines
+from hwmodel.views.explain.staying import homes_of, room_lines, staying_lines
 from hwmodel.views.explain.tiled import product_lines
 from hwmodel.views.explain.ways import ways_lines
 from hwmodel.work.tensor import Direction, Factor, Pass, shown, titled
@@ -127,21 +127,21 @@ def _derived(report: Report, layer: str, rows: Sequence[_Row]) -> Iterator[str]:
     yield from ways_lines(report, layer)
     yield from staying_lines(report, layer)
     yield from _operations(report, rows)
-    homes = homes_of(report)
-    tilings: dict[Pass, list[tuple[Multiply, Tiling, Homes]]] = {}
-    for (task, tiling), home in zip(report.tilings, homes, strict=True):
+    beside = zip(report.tilings, homes_of(report), room_lines(report), strict=True)
+    tilings: dict[Pass, list[tuple[Multiply, Tiling, Homes, list[str]]]] = {}
+    for (task, tiling), home, room in beside:
         if task.layer == layer and isinstance(task.work, Multiply):
-            tilings.setdefault(task.work.pass_, []).append((task.work, tiling, home))
+            tilings.setdefault(task.work.pass_, []).append((task.work, tiling, home, room))
     for component in Component:
         for pass_ in Pass:
             here = [r for r in rows if (r.entry.component, r.entry.pass_) == (component, pass_)]
             if not here:
                 continue
             if component == Component.PRODUCT:
-                for work, tiling, home in tilings[pass_]:
+                for work, tiling, home, room in tilings[pass_]:
                     options = search_options(report.accounting, work)
                     chip = whole_view(memories(report.hardware, work.kinds), home, {})
-                    yield from product_lines(work, tiling, chip, options, report.unit)
+                    yield from product_lines(work, tiling, chip, options, report.unit, room)
                 yield f"### {pass_}: reads, writes and operations\n"
             else:
                 yield f"## {_OPERATORS[pass_]}\n"

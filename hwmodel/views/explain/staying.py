@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from hwmodel.model.plans import all_tasks
 from hwmodel.model.report import Report
 from hwmodel.model.residency.items import Access, Item
+from hwmodel.model.residency.plan import NO_END
 from hwmodel.tiling.view import NOWHERE, Homes
 
-__all__ = ["homes_of", "staying_lines"]
+__all__ = ["homes_of", "room_lines", "staying_lines"]
 
 
 def homes_of(report: Report) -> list[Homes]:
@@ -17,6 +18,25 @@ def homes_of(report: Report) -> list[Homes]:
     if report.residency is None:
         return [NOWHERE] * len(report.tilings)
     return [tiled.stay.homes for tiled in report.residency.tilings.values()]
+
+
+def room_lines(report: Report) -> list[list[str]]:
+    """Say what is left of each memory to each product's tiles, in the order of the tilings.
+
+    Nothing of memories in which nothing stays, nor of those without end.
+    """
+    found = report.residency
+    if found is None:
+        return [[] for _ in report.tilings]
+    return [
+        [
+            f"- Of the {has:,} bit of {found.levels[level]} {has - left:,} are taken by what stays "
+            f"there in this step: {left:,} are left for tiles"
+            for level, left in found.free[number].items()
+            if left < (has := found.capacities[level]) < NO_END
+        ]
+        for number in found.tilings
+    ]
 
 
 def _costs(access: Access, item: Item, where: str) -> str:

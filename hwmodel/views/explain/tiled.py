@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hwmodel.tiling.accesses import all_cuts
 from hwmodel.tiling.derived import derived
@@ -19,9 +19,18 @@ __all__ = ["product_lines"]
 
 
 def product_lines(
-    work: Multiply, tiling: Tiling, memories: Memories, options: SearchOptions, unit: str
+    work: Multiply,
+    tiling: Tiling,
+    memories: Memories,
+    options: SearchOptions,
+    unit: str,
+    room: Iterable[str] = (),
 ) -> Iterator[str]:
-    """Describe one pass of one layer before its entries: what is multiplied, how it is cut."""
+    """Describe one pass of one layer before its entries: what is multiplied, how it is cut.
+
+    Args:
+        room: that is left to tiles beside what stays on the chip, a line for each memory.
+    """
     problem, mapping = work.problem, tiling.mapping
     yield f"## Pass {work.pass_}\n"
     yield f"{_loops(work, problem, options)}\n"
@@ -34,11 +43,12 @@ def product_lines(
     yield f"### {work.pass_}: tiling\n"
     yield f"{_proof(tiling, unit)}\n"
     yield f"```\n{loop_nest(problem, mapping, memories, options)}\n```\n"
+    yield from room
     for level in range(1, len(mapping.tiles) + 1):
-        for room in footprints(problem, mapping, memories, level, options):
-            if room.parts and not (room.capacity is None and len(room.parts) == 1):  # it stays
-                free = "unlimited" if room.capacity is None else f"of {room.capacity:,}"
-                yield f"- {room.memory} is taken up, {computed(room.parts, room.used)} bit, {free}"
+        for one in footprints(problem, mapping, memories, level, options):
+            if one.parts and not (one.capacity is None and len(one.parts) == 1):  # it stays
+                free = "unlimited" if one.capacity is None else f"of {one.capacity:,}"
+                yield f"- {one.memory} is taken up, {computed(one.parts, one.used)} bit, {free}"
     yield f"\n### {work.pass_}: pieces of the loops\n"
     numbers = range(len(mapping.tiles) - 1, -1, -1)
     names = [f"{i} ({x.name})" for i, x in zip(numbers, memories.levels[1:], strict=True)]
