@@ -17,6 +17,7 @@ TILES = 16  # of a loop, that are tried for a size
 MANY = 60  # chains with one size changed, of a loop with taps
 MOST = 600  # chains of an axis that are looked at together
 Ints = NDArray[np.int64]
+Loop = tuple[int, int]  # how long, and of how many its pieces lie alike (`Space.beat`)
 
 
 def neighbours(space: Space, group: int, axis: Axis, most: int = MOST) -> Ints:
@@ -25,13 +26,13 @@ def neighbours(space: Space, group: int, axis: Axis, most: int = MOST) -> Ints:
     Args:
         most: so many are looked at, the nearest in kind first.
     """
-    lengths = tuple(getattr(space.problem.extent, loop) for loop in GROUPS[group])
-    return space.thinned(group, _near(lengths, axis, most))
+    loops = tuple((getattr(space.problem.extent, x), space.beat(x)) for x in GROUPS[group])
+    return space.thinned(group, _near(loops, axis, most))
 
 
 @lru_cache(maxsize=2**8)  # of up to MOST chains each
-def _near(lengths: tuple[int, ...], axis: Axis, most: int) -> Ints:
-    once = [_changed(n, chosen, 1) for n, chosen in zip(lengths, axis, strict=True)]
+def _near(loops: tuple[Loop, ...], axis: Axis, most: int) -> Ints:
+    once = [_changed(loop, chosen, 1) for loop, chosen in zip(loops, axis, strict=True)]
     own = np.array([[size for chosen in axis for size in chosen]], np.int64)
     if len(axis) == 1:
         found = once[0][:most]
@@ -41,9 +42,9 @@ def _near(lengths: tuple[int, ...], axis: Axis, most: int) -> Ints:
     else:
         found = own
     start = 0
-    for n, chosen in zip(lengths, axis, strict=True):
+    for loop, chosen in zip(loops, axis, strict=True):
         if len(found) < most:
-            changed = _changed(n, chosen, 2)
+            changed = _changed(loop, chosen, 2)
             more = np.tile(own, (len(changed), 1))
             more[:, start : start + len(chosen)] = changed
             found = distinct(np.concatenate([found, more]))[0][:most]
@@ -52,21 +53,22 @@ def _near(lengths: tuple[int, ...], axis: Axis, most: int) -> Ints:
 
 
 @lru_cache(maxsize=2**11)
-def _changed(length: int, chosen: Chosen, sizes: int) -> Ints:
+def _changed(loop: Loop, chosen: Chosen, sizes: int) -> Ints:
     """Chains with one or two neighbouring sizes changed; the others are cut or widened to them.
 
     And to multiples of what is inside them, behind these.
     """
+    length, beat = loop
     own = np.array(chosen, np.int64)
     outer = (length, *chosen[:-1])
     if is_compiled():
-        tried = np.array([_padded(length), *map(_padded, outer)], np.int64)
+        tried = np.array([_padded(n, loop) for n in (length, *outer)], np.int64)
         listed: Ints = kernel("chains.changed")(own, length, tried, sizes, 2 * MOST)
         return listed
     found = own[None, :]
     for place in range(len(chosen) - sizes + 1):
         near = (chosen[place + i] + k for k in (1, -1) for i in range(sizes))
-        every = {*candidates(length, TILES), *near, *candidates(outer[place], TILES)}
+        every = {*_tried(length, loop), *near, *_tried(outer[place], loop)}
         falling = np.array(sorted((t for t in every if 0 < t <= length), reverse=True), np.int64)
         if sizes == 1:
             some = falling[:, None]
@@ -94,8 +96,15 @@ def _with_multiples(length: int, chains: Ints) -> Ints:
     return distinct(np.concatenate([chains, even[new]]))[0] if new.any() else chains
 
 
+def _tried(outer: int, loop: Loop) -> tuple[int, ...]:
+    """Tiles that are tried within one: those that cut it evenly, lengthened to a whole beat."""
+    length, beat = loop
+    tiles = candidates(outer, TILES)
+    return tiles if beat == 1 else tuple(min(length, -(-tile // beat) * beat) for tile in tiles)
+
+
 @lru_cache(maxsize=2**14)
-def _padded(length: int) -> tuple[int, ...]:
-    """The tiles of a loop that are tried, and zeros behind them."""
-    tiles = candidates(length, TILES)
+def _padded(outer: int, loop: Loop) -> tuple[int, ...]:
+    """The tiles that are tried, and zeros behind them."""
+    tiles = _tried(outer, loop)
     return (*tiles, *[0] * (TILES - len(tiles)))
