@@ -147,6 +147,49 @@ def test_chains_around_one_have_multiples_of_what_is_inside_by_hand():
         assert (256, tile, tile, cycle) in near
 
 
+# The signal behind samples, every fourth of which is taken: three of four taps meet nothing.
+STRIDED = Problem(
+    Extents(1, 16, 32, 1, 600, 1, 9), Window(1), Window(150, 1, 1, 4, 4, 4), Widths(16, 16, 16), 1
+)
+
+
+def test_chains_around_one_have_whole_beats_by_hand():
+    """Of tiles that cut 600 evenly 4, 7 and 13 pieces are of 150, 86 and 47, of fours 152, 88, 48."""
+    space = Space(STRIDED, memories(load(Hardware, "v100-board")), ASKED)
+    chosen = space.columns["WO"].chosen
+    own = ((600,) * chosen, (9,) * space.columns["WF"].chosen)
+    near = neighbours(space, 4, own)[:, :chosen]
+    assert {600, 152, 88, 48, 1} <= set(near[:, -1].tolist())
+    assert not {150, 86, 47} & set(near[:, -1].tolist())
+
+
+def resized(mapping, place, size):
+    """A mapping with one size of WO changed, those outside and inside of it kept in order."""
+    steps = [one for pair in zip(mapping.unions, mapping.tiles, strict=True) for one in pair]
+    cycle = [mapping.cycle] if mapping.cycle is not None else []
+    sizes = [
+        max(one.WO, size) if i < place else min(one.WO, size) if i > place else size
+        for i, one in enumerate([*steps, *cycle])
+    ]
+    new = [one._replace(WO=n) for one, n in zip([*steps, *cycle], sizes, strict=True)]
+    tiles, unions = tuple(new[1 : len(steps) : 2]), tuple(new[0 : len(steps) : 2])
+    return replace(mapping, tiles=tiles, unions=unions, cycle=new[-1] if cycle else None)
+
+
+def test_no_size_of_whole_beats_is_cheaper_than_what_is_found():
+    chip = memories(load(Hardware, "v100-board"))
+    mapping, proof = mapped(STRIDED, chip, ASKED)
+    tried = [
+        one
+        for place in range(2 * len(mapping.tiles))
+        for size in range(4, 601, 4)
+        if fits(STRIDED, one := resized(mapping, place, size), chip, ASKED)
+    ]
+    assert len(tried) > 50
+    least = min(energy(STRIDED, one, chip, ASKED) for one in tried)
+    assert least >= proof.energy * (1 - 1e-3)
+
+
 def test_rows_between_those_that_are_touched_are_no_part_of_the_bound(monkeypatch):
     """Two outputs two rows apart touch two rows, but bound three; of single outputs one is read."""
     monkeypatch.setattr(mapper, "WALKED", 0)

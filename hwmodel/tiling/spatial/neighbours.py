@@ -58,7 +58,7 @@ def _changed(loop: Loop, chosen: Chosen, sizes: int) -> Ints:
 
     And to multiples of what is inside them, behind these.
     """
-    length, beat = loop
+    length, _ = loop
     own = np.array(chosen, np.int64)
     outer = (length, *chosen[:-1])
     if is_compiled():
@@ -97,10 +97,9 @@ def _with_multiples(length: int, chains: Ints) -> Ints:
 
 
 def _tried(outer: int, loop: Loop) -> tuple[int, ...]:
-    """Tiles that are tried within one: those that cut it evenly, lengthened to a whole beat."""
-    length, beat = loop
-    tiles = candidates(outer, TILES)
-    return tiles if beat == 1 else tuple(min(length, -(-tile // beat) * beat) for tile in tiles)
+    """Tiles that are tried within one: those that cut it evenly, but for 1 in whole beats."""
+    (length, beat), tiles = loop, candidates(outer, TILES)
+    return tuple(min(length, -(-tile // beat) * beat if tile > 1 else 1) for tile in tiles)
 
 
 @lru_cache(maxsize=2**14)
