@@ -13,7 +13,8 @@ from hwmodel.tiling.spatial.space import GROUPS, Axis, Chosen, Space, candidates
 
 __all__ = ["MOST", "TILES", "neighbours"]
 
-TILES = 16  # of a loop, that are tried for a size
+TILES, FINE = 16, 120  # of a loop, that are tried for a size; for one size alone
+SELDOM = 8  # of how many lists one is such as `finer` makes
 MANY = 60  # chains with one size changed, of a loop with taps
 MOST = 600  # chains of an axis that are looked at together
 Ints = NDArray[np.int64]
@@ -28,6 +29,20 @@ def neighbours(space: Space, group: int, axis: Axis, most: int = MOST) -> Ints:
     """
     loops = tuple((getattr(space.problem.extent, x), space.beat(x)) for x in GROUPS[group])
     return space.thinned(group, _near(loops, axis, most))
+
+
+def finer(space: Space, group: int, axis: Axis) -> Ints:
+    """Chains of an axis with one size changed to any of many [chain, size]."""
+    own = np.array([[size for chosen in axis for size in chosen]], np.int64)
+    found, start = [own], 0
+    for name, chosen in zip(GROUPS[group], axis, strict=True):
+        loop = getattr(space.problem.extent, name), space.beat(name)
+        changed = _changed(loop, chosen, 1, FINE)
+        more = np.tile(own, (len(changed), 1))
+        more[:, start : start + len(chosen)] = changed
+        found.append(more)
+        start += len(chosen)
+    return space.thinned(group, distinct(np.concatenate(found))[0], SELDOM)
 
 
 @lru_cache(maxsize=2**8)  # of up to MOST chains each
@@ -53,7 +68,7 @@ def _near(loops: tuple[Loop, ...], axis: Axis, most: int) -> Ints:
 
 
 @lru_cache(maxsize=2**11)
-def _changed(loop: Loop, chosen: Chosen, sizes: int) -> Ints:
+def _changed(loop: Loop, chosen: Chosen, sizes: int, tiles: int = TILES) -> Ints:
     """Chains with one or two neighbouring sizes changed; the others are cut or widened to them.
 
     And to multiples of what is inside them, behind these.
@@ -62,13 +77,13 @@ def _changed(loop: Loop, chosen: Chosen, sizes: int) -> Ints:
     own = np.array(chosen, np.int64)
     outer = (length, *chosen[:-1])
     if is_compiled():
-        tried = np.array([_padded(n, loop) for n in (length, *outer)], np.int64)
+        tried = np.array([_padded(n, loop, tiles) for n in (length, *outer)], np.int64)
         listed: Ints = kernel("chains.changed")(own, length, tried, sizes, 2 * MOST)
         return listed
     found = own[None, :]
     for place in range(len(chosen) - sizes + 1):
         near = (chosen[place + i] + k for k in (1, -1) for i in range(sizes))
-        every = {*_tried(length, loop), *near, *_tried(outer[place], loop)}
+        every = {*_tried(length, loop, tiles), *near, *_tried(outer[place], loop, tiles)}
         falling = np.array(sorted((t for t in every if 0 < t <= length), reverse=True), np.int64)
         if sizes == 1:
             some = falling[:, None]
@@ -96,14 +111,14 @@ def _with_multiples(length: int, chains: Ints) -> Ints:
     return distinct(np.concatenate([chains, even[new]]))[0] if new.any() else chains
 
 
-def _tried(outer: int, loop: Loop) -> tuple[int, ...]:
+def _tried(outer: int, loop: Loop, most: int) -> tuple[int, ...]:
     """Tiles that are tried within one: those that cut it evenly, but for 1 in whole beats."""
-    (length, beat), tiles = loop, candidates(outer, TILES)
+    (length, beat), tiles = loop, candidates(outer, most)
     return tuple(min(length, -(-tile // beat) * beat if tile > 1 else 1) for tile in tiles)
 
 
 @lru_cache(maxsize=2**14)
-def _padded(outer: int, loop: Loop) -> tuple[int, ...]:
+def _padded(outer: int, loop: Loop, most: int) -> tuple[int, ...]:
     """The tiles that are tried, and zeros behind them."""
-    tiles = _tried(outer, loop)
-    return (*tiles, *[0] * (TILES - len(tiles)))
+    tiles = _tried(outer, loop, most)
+    return (*tiles, *[0] * (most - len(tiles)))

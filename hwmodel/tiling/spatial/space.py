@@ -342,9 +342,13 @@ class Space:
         axis = self.axes[group - 3]
         return axis.outs * axis.taps // EASY
 
-    def thinned(self, group: int, chains: Chains) -> Chains:
-        """Chains of an axis, of which some are left out where their counts take long."""
-        most = max(FEW, len(chains) // (1 + self.hard(group)))
+    def thinned(self, group: int, chains: Chains, often: int = 1) -> Chains:
+        """Chains of an axis, of which some are left out where their counts take long.
+
+        Args:
+            often: how many times as many stay as where such a list is made at every step.
+        """
+        most = max(FEW, often * len(chains) // (often + self.hard(group)))
         return chains[:: -(-len(chains) // most)] if len(chains) else chains
 
     @cached_property

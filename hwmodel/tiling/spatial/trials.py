@@ -10,7 +10,7 @@ Source: docs/chips.md, 'The search'.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 import numpy as np
@@ -19,6 +19,7 @@ from hwmodel.tiling.spatial.beginnings import seeds, smallest, spread
 from hwmodel.tiling.spatial.bound import Bound
 from hwmodel.tiling.spatial.choices import Choices, Found
 from hwmodel.tiling.spatial.descent import MISFIT, Held, Point, descended, settled
+from hwmodel.tiling.spatial.neighbours import finer
 from hwmodel.tiling.spatial.relaxed import Relaxed
 from hwmodel.tiling.spatial.rounded import Sizes, beside, halved, joined, sizes_of, within
 from hwmodel.tiling.spatial.space import Space
@@ -59,6 +60,7 @@ class Search:
             self.found.append(look)
             if look.energy <= self.floor * (1 + NEARER) or self.choices.work > MOST:
                 break
+        self.found.append(_finished(self._best(), _polished))
         return self._best()
 
     def again(self, floor: float, sure: dict[tuple[Operand, ...], Relaxed]) -> Found:
@@ -92,7 +94,7 @@ class Search:
             return self._best()
         some = [(one.point, choices.held(one.held.held)) for one in _apart(self.found, COUNTED)]
         best = min((Found(held.energy(point), point, held) for point, held in some), key=_energy)
-        return Found(*descended(best.held, best.point, CLOSEST), best.held)
+        return _finished(_closest(best), _closest)
 
     def _begun(self) -> Iterator[Found]:
         """Mappings of even parts and near relaxed sizes, where little is sure to be paid."""
@@ -111,7 +113,7 @@ class Search:
                 return
             known = len(self.found)
             for one in _apart(several, some):
-                yield Found(*descended(one.held, one.point, CLOSEST), one.held)
+                yield _closest(one)
             for one in _apart(self.found[known:], good):
                 yield _polished(one)
         for one in self._promising(1):
@@ -174,6 +176,25 @@ def _polished(one: Found) -> Found:
         if again >= energy * (1 - ROUNDING):
             return Found(energy, point, one.held)
         one = Found(again, changed, one.held)
+
+
+def _closest(one: Found) -> Found:
+    """Change two axes at a time by the chains nearest to their own, until nothing is better."""
+    return Found(*descended(one.held, one.point, CLOSEST), one.held)
+
+
+def _finished(one: Found, better: Callable[[Found], Found]) -> Found:
+    """A mapping of which no size alone may be changed for the better.
+
+    Args:
+        better: makes one better that was changed.
+    """
+    while True:
+        lists = tuple(finer(one.held.space, group, axis) for group, axis in enumerate(one.point))
+        energy, point = joined(one.held, one.point, lists)
+        if energy >= one.energy * (1 - ROUNDING):
+            return one
+        one = better(Found(energy, point, one.held))
 
 
 def _shaken(space: Space, point: Point, time: int) -> Sizes:
