@@ -30,7 +30,7 @@ __all__ = ["Parts"]
 
 MOST = 40  # cuts
 PATIENCE, RISE = 5, 2e-3  # cuts after which the least bound must have risen, and by what share
-WORTH = 1e-2  # share of the energy that rows must be too low by
+WORTH = 2e-2  # share of the energy that rows must be too low by
 WHOLE = 1e-6  # of a whole number, that a size may be below it and count as it
 
 

@@ -51,8 +51,8 @@ class Search:
         self, floor: float, sure: dict[tuple[Operand, ...], Relaxed], choices: Choices
     ) -> None:
         self.floor, self.sure, self.choices = floor, sure, choices
-        self.every = sorted(choices.all(), key=lambda held: sure[held.held].energy)
         self.found: list[Found] = []
+        self._known: dict[tuple[Operand, ...], Held] = {}
 
     def best(self) -> Found:
         """The best mapping found, by ever longer looks at fewer choices."""
@@ -66,7 +66,6 @@ class Search:
     def again(self, floor: float, sure: dict[tuple[Operand, ...], Relaxed]) -> Found:
         """The best near other sizes, of which more is sure, too."""
         before, self.floor, self.sure = self.sure, floor, sure
-        self.every.sort(key=lambda held: sure[held.held].energy)
         for held in self._worth(AFTER):
             sizes = sure[held.held].sizes
             if sizes != before[held.held].sizes and self.choices.work < AGAINST:
@@ -75,13 +74,8 @@ class Search:
 
     def beside(self, least: Bound) -> Found:
         """The best from the smallest tiles and those of the bound level by level."""
-        before = self.found
-        self.found = [
-            Found(*settled(held, point), held)
-            for held in self.every
-            if held.held == least.above.held
-            for point in seeds(held, least)
-        ]
+        before, held = self.found, self._held(least.above.held)
+        self.found = [Found(*settled(held, point), held) for point in seeds(held, least)]
         for one in self._promising(AFTER):
             if self.choices.work < AGAINST:
                 self.found.append(_polished(one))
@@ -139,17 +133,27 @@ class Search:
 
     def _worth(self, number: int) -> Iterator[Held]:
         """The choices of what is held with the lowest bounds, if below all that is found so far."""
-        for held in self.every[:number]:
-            if not self.found or self.sure[held.held].energy < self._best().energy:
-                yield held
+        for operands in self._cheapest()[:number]:
+            if not self.found or self.sure[operands].energy < self._best().energy:
+                yield self._held(operands)
+
+    def _cheapest(self) -> list[tuple[Operand, ...]]:
+        """What the boundaries may hold, the lowest bound first."""
+        return sorted(self.sure, key=lambda operands: self.sure[operands].energy)
+
+    def _held(self, operands: tuple[Operand, ...]) -> Held:
+        """The space under one choice, which is remembered."""
+        if operands not in self._known:
+            self._known[operands] = self.choices.held(operands)
+        return self._known[operands]
 
     def _promising(self, number: int) -> list[Found]:
         """The choices of what is held under which the best mapping of all so far costs least."""
         best = self._best()
+        promising = (x for x in self._cheapest() if self.sure[x].energy < best.energy)
         known = {
             held.held: Found(held.energy(best.point), best.point, held)
-            for held in self.every
-            if self.sure[held.held].energy < best.energy
+            for held in map(self._held, promising)
         }
         for one in self.found:
             if one.held.held in known:
