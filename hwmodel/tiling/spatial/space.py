@@ -65,7 +65,9 @@ class _Told(NamedTuple):
     @classmethod
     def of(cls, space: Space, which: int, plan: Plan) -> _Told:
         """Make it. On a chip without an array the last tile is single elements."""
-        at, keeps, last = [], [], []
+        at: list[int] = []
+        keeps: list[tuple[bool, ...]] = []
+        last: list[int] = []
         wide = [len(space.columns[loop].follows) for loop in GROUPS[3 + which]]
         for loop, start, own in zip(GROUPS[3 + which], (0, wide[0]), wide, strict=True):
             places = [*range(start, start + own)]
@@ -79,7 +81,8 @@ class _Told(NamedTuple):
             if getattr(space.problem.extent, loop) > 1:
                 last.append(places[len(kept) - 1] if kept else -1)
         cut = np.array(last, np.int64) if -1 not in last else None
-        return cls(np.array(at, np.int64), *keeps, cut)
+        outs, taps = keeps
+        return cls(np.array(at, np.int64), outs, taps, cut)
 
     @property
     def every(self) -> bool:
