@@ -34,8 +34,10 @@ __all__ = ["mapped"]
 WALKED = 3_000_000  # mappings of a space that is walked whole
 QUICK = 20  # part of a search's budget for a first bound
 CLOSE = 0.97  # of the other bound, from which on the one level by level is made with all its budget
-OPEN = 2e-2  # above the bound, from which on it is made higher
-FEW = 2  # boundaries, of more of which the bound level by level was never the higher one
+OPEN = 2e-2  # above the bound, from which on sizes are looked at part by part
+ENOUGH = 1e-2  # above the bound, at which no other bound is made
+APART = 8  # memories of all levels served one by one, of more of which that bound knows little
+FEW = 2  # boundaries, of more of which it was never the higher one where both sides are paid
 ROUNDING = 1e-9
 
 
@@ -58,7 +60,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
         parts.cut(found.energy)
         found = search.again(parts.least, parts.sure())
     floor = least = parts.least
-    if found.energy > floor * (1 + OPEN) and space.depth <= FEW:
+    if found.energy > floor * (1 + ENOUGH) and _tells(space):
         quick = bound(problem, chip, options, QUICK)
         least = _least(problem, chip, options, quick, floor)
         search.beside(quick)
@@ -73,6 +75,12 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
             if look.energy <= energy * (1 + ROUNDING):  # as dear, but sooner done
                 best = look, groups
     return _certified(_sooner(best[0]), best[1], (floor, least), size, examined)
+
+
+def _tells(space: Space) -> bool:
+    """Whether the bound level by level may be the higher one."""
+    apart = prod(x.fanout for x in space.chip.levels if not (x.multicast and x.reduction))
+    return apart <= APART and (space.depth <= FEW or space.options.transfers == "upper")
 
 
 def _least(
