@@ -11,7 +11,7 @@ from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 from hwmodel.tiling.spatial.numbered import distinct
 from hwmodel.tiling.spatial.space import GROUPS, Axis, Chosen, Space, candidates
 
-__all__ = ["MOST", "TILES", "neighbours"]
+__all__ = ["MOST", "TILES", "finer", "neighbours"]
 
 TILES, FINE = 16, 120  # of a loop, that are tried for a size; for one size alone
 SELDOM = 8  # of how many lists one is such as `finer` makes

@@ -60,7 +60,8 @@ class Search:
             self.found.append(look)
             if look.energy <= self.floor * (1 + NEARER) or self.choices.work > MOST:
                 break
-        self.found.append(_finished(self._best(), _polished))
+        if self._best().energy > self.floor * (1 + NEARER):
+            self.found.append(_finished(self._best(), _polished))
         return self._best()
 
     def again(self, floor: float, sure: dict[tuple[Operand, ...], Relaxed]) -> Found:
