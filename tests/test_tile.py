@@ -54,6 +54,20 @@ def test_a_saved_tiling_evaluates_to_the_same_number(hwmodel, tmp_path, phase):
     assert other["tiles"] == found["tiles"]
 
 
+def test_a_tiling_that_does_not_fit_is_priced_and_ends_with_1(hwmodel, tmp_path):
+    """Filters of a tile for 64 KiB, taken in four times as many bits."""
+    conv, path = "N=16,M=256,C=256,H=28,W=28,K=3,pad=1", str(tmp_path / "t.json")
+    saved = hwmodel(*CHIP, "--bits", "8,8,8", "--conv", conv, "--save", path, "--json")
+    tile = json.loads(saved[1])["tiles"][-1]
+    lacks = 4 * tile["M"] * tile["C"] * tile["HF"] * tile["WF"] - 64 * 1024
+    assert saved[0] == 0 and lacks > 0
+    stated = (*CHIP, "--bits", "32,32,32", "--conv", conv, "--tiles", path)
+    code, out, _ = hwmodel(*stated)
+    assert code == 1 and f"DOES NOT FIT: L0-B holds {lacks:,} B too few for this tiling" in out
+    code, out, _ = hwmodel(*stated, "--json")
+    assert code == 1 and json.loads(out)["fits"] is False
+
+
 def test_what_cannot_fit_names_level_tensor_and_bytes(hwmodel, tmp_path):
     _, text, _ = hwmodel("hardware", "show", "ascend")
     chip = tmp_path / "chip.yaml"

@@ -89,3 +89,5 @@ def tile(
         typer.echo(result.json(), nl=False)
     else:
         show(result.pieces())
+    if result.overflows:
+        raise typer.Exit(1)
