@@ -417,26 +417,43 @@ def test_signals_that_an_operator_takes_at_once_are_no_gradients_used_as_they_ar
     assert len(unfinished) and report.energy > 0
 
 
+def living(steps):
+    """The first of some steps, and the one behind the last."""
+    first, last = map(int, steps.split(" to "))
+    return first, last + 1
+
+
 def test_the_schedule_lists_what_stays_and_the_room(hwmodel):
     """784 x 512 words and 512 x 512 bits of weights stay; in each memory all adds up to its room."""
     asked = ("report", "mlp-784-512-512-10", "--hardware", "ascend", "--method", "bold")
     inference = ("--mode", "inference", "--schedule")
     code, out, err = hwmodel(*asked, "--accounting", "chip", *inference)
     assert code == 0, err
-    lines = [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()]
-    lines = [line for line in lines if line[0].isdigit() and line[1].startswith("forward of")]
+    rows = [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()]
+    stays = {row[0]: row[1:] for row in rows if len(row) == 4 and re.match(r"\d+ to \d+$", row[2])}
+    lines = [row for row in rows if row[0].isdigit() and row[1].startswith("forward of")]
     assert [line[1].removeprefix("forward of ") for line in lines] == [
         "fc1", "fc1", "fc1.act", "fc2", "fc2", "fc2.act", "fc3", "fc3",
     ]  # fmt: skip
-    for _, _, *stay, L2_tiles, L2_free, L1_tiles, L1_free in lines:
-        for residents, tiles, free, capacity in (
-            (stay[0], L2_tiles, L2_free, 8 * 2**23), (stay[1], L1_tiles, L1_free, 8 * 2**20)
-        ):  # fmt: skip
-            bits = [int(one.split()[1].replace(",", "")) for one in residents.split(", ")]
-            assert sum(bits) + int(tiles.replace(",", "")) + int(free.replace(",", "")) == capacity
     assert [line[0] for line in lines] == list(map(str, range(1, 9)))  # as `memory` numbers them
-    assert f"F:fc1 {784 * 512 * 32:,}" == lines[0][2]
-    assert lines[3][3] == f"F:fc2 {512 * 512:,}, F:fc3 {5120 * 32:,}, a:fc1 512, a:fc2 512"
+    for step, _, *rooms in lines:
+        bits = [int(one.replace(",", "")) for one in rooms]
+        for memory, (taken, tiles, free), capacity in (
+            ("L2", bits[:3], 8 * 2**23), ("L1", bits[3:], 8 * 2**20)
+        ):  # fmt: skip
+            assert taken + tiles + free == capacity
+            assert taken == sum(
+                int(size.replace(",", ""))
+                for where, steps, size in stays.values()
+                if where == memory and int(step) in range(*living(steps))
+            )
+    assert stays == {
+        "F:fc1": ["L2", "1 to 8", f"{784 * 512 * 32:,}"],
+        "F:fc2": ["L1", "1 to 8", f"{512 * 512:,}"],
+        "F:fc3": ["L1", "1 to 8", f"{5120 * 32:,}"],
+        "a:fc1": ["L1", "1 to 4", "512"],
+        "a:fc2": ["L1", "4 to 7", "512"],
+    }
     assert "but for what comes from outside or is given there: 0.0 %" in " ".join(out.split())
     markdown = (*inference[:2], "--accounting", "chip", "--format", "markdown")
     text = hwmodel(*asked, *markdown)[1]

@@ -139,7 +139,7 @@ def _pieces(
     found: Report, asked: Question, tensors: bool, steps: bool
 ) -> Iterator[RenderableType | str]:
     """What is printed of a report, made only where it is."""
-    from hwmodel.views.schedule_table import schedule_table
+    from hwmodel.views.schedule_table import schedule_tables
     from hwmodel.views.screen_tables import moved_tables, report_tables, tensor_table
     from hwmodel.views.time_tables import time_tables
 
@@ -150,4 +150,4 @@ def _pieces(
     if tensors:
         yield tensor_table(found)
     if steps:
-        yield schedule_table(found)
+        yield from schedule_tables(found)
