@@ -52,14 +52,18 @@ class Cuts(NamedTuple):
 
     def aligned(self, period: int) -> NDArray[np.bool_]:
         """Whether all pieces begin where the period does."""
-        found: NDArray[np.bool_] = (self.sizes[:, : self._last] % period == 0).all(axis=1)
-        return found
+        return self._in_step([*range(self._last)], period)
 
     def alike(self, period: int) -> NDArray[np.bool_]:
         """Whether pieces that are taken together begin alike."""
-        together = [i for i in range(self._last) if not self.keeps[i]]
-        found: NDArray[np.bool_] = (self.sizes[:, together] % period == 0).all(axis=1)
-        return found
+        return self._in_step([i for i in range(self._last) if not self.keeps[i]], period)
+
+    def _in_step(self, places: list[int], period: int) -> NDArray[np.bool_]:
+        """Whether sizes are multiples of a period; one that cuts nothing need not be."""
+        above = np.hstack([np.full((len(self.sizes), 1), self.length), self.sizes])
+        here = self.sizes[:, places]
+        found: NDArray[np.bool_] = (here % period == 0) | (here >= above[:, places])
+        return found.all(axis=1)
 
     @property
     def _last(self) -> int:
