@@ -315,6 +315,30 @@ def test_a_tiling_is_shown_saved_and_read_again(hwmodel):
     assert first["fits"] and first["lower_bound"] <= first["energy"]
 
 
+def test_all_energies_of_a_tiling_in_json_add_up(hwmodel):
+    conv = "N=2,M=4,C=4,H=6,W=6,K=3,pad=1"
+    asked = "tile", "--hardware", "v100-board", "--conv", conv, "--bits", "16,16,16", "--json"
+    found = json.loads(hwmodel(*asked)[1])
+    rows = sum(row["energy"] for row in found["accesses"])
+    whole = rows + found["energy_of_cycles"] + found["energy_of_moments"]
+    assert whole == pytest.approx(found["energy"], rel=1e-12)
+    assert found["energy_of_cycles"] == pytest.approx(30.0 * found["cycles"])  # 30 pJ in its file
+
+
+def test_a_cycle_that_an_array_does_not_take_is_told(hwmodel, tmp_path):
+    """Sixteen filters at once, in an array that has no axis of them."""
+    conv = "N=2,M=16,C=4,H=6,W=6,K=3,pad=1"
+    asked = "tile", "--hardware", "v100-board", "--conv", conv, "--bits", "16,16,16"
+    assert hwmodel(*asked, "--save", "m.json")[0] == 0
+    saved = json.loads((tmp_path / "m.json").read_text())
+    saved["tiles"][-1]["M"] = saved["tiles"][-1]["union"]["M"] = saved["cycle"]["M"] = 16
+    for tile in saved["tiles"][:-1]:
+        tile["M"] = tile["union"]["M"] = 16
+    (tmp_path / "m.json").write_text(json.dumps(saved))
+    code, out, _ = hwmodel(*asked, "--tiles", "m.json")
+    assert code == 1 and "DOES NOT FIT: 16 of M in a cycle, of which the array takes one" in out
+
+
 def test_explain_writes_the_paths_of_a_count(hwmodel, tmp_path):
     """With filters held: with anything held, one PE is cheapest, and nothing is spread."""
     (tmp_path / "held.yaml").write_text(

@@ -102,10 +102,12 @@ def test_long_axes_are_counted_where_they_were_estimated():
     assert proof.gap <= 0.05
 
 
+@pytest.mark.parametrize("taps", [10, 9])
 @pytest.mark.parametrize("chip", ["v100-board", "eyeriss", "ascend-cube"])
-def test_estimates_of_long_axes_are_near_their_counts(chip):
-    """Where sizes are multiples of the period of rows, of every plan."""
-    space = Space(LONG, memories(load(Hardware, chip)), ASKED)
+def test_estimates_of_long_axes_are_near_their_counts(chip, taps):
+    """Of every plan, where sizes are multiples of the period of rows, or the whole loop."""
+    problem = replace(LONG, extent=LONG.extent._replace(HF=taps))
+    space = Space(problem, memories(load(Hardware, chip)), ASKED)
     rough = space.roughly
     assert rough.rough and space.roughly == replace(space, rough=True)
     group = GROUPS.index(("HO", "HF"))
@@ -115,7 +117,7 @@ def test_estimates_of_long_axes_are_near_their_counts(chip):
             space.chain(loop, np.array([chosen], np.int64))
             for loop, chosen in (
                 ("HO", (*outs, 1)[-free:] if free > 5 else outs[:free]),
-                ("HF", (10,) * space.columns["HF"].chosen),
+                ("HF", (taps,) * space.columns["HF"].chosen),
             )
         )
         for held in holdings("best", space.depth):

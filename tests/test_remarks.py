@@ -241,7 +241,7 @@ def test_how_much_less_an_energy_could_be_is_said_of_each_that_is_not_proved():
              line("bold", 64, gap=0.2)]  # fmt: skip
     assert list(asides(lines)) == [
         "No choice of tiles costs less than these parts of the energies: 98.77 % (fp at batch 1), "
-        "80.00 % (bold at batch 64)"
+        "80.00 % (bold at batch 64), 99.95 % or more (fp at batch 64; bold at batch 1)"
     ]
 
 

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
@@ -24,6 +25,7 @@ from hwmodel.tiling.options import (
 from hwmodel.tiling.spatial import mapper
 from hwmodel.tiling.spatial.asked import asked, time
 from hwmodel.tiling.spatial.bound import bound
+from hwmodel.tiling.spatial.descent import descended
 from hwmodel.tiling.spatial.mapper import mapped
 from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.relaxed import Energies
@@ -451,6 +453,16 @@ def test_a_bound_above_what_is_found_is_told_and_no_proof(monkeypatch):
     with pytest.warns(SpecWarning, match="below the bound"):
         _, proof = mapped(*depthwise(10, None), ISCA)
     assert (proof.proved, proof.lower_bound, proof.gap) == (False, 0.0, 1.0)
+
+
+def test_a_descent_ends_where_rounding_calls_each_of_two_mappings_better():
+    """Prices a hundred million million times apart, of sums that cancel, made it go on for ever."""
+    held = SimpleNamespace(
+        best={},
+        near=lambda group, chain, most: None,
+        best_of_lists=lambda point, near: (7.0, ((3 - point[0][0],),)),
+    )
+    assert descended(held, ((1,),)) == (7.0, ((2,),))
 
 
 def test_a_memory_further_out_holds_the_tiles_of_all_groups_by_hand():

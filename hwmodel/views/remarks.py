@@ -118,10 +118,12 @@ def _bounds(done: Sequence[tuple[Comparison, Report]]) -> str:
     open_ = [(line, report, gap) for line, report, gap in gaps if gap is not None and gap > NEAR]
     if not open_:
         return ""
-    least = ", ".join(
-        f"{100 * (1 - gap):.2f} % ({whose([line], [x for x, _ in done], called)})"
-        for line, _, gap in open_
-    )
+    lines = [line for line, _ in done]
+    parts = [f"{100 * (1 - gap):.2f} % ({whose([line], lines, called)})" for line, _, gap in open_]
+    near = [line for line, _, gap in gaps if gap is not None and gap <= NEAR]
+    if near:
+        parts.append(f"{100 * (1 - NEAR):.2f} % or more ({whose(near, lines, called)})")
+    least = ", ".join(parts)
     stays = " and of what stays on the chip" if any(r.residency for _, r, _ in open_) else ""
     return f"No choice of tiles{stays} costs less than these parts of the energies: {least}"
 

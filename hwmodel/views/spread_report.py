@@ -79,7 +79,8 @@ class Spread:
         places = self.places
         if mapping.groups:
             places = narrowed(self.problem, places, mapping.groups)
-        for limit in Space(self.problem, places, self.options).limits:
+        limits = Space(self.problem, places, self.options).limits
+        for limit in limits:
             outer, one = sizes[limit.outer], Extents(*[1] * 7)
             inner = one if limit.inner is None else sizes[limit.inner]
             side = prod(-(-getattr(outer, x) // getattr(inner, x)) for x in limit.bound.loops)
@@ -88,6 +89,13 @@ class Spread:
                 lines.append(
                     f"{side:,} pieces of {loops} side by side, more than {limit.bound.most:,}"
                 )
+        if mapping.cycle and places.array:
+            taken = {x for limit in limits if limit.inner is None for x in limit.bound.loops}
+            lines += [
+                f"{size:,} of {x} in a cycle, of which the array takes one"
+                for x, size in mapping.cycle._asdict().items()
+                if size > 1 and x not in taken
+            ]
         return lines
 
     def json(self) -> str:
@@ -95,6 +103,7 @@ class Spread:
         proof, mapping = self.tiling.certificate, self.tiling.mapping
         names = [level.name for level in self.hardware.levels]
         unions = mapping.unions or mapping.tiles
+        of_cycles, of_moments = self._timed()
         tiles = [
             {"level": name, **_sizes(tile), "held": held, "union": _sizes(union)}
             for name, tile, held, union in zip(
@@ -117,6 +126,8 @@ class Spread:
             "cycles": product(self.time.cycles) if self.time else None,
             "moments": product(self.time.moments) if self.time else None,
             "utilisation": self.time.utilisation if self.time else None,
+            "energy_of_cycles": of_cycles,
+            "energy_of_moments": of_moments,
         }
         return json.dumps(fields, indent=2) + "\n"
 

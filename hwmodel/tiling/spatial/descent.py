@@ -301,12 +301,14 @@ def descended(held: Held, point: Point, most: int = MOST) -> Found:
     Args:
         most: chains of an axis that are looked at together.
     """
+    energy = np.inf
     while (point, most) not in held.best:
         near = [held.near(group, chain, most) for group, chain in enumerate(point)]
-        energy, changed = held.best_of_lists(point, near)
-        if changed == point:
-            held.best[point, most] = energy
-        point = changed
+        found, changed = held.best_of_lists(point, near)
+        if changed == point or found >= energy * (1 - BETTER):  # rounding may call a loop better
+            held.best[point, most] = min(found, energy)
+        else:
+            energy, point = found, changed
     return held.best[point, most], point
 
 

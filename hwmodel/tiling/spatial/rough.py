@@ -62,8 +62,7 @@ class Cuts(NamedTuple):
         """Whether sizes are multiples of a period; one that cuts nothing need not be."""
         above = np.hstack([np.full((len(self.sizes), 1), self.length), self.sizes])
         here = self.sizes[:, places]
-        found: NDArray[np.bool_] = (here % period == 0) | (here >= above[:, places])
-        return found.all(axis=1)
+        return np.asarray(((here % period == 0) | (here >= above[:, places])).all(axis=1))
 
     @property
     def _last(self) -> int:

@@ -174,13 +174,14 @@ def _near(held: Held, sizes: Sizes) -> Found:
 
 def _polished(one: Found) -> Found:
     """Change two axes at a time, near and then by lists around, until nothing is better."""
+    last = np.inf
     while True:
         energy, point = descended(one.held, one.point)
         lists = beside(one.held.space, sizes_of(point))
         again, changed = joined(one.held, point, lists)
-        if again >= energy * (1 - ROUNDING):
+        if again >= energy * (1 - ROUNDING) or energy >= last:
             return Found(energy, point, one.held)
-        one = Found(again, changed, one.held)
+        last, one = energy, Found(again, changed, one.held)
 
 
 def _closest(one: Found) -> Found:
@@ -199,7 +200,10 @@ def _finished(one: Found, better: Callable[[Found], Found]) -> Found:
         energy, point = joined(one.held, one.point, lists)
         if energy >= one.energy * (1 - ROUNDING):
             return one
-        one = better(Found(energy, point, one.held))
+        changed = better(Found(energy, point, one.held))
+        if changed.energy >= one.energy:
+            return one
+        one = changed
 
 
 def _shaken(space: Space, point: Point, time: int) -> Sizes:
