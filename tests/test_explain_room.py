@@ -128,3 +128,30 @@ def test_what_is_left_is_the_capacity_without_every_tensor_that_lives_in_the_ste
             assert int(used.replace(",", "")) <= left.get(name, 2**13)  # that of RF
         met.add(tuple(wanted))
     assert len(met) > 3 and all(len(wanted) == 2 for wanted in met)  # else it is hardly a test
+
+
+# The input is read by three layers in turn, and comes from outside once.
+FAN = """\
+version: 1
+name: net
+title: t
+input: [16, 16, 16]
+layers:
+  - {name: a, kind: conv, channels: 1, kernel: 1, bias: false, inputs: [input]}
+  - {name: b, kind: conv, channels: 1, kernel: 1, bias: false, inputs: [input]}
+  - {name: c, kind: conv, channels: 1, kernel: 1, bias: false, inputs: [input]}
+  - {name: sum, kind: add, inputs: [a, b, c]}
+"""
+
+
+def test_a_stay_that_begins_where_another_ends_brings_nothing_from_outside(tmp_path):
+    net = written(tmp_path, FAN, name="net.yaml")
+    found = evaluate(net, written(tmp_path, CHIP), "fp", accounting="chip", mode="inference")
+    lines = {
+        layer: [
+            line for line in explanation(found, layer).splitlines() if line.startswith("- a:input")
+        ]
+        for layer in "abc"
+    }
+    assert ["once outside" in " ".join(lines[layer]) for layer in "abc"] == [True, False, False]
+    assert "where the stay before leaves it" in " ".join(lines["b"])

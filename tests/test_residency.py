@@ -436,7 +436,8 @@ def test_the_schedule_lists_what_stays_and_the_room(hwmodel):
         "fc1", "fc1", "fc1.act", "fc2", "fc2", "fc2.act", "fc3", "fc3",
     ]  # fmt: skip
     assert [line[0] for line in lines] == list(map(str, range(1, 9)))  # as `memory` numbers them
-    for step, _, *rooms in lines:
+    assert [line[2] for line in lines[:4]] == ["product", "elementwise", "elementwise", "product"]
+    for step, _, _, *rooms in lines:
         bits = [int(one.replace(",", "")) for one in rooms]
         for memory, (taken, tiles, free), capacity in (
             ("L2", bits[:3], 8 * 2**23), ("L1", bits[3:], 8 * 2**20)

@@ -52,7 +52,7 @@ def _steps(report: Report, found: Residency) -> Table:
             tiles[at] = max(tiles.get(at, 0), taken)
     listed = table(
         f"steps of one {what(report.mode, report.batch)}, bits of each memory",
-        ["step", ""],
+        ["step", "", "work"],
         [
             f"{name}: {part}"
             for name in found.levels.values()
@@ -67,5 +67,5 @@ def _steps(report: Report, found: Residency) -> Table:
             free = found.capacities[level] - taken - staying
             unlimited = found.capacities[level] >= NO_END
             cells += [f"{staying:,}", f"{taken:,}", "unlimited" if unlimited else f"{free:,}"]
-        listed.add_row(str(number + 1), str(step), *cells)
+        listed.add_row(str(number + 1), str(step), step.component, *cells)
     return listed

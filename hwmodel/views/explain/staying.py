@@ -39,9 +39,15 @@ def room_lines(report: Report) -> list[list[str]]:
     ]
 
 
-def _costs(access: Access, item: Item, where: str) -> str:
-    """What an access costs outside of the memory where its tensor stays."""
+def _costs(access: Access, item: Item, where: str, found: set[Access]) -> str:
+    """What an access costs outside of the memory where its tensor stays.
+
+    Args:
+        found: accesses that find the tensor there, for another of its stays ends with them.
+    """
     does = "write" if access.writes else "read"
+    if access in item.begins and access in found:
+        return f"{does}: nothing outside of {where}, where the stay before leaves it"
     if access in item.begins:
         return f"{does}: once outside, for the stay begins with it"
     begun = ", for the stay has begun in this step" if access in item.finds else ""
@@ -54,13 +60,15 @@ def staying_lines(report: Report, layer: str) -> Iterator[str]:
     if found is None:
         return
     tasks, lines = all_tasks(report.network, report.job), []
-    for item in found.items:
+    for item in sorted(found.items, key=lambda item: (item.first, item.last)):
         where = found.levels[item.level]
+        same = (x for x in found.items if (x.name, x.level) == (item.name, item.level))
+        saved = {access for other in same for access in other.saves}
         here: dict[str, None] = {}
         for access in (*item.begins, *item.finds, *item.saves):
             task = tasks[access.task]
             if task.layer == layer:
-                here[f"{task.work.pass_}, {_costs(access, item, where)}"] = None
+                here[f"{task.work.pass_}, {_costs(access, item, where, saved)}"] = None
         if here:
             life = "whole" if item.whole else "from one use to the next"
             steps = f"steps {item.first + 1} to {item.last + 1}"
@@ -70,6 +78,9 @@ def staying_lines(report: Report, layer: str) -> Iterator[str]:
             )
     if lines:
         yield "## What stays on the chip\n"
-        yield "Rows of what stays outside of its memory are gone (docs/model.md section 11).\n"
+        yield (
+            "Tensors of this layer; `report --schedule` lists those of all. Rows of what stays "
+            "outside of its memory are gone (docs/model.md section 11).\n"
+        )
         yield from lines
         yield ""
