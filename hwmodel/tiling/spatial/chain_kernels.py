@@ -12,7 +12,7 @@ import numpy as np
 
 from hwmodel.tiling.optimal.kernels import _compiled
 
-__all__ = ["changed", "entered", "measured", "near", "nearest", "tiles"]
+__all__ = ["changed", "entered", "measured", "near"]
 
 TURN, ROOM = 1000003, 2**40 - 1  # of codes of rows
 

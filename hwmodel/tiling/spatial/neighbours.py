@@ -37,10 +37,7 @@ def finer(space: Space, group: int, axis: Axis) -> Ints:
     found, start = [own], 0
     for name, chosen in zip(GROUPS[group], axis, strict=True):
         loop = getattr(space.problem.extent, name), space.beat(name)
-        changed = _changed(loop, chosen, 1, FINE)
-        more = np.tile(own, (len(changed), 1))
-        more[:, start : start + len(chosen)] = changed
-        found.append(more)
+        found.append(_with(own, start, _changed(loop, chosen, 1, FINE)))
         start += len(chosen)
     return space.thinned(group, distinct(np.concatenate(found))[0], SELDOM)
 
@@ -59,11 +56,16 @@ def _near(loops: tuple[Loop, ...], axis: Axis, most: int) -> Ints:
     start = 0
     for loop, chosen in zip(loops, axis, strict=True):
         if len(found) < most:
-            changed = _changed(loop, chosen, 2)
-            more = np.tile(own, (len(changed), 1))
-            more[:, start : start + len(chosen)] = changed
+            more = _with(own, start, _changed(loop, chosen, 2))
             found = distinct(np.concatenate([found, more]))[0][:most]
         start += len(chosen)
+    return found
+
+
+def _with(own: Ints, start: int, changed: Ints) -> Ints:
+    """A chain of an axis with those of one loop, whose sizes begin at a place, in turn."""
+    found = np.tile(own, (len(changed), 1))
+    found[:, start : start + changed.shape[1]] = changed
     return found
 
 
