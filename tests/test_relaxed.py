@@ -1,5 +1,8 @@
 """Lower bounds under sizes that need not be whole, and the counts of rows that they rest on."""
 
+from itertools import product
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +16,7 @@ from hwmodel.tiling.spatial.interior import Programmes, solved
 from hwmodel.tiling.spatial.links import Nest
 from hwmodel.tiling.spatial.minorants import Part, loaded, needed
 from hwmodel.tiling.spatial.paths import Axis, Step, rows
-from hwmodel.tiling.spatial.piece_rows import CutRows
+from hwmodel.tiling.spatial.piece_rows import CutRows, piece_rows
 from hwmodel.tiling.spatial.powers import Former
 from hwmodel.tiling.spatial.products import Least, Rows
 from hwmodel.tiling.spatial.space import Space
@@ -103,6 +106,50 @@ def test_rows_of_cuts_that_do_not_depend_on_each_other(axis, data):
         outs, taps = chains(data.draw, axis.outs), chains(data.draw, axis.taps)
         steps = (tuple(Step(t, True) for t in some) for some in (outs, taps))
         assert cut.rows([(outs, taps)]) == [rows(axis, *steps)]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("rule", [RowRule(), RowRule("bounding", "counted")])
+@pytest.mark.parametrize(
+    ("window", "outs", "taps"),
+    [
+        (Window(40, 1, 1, 1, 1), 38, 3),
+        (Window(40, 2, 1, 1, 1), 19, 4),
+        (Window(40, 3, 2, 2, 2), 12, 5),  # cuts of outputs load anew what depends on those of taps
+        (Window(40, 1, 2, 2, 2), 36, 4),
+        (Window(12, 1, 1, 2, 2, 3), 30, 5),
+        (Window(30, 2, 3, 0, 0), 4, 9),
+    ],
+)
+def test_rows_of_nested_pieces_are_those_of_each_pair(
+    window, outs, taps, rule, compiled, monkeypatch
+):
+    """Each pair of an innermost piece of outputs and one of taps loads its rows anew."""
+    monkeypatch.setattr("hwmodel.tiling.optimal.compiled._switch", [compiled])
+    listed, draw = piece_rows.__wrapped__(Axis(window, rule, outs, taps)), Random(outs)
+    for _ in range(20):
+        chain = [sorted((draw.randint(1, n) for _ in range(2)), reverse=True) for n in (outs, taps)]
+        there = sum(
+            touched(window, rule, *pair) for pair in product(*map(innermost, (outs, taps), chain))
+        )
+        assert listed.rows_by_chain(np.array([chain[0] + chain[1]]), 2).tolist() == [there]
+
+
+def innermost(length, tiles):
+    """The innermost pieces of cuts, each begun anew in every piece around it."""
+    pieces = [range(length)]
+    for tile in tiles:
+        pieces = [one[at : at + tile] for one in pieces for at in range(0, len(one), tile)]
+    return pieces
+
+
+def touched(window, rule, outs, taps):
+    """Rows that some outputs touch through some taps, one by one."""
+    at = {o * window.step + k * window.dilation - window.pad for o in outs for k in taps}
+    found = {x // window.spread for x in at if x % window.spread == 0}
+    if rule.padding == "skipped":
+        found = {row for row in found if 0 <= row < window.size}
+    return max(found) - min(found) + 1 if found and rule.rows == "bounding" else len(found)
 
 
 def together(several, G, h, rooms, most):
