@@ -6,7 +6,8 @@ energy. Else tiles a little larger, or a few pieces more, are listed loop by loo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import prod
@@ -30,6 +31,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 REMEMBERED = 5_000  # tiles below the first cut up to which a loop's chains are kept for reuse
 MOST_STEPS = 10_000_000  # of a compiled list of chains
+KNOWN = 6_000_000  # numbers of lists of chains that are remembered
 COMPARED = 1000  # options that are compared with all others; what is left then is kept
 
 
@@ -200,15 +202,42 @@ def _chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
     return (_compiled_chains if is_compiled() else _chains_in_arrays)(budget, box, limit)
 
 
+class _Known:
+    """Chains that were listed before, the latest of them: searches list most boxes many times."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room  # of numbers that are kept
+        self._listed: OrderedDict[Hashable, tuple[int, Ints, Ints, int]] = OrderedDict()
+
+    def listed(self, box: _Box, limit: int) -> tuple[int, Ints, Ints, int]:
+        """How many chains there are, -1 of too many; they, their pieces, and the work of it."""
+        ends = [np.asarray(x, np.int64) for x in (box.least, box.largest, box.most)]
+        key = (box.extent, limit, *(x.tobytes() for x in ends))
+        if key in self._listed:
+            self._listed.move_to_end(key)
+            return self._listed[key]
+        chains, cut = (np.empty((limit, len(box.least)), np.int64) for _ in range(2))
+        steps = min(STEPS * limit, MOST_STEPS)
+        found, work = kernel("chains")(box.extent, *ends, steps, chains, cut)
+        number = max(0, int(found))
+        new = int(found), chains[:number].copy(), cut[:number].copy(), int(work)
+        self._listed[key] = new
+        self._room -= 2 * new[1].size
+        while self._room < 0:
+            _, (_, last, _, _) = self._listed.popitem(last=False)
+            self._room += 2 * last.size
+        return new
+
+
+_known = _Known(KNOWN)
+
+
 def _compiled_chains(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
-    chains, cut = (np.empty((limit, len(box.least)), np.int64) for _ in range(2))
-    steps = min(STEPS * limit, MOST_STEPS)
-    ends = (np.asarray(x, np.int64) for x in (box.least, box.largest, box.most))
-    found, work = kernel("chains")(box.extent, *ends, steps, chains, cut)
-    budget.spend(work / STEPS)
+    found, chains, cut, work = _known.listed(box, limit)
+    budget.spend(work / STEPS)  # as if none were remembered
     if found < 0:
         raise TooMany
-    return chains[:found].copy(), cut[:found].copy()
+    return chains, cut
 
 
 def _chains_in_arrays(budget: Budget, box: _Box, limit: int) -> tuple[Ints, Ints]:
