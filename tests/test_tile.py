@@ -90,7 +90,7 @@ def test_what_cannot_fit_names_level_tensor_and_bytes(hwmodel, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--conv", "N=1,M=2"], "--conv: C, H, W, K is missing"),
+        (["--conv", "N=1,M=2"], "--conv: missing C, H, W, K"),
         (["--conv", CONV + ",stride=1"], "--conv: stride stands there twice"),
         (["--conv", CONV.replace("K=3", "K=0")], "--conv K=0: must be a whole number from 1"),
         (["--conv", CONV + ",strid=1"], "did you mean 'stride'?"),

@@ -169,7 +169,8 @@ def _settled(step: Step) -> tuple[Extents, Cut] | None:
         return None
     whole, tiles, I_reads, F_reads = found
     top = paper_top(problem)
-    visits_I = above.M * above.rows * above.columns / (top.rows * top.columns)
+    area, there = above.rows * above.columns, top.rows * top.columns
+    visits_I = above.M * area / there if there else above.M  # nothing is read
     visits_F = above.N * above.HO * above.WO
     price_I = step.cost.read_I * problem.bits.I / visits_I
     price_F = step.cost.read_F * problem.bits.F / visits_F

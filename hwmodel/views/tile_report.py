@@ -97,7 +97,7 @@ def _fields(conv: str) -> dict[str, str]:
         fields[name] = value
     missing = [name for name in _NEEDED if name not in fields]
     if missing:
-        raise HwmodelError(f"--conv: {', '.join(missing)} is missing")
+        raise HwmodelError(f"--conv: missing {', '.join(missing)}")
     return fields
 
 
@@ -408,11 +408,11 @@ def with_own_tiles(found: Solved | Spread) -> Solved:
     """
     if not isinstance(found, Solved) or found.homes != NOWHERE:
         raise HwmodelError(
-            "--own-tiles: is of chips without arrays and memories side by side, and of operands "
-            "that stay nowhere"
+            "--own-tiles: known for chips without arrays and memories side by side alone, and "
+            "where no operand stays"
         )
     if found.options.counting != "exact" or found.options.rows != "touched":
-        raise HwmodelError("--own-tiles: is of counting exact and of rows that are touched")
+        raise HwmodelError("--own-tiles: known for counting exact and rows that are touched alone")
     from hwmodel.tiling.spatial.uneven import uneven
 
     return replace(found, own_tiles=uneven(found.problem, found.places, found.options))
