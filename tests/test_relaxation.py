@@ -5,6 +5,7 @@ by side than they need, so that a bound that asks for a little more is seen.
 """
 
 import os
+from itertools import combinations
 from math import prod
 from random import Random
 
@@ -16,13 +17,14 @@ from hypothesis import strategies as st
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.options import Array, Bound, Memories, Memory, MemoryLevel, SearchOptions
 from hwmodel.tiling.rows import RowRule, products
-from hwmodel.tiling.spatial import parted
+from hwmodel.tiling.spatial import cuts, parted
 from hwmodel.tiling.spatial.bound import bound
 from hwmodel.tiling.spatial.counts import Tables
 from hwmodel.tiling.spatial.links import Nest
 from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.paths import Axis
 from hwmodel.tiling.spatial.powers import Former
+from hwmodel.tiling.spatial.products import WHOLE, Times
 from hwmodel.tiling.spatial.relaxed import Energies
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.spatial.terms import terms
@@ -215,7 +217,8 @@ def test_no_mapping_costs_less_than_the_least_of_all_sizes(case):
     paid = energy(problem, mapping, chip, chosen) * (1 + 1e-9) + 1e-9
     apart = problem.groups > 1 and chip.array is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parted, "WORTH", 1e-6)  # of short loops rows bend little
+        patch.setattr(cuts, "WORTH", 1e-6)  # of short loops rows bend little
+        patch.setattr(parted, "MOST", 40)
         parts = Parts.of(Space(problem, chip, chosen), [mapping.held], apart=apart)
         parts.cut(np.inf)
     (sure,) = parts.sure().values()
@@ -227,12 +230,15 @@ def test_no_mapping_costs_less_than_the_least_of_all_sizes(case):
 @drawn(300)
 @given(cases(), st.data())
 def test_no_mapping_costs_less_than_the_least_of_sizes_around_its_own(case, data):
-    """Sizes that are looked at part by part: some are bounded on both sides."""
+    """Sizes that are looked at part by part: some are bounded on both sides, and how often some go
+    into others.
+    """
     problem, chip, chosen, mapping = case
     apart = problem.groups > 1 and chip.array is not None
     space = Space(problem, chip, chosen)
     former = Former(space, mapping.held, Tables(space.axes), apart)
-    sizes, box = sizes_of(space, mapping), {}
+    sizes, box, energies = sizes_of(space, mapping), {}, Energies([former])
+    (whole,) = energies.points({})
     for loop, n in problem.extent._asdict().items():
         least, most = 1, n  # of sizes further out; none is below those further in
         own = {former.key(loop, at) for at in range(space.columns[loop].chosen)}
@@ -244,8 +250,51 @@ def test_no_mapping_costs_less_than_the_least_of_sizes_around_its_own(case, data
             if data.draw(st.booleans()):
                 least = data.draw(st.integers(least, sizes[key]))
             box[key] = least, box[key][1]
-    (point,) = Energies([former]).points(box)
+        own = [(loop, WHOLE), *sorted((key for key in own if key[1] >= 0), key=former.outside)]
+        for outer, key in combinations(own, 2):
+            if key in whole.at and data.draw(st.booleans()):
+                often = -(-sizes.get(outer, n) // sizes[key])
+                few = data.draw(st.sampled_from((1, often, data.draw(st.integers(1, often)))))
+                many = data.draw(st.sampled_from((often, often + 1, np.inf)))
+                box[Times(key, outer)] = few, many
+    (point,) = energies.points(box, whole.at if data.draw(st.booleans()) else {})
     assert point.relaxed.energy <= energy(problem, mapping, chip, chosen) * (1 + 1e-9) + 1e-9
+
+
+def lies_in(box, sizes, extent):
+    """Whether a mapping lies in a box: all sizes, and how often one goes into another."""
+    for name, (few, many) in box.items():
+        if isinstance(name, Times):
+            outer = sizes.get(name.outer, getattr(extent, name.key[0]))
+            value = -(-outer // sizes[name.key])
+        else:
+            value = sizes[name]
+        if not few <= value <= many:
+            return False
+    return True
+
+
+@drawn(200)
+@given(cases())
+def test_a_mapping_lies_in_one_part_of_every_cut_and_costs_no_less(case):
+    """Followed from cut to cut down to where nothing is gained; small gains are looked at, too."""
+    problem, chip, chosen, mapping = case
+    apart = problem.groups > 1 and chip.array is not None
+    space = Space(problem, chip, chosen)
+    former = Former(space, mapping.held, Tables(space.axes), apart)
+    sizes, energies, box = sizes_of(space, mapping), Energies([former]), {}
+    paid = energy(problem, mapping, chip, chosen) * (1 + 1e-9) + 1e-9
+    (point,) = energies.points({})
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("WORTH", "LITTLE"):
+            patch.setattr(cuts, name, 1e-9)
+        for _ in range(12):
+            assert point.relaxed.energy <= paid
+            parts = cuts.sides(former, box, point)
+            if not parts or not point.at:
+                break
+            (box,) = (one for one in parts if lies_in(one, sizes, problem.extent))
+            (point,) = energies.points(box, point.at)
 
 
 def padded_nest(rng):

@@ -18,7 +18,7 @@ from hwmodel.tiling.spatial.minorants import Part, loaded, needed
 from hwmodel.tiling.spatial.paths import Axis, Step, rows
 from hwmodel.tiling.spatial.piece_rows import CutRows, piece_rows
 from hwmodel.tiling.spatial.powers import Former
-from hwmodel.tiling.spatial.products import Least, Rows
+from hwmodel.tiling.spatial.products import Least, Pieces, Rows
 from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.spatial.terms import terms
 from hwmodel.work.problem import Extents, Problem, Widths, Window
@@ -270,6 +270,9 @@ def at_sizes(former, one, sizes):
         elif isinstance(name, Rows):
             ends = [np.exp(at_sizes(former, former.of(x), sizes)) for x in (name.outs, name.taps)]
             value = highest(former.tables.planes(name.which, name.kind), *ends)
+        elif isinstance(name, Pieces):
+            length = getattr(former.space.problem.extent, name.key[0])
+            value = np.log(length / sizes[name.key])
         else:
             value = np.log(sizes[name])
         total += factor * value

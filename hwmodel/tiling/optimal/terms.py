@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.options import Stationary, Transfers
 from hwmodel.tiling.rows import TOUCHED, RowRule
+from hwmodel.work.problem import Operand
 
-__all__ = ["Certificate", "OfmapSpace", "Options"]
+__all__ = ["Certificate", "OfmapSpace", "Options", "Together"]
 
 OfmapSpace = Literal["held", "counted"]  # where a tile of O must fit: if held, or always
 
@@ -38,3 +40,10 @@ class Certificate:
     proved: bool
     space: int  # tilings, fitting or not
     examined: int  # classes, nests of classes and tilings that were evaluated
+
+
+class Together(NamedTuple):
+    """What is known of all levels together."""
+
+    floors: dict[tuple[Operand, ...], float]  # none that holds these costs less [chip's unit]
+    mappings: list[Mapping]  # that cost little

@@ -29,7 +29,7 @@ from hwmodel.tiling.spatial.minorants import (
     needed,
 )
 from hwmodel.tiling.spatial.paths import Axis, rows
-from hwmodel.tiling.spatial.products import ONE, WHOLE, Key, Least, Power, Rows, over, power
+from hwmodel.tiling.spatial.products import ONE, WHOLE, Key, Least, Pieces, Power, Rows, over, power
 from hwmodel.tiling.spatial.space import GROUPS, Limit, Space
 from hwmodel.work.problem import Extents, Operand
 
@@ -138,10 +138,17 @@ class Counts:
             found.pop()
         return tuple(found)
 
-    def pieces(self, loop: str, plan: Plan) -> Power:
-        """Different values of the kept components, at least."""
+    def pieces(self, loop: str, plan: Plan, *, whole: bool = True) -> Power:
+        """Different values of the kept components, at least.
+
+        Args:
+            whole: whether each piece counts, be it ever so short.
+        """
         parts, above = [], self.of((loop, WHOLE))
-        for key, kept in self.cuts(loop, plan, plan.operand):
+        cuts = self.cuts(loop, plan, plan.operand)
+        if whole and cuts and cuts[-1][0][1] >= 0 and all(kept for _, kept in cuts):
+            return self._whole(loop, plan, Power(0.0, ((Pieces(cuts[-1][0]), 1.0),)))
+        for key, kept in cuts:
             tile = self.of(key)
             if kept:
                 parts += [above, Power(-tile.constant, tuple((n, -f) for n, f in tile.factors))]
@@ -331,8 +338,11 @@ class Counts:
             return self.rows(which, ends[0], ends[1], "loaded")
         met = products(axis.window, axis.rule, axis.outs, axis.taps)
         share = Power(log(met / (axis.outs * axis.taps)), ())
-        across = self.of((loops[0], WHOLE)) if plan.operand == "O" else self.pieces(loops[0], plan)
-        down = self.of((loops[1], WHOLE)) if plan.operand == "F" else self.pieces(loops[1], plan)
+        whole = met == axis.outs * axis.taps
+        across, down = (
+            self.of((loop, WHOLE)) if plan.operand == at else self.pieces(loop, plan, whole=whole)
+            for loop, at in zip(loops, ("O", "F"), strict=True)
+        )
         return power([share, across, down])
 
     def rows(self, which: int, outs: Key, taps: Key, kind: str) -> Power:

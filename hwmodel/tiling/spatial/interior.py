@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hwmodel.tiling.optimal.compiled import is_compiled, kernel
 
-__all__ = ["Programmes", "Solved", "solved"]
+__all__ = ["Outside", "Programmes", "Solved", "inside", "solved"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,6 +31,7 @@ ALL = 272  # weight that all programmes are followed to
 STEPS = 120  # of Newton's method for one weight
 NEAR, NEAREST = 1e-1, 1e-8  # half of the squared decrement at which a weight is done with; the last
 BESIDE = 0.1  # share: how far above the least of all a programme is followed to the end
+INSIDE = 1e1, 1e3, 1e5, 1e7  # weights of what bounds are exceeded by
 SHORTEST = 1e-8  # part of a step that is tried
 
 
@@ -138,6 +139,40 @@ def solved(programmes: Programmes, start: Floats, beside: Floats) -> Solved:
         some, now, more = programmes.of(live), weight[live], wider[live]
         y[live] = _centred(some, y[live], now, more, pairs)
         least[live] = np.maximum(least[live], _sure(some, y[live], now, more))
+
+
+class Outside(Exception):
+    """Nothing is within all bounds."""
+
+
+def inside(programme: Programmes, near: Floats) -> Floats | None:
+    """A point strictly within all bounds of one programme; None if none is found.
+
+    What the bounds are exceeded by at most is made less, until it is less than nothing.
+
+    Args:
+        near: where it begins.
+    Raises: Outside, if there is surely no such point between the programme's least and most.
+    """
+    G, h, R, r = programme.G[0], programme.h[0], programme.R[0], programme.r[0]
+    wide = np.zeros((len(h) + 1, len(near) + 1))
+    wide[:-1, :-1], wide[:, -1] = G, -1.0
+    rooms = np.append(R, np.full((*R.shape[:2], 1), -1.0), axis=2)
+    rooms[..., -1][~np.isfinite(r)] = 0.0
+    over = max((G @ near - h).max(), _rooms(programme, near[None]).value.max(initial=-1.0)) + 1.0
+    one = Programmes(
+        np.append(0 * near, 1.0)[None, None], np.zeros((1, 1)), wide[None], np.append(h, 1.0)[None],
+        rooms[None], r[None], np.append(programme.low, -1.0), np.append(programme.high, over),
+    )  # fmt: skip
+    y, none = np.append(near, over)[None], np.zeros((1, len(R)))
+    for weight in INSIDE:
+        y = _centred(one, y, np.array([weight]), none, None)
+        if y[0, -1] < 0:
+            found: Floats = y[0, :-1]
+            return found
+        if _sure(one, y, np.array([weight]), none)[0] > 0:
+            raise Outside
+    return None
 
 
 def _sum(powers: Floats) -> _Sums:

@@ -34,6 +34,8 @@ __all__ = ["mapped"]
 WALKED = 3_000_000  # mappings of a space that is walked whole
 QUICK = 20  # part of a search's budget for a first bound
 CLOSE = 0.97  # of the other bound, from which on the one level by level is made with all its budget
+NEAR = 2  # parts with low bounds near whose sizes mappings are sought
+SOON = 7  # cuts of parts after which more must be known
 OPEN = 2e-2  # above the bound, from which on sizes are looked at part by part
 ENOUGH = 1e-2  # above the bound, at which no other bound is made
 APART = 8  # memories of all levels served one by one, of more of which that bound knows little
@@ -57,8 +59,8 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     search = Search(parts.least, parts.sure(), Choices.on(space.roughly))
     found = search.best()
     if found.energy > parts.least * (1 + OPEN):
-        parts.cut(found.energy)
-        found = search.again(parts.least, parts.sure())
+        parts.cut(found.energy, SOON)
+        found = search.again(parts.least, parts.lowest(NEAR))
     floor = least = parts.least
     if found.energy > floor * (1 + ENOUGH) and _tells(space):
         quick = bound(problem, chip, options, QUICK)

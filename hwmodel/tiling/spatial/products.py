@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-__all__ = ["ONE", "WHOLE", "Key", "Least", "Power", "Rows", "over", "power"]
+__all__ = ["ONE", "WHOLE", "Key", "Least", "Pieces", "Power", "Rows", "Times", "over", "power"]
 
 Key = tuple[str, int]  # a loop, and a place among its sizes that may be chosen
 ONE, WHOLE = -1, -2  # in place of a place: sizes that are known
@@ -42,6 +42,19 @@ class Least(NamedTuple):
     """What is no less than each of some products: a variable."""
 
     products: tuple[Power, ...]
+
+
+class Pieces(NamedTuple):
+    """The pieces that a chain of tiles cuts a loop into, down to one of its sizes: no variable."""
+
+    key: Key
+
+
+class Times(NamedTuple):
+    """How often a tile goes into one further out, rounded up: no variable."""
+
+    key: Key
+    outer: Key  # the whole loop, too
 
 
 def over(one: Power) -> Power:

@@ -10,7 +10,7 @@ Source: docs/chips.md, 'The search'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -64,13 +64,12 @@ class Search:
             self.found.append(_finished(self._best(), _polished))
         return self._best()
 
-    def again(self, floor: float, sure: dict[tuple[Operand, ...], Relaxed]) -> Found:
-        """The best near other sizes, of which more is sure, too."""
-        before, self.floor, self.sure = self.sure, floor, sure
-        for held in self._worth(AFTER):
-            sizes = sure[held.held].sizes
-            if sizes != before[held.held].sizes and self.choices.work < AGAINST:
-                self.found.append(_polished(_near(held, sizes)))
+    def again(self, floor: float, near: Sequence[tuple[tuple[Operand, ...], Relaxed]]) -> Found:
+        """The best near other sizes, of which more is sure."""
+        self.floor = floor
+        for held, one in near:
+            if self.choices.work < AGAINST and one.energy < self._best().energy:
+                self.found.append(_polished(_near(self._held(held), one.sizes)))
         return self._best()
 
     def beside(self, least: Bound) -> Found:
