@@ -53,6 +53,11 @@ def most(window, rule, n, k, outs, taps):
 
 def least_energy(problem, hardware, options):
     """The least memory energy of all tilings that fit, with one of them; None if none fits."""
+    return min(least_energies(problem, hardware, options), key=lambda one: one[0], default=None)
+
+
+def least_energies(problem, hardware, options):
+    """The least memory energy of each choice of what is held under which something fits."""
     levels = len(hardware.levels) - 1
     n, rule = problem.extent, options.rule
     found = [chains(extent, levels) for extent in n]
@@ -85,7 +90,7 @@ def least_energy(problem, hardware, options):
         for w, outs, taps in ((problem.height, n.HO, n.HF), (problem.width, n.WO, n.WF))
     ]
     nest.append(nest[-1]._replace(rows=used[0], columns=used[1]))
-    best = None
+    best = []
     freedom = {"filter": "F", "either": "FI", "best": "FIO"}[options.stationary]
     for held in product(freedom, repeat=levels):
         if options.stationary == "either" and len(set(held)) > 1:
@@ -95,12 +100,11 @@ def least_energy(problem, hardware, options):
             continue
         energy = np.where(fit, energies(problem, hardware, nest, held, options), np.inf)
         i = int(np.argmin(energy))
-        if best is None or energy[i] < best[0]:
-            chosen = [
-                Extents(*(int(t[j[i], k]) for t, j in zip(tiles, at, strict=True)))
-                for k in range(levels)
-            ]
-            best = float(energy[i]), tuple(chosen), held
+        chosen = [
+            Extents(*(int(t[j[i], k]) for t, j in zip(tiles, at, strict=True)))
+            for k in range(levels)
+        ]
+        best.append((float(energy[i]), tuple(chosen), held))
     return best
 
 

@@ -447,3 +447,33 @@ def test_a_walk_of_many_reductions_sees_classes_and_not_only_their_floors(
     (order,) = orders(prepared, [("F",) * 3])
     found = listed(classes, order.levels[0], order.levels[0].weights, classes.whole, math.inf, 1000)
     assert len(found.places)
+
+
+@pytest.mark.parametrize("budget", [0, 1, 600_000])
+def test_a_layer_that_touches_no_row_is_tiled_however_early_a_search_ends(budget):
+    """The level-by-level search, which is looked at in the end, divided by its rows."""
+    window = Window(2, 1, 1, -2)
+    problem = Problem(
+        Extents(7, 2, 1, 1, 1, 1, 1), window, Window(8, 5, 1, -2), Widths(8, 8, 8)
+    )  # fmt: skip
+    hardware = chip([200, 200], [(1, 1), (3, 1.5), (9, 0)])
+    found = optimal(problem, hardware, Options(budget=budget)).certificate
+    assert found.energy == pytest.approx(least_energy(problem, hardware, Options())[0])
+
+
+@ways
+@pytest.mark.parametrize("sums", [1, 2])
+def test_classes_of_a_level_that_costs_nothing_are_listed_by_hand(as_asked, compiled, sums):
+    """What cost no more than nothing was taken for listed already, and the rest for proved.
+
+    Two channels that must be cut in L2: cut in L1, too, no sum is read there again.
+    """
+    as_asked(compiled)
+    problem = Problem(Extents(5, 1, 2, 1, 1, 1, 1), Window(1), Window(1), Widths(1, 8, 1))
+    free, split = (0, 0), ((0, 0), (0, 0), (1, 0))
+    hardware = chip(
+        [(8, 16, 8), 16, (8, 8, 4)], [free, split, free, ((0, 0), (0, 0), (0, 1))]
+    )  # fmt: skip
+    found = optimal(problem, hardware, Options(partial_sum_bits=sums)).certificate
+    assert found.proved
+    assert found.energy == 5 * 1 + 5 * sums  # writes in L3: the first of each output unfinished

@@ -12,7 +12,7 @@ from hwmodel.tiling.accesses import Mapping, Traffic, paper_extent, traffic
 from hwmodel.tiling.cache import look_up, store
 from hwmodel.tiling.effort import effort
 from hwmodel.tiling.level_by_level import level_by_level
-from hwmodel.tiling.optimal.terms import Certificate, Options
+from hwmodel.tiling.optimal.terms import Certificate, Options, Together
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_of
@@ -83,11 +83,21 @@ def tile(problem: Problem, memories: Memories, options: SearchOptions) -> Tiling
         else:
             from hwmodel.tiling.optimal.search import optimal
 
-            mapping, certificate = optimal(problem, memories, chosen)
+            ask = _together if options.share == 1 else None
+            mapping, certificate = optimal(problem, memories, chosen, ask)
             found = mapping, certificate
         store(key, found)
         effort.found += 1
     return Tiling(*found)
+
+
+def _together(
+    problem: Problem, memories: Memories, options: Options, known: float, bound: float
+) -> Together:
+    """`together`, which is loaded where a search asks for it."""
+    from hwmodel.tiling.spatial.together import together
+
+    return together(problem, memories, options, known, bound)
 
 
 @lru_cache(maxsize=2**10)

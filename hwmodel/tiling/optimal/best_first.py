@@ -6,7 +6,8 @@ bounds is one of all tilings that have not been looked at, whenever the search e
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from math import inf
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from hwmodel.tiling.accesses import Mapping
 from hwmodel.tiling.optimal.bounds import Level, Space, Weights
 from hwmodel.tiling.optimal.budget import NEST, TooMany
-from hwmodel.tiling.optimal.chains import best_held, best_within
+from hwmodel.tiling.optimal.chains import best_held, best_within, energy_of
 from hwmodel.tiling.optimal.compiled import is_compiled
 from hwmodel.tiling.optimal.dual import STEPS, added_weights, shifted
 from hwmodel.tiling.optimal.listing import least, listed, rough
@@ -34,7 +35,7 @@ from hwmodel.tiling.optimal.nodes import (
     weights_below,
 )
 from hwmodel.tiling.optimal.tables import Classes, smallest_tiles
-from hwmodel.tiling.optimal.terms import Options
+from hwmodel.tiling.optimal.terms import Options, Together
 from hwmodel.work.problem import Operand
 
 __all__ = ["ROUNDING", "Search"]
@@ -125,11 +126,12 @@ class Search:
         self.energy, self.examined = inf, 0
         self.mapping: Mapping | None = None
         self.priced = self.followed = 0  # nests, and classes of outer levels
-        self.closed = inf  # bound of what was given up
-        self._open: list[tuple[float, int, _Item]] = []
+        self._closed: dict[tuple[Operand, ...], float] = {}  # bounds of what was given up
+        self._open: list[tuple[float, float, int, _Item]] = []  # bound, own bound, number
         self._entered = 0
         self._late: list[_Leaf] = []  # what takes long to meet
         self.floors: dict[tuple[Operand, ...], float] = {}  # see `floor`
+        self.sure: dict[tuple[Operand, ...], float] = {}  # bounds of all levels together
         self._rough: dict[Level, float] = {}
         self._known: dict[Level, Part] = {}
         self._weights: dict[Order, tuple[Weights, ...]] = {}  # that dives list by
@@ -139,9 +141,8 @@ class Search:
     @property
     def bound(self) -> float:
         """No tiling costs less."""
-        late = min((leaf.settled for leaf in self._late), default=inf)
         least = self._open[0][0] if self._open else inf
-        return min(self._enough, self.closed, late, least)
+        return min(self._enough, least, *(key for _, key in self._apart()))
 
     @property
     def is_proved(self) -> bool:
@@ -154,14 +155,37 @@ class Search:
 
     def may_hold(self, choices: list[tuple[Operand, ...]]) -> bool:
         """Whether a tiling under some choices of operands held may be better than the best one."""
-        items = [(key, item) for key, _, item in self._open]
-        items += [(leaf.settled, leaf) for leaf in self._late]
-        known = [key for key, item in items if _order(item).held in choices]
-        return min([self.closed, *known]) < self._enough
+        return any(key < self._enough for held, key in self._bounds() if held in choices)
+
+    def _bounds(self) -> Iterator[tuple[tuple[Operand, ...], float]]:
+        """What is held in all that is not looked at, and bounds of it."""
+        yield from self._apart()
+        yield from ((_order(item).held, key) for key, _, _, item in self._open)
+
+    def _apart(self) -> Iterator[tuple[tuple[Operand, ...], float]]:
+        """The same of what was given up, or waits until all else is looked at."""
+        yield from ((held, self._least(held, key)) for held, key in self._closed.items())
+        for leaf in self._late:
+            held = _order(leaf).held
+            yield held, self._least(held, leaf.settled)
+
+    def _least(self, held: tuple[Operand, ...], key: float) -> float:
+        """The higher of a bound of its own and that of all that holds the same."""
+        return max(key, self.sure.get(held, 0.0))
+
+    def learn(self, more: Together) -> None:
+        """Take bounds of all levels together, and mappings that may be better."""
+        self.sure = more.floors
+        for mapping in more.mappings:
+            self.offer(energy_of(self.space, mapping), mapping)
+        before, self._open = self._open, []
+        for _, own, _, item in sorted(before, key=lambda one: one[:3]):
+            self._push(own, item)
 
     def end(self) -> None:
         """Give up what is open, which may be hundreds of megabytes; its bound stays known."""
-        self.closed = self.bound
+        for held, key in self._bounds():
+            self._closed[held] = min(key, self._closed.get(held, inf))
         self._open, self._late = [], []
 
     def run(self, left: float) -> None:
@@ -170,13 +194,14 @@ class Search:
         Args:
             left: tilings; see `Budget`.
         """
-        self._enter()
+        if not self._entered:
+            self._enter()
         budget = self.space.budget
         while self._goes_on and budget.left > left:
-            key, _, item = heappop(self._open)
-            with self._giving_up(key):
+            key, own, _, item = heappop(self._open)
+            with self._giving_up(_order(item), key):
                 if isinstance(item, Order):
-                    self._push(key, root(self.classes, item, self._known))
+                    self._push(own, root(self.classes, item, self._known))
                 elif isinstance(item, _Stream):
                     self._next(item)
                 elif isinstance(item, _Leaf):
@@ -199,7 +224,7 @@ class Search:
         Below the others good tilings take longer to find.
         """
         for order in self.orders:
-            with self._giving_up(0.0):
+            with self._giving_up(order, 0.0):
                 self._push(self.floor(order), order)
         for order in self.orders:
             if len(set(order.held)) == 1:
@@ -224,13 +249,19 @@ class Search:
 
     def _push(self, key: float, item: _Item) -> None:
         """Put something into the heap, under its own bound or the one of what it came from."""
-        key = max(key, item.bound) if isinstance(item, Node) else key
+        own = max(key, item.bound) if isinstance(item, Node) else key
+        key = self._least(_order(item).held, own)
         if key < self._enough:
-            heappush(self._open, (key, self._entered, item))
+            heappush(self._open, (key, own, self._entered, item))
             self._entered += 1
 
-    def _giving_up(self, key: float) -> _GivingUp:
-        return _GivingUp(self, key)
+    @contextmanager
+    def _giving_up(self, order: Order, key: float) -> Iterator[None]:
+        """What is too long to be listed is given up, its bound kept."""
+        try:
+            yield
+        except TooMany:
+            self._closed[order.held] = min(key, self._closed.get(order.held, inf))
 
     def _begin(self, node: Node) -> None:
         """Look for good tilings below a node, then list the classes of its next level.
@@ -268,8 +299,9 @@ class Search:
             base: energy of all other levels at least.
             weights: what the level is listed by, under which no class costs less than `lowest`.
         """
-        slack = NARROW * abs(node.bound)
-        below = lowest - ROUNDING * abs(lowest)  # energies of a level may be negative
+        slack = NARROW * (abs(node.bound) or self.energy)
+        # Energies of a level may be negative, and nothing; what is listed costs more than `below`.
+        below = float(np.nextafter(lowest - ROUNDING * abs(lowest), -inf))
         none, nowhere = np.empty(0), np.empty((0, 7), np.int64)
         stream = _Stream(node, weights, base, below, slack, none, nowhere, 0, none, nowhere)
         self._extend(stream, FEW)
@@ -499,17 +531,3 @@ def _is_first(places: Ints) -> NDArray[np.bool_]:
     ho, wo, hf, wf = places[:, 3:].T
     found: NDArray[np.bool_] = (ho < wo) | ((ho == wo) & (hf <= wf))
     return found
-
-
-class _GivingUp(suppress):
-    """What is too long to be listed is given up, its bound kept."""
-
-    def __init__(self, search: Search, key: float) -> None:
-        super().__init__(TooMany)
-        self.search, self.key = search, key
-
-    def __exit__(self, kind, value, trace):  # type: ignore[no-untyped-def]
-        caught = super().__exit__(kind, value, trace)
-        if caught:
-            self.search.closed = min(self.search.closed, self.key)
-        return caught

@@ -8,6 +8,7 @@ nothing is open below the best tiling, it is optimal.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -21,12 +22,16 @@ from hwmodel.tiling.optimal.best_first import ROUNDING, Search
 from hwmodel.tiling.optimal.bounds import Space, is_uneven, rooms, space
 from hwmodel.tiling.optimal.budget import Budget
 from hwmodel.tiling.optimal.chains import energy_of, uncut_energy
+from hwmodel.tiling.optimal.compiled import is_compiled
 from hwmodel.tiling.optimal.descent import descended, first_guesses
 from hwmodel.tiling.optimal.nodes import orders
-from hwmodel.tiling.optimal.terms import Certificate, Options
+from hwmodel.tiling.optimal.terms import Certificate, Options, Together
 from hwmodel.tiling.options import Memories, Stationary
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.work.problem import OPERANDS, Operand, Problem
+
+# Says what is known of all levels together, beside an energy and a bound that are known.
+Ask = Callable[[Problem, Memories, Options, float, float], Together]
 
 __all__ = ["Certificate", "Optimum", "Options", "at_least", "optimal"]
 
@@ -34,6 +39,8 @@ USUAL = Options()
 UNEVEN = 0.6  # of the budget is left when each tile of uneven axes becomes a class of its own
 NARROWER: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
 MOST_SINGLE = 1_000_000  # orders, classes of C, and tiles of HF and of WF, taken together
+FIRST = 0.2  # of the budget is spent before all levels together are asked about
+LEFT = 1e-3, 1e-2  # gap from which on they are: compiled, and in arrays
 ENOUGH = 1e-3  # gap at which a tiling is left as it is
 
 
@@ -44,26 +51,32 @@ class Optimum(NamedTuple):
     certificate: Certificate
 
 
-def optimal(problem: Problem, hardware: Memories, options: Options = USUAL) -> Optimum:
+def optimal(
+    problem: Problem, hardware: Memories, options: Options = USUAL, together: Ask | None = None
+) -> Optimum:
     """The tiling of least memory energy, exact counting, over all integer tile chains.
 
     Of tilings of equal energy the one met first is kept: an order without chance, so that equal
-    problems always get equal tilings. More freedom is never worse: where no tiling is proved to be
-    the best, the answer of the search that may hold less is looked at, too.
+    problems always get equal tilings. More freedom is never worse, but for what need not be saved
+    (`spare`, `slack`): where no tiling is proved to be the best, the answer of the search that may
+    hold less is looked at, too.
 
     Raises: Infeasible.
     Holds for: every problem and all prices; equal to the exhaustive search of the tests. Where a
         list would exceed `options.limit`, or `options.budget` is spent, the best tiling so far is
         returned with its gap; and so is one whose gap is not above `options.spare`, or
         `options.slack`.
+
+    Args:
+        together: asked where a fifth of the budget has left a gap, if at all.
     """
-    search, bound = _searched(problem, hardware, options)
+    search, bound = _searched(problem, hardware, options, together)
     if not search.is_proved:
         held = _held(options.stationary, len(hardware.levels) - 1)
         less = NARROWER.get(options.stationary, "filter")
         needed = less == options.stationary or search.may_hold(_held(less, len(held[0])))
         search.end()
-        _improve(search, bound, _narrower(problem, hardware, options) if needed else [])
+        _improve(search, bound, _narrower(problem, hardware, options, together) if needed else [])
     return _certified(problem, hardware, options, search, bound)
 
 
@@ -79,7 +92,9 @@ def at_least(problem: Problem, hardware: Memories, options: Options = USUAL) -> 
     return max(bound, uncut_energy(search.space))
 
 
-def _searched(problem: Problem, hardware: Memories, options: Options) -> tuple[Search, float]:
+def _searched(
+    problem: Problem, hardware: Memories, options: Options, together: Ask | None = None
+) -> tuple[Search, float]:
     """Search until all is proved or the budget is spent; and what no tiling costs less than."""
     sums, room = options.partial_sum_bits, options.ofmap_space
     budget = Budget(options.budget)
@@ -92,6 +107,11 @@ def _searched(problem: Problem, hardware: Memories, options: Options) -> tuple[S
     uneven = any(is_uneven(*axis) for axis in axes)
     uneven &= len(held) * len(prepared.C) * n.HF * n.WF <= MOST_SINGLE
     search = Search(prepared, orders(prepared, held), held, options)
+    if together is not None:
+        search.run((1 - FIRST) * budget.whole)
+        left = LEFT[not is_compiled()]
+        if not search.is_proved and search.bound < search.energy * (1 - left):
+            search.learn(together(problem, hardware, options, search.energy, search.bound))
     search.run(UNEVEN * budget.whole if uneven else 0.0)
     bound = search.bound
     if uneven and not search.is_proved:
@@ -99,7 +119,7 @@ def _searched(problem: Problem, hardware: Memories, options: Options) -> tuple[S
         search.end()
         before, search = search, Search(single, orders(single, held), held, options)
         search.energy, search.mapping = before.energy, before.mapping
-        search.floors = before.floors
+        search.floors, search.sure = before.floors, before.sure
         search.run(0.0)
         search.examined += before.examined
         bound = max(bound, search.bound)
@@ -143,11 +163,13 @@ def _held(stationary: Stationary, boundaries: int) -> list[tuple[Operand, ...]]:
     return [(operand,) * boundaries for operand in same]
 
 
-def _narrower(problem: Problem, hardware: Memories, options: Options) -> list[Mapping]:
+def _narrower(
+    problem: Problem, hardware: Memories, options: Options, together: Ask | None
+) -> list[Mapping]:
     """List the answer of the search that may hold less; below filters held, of level by level."""
     if options.stationary in NARROWER:
         inner = replace(options, stationary=NARROWER[options.stationary])
-        return [optimal(problem, hardware, inner).mapping]
+        return [optimal(problem, hardware, inner, together).mapping]
     with suppress(Infeasible, TooLarge):
         return [level_by_level(problem, hardware)]
     return []
