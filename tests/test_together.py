@@ -3,7 +3,7 @@
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise, product
-from math import comb, inf, prod
+from math import inf
 
 import numpy as np
 import pytest
@@ -28,14 +28,8 @@ from hwmodel.tiling.spatial.together import together
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.exhaustive import least_energies
 from tests.strategies import chips, examples, row_rules, small_problems
+from tests.test_optimal import tilings, ways
 
-ways = pytest.mark.parametrize(
-    "compiled",
-    [
-        pytest.param(True, marks=pytest.mark.skipif(not find_spec("numba"), reason="an extra")),
-        False,
-    ],
-)
 choices = st.builds(
     Options,
     partial_sum_bits=st.sampled_from((1, 4, 16)),
@@ -44,10 +38,6 @@ choices = st.builds(
     transfers=st.sampled_from(("upper", "both")),
     budget=st.sampled_from((0, 2 * NEST, 40 * NEST)),
 )
-
-
-def tilings(sizes, levels):
-    return prod(comb(n + levels - 1, levels) for n in sizes)
 
 
 @ways
@@ -198,11 +188,11 @@ def test_chains_that_are_remembered_are_those_of_the_box(data):
     """Boxes that differ in one bound have their own lists, however few are kept."""
     known = _Known(data.draw(st.sampled_from((20, 200, 100_000))))
     length = data.draw(st.integers(1, 12))
-    ends = st.integers(1, length)
-    for _ in range(6):
-        least = [data.draw(st.sampled_from((1, data.draw(ends)))) for _ in range(2)]
-        largest = [data.draw(st.sampled_from((length, data.draw(ends)))) for _ in range(2)]
-        most = [data.draw(st.integers(1, length)) for _ in range(2)]
+    two = st.lists(st.integers(1, length), min_size=2, max_size=2)
+    bounds = [[1, 1], [length, length], [length, length]]  # least and largest tiles; most pieces
+    for _ in range(8):
+        bounds[data.draw(st.integers(0, 2))] = data.draw(two)
+        least, largest, most = bounds
         box = _Box(length, *(np.array(x) for x in (least, largest, least, most)))
         found, chains, cut, _ = known.listed(box, 1000)
         wanted = [
