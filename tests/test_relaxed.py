@@ -261,18 +261,33 @@ TWICE = Memories(
 ASKED = SearchOptions("optimal", "best", "exact", "touched", "skipped", 16)
 
 
-def at_sizes(former, one, sizes):
-    """The logarithm of a product at whole sizes; its variables as low as they may be."""
+def pieces_of(former, key, sizes):
+    """The pieces that a chain of tiles cuts a loop into, down to one of its sizes, one by one."""
+    lengths = [getattr(former.space.problem.extent, key[0])]
+    own = sorted((x for x in sizes if x[0] == key[0]), key=former.outside)
+    for tile in (sizes[x] for x in own[: own.index(key) + 1]):
+        lengths = [min(tile, n - at) for n in lengths for at in range(0, n, tile)]
+    return len(lengths)
+
+
+def at_sizes(former, one, sizes, *, cut=False):
+    """The logarithm of a product at whole sizes; its variables as low as they may be.
+
+    Args:
+        cut: whether pieces are as many as there are, which is the most that a part may say.
+    """
     total = one.constant
     for name, factor in one.factors:
         if isinstance(name, Least):
-            value = max(at_sizes(former, each, sizes) for each in name.products)
+            value = max(at_sizes(former, each, sizes, cut=cut) for each in name.products)
         elif isinstance(name, Rows):
             ends = [np.exp(at_sizes(former, former.of(x), sizes)) for x in (name.outs, name.taps)]
             value = highest(former.tables.planes(name.which, name.kind), *ends)
         elif isinstance(name, Pieces):
             length = getattr(former.space.problem.extent, name.key[0])
             value = np.log(length / sizes[name.key])
+            if cut:
+                value = np.log(pieces_of(former, name.key, sizes))
         else:
             value = np.log(sizes[name])
         total += factor * value

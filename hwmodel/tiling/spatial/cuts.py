@@ -81,7 +81,7 @@ def _ragged(former: Former, box: Box, point: Point, name: Pieces) -> Iterator[_C
     logs = [log(length), *(point.at[x] for x in own)]
     at, full = own.index(name.key) + 1, 1.0
     size = exp(logs[at])
-    last = floor(size * (1 + NEAR))
+    last = max(1, floor(size * (1 + NEAR)))
     if last * (1 + NEAR) < size < LARGE:
         yield _Cut(PART * share * log(min(size / last, (last + 1) / size)), name.key, last)
     for i, outer in enumerate([(loop, WHOLE), *own[: at - 1]]):
