@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from hwmodel.work.problem import Extents, Problem, Widths, Window
+from hwmodel.work.flattening import Loops, flattened
+from hwmodel.work.problem import PASSES as TENSORS
+from hwmodel.work.problem import Extents, LoopNest, Problem, Widths, Window
 
-__all__ = ["BATCHES", "LAYERS", "PASSES", "WIDTHS", "Layer", "cases"]
+__all__ = ["BATCHES", "LAYERS", "PASSES", "WIDTHS", "Layer", "cases", "nest"]
 
 PASSES = ("forward", "backward-input", "backward-weight")
 BATCHES = 1, 16, 256, 4096
@@ -81,7 +83,7 @@ LAYERS = (
 )
 
 
-def problem(layer: Layer, batch: int, phase: str, bits: Widths) -> Problem:
+def nest(layer: Layer, batch: int, phase: str) -> LoopNest:
     """The loop nest of one pass over a batch."""
     rows = layer.H, layer.KH, layer.stride, layer.pad_h, layer.dilation
     flat = layer.W == layer.KW == 1
@@ -109,12 +111,21 @@ def problem(layer: Layer, batch: int, phase: str, bits: Widths) -> Problem:
         "backward-weight": (layer.C, layer.M, batch),
     }[phase]
     extent = Extents(n, m, c, outs[0], outs[1], taps[0], taps[1])
-    return Problem(extent, windows[0], windows[1], bits, layer.groups)
+    tensors = TENSORS[phase.replace("-", "_")]
+    return LoopNest(extent, windows[0], windows[1], layer.groups, tensors)
 
 
-def cases(every: int = 1) -> Iterator[tuple[dict[str, object], Problem]]:
-    """Every case, or each `every`-th of them, with what it is called."""
+def cases(
+    every: int = 1, loops: Loops = "flattened"
+) -> Iterator[tuple[dict[str, object], Problem]]:
+    """Every case, or each `every`-th of them, with what it is called.
+
+    Args:
+        loops: which are one where nothing couples them.
+    """
     all_of_them = list(product(LAYERS, BATCHES, PASSES, WIDTHS))
     for layer, batch, phase, bits in all_of_them[::every]:
         label = {"layer": layer.name, "batch": batch, "pass": phase}
-        yield label | {"bits": ",".join(map(str, bits))}, problem(layer, batch, phase, bits)
+        n = flattened(nest(layer, batch, phase), loops, touched=True)
+        case = Problem(n.extent, n.height, n.width, bits, n.groups)
+        yield label | {"bits": ",".join(map(str, bits))}, case

@@ -2,7 +2,7 @@
 
 Every distinct convolution and matrix product of three networks, in all three passes, at several
 batch sizes and widths, on two chips or others; or, with `--hard 7`, each seventh of the hard layers
-of `hard_layers.py`. One row a search goes to the CSV; a summary is printed.
+of `hard_layers.py`, with loops as one that nothing couples.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from hwmodel.tiling.optimal.search import Certificate, Optimum, Options, optimal
 from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.spatial.mapper import mapped
+from hwmodel.work.flattening import without
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 
 WIDTHS = {"32 bit": Widths(32, 32, 32), "1 bit": Widths(1, 1, 1)}
@@ -173,7 +174,8 @@ def main() -> None:
         hardware = load(Hardware, chip)
         listed = cases(given.networks, given.batches)
         if given.hard:
-            listed = (({"network": "hard"} | label, case) for label, case in hard(given.hard))
+            one = without("flattened", hardware.told_apart)
+            listed = (({"network": "hard"} | label, case) for label, case in hard(given.hard, one))
         for label, case in listed:
             rows.append(label | {"chip": chip} | measured(case, hardware, options))
             if not rows[-1]["proved"]:

@@ -60,6 +60,7 @@ ROWS = [
 ]  # fmt: skip
 IDLE = [  # fields that move nothing of VGG-small at batch 1
     ("zero_signals", {"counting.zero_signals": "skipped"}),
+    ("loops", {"counting.loops": "flattened"}),
     ("masked_scores", {"counting.masked_scores": "skipped"}),
     ("partial_sum_bits", {"widths.partial_sum_bits": 64}),
     ("special_function_macs", {"prices.special_function_macs": 4.0}),

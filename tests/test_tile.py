@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from hwmodel import evaluate
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.files import load
 from hwmodel.vary.paths import replaced_all
@@ -52,6 +53,55 @@ def test_a_saved_tiling_evaluates_to_the_same_number(hwmodel, tmp_path, phase):
     assert again["energy"] == found["energy"] and again["tiles"] == found["tiles"]
     other = solved(hwmodel, "--pass", phase, "--tiles", path, "--counting", "paper")
     assert other["tiles"] == found["tiles"]
+
+
+POINTS = "N=2,M=40,C=24,H=14,W=10,K=1"
+APART = """\
+version: 1
+name: seven
+title: Loops as they stand
+based_on: full
+counting: {loops: apart}
+"""
+
+
+def test_loops_that_nothing_couples_are_one_here_too(hwmodel, tmp_path):
+    """As in a report of the same layer; a saved tiling says which, and is evaluated so."""
+    text = "version: 1\nname: one\ntitle: t\ninput: [24, 14, 10]\nlayers:\n"
+    text += "  - {name: narrow, kind: conv, channels: 40, kernel: 1}\n"
+    (tmp_path / "one.yaml").write_text(text)
+    report = evaluate(str(tmp_path / "one.yaml"), "ascend", "fp16", accounting="full", batch=2)
+    entries = [
+        one for one in report.ledger.entries if (one.layer, one.pass_) == ("narrow", "forward")
+    ]
+    memories = {one.memory for one in entries if one.memory and one.component == "product"}
+    energies = report.ledger.by("layer", "pass", "component", "place").energies(report.prices)
+    paid = sum(
+        energy for (layer, pass_, part, place), energy in energies.items()
+        if (layer, pass_, part) == ("narrow", "forward", "product") and place in memories
+    )  # fmt: skip
+    code, out, _ = hwmodel(*BASE, "--conv", POINTS, "--save", str(tmp_path / "t.json"))
+    assert code == 0 and "N is N HO WO, 2 x 14 x 10, one loop" in out
+    found = json.loads((tmp_path / "t.json").read_text())
+    assert found["loops"] == "flattened" and found["energy"] == pytest.approx(paid, rel=1e-12)
+    assert (found["tiles"][0]["H"], found["tiles"][0]["W"]) == (1, 1)
+    again = solved(hwmodel, "--tiles", str(tmp_path / "t.json"), conv=POINTS)
+    assert again["energy"] == found["energy"]
+    (tmp_path / "seven.yaml").write_text(APART)
+    seven = str(tmp_path / "seven.yaml")
+    own = solved(hwmodel, "--accounting", seven, "--save", str(tmp_path / "s.json"), conv=POINTS)
+    assert own["loops"] == "apart" and own["energy"] >= found["energy"]
+    old = {name: value for name, value in own.items() if name != "loops"}  # of before
+    (tmp_path / "s.json").write_text(json.dumps(old))
+    priced = solved(hwmodel, "--tiles", str(tmp_path / "s.json"), conv=POINTS)
+    assert (priced["loops"], priced["energy"]) == ("apart", own["energy"])
+
+
+def test_loops_of_a_saved_tiling_that_are_no_word_are_refused(hwmodel, tmp_path):
+    tile = {"level": "L2", "N": 1, "M": 1, "C": 1, "H": 1, "W": 1, "HF": 1, "WF": 1, "held": "F"}
+    (tmp_path / "t.json").write_text(json.dumps({"tiles": [tile] * 3, "loops": "flat"}))
+    code, _, err = hwmodel(*BASE, "--conv", POINTS, "--tiles", str(tmp_path / "t.json"))
+    assert code == 2 and "loops" in err and "flattened" in err
 
 
 def test_a_tiling_that_does_not_fit_is_priced_and_ends_with_1(hwmodel, tmp_path):

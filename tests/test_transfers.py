@@ -17,7 +17,7 @@ from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.options import memories
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.spatial.asked import asked
-from hwmodel.views.tile_report import parsed_problem
+from hwmodel.views.posed import parsed_problem
 from hwmodel.work.tensor import Direction, Role, product
 from tests.simulator import walk
 from tests.specs import CHIP, NETWORK, written

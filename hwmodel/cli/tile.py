@@ -60,25 +60,28 @@ def tile(
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
     from hwmodel.specs.files import load
     from hwmodel.specs.hardware import Hardware
+    from hwmodel.tiling.rows import TOUCHED
     from hwmodel.tiling.view import NOWHERE
+    from hwmodel.views.posed import parsed_pass, posed
     from hwmodel.views.rooms import parsed_homes, parsed_rooms
     from hwmodel.views.tile_report import (
         chosen,
-        parsed_pass,
-        parsed_problem,
         read_mapping,
         solved,
         with_own_tiles,
     )
 
     chip = load(Hardware, hardware)
-    problem = parsed_problem(conv, bits, pass_)
-    choices = chosen(accounting, chip, search=search, counting=counting, stationary=stationary)
-    mapping = read_mapping(tiles, problem, chip) if tiles else None
+    choices, loops = chosen(
+        accounting, chip, search=search, counting=counting, stationary=stationary
+    )
+    touched = choices.rule == TOUCHED
+    product = posed(conv, bits, pass_)._replace(loops=loops, touched=touched)
+    mapping, product = read_mapping(tiles, product, chip) if tiles else (None, product)
     homes, rooms = parsed_homes(resident or (), chip), parsed_rooms(free or (), chip)
     if (homes != NOWHERE or rooms) and choices.search != "optimal":
         raise HwmodelError("--resident and --free are for --search optimal")
-    result = solved(problem, chip, choices, mapping, parsed_pass(pass_), homes, rooms)
+    result = solved(product, chip, choices, mapping, parsed_pass(pass_), homes, rooms)
     if own_tiles:
         result = with_own_tiles(result)
     if save is not None:

@@ -15,6 +15,7 @@ from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.hardware import Price as StatedPrice
 from hwmodel.specs.lately import lately
+from hwmodel.work.flattening import without
 from hwmodel.work.tensor import Direction, Factor, format_bits
 
 __all__ = [
@@ -76,12 +77,16 @@ def read_by(chip: Hardware, accounting: Accounting) -> Accounting:
     """Return an accounting as it is on a chip.
 
     Where the price of a memory is that of the whole path from it, the memory that is asked pays
-    for both sides of a transfer, and the one below for none.
+    for both sides of a transfer, and the one below for none. Loops that an axis of the chip tells
+    apart are not tiled as one.
     """
-    if not of_paths(chip, accounting):
-        return accounting
-    counting = accounting.counting.model_copy(update={"transfers": "upper"})
-    return accounting.model_copy(update={"counting": counting})
+    chosen = accounting.counting
+    loops = without(chosen.loops, chip.told_apart)
+    transfers = "upper" if of_paths(chip, accounting) else chosen.transfers
+    counting = chosen.model_copy(update={"loops": loops, "transfers": transfers})
+    return (
+        accounting.model_copy(update={"counting": counting}) if counting != chosen else accounting
+    )
 
 
 def paid_once(chip: Hardware, accounting: Accounting) -> str:

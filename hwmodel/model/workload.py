@@ -19,6 +19,7 @@ from hwmodel.model.measured import Measures
 from hwmodel.model.widths import Edge, Treatment, Wide
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.method import Method
+from hwmodel.work.flattening import flattened
 from hwmodel.work.optimizers import optimizer_step
 from hwmodel.work.problem import LoopNest, ProductPass
 from hwmodel.work.tensor import Direction, Factor, Pass, Role, Tensor, plain
@@ -35,7 +36,7 @@ from hwmodel.work.work import (
     write,
 )
 
-__all__ = ["MODES", "At", "Job", "Mode", "Run", "Task"]
+__all__ = ["MODES", "At", "Job", "Mode", "Run", "Task", "as_tiled"]
 
 FORWARD, BACK, WEIGHT, UPDATE, _ = Pass
 READ, WRITE, OPERATE = Direction.READ, Direction.WRITE, Direction.OPERATE
@@ -85,6 +86,19 @@ class Task(NamedTuple):
 def _times(steps: int) -> tuple[Factor, ...]:
     """So many steps of a sequence, one after the other; none for one."""
     return (Factor("steps", steps, "one after the other"),) if steps > 1 else ()
+
+
+def as_tiled(work: Multiply, accounting: Accounting) -> Multiply:
+    """Return a product with the loops that an accounting has it tiled in.
+
+    Products that run in the blocks of one kernel keep theirs, which are alike.
+    """
+    chosen = accounting.counting
+    if chosen.search != "optimal" or work.kernel is not None:
+        return work
+    touched = (chosen.rows, chosen.padding) == ("touched", "skipped")
+    nest = flattened(work.nest, accounting.counting.loops, touched=touched)
+    return work._replace(tiled=None if nest == work.nest else nest)
 
 
 @dataclass(frozen=True)
@@ -232,7 +246,10 @@ class Run:
             done = operations(arithmetic, nest, I, F, macs, self.accounting)
             wide = expanded(arithmetic, I, F)
             every = (*self._macs_of(nest), *_times(repeats))
-            yield Multiply(Pass(pass_), nest, I, F, O, done, every, True, repeats, wide, self.full)
+            product = Multiply(
+                Pass(pass_), nest, I, F, O, done, every, True, repeats, wide, self.full
+            )
+            yield as_tiled(product, self.accounting)
             blocks = scaled_sums(nest, I, F, wide)
             if blocks:
                 why = "sums of blocks, each times the scales of both operands"

@@ -28,6 +28,7 @@ from hwmodel.specs.files import (
     load,
 )
 from hwmodel.specs.mistakes import Contradiction, refuse, show
+from hwmodel.work.flattening import Loops
 
 __all__ = ["Accounting", "Counting", "Extras", "PriceRules", "RelativePrice", "WordWidths"]
 
@@ -84,6 +85,13 @@ class Counting(_Group):
         default="none",
         description="tensors: whole tensors may stay on the chip between steps, in a memory that "
         "holds I, F and O and is one alone; those are chosen that save most",
+    )
+    loops: Loops = Field(
+        default="apart",
+        description="which loops are tiled as one where nothing couples them: apart, none; "
+        "positions, N with HO and WO where there is one tap; reduction, C with HF and WF where "
+        "there is one output; flattened, both (optimal search; not on a chip with an axis that "
+        "takes one of these loops alone)",
     )
     rows: Literal["touched", "bounding"] = Field(
         description="rows and columns of ifmaps that no window touches: left out, or fetched"

@@ -23,7 +23,7 @@ from hwmodel.specs.plausible import doubt
 from hwmodel.specs.quantity import normalised
 from hwmodel.specs.rates import Rated
 from hwmodel.specs.scaled import Leakage, ScaledEnergy, at_capacity
-from hwmodel.specs.spread import Spread, check_spread
+from hwmodel.specs.spread import Spread, check_spread, told_apart
 from hwmodel.specs.stated import (
     MOST_BITS,
     AccessEfficiency,
@@ -474,6 +474,12 @@ class Hardware(Supplied):
                 if one.leakage and one.capacity is not None:
                     watts += several * one.leakage.watts(one.capacity)
         return watts
+
+    @property
+    def told_apart(self) -> set[str]:
+        """Loops of which an axis of memories or MACs takes one alone."""
+        axes = [x for one in self.levels if isinstance(one.fanout, dict) for x in one.fanout]
+        return told_apart([*axes, *(self.array.axes if self.array else ())])
 
     @property
     def is_bounded(self) -> bool:

@@ -5,7 +5,7 @@ Source: docs/chips.md, 'How a chip is described'.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -15,16 +15,16 @@ from hwmodel.specs.files import Flag, Name, NamedSpec, SpecModel, Text, Whole
 from hwmodel.specs.mistakes import Contradiction, show
 from hwmodel.specs.rates import Rate, Rates
 from hwmodel.specs.stated import AccessEnergy, Clock, Energy, OperationEnergy, StaticPower
+from hwmodel.work.flattening import TOGETHER
 from hwmodel.work.problem import Extents
 
-__all__ = ["AXES", "ArraySpec", "Spread", "Timed", "check_spread"]
+__all__ = ["AXES", "ArraySpec", "Spread", "Timed", "check_spread", "told_apart"]
 
 MOST = 2**31  # memories under one, or MACs along one axis
 # Loops that lie along an axis together.
 AXES: dict[str, tuple[str, ...]] = {
     **{loop: (loop,) for loop in Extents._fields},
-    "positions": ("N", "HO", "WO"),
-    "reduction": ("C", "HF", "WF"),
+    **TOGETHER,
 }
 _FIELDS = ("fanout", "multicast", "reduction", "hop_energy")
 
@@ -72,6 +72,11 @@ Fanout = Annotated[
     WithJsonSchema({"anyOf": [_SIZE, _AXIS_SIZES]}),
 ]
 Width = Annotated[Whole, Field(ge=1, le=MOST)]
+
+
+def told_apart(axes: Collection[str]) -> set[str]:
+    """Return loops that axes do not take together, so that none may stand for all of them."""
+    return {name for name, loops in TOGETHER.items() if any(axis in loops for axis in axes)}
 
 
 class Spread(SpecModel):

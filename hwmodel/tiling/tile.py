@@ -16,10 +16,9 @@ from hwmodel.tiling.optimal.terms import Certificate, Options, Together
 from hwmodel.tiling.options import Memories, SearchOptions
 from hwmodel.tiling.pricing import partial_sum_bits
 from hwmodel.tiling.rows import TOUCHED, RowRule, at_borders, block_rows, most_of
-from hwmodel.work.problem import OPERANDS, Extents, Operand, Problem, Window
+from hwmodel.work.problem import LONGEST_LOOP, OPERANDS, Extents, Operand, Problem, Window
 from hwmodel.work.tensor import Factor, product
 
-LONGEST_LOOP = 2**31  # iterations
 MOST_TAPS = 2**12  # of an axis that has as many outputs
 WIDEST_BORDER = 2**15  # outputs that meet padding, or taps of which some outputs do
 WIDEST_STRIDE = 2**10  # of a layer that is trained

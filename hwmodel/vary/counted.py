@@ -28,8 +28,8 @@ from hwmodel.model.evaluate import attention_ways, staying_in
 from hwmodel.model.ledger import Counts, Entry
 from hwmodel.model.memory import Occupancy, see_room
 from hwmodel.model.plans import all_tasks, occupied, run_name
-from hwmodel.model.prices import Key, Prices, of_paths, read_by
-from hwmodel.model.workload import Job, Task
+from hwmodel.model.prices import Key, Prices, read_by
+from hwmodel.model.workload import Job, Task, as_tiled
 from hwmodel.specs.accounting import Accounting
 from hwmodel.specs.hardware import Hardware
 from hwmodel.tiling.accesses import Mapping
@@ -111,14 +111,32 @@ class Counted:
             key: what tells these tasks, and the accounting but for its prices, which move no
                 count, from all others that are asked for here.
         """
-        whole = [i for i, chip in enumerate(chips) if of_paths(chip, job.accounting)]
-        if whole:  # on these chips the memory that is asked pays for both sides of a transfer
-            own = job._replace(accounting=read_by(chips[whole[0]], job.accounting))
-            others = [i for i in range(len(chips)) if i not in whole]
-            paid = self.costs((key, "upper"), tasks, network, own, [chips[i] for i in whole])
-            rest = self.costs(key, tasks, network, job, [chips[i] for i in others])
-            by_chip = dict(zip((*whole, *others), (*paid, *rest), strict=True))
-            return [by_chip[i] for i in range(len(chips))]
+        read: dict[tuple[str, ...], list[int]] = {}
+        for i, chip in enumerate(chips):
+            chosen = read_by(chip, job.accounting).counting
+            read.setdefault((chosen.transfers, chosen.loops), []).append(i)
+        costs = [Cost()] * len(chips)
+        for choices, members in read.items():
+            here = [chips[i] for i in members]
+            accounting = read_by(here[0], job.accounting)
+            work = tasks
+            if accounting is not job.accounting:
+                work = [_as_tiled(task, accounting) for task in tasks]
+            own = job._replace(accounting=accounting)
+            found = self._read((key, choices), work, network, own, here)
+            for i, cost in zip(members, found, strict=True):
+                costs[i] = cost
+        return costs
+
+    def _read(
+        self,
+        key: Hashable,
+        tasks: Sequence[Task],
+        network: Network,
+        job: Job,
+        chips: Sequence[Hardware],
+    ) -> list[Cost]:
+        """The costs on chips by which the accounting is read alike."""
         if job.accounting.counting.attention != "cheaper":
             return self._costs((key, job.separate), tasks, network, job, chips)
         alike: dict[frozenset[str], list[int]] = {}
@@ -274,6 +292,12 @@ def _remembered(
         if len(known) > most:
             del known[next(iter(known))]
     return found
+
+
+def _as_tiled(task: Task, accounting: Accounting) -> Task:
+    """A task with the loops that its product is tiled in."""
+    work = task.work
+    return task._replace(work=as_tiled(work, accounting)) if isinstance(work, Multiply) else task
 
 
 def _products(tasks: Sequence[Task], accounting: Accounting) -> _Products:

@@ -19,6 +19,7 @@ from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.tile import Tiling, footprints
 from hwmodel.tiling.view import NOWHERE, Homes
 from hwmodel.views.loop_nest import loop_nest
+from hwmodel.views.posed import Posed
 from hwmodel.views.screen_tables import table
 from hwmodel.work.problem import OPERANDS, Extents, Problem
 from hwmodel.work.tensor import Direction, Role, product, titled
@@ -42,7 +43,8 @@ class _Row(NamedTuple):
 class Spread:
     """A mapping with all that moves under it, its time, energy and certificate."""
 
-    problem: Problem
+    posed: Posed
+    problem: Problem  # that is tiled
     hardware: Hardware
     places: Memories
     options: SearchOptions
@@ -119,6 +121,7 @@ class Spread:
             "space": proof.space if proof else None,
             "examined": proof.examined if proof else None,
             "fits": not self.overflows,
+            "loops": self.posed.loops,
             "tiles": tiles,
             "cycle": _sizes(mapping.cycle) if mapping.cycle else None,
             "groups": list(mapping.groups) or None,  # side by side, at each boundary
@@ -133,6 +136,7 @@ class Spread:
 
     def pieces(self) -> Iterator[RenderableType | str]:
         """Yield the tables and lines that `hwmodel tile` prints."""
+        yield from self.posed.note()
         yield loop_nest(self.problem, self.tiling.mapping, self.places, self.options) + "\n"
         divisor, unit = scale(self.energy, self.hardware.unit)
         listed = table(
@@ -194,7 +198,7 @@ def staying(homes: Homes, hardware: Hardware) -> Iterator[str]:
 
 
 def spread(
-    problem: Problem,
+    posed: Posed,
     hardware: Hardware,
     places: Memories,
     options: SearchOptions,
@@ -206,7 +210,8 @@ def spread(
     Args:
         homes: where operands stay.
     """
-    mapping, wide = tiling.mapping, partial_sum_bits(problem, options.partial_sum_bits)
+    problem, mapping = posed.problem, tiling.mapping
+    wide = partial_sum_bits(problem, options.partial_sum_bits)
     rows = []
     levels = asked(problem, mapping, places, options.rule, options.transfers)
     for level, several in enumerate(levels):
@@ -223,4 +228,4 @@ def spread(
             energy = elements * bits * price
             rows.append(_Row(name, direction, titled(operand, role), elements, bits, energy))
     taken = time(problem, mapping, places, options.rule)
-    return Spread(problem, hardware, places, options, tiling, tuple(rows), taken, homes)
+    return Spread(posed, problem, hardware, places, options, tiling, tuple(rows), taken, homes)

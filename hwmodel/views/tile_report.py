@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from hwmodel.errors import DataError, HwmodelError, nearest
-from hwmodel.graph.layers import Conv
+from hwmodel.errors import DataError, HwmodelError
 from hwmodel.model.prices import read_by
 from hwmodel.rerun.tables import NATURE, scale
 from hwmodel.specs.accounting import Accounting
@@ -26,10 +24,12 @@ from hwmodel.tiling.pricing import level_energies, level_energy, memory_energy, 
 from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elements
 from hwmodel.tiling.view import NOWHERE, Homes, view, whole_view, widened
 from hwmodel.views.loop_nest import loop_nest
+from hwmodel.views.posed import Posed
 from hwmodel.views.rooms import Rooms
 from hwmodel.views.screen_tables import table
 from hwmodel.views.spread_report import Spread, spread, staying
-from hwmodel.work.problem import PASSES, Extents, Operand, Problem, ProductPass, Widths
+from hwmodel.work.flattening import Loops
+from hwmodel.work.problem import Extents, Operand, Problem, ProductPass
 from hwmodel.work.tensor import Pass
 
 if TYPE_CHECKING:
@@ -38,93 +38,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Solved",
     "chosen",
-    "parsed_pass",
-    "parsed_problem",
     "read_mapping",
     "solved",
     "with_own_tiles",
 ]
 
-_NEEDED = ("N", "M", "C", "H", "W", "K")
-_OPTIONAL = {"stride": "1", "pad": "0", "dilation": "1", "groups": "1"}
-_MOST = 2**31
-
-
-def parsed_problem(conv: str, bits: str, phase: str) -> Problem:
-    """Parse a line of text into the loop nest of one pass of a convolution.
-
-    >>> parsed_problem("N=1,M=4,C=2,H=8,W=8,K=3,pad=1", "32,32,32", "forward").extent
-    Extents(N=1, M=4, C=2, HO=8, WO=8, HF=3, WF=3)
-
-    Raises: HwmodelError, ShapeError.
-    """
-    fields = _fields(conv)
-    N, M, C, H, W, groups = (_whole(fields, name) for name in ("N", "M", "C", "H", "W", "groups"))
-    pass_ = parsed_pass(phase)
-    layer = Conv(
-        name="conv",
-        kind="conv",
-        channels=M,
-        kernel=_pair(fields, "K", 1),
-        stride=_pair(fields, "stride", 1),
-        padding=_pair(fields, "pad", 0) * 2,
-        dilation=_pair(fields, "dilation", 1),
-        groups=groups,
-    )
-    nest = layer.loops([(C, H, W)], N)[pass_]
-    return Problem(nest.extent, nest.height, nest.width, _widths(bits), nest.groups)
-
-
-def parsed_pass(phase: str) -> ProductPass:
-    """Return the pass of a word on the command line: backward-weight. Raises: HwmodelError."""
-    passes = {name.replace("_", "-"): name for name in PASSES}
-    if phase not in passes:
-        raise HwmodelError(f"--pass {phase!r}: {nearest(phase, passes)}")
-    return passes[phase]
-
-
-def _fields(conv: str) -> dict[str, str]:
-    fields = dict(_OPTIONAL)
-    stated = set()
-    for part in conv.split(","):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or name not in (*_NEEDED, *_OPTIONAL):
-            hint = nearest(name, [*_NEEDED, *_OPTIONAL])
-            raise HwmodelError(f"--conv {part.strip()!r}: write NAME=NUMBER; {hint}")
-        if name in stated:
-            raise HwmodelError(f"--conv: {name} stands there twice")
-        stated.add(name)
-        fields[name] = value
-    missing = [name for name in _NEEDED if name not in fields]
-    if missing:
-        raise HwmodelError(f"--conv: missing {', '.join(missing)}")
-    return fields
-
-
-def _whole(fields: dict[str, str], name: str, text: str | None = None, least: int = 1) -> int:
-    text = fields[name] if text is None else text
-    if not re.fullmatch(r"[0-9]{1,10}", text) or not least <= int(text) <= _MOST:
-        raise HwmodelError(f"--conv {name}={text}: must be a whole number from {least} to {_MOST}")
-    return int(text)
-
-
-def _pair(fields: dict[str, str], name: str, least: int) -> tuple[int, int]:
-    rows, _, columns = fields[name].partition("x")
-    return _whole(fields, name, rows, least), _whole(fields, name, columns or rows, least)
-
-
-def _widths(bits: str) -> Widths:
-    parts = [part.strip() for part in bits.split(",")]
-    right = [re.fullmatch(r"[0-9]{1,2}", part) and 1 <= int(part) <= 64 for part in parts]
-    if len(parts) != 3 or not all(right):
-        raise HwmodelError(f"--bits {bits!r}: give three widths of 1 to 64 bit, for I, F and O")
-    return Widths(*(int(part) for part in parts))
-
 
 def chosen(
     name: str, chip: Hardware, *, search: str, counting: str, stationary: str
-) -> SearchOptions:
-    """The options of an accounting on a chip, with the choices of the command line.
+) -> tuple[SearchOptions, Loops]:
+    """The options of an accounting on a chip, with the choices of the command line, and its loops.
 
     Raises: SpecError.
     """
@@ -138,7 +61,10 @@ def chosen(
         values |= {"weight_gradient": "signal-as-filters"}
         values |= {} if stationary else {"stationary": "filter"}
     whole = preset.model_dump(exclude_defaults=True) | {"counting": values}
-    return SearchOptions.of(read_by(chip, validate(Accounting, whole, "options")), Pass.FORWARD)
+    accounting = read_by(chip, validate(Accounting, whole, "options"))
+    optimal = accounting.counting.search == "optimal"
+    loops = accounting.counting.loops if optimal else "apart"
+    return SearchOptions.of(accounting, Pass.FORWARD), loops
 
 
 class _Sizes(SpecModel):
@@ -167,10 +93,13 @@ class _Saved(SpecModel):
     tiles: Annotated[tuple[_Tile, ...], Field(min_length=1)]
     cycle: _Sizes | None = None
     groups: tuple[Annotated[int, Field(ge=1)], ...] = ()  # side by side, of each level's boundary
+    loops: Loops = "apart"
 
 
-def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
+def read_mapping(path: Path, posed: Posed, hardware: Hardware) -> tuple[Mapping, Posed]:
     """Read a tiling that `tile --save` or `--json` wrote; check it against a problem and a chip.
+
+    Its loops are one as the file has it.
 
     Raises: DataError where tiles do not nest, fit or match the chip's levels.
     """
@@ -181,8 +110,10 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
     kept = values
     if isinstance(values, dict):
         kept = {"tiles": values.get("tiles")}
-        kept |= {name: values[name] for name in ("cycle", "groups") if values.get(name) is not None}
+        kept |= {x: values[x] for x in ("cycle", "groups", "loops") if values.get(x) is not None}
     saved = validate(_Saved, kept, path)
+    posed = posed._replace(loops=saved.loops)
+    problem = posed.problem
     tiles = tuple(tile.extents for tile in saved.tiles)
     unions = tuple(tile.union.extents if tile.union else tile.extents for tile in saved.tiles)
     _check_parts(saved, problem, hardware, path)
@@ -198,7 +129,8 @@ def read_mapping(path: Path, problem: Problem, hardware: Hardware) -> Mapping:
                 )
         above = inside
     held = tuple(tile.held for tile in saved.tiles)
-    return Mapping(tiles, held, unions if unions != tiles or cycle else (), cycle, saved.groups)
+    sides = unions if unions != tiles or cycle else ()
+    return Mapping(tiles, held, sides, cycle, saved.groups), posed
 
 
 def _check_parts(saved: _Saved, problem: Problem, hardware: Hardware, path: Path) -> None:
@@ -225,7 +157,8 @@ def _check_parts(saved: _Saved, problem: Problem, hardware: Hardware, path: Path
 class Solved:
     """A tiling with its traffic, energy and certificate."""
 
-    problem: Problem
+    posed: Posed
+    problem: Problem  # that is tiled
     hardware: Hardware
     places: Memories  # of the chip, as the tensors of the pass lie in them
     options: SearchOptions
@@ -273,6 +206,7 @@ class Solved:
             "space": proof.space if proof else None,
             "examined": proof.examined if proof else None,
             "fits": not self.overflows,
+            "loops": self.posed.loops,
             "level_by_level_energy": self.greedy,
             "tiles": tiles,
             "accesses": accesses,
@@ -282,6 +216,7 @@ class Solved:
     def pieces(self) -> Iterator[RenderableType | str]:
         """Yield the tables and lines that `hwmodel tile` prints."""
         mapping = self.tiling.mapping
+        yield from self.posed.note()
         yield loop_nest(self.problem, mapping, self.places, self.options) + "\n"
         yield self._table()
         yield from self._sentences()
@@ -362,7 +297,7 @@ def _sums(asked: Traffic) -> int:
 
 
 def solved(
-    problem: Problem,
+    posed: Posed,
     hardware: Hardware,
     options: SearchOptions,
     mapping: Mapping | None = None,
@@ -381,7 +316,7 @@ def solved(
 
     Raises: Infeasible, TooLarge.
     """
-    chip, free = memories(hardware, pass_kinds(pass_)), free or {}
+    chip, free, problem = memories(hardware, pass_kinds(pass_)), free or {}, posed.problem
     places = whole_view(chip, homes, free) if homes != NOWHERE or free else chip
     if mapping:
         tiling = Tiling(mapping, None)
@@ -389,16 +324,18 @@ def solved(
         tiling = tile(problem, view(chip, homes, free) if places != chip else chip, options)
         tiling = tiling._replace(mapping=widened(problem, tiling.mapping, homes))
     if places.spatial:
-        return spread(problem, hardware, places, options, tiling, homes)
+        return spread(posed, hardware, places, options, tiling, homes)
     asked = [
         _paid(one, level, homes)
         for level, one in enumerate(counts(problem, tiling.mapping, options))
     ]
-    greedy = _greedy(problem, places, options) if homes == NOWHERE else None
+    greedy = _greedy(posed.apart, places, options) if homes == NOWHERE else None
     energy = _energy(problem, asked, places, options)
     searched = options.search == "level-by-level" and mapping is None
     optimum = _optimum(problem, places, options) if searched else None
-    return Solved(problem, hardware, places, options, tiling, asked, energy, greedy, optimum, homes)
+    return Solved(
+        posed, problem, hardware, places, options, tiling, asked, energy, greedy, optimum, homes
+    )
 
 
 def with_own_tiles(found: Solved | Spread) -> Solved:

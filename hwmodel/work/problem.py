@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, get_args
 from hwmodel.work.tensor import Factor
 
 __all__ = [
+    "LONGEST_LOOP",
     "OPERANDS",
     "PASSES",
     "Extents",
@@ -26,6 +27,7 @@ __all__ = [
 ]
 __all__ += ["Widths", "Window"]
 
+LONGEST_LOOP = 2**31  # iterations: positions and rows stay 64-bit integers
 Operand = Literal["I", "F", "O"]
 OPERANDS: tuple[Operand, ...] = get_args(Operand)
 

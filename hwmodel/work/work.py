@@ -158,6 +158,7 @@ class Multiply(NamedTuple):
     expanded: tuple[Operand, ...] = ()  # packed until they leave level 0, a MAC a word
     full: int = 32  # bits of a MAC that expands
     kernel: Kernel | None = None  # of several products that run in the same blocks
+    tiled: LoopNest | None = None  # the nest with loops put together; None: as it is
 
     @property
     def operands(self) -> dict[Operand, Tensor]:
@@ -177,7 +178,7 @@ class Multiply(NamedTuple):
     @property
     def problem(self) -> Problem:
         """The problem that is tiled: loops, windows and widths, without layer and pass."""
-        n, own = self.nest, (self.I, self.F, self.O)
+        n, own = self.tiled or self.nest, (self.I, self.F, self.O)
         widths = Widths(*(plain(one.bits) for one in own))
         if self.kernel is None:
             return Problem(n.extent, n.height, n.width, widths, n.groups)

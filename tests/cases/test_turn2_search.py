@@ -19,7 +19,8 @@ from hwmodel.tiling.optimal.chains import Nest, best_within
 from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.rows import RowRule
-from hwmodel.views.tile_report import parsed_problem, read_mapping
+from hwmodel.views.posed import parsed_problem, posed
+from hwmodel.views.tile_report import read_mapping
 from tests.exhaustive import cuts, rows_loaded
 from tests.simulator import simulate
 from tests.specs import STACKED
@@ -74,9 +75,9 @@ def test_A1_to_A3_more_freedom_is_never_worse(hardware, case, budget, filters, l
 
 def test_A4_a_tiling_that_cuts_the_reduction_further_out_is_found():
     """Sums that rest in a free memory are better cut there; the tiling is another search's."""
-    problem = parsed_problem("N=16,M=512,C=512,H=7,W=7,K=3,pad=1", "32,32,32", "forward")
-    hardware = load(Hardware, str(DATA / "ascend_onchip.yaml"))
-    better = read_mapping(DATA / "ascend_onchip_better.json", problem, hardware)
+    asked = posed("N=16,M=512,C=512,H=7,W=7,K=3,pad=1", "32,32,32", "forward")
+    problem, hardware = asked.apart, load(Hardware, str(DATA / "ascend_onchip.yaml"))
+    better, _ = read_mapping(DATA / "ascend_onchip_better.json", asked, hardware)
     priced = by_hand(problem, hardware, better)
     assert priced == pytest.approx(302.70e6, rel=1e-5)
     _, certificate = optimal(problem, hardware)
@@ -152,14 +153,14 @@ def simulated(problem, hardware, mapping):
 )
 def test_A5_proved_is_true_where_inner_memories_are_dearer(case, name, stationary, least):
     """The least energies are those of all tilings, and of the tiling itself, walked."""
-    problem = parsed_problem(*case)
-    hardware = load(Hardware, str(DATA / f"{name}.yaml"))
+    asked = posed(*case)
+    problem, hardware = asked.apart, load(Hardware, str(DATA / f"{name}.yaml"))
     mapping, certificate = optimal(problem, hardware, Options(stationary=stationary))
     assert certificate.proved
     assert certificate.energy == pytest.approx(least, rel=1e-12)
     assert simulated(problem, hardware, mapping) == pytest.approx(least, rel=1e-12)
     if name == "bf_worse_1_305":
-        better = read_mapping(DATA / f"{name}_better.json", problem, hardware)
+        better, _ = read_mapping(DATA / f"{name}_better.json", asked, hardware)
         assert simulated(problem, hardware, better) == pytest.approx(least, rel=1e-12)
 
 

@@ -11,6 +11,8 @@ from hwmodel.tiling.rows import products
 from hwmodel.tiling.tile import Tiling, footprints
 from hwmodel.views.explain.lines import computed, count, energy, reasons, table
 from hwmodel.views.loop_nest import loop_nest
+from hwmodel.views.posed import of_several
+from hwmodel.work.flattening import merged
 from hwmodel.work.problem import Extents, Problem, Window
 from hwmodel.work.tensor import product
 from hwmodel.work.work import Multiply
@@ -81,6 +83,8 @@ def _loops(work: Multiply, problem: Problem, options: SearchOptions) -> str:
     text = f"O[n, m, ho, wo] += I[n, c, hi, wi] F[m, c, hf, wf], with {roles}; {read}."
     sums = max(options.partial_sum_bits, work.O.bits)
     text += f" A sum that leaves unfinished has {sums} bit."
+    for one in merged(work.nest.extent, problem.extent):
+        text += f" The loop {of_several(one)} (docs/tiling.md, 'Loops that are one')."
     if problem.groups > 1:
         text += f" The nest runs {problem.groups:,} times, once a group; groups share nothing."
     return f"{text} [docs/model.md section 1]"
