@@ -36,8 +36,9 @@ QUICK = 20  # part of a search's budget for a first bound
 CLOSE = 0.97  # of the other bound, from which on the one level by level is made with all its budget
 NEAR = 2  # parts with low bounds near whose sizes mappings are sought
 SOON = 7  # cuts of parts after which more must be known
+LATER, AROUND = 20, 12  # likewise, where what is found stays far above the bound
 OPEN = 2e-2  # above the bound, from which on sizes are looked at part by part
-ENOUGH = 1e-2  # above the bound, at which no other bound is made
+ENOUGH = 1e-2  # above the bound, at which no other bound is made, and no longer look taken
 APART = 8  # memories of all levels served one by one, of more of which that bound knows little
 FEW = 2  # boundaries, of more of which it was never the higher one where both sides are paid
 ROUNDING = 1e-9
@@ -57,15 +58,7 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
     choices = Choices.on(space)  # few() begins with one group at a time
     parts = Parts.of(space, holdings(options.stationary, space.depth), apart=prod(limits) > 1)
     search = Search(parts.least, parts.sure(), Choices.on(space.roughly))
-    found = search.best()
-    if found.energy > parts.least * (1 + OPEN):
-        parts.cut(found.energy, SOON)
-        found = search.again(parts.least, parts.lowest(NEAR))
-    floor = least = parts.least
-    if found.energy > floor * (1 + ENOUGH) and _tells(space):
-        quick = bound(problem, chip, options, QUICK)
-        least = _least(problem, chip, options, quick, floor)
-        search.beside(quick)
+    bounds = _searched(space, search, parts)
     found = search.counted(choices)
     best, examined = (found, first), search.choices.chains
     for groups in others:
@@ -76,7 +69,28 @@ def mapped(problem: Problem, chip: Memories, options: SearchOptions) -> tuple[Ma
             examined += more.chains
             if look.energy <= energy * (1 + ROUNDING):  # as dear, but sooner done
                 best = look, groups
-    return _certified(_sooner(best[0]), best[1], (floor, least), size, examined)
+    return _certified(_sooner(best[0]), best[1], bounds, size, examined)
+
+
+def _searched(space: Space, search: Search, parts: Parts) -> tuple[float, float]:
+    """Search until what is found is near the bounds, or little comes of it; return these.
+
+    They are that of all levels together, and the higher of it and the one level by level.
+    """
+    found = search.best()
+    if found.energy > parts.least * (1 + OPEN):
+        parts.cut(found.energy, SOON)
+        found = search.again(parts.least, parts.lowest(NEAR))
+    least = parts.least
+    if found.energy > least * (1 + ENOUGH) and _tells(space):
+        quick = bound(space.problem, space.chip, space.options, QUICK)
+        least = _least(space, quick, least)
+        found = search.beside(quick)
+    if space.options.share == 1 and found.energy > least * (1 + ENOUGH):
+        parts.cut(found.energy, LATER)
+        least = max(least, parts.least)
+        search.longer(least, parts.lowest(AROUND), ENOUGH)
+    return parts.least, least
 
 
 def _tells(space: Space) -> bool:
@@ -85,10 +99,9 @@ def _tells(space: Space) -> bool:
     return apart <= APART and (space.depth <= FEW or space.options.transfers == "upper")
 
 
-def _least(
-    problem: Problem, chip: Memories, options: SearchOptions, quick: Bound, floor: float
-) -> float:
+def _least(space: Space, quick: Bound, floor: float) -> float:
     """The highest of what is known of all levels together, and level by level."""
+    problem, chip, options = space.problem, space.chip, space.options
     if options.rows != "touched":  # bounding rows of parts may be fewer than those of the whole
         return floor
     if quick.energy < CLOSE * floor:

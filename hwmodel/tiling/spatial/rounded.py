@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Sizes = dict[str, tuple[float, ...]]  # of every loop, as many as may be chosen
 MOST = 300  # chains of an axis
-WIDE = 60  # beginnings of chains that are gone on with, if fewer are asked for
+WIDE, PART = 60, 0.3  # beginnings of chains that are gone on with: so many, or a part of all
 NEAR = 1e-6  # of a whole number, that a size may be below it and count as it
 
 
@@ -54,7 +54,7 @@ def beside(space: Space, sizes: Sizes, most: int = MOST) -> tuple[Ints, ...]:
 def _nearest(lengths: tuple[int, ...], sizes: tuple[tuple[float, ...], ...], most: int) -> Ints:
     """Chains of the loops of an axis near sizes, the nearest first [chain, size]."""
     some = most if len(lengths) == 1 else int(most**0.5) + 1
-    wide = max(some, WIDE)
+    wide = max(some, WIDE, int(PART * most))
     each = [_chains(*loop, wide) for loop in zip(lengths, sizes, strict=True)]
     if len(each) == 1:
         return each[0][0][:some]

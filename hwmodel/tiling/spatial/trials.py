@@ -22,7 +22,7 @@ from hwmodel.tiling.spatial.descent import MISFIT, Held, Point, descended, settl
 from hwmodel.tiling.spatial.neighbours import finer
 from hwmodel.tiling.spatial.relaxed import Relaxed
 from hwmodel.tiling.spatial.rounded import Sizes, beside, halved, joined, sizes_of, within
-from hwmodel.tiling.spatial.space import Space
+from hwmodel.tiling.spatial.space import GROUPS, Space
 from hwmodel.work.problem import Extents, Operand
 
 __all__ = ["CLOSEST", "NEARER", "Search"]
@@ -30,15 +30,18 @@ __all__ = ["CLOSEST", "NEARER", "Search"]
 EVEN = 400  # chains of an axis of loops in even parts
 FEW, SOME = 4, 9  # choices of what is held to begin with: of even parts, of relaxed sizes
 NEAR, ROUGH = (5, 2), (3, 2)  # of relaxed sizes, of even parts: made better, polished
-CHAINS = 200  # of an axis, near sizes that are begun from
+CHAINS, MANY = 200, 1000  # of an axis, near sizes that are begun from; of three loops alone
 CLOSEST = 200  # chains of an axis that are looked at before mappings are polished
 SHAKEN, SOON, SEVERAL, FURTHER = 40, 6, 4, 3e-2
+LONGER, LOOKED = 100, 8  # times that the best are shaken where the gap is wide; of how many
+IN_VAIN, BETTER = 24, 1e-4  # looks after which the best must have fallen, and by what share
 WIDE, CLOSE = 1.2, 6e-2  # times, by what logarithm; how much dearer is polished
 NEAR_ENOUGH = 5e-3  # above the bound, at which no other kind is made better
 FAR = 2e-2  # above the bound, from which on the best is shaken
 COUNTED = 8  # mappings that are counted where they were estimated
 AFTER = 2  # mappings that are polished from the tiles of the bound level by level
 NEARER = 5e-4  # above the bound, at which nothing more is looked at
+FEW_AXES = 3
 AGAINST, MOST = 60_000, 150_000  # work after which nothing is begun anew; nothing is looked at
 ROUNDING = 1e-9
 IRRATIONAL = np.sqrt([2, 3, 5, 7, 11, 13, 17])  # of every loop
@@ -71,6 +74,39 @@ class Search:
             if self.choices.work < AGAINST and one.energy < self._best().energy:
                 self.found.append(_polished(_near(self._held(held), one.sizes)))
         return self._best()
+
+    def longer(
+        self, floor: float, near: Sequence[tuple[tuple[Operand, ...], Relaxed]], enough: float
+    ) -> Found:
+        """The best by a longer look, near more sizes and with more changed together.
+
+        Args:
+            near: what is held, and sizes, of parts with low bounds.
+            enough: above the bound, at which nothing more is looked at.
+        """
+        self.floor, since = max(self.floor, floor), 0
+        end = self.choices.work + AGAINST // 2
+        for look in chain(self._around(near), self._further()):
+            before = self._best().energy
+            since = 0 if look.energy < before * (1 - BETTER) else since + 1
+            self.found.append(look)
+            if since > IN_VAIN or self.choices.work > end:
+                break
+            if self._best().energy <= self.floor * (1 + enough):
+                break
+        return self._best()
+
+    def _around(self, near: Sequence[tuple[tuple[Operand, ...], Relaxed]]) -> Iterator[Found]:
+        """Mappings near sizes of which less is sure than of the best."""
+        for held, one in near:
+            if one.energy < self._best().energy:
+                yield _polished(_near(self._held(held), one.sizes))
+
+    def _further(self) -> Iterator[Found]:
+        """More of the best ones with the sizes of one step changed."""
+        for time in range(SHAKEN + 1, SHAKEN + LONGER + 1):
+            several = _apart(self.found, LOOKED)
+            yield self._changed(several[time % len(several)], time)
 
     def beside(self, least: Bound) -> Found:
         """The best from the smallest tiles and those of the bound level by level."""
@@ -122,11 +158,13 @@ class Search:
             if self.choices.work > AGAINST:
                 return
             several = _apart(self.found, SEVERAL if time > SOON else 1)
-            one = several[time % len(several)]
-            look = _near(one.held, _shaken(self.choices.space, one.point, time))
-            if look.energy <= best.energy * (1 + CLOSE) and look.point != one.point:
-                look = _polished(look)
-            yield look
+            yield self._changed(several[time % len(several)], time)
+
+    def _changed(self, one: Found, time: int) -> Found:
+        """A mapping with the sizes of one step changed, made better if it is not much dearer."""
+        look = _near(one.held, _shaken(self.choices.space, one.point, time))
+        near = look.energy <= self._best().energy * (1 + CLOSE)
+        return _polished(look) if near and look.point != one.point else look
 
     def _best(self) -> Found:
         return min(self.found, key=_energy)
@@ -163,12 +201,18 @@ class Search:
 
 def _near(held: Held, sizes: Sizes) -> Found:
     """The best of chains near sizes that need not be whole."""
-    lists = beside(held.space, sizes, CHAINS)
+    lists = beside(held.space, sizes, _so_many(held.space))
     first = tuple(held.space.axis(group, some[0]) for group, some in enumerate(lists))
     start = spread(held, first)
     if held.energy(start) >= MISFIT:
         start = spread(held, within(held.space, sizes))
     return Found(*joined(held, start, lists), held)
+
+
+def _so_many(space: Space) -> int:
+    """Chains of an axis that are begun from: more where there are few axes to pair."""
+    long = sum(any(getattr(space.problem.extent, x) > 1 for x in loops) for loops in GROUPS)
+    return MANY if long <= FEW_AXES else CHAINS
 
 
 def _polished(one: Found) -> Found:
