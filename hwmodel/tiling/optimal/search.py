@@ -39,8 +39,9 @@ USUAL = Options()
 UNEVEN = 0.6  # of the budget is left when each tile of uneven axes becomes a class of its own
 NARROWER: dict[Stationary, Stationary] = {"best": "either", "either": "filter"}
 MOST_SINGLE = 1_000_000  # orders, classes of C, and tiles of HF and of WF, taken together
-FIRST = 0.2  # of the budget is spent before all levels together are asked about
-LEFT = 1e-3, 1e-2  # gap from which on they are: compiled, and in arrays
+# Of the budget is spent before all levels together are asked about, and the gap from which on they
+# are: compiled, and in arrays, where that takes as long as a whole search.
+FIRST, LEFT = (0.2, 0.8), (1e-3, 1e-2)
 ENOUGH = 1e-3  # gap at which a tiling is left as it is
 
 
@@ -108,8 +109,9 @@ def _searched(
     uneven &= len(held) * len(prepared.C) * n.HF * n.WF <= MOST_SINGLE
     search = Search(prepared, orders(prepared, held), held, options)
     if together is not None:
-        search.run((1 - FIRST) * budget.whole)
-        left = LEFT[not is_compiled()]
+        plain = not is_compiled()
+        search.run((1 - FIRST[plain]) * budget.whole)
+        left = LEFT[plain]
         if not search.is_proved and search.bound < search.energy * (1 - left):
             search.learn(together(problem, hardware, options, search.energy, search.bound))
     search.run(UNEVEN * budget.whole if uneven else 0.0)

@@ -15,6 +15,7 @@ from itertools import chain
 
 import numpy as np
 
+from hwmodel.tiling.optimal.compiled import is_compiled
 from hwmodel.tiling.spatial.beginnings import seeds, smallest, spread
 from hwmodel.tiling.spatial.bound import Bound
 from hwmodel.tiling.spatial.choices import Choices, Found
@@ -210,7 +211,9 @@ def _near(held: Held, sizes: Sizes) -> Found:
 
 
 def _so_many(space: Space) -> int:
-    """Chains of an axis that are begun from: more where there are few axes to pair."""
+    """Chains of an axis that are begun from: more where there are few axes to pair, compiled."""
+    if not is_compiled():
+        return CHAINS
     long = sum(any(getattr(space.problem.extent, x) > 1 for x in loops) for loops in GROUPS)
     return MANY if long <= FEW_AXES else CHAINS
 
