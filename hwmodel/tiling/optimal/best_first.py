@@ -149,6 +149,10 @@ class Search:
         """Whether no tiling is better than the best one, by more than may be spared."""
         return self.mapping is not None and self.bound >= self._enough
 
+    def leaves(self, gap: float) -> bool:
+        """Whether nothing is proved, and the bound is further below the best one than a gap."""
+        return not self.is_proved and self.bound < self.energy * (1 - gap)
+
     @property
     def _enough(self) -> float:
         return min(self.energy * (1 - self.spare), self.energy - self.slack)

@@ -26,6 +26,11 @@ class Budget:
         """Give back all that was spent, for what is done when a search has ended."""
         self.left = float(self.whole)
 
+    def raise_(self, times: int) -> None:
+        """Make it so many times as large."""
+        self.left += (times - 1) * self.whole
+        self.whole *= times
+
     def spend(self, tilings: float) -> None:
         """Take the work of looking at so many tilings, be it done or given up."""
         self.left -= tilings

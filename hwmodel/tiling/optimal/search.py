@@ -42,6 +42,8 @@ MOST_SINGLE = 1_000_000  # orders, classes of C, and tiles of HF and of WF, take
 # Of the budget is spent before all levels together are asked about, and the gap from which on they
 # are: compiled, and in arrays, where that takes as long as a whole search.
 FIRST, LEFT = (0.2, 0.8), (1e-3, 1e-2)
+# Gap after that, from which on the budget becomes so many times as large, compiled.
+WIDE, FURTHER = 1e-2, 4
 ENOUGH = 1e-3  # gap at which a tiling is left as it is
 
 
@@ -111,9 +113,10 @@ def _searched(
     if together is not None:
         plain = not is_compiled()
         search.run((1 - FIRST[plain]) * budget.whole)
-        left = LEFT[plain]
-        if not search.is_proved and search.bound < search.energy * (1 - left):
+        if search.leaves(LEFT[plain]):
             search.learn(together(problem, hardware, options, search.energy, search.bound))
+        if not plain and search.leaves(WIDE):
+            budget.raise_(FURTHER)
     search.run(UNEVEN * budget.whole if uneven else 0.0)
     bound = search.bound
     if uneven and not search.is_proved:
