@@ -37,8 +37,9 @@ CLOSE = 0.97  # of the other bound, from which on the one level by level is made
 NEAR = 2  # parts with low bounds near whose sizes mappings are sought
 SOON = 7  # cuts of parts after which more must be known
 LATER, AROUND = 20, 12  # likewise, where what is found stays far above the bound
+WIDE = 2.5e-2  # above the bound, from which on a longer look is taken
 OPEN = 2e-2  # above the bound, from which on sizes are looked at part by part
-ENOUGH = 1e-2  # above the bound, at which no other bound is made, and no longer look taken
+ENOUGH = 1e-2  # above the bound, at which no other bound is made, and no longer look goes on
 APART = 8  # memories of all levels served one by one, of more of which that bound knows little
 FEW = 2  # boundaries, of more of which it was never the higher one where both sides are paid
 ROUNDING = 1e-9
@@ -86,7 +87,7 @@ def _searched(space: Space, search: Search, parts: Parts) -> tuple[float, float]
         quick = bound(space.problem, space.chip, space.options, QUICK)
         least = _least(space, quick, least)
         found = search.beside(quick)
-    if space.options.share == 1 and found.energy > least * (1 + ENOUGH):
+    if space.options.share == 1 and found.energy > least * (1 + WIDE):
         parts.cut(found.energy, LATER)
         least = max(least, parts.least)
         search.longer(least, parts.lowest(AROUND), ENOUGH)
