@@ -81,7 +81,7 @@ def test_loops_that_nothing_couples_are_one_here_too(hwmodel, tmp_path):
         if (layer, pass_, part) == ("narrow", "forward", "product") and place in memories
     )  # fmt: skip
     code, out, _ = hwmodel(*BASE, "--conv", POINTS, "--save", str(tmp_path / "t.json"))
-    assert code == 0 and "N is N HO WO, 2 x 14 x 10, one loop" in out
+    assert code == 0 and "N stands for N, HO and WO (2 x 14 x 10), which nothing couples" in out
     found = json.loads((tmp_path / "t.json").read_text())
     assert found["loops"] == "flattened" and found["energy"] == pytest.approx(paid, rel=1e-12)
     assert (found["tiles"][0]["H"], found["tiles"][0]["W"]) == (1, 1)

@@ -47,12 +47,13 @@ class Posed(NamedTuple):
 def of_several(merged: Merged) -> str:
     """Say what a loop stands for.
 
-    >>> of_several(("N", (("N", 4), ("HO", 7))))
-    'N is N HO, 4 x 7, one loop: nothing couples them'
+    >>> of_several(("N", (("N", 4), ("HO", 7), ("WO", 5))))
+    'N stands for N, HO and WO (4 x 7 x 5), which nothing couples'
     """
     loop, parts = merged
-    names, lengths = " ".join(name for name, _ in parts), " x ".join(f"{n:,}" for _, n in parts)
-    return f"{loop} is {names}, {lengths}, one loop: nothing couples them"
+    *names, last = (name for name, _ in parts)
+    lengths = " x ".join(f"{length:,}" for _, length in parts)
+    return f"{loop} stands for {', '.join(names)} and {last} ({lengths}), which nothing couples"
 
 
 def parsed_problem(conv: str, bits: str, phase: str) -> Problem:
