@@ -72,6 +72,7 @@ def at(index, lengths):
     return found
 
 
+@settings(max_examples=examples(3000, 6))
 @given(nests(), st.sampled_from(sorted(MAY)), st.booleans())
 def test_a_flattened_nest_has_the_same_products_of_the_same_elements(nest, loops, touched):
     """Elements of both are the same under other names: one to one, whatever is left out."""
@@ -102,6 +103,7 @@ def test_a_flattened_nest_has_the_same_products_of_the_same_elements(nest, loops
     assert (tiled.groups, tiled.tensors) == (nest.groups, nest.tensors)
 
 
+@settings(max_examples=examples(3000, 6))
 @given(nests(), st.sampled_from(sorted(MAY)), st.booleans())
 def test_an_axis_is_put_together_exactly_where_each_row_is_read_once(nest, loops, touched):
     tiled = flattened(nest, loops, touched=touched)
@@ -135,6 +137,30 @@ def test_no_tiling_of_loops_apart_is_better(data):
         found.append(best and best[0])
     if found[0] is not None:
         assert found[1] <= found[0] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("window", "outs", "taps", "one"),
+    [
+        (Window(7, 1, 3), 1, 3, True),  # rows 0, 3 and 6
+        (Window(6, 1, 3), 1, 3, False),  # the last is not there
+        (Window(5, 4, 1), 1, 5, True),  # a stride that nothing goes by
+        (Window(5, 2, 3), 3, 1, True),  # rows 0, 2 and 4
+        (Window(4, 2, 1), 3, 1, False),
+        (Window(4, 1, 1, -1), 3, 1, True),  # rows 1 to 3
+        (Window(4, 1, 1, -2), 3, 1, False),
+        (Window(5, 1, 1, 1, 1), 7, 1, False),  # padding is read
+        (Window(3, 1, 1, 0, 0, 2), 5, 1, False),  # every second one has no row
+        (Window(5), 3, 3, False),  # windows overlap
+    ],
+)
+def test_which_axes_are_put_together_by_hand(window, outs, taps, one):
+    for down in (True, False):
+        extent = (2, 3, 4, outs, 1, taps, 1) if down else (2, 3, 4, 1, outs, 1, taps)
+        pair = (window, Window(1)) if down else (Window(1), window)
+        nest = LoopNest(Extents(*extent), *pair, 1, PASSES["forward"])
+        tiled = flattened(nest, "flattened", touched=True)
+        assert tiled.extent == (Extents(2 * outs, 3, 4 * taps, 1, 1, 1, 1) if one else nest.extent)
 
 
 def test_a_loop_stays_apart_where_it_would_be_too_long():
@@ -214,6 +240,32 @@ def test_a_report_tiles_loops_that_are_one(network):
     assert extents(apart)["narrow", "forward"] == Extents(3, 40, 24, 14, 10, 1, 1)
 
 
+def test_rows_between_those_of_a_stride_are_fetched_or_not_and_loops_follow(network):
+    """Under `bounding` the rows between are fetched, but for those of other tiles; on one level."""
+    counting = FULL.counting.model_copy(update={"rows": "bounding"})
+    rules = FULL.model_copy(update={"counting": counting})
+    found = extents(evaluate(network, "v100", "fp", batch=3, accounting=rules))
+    assert found["half", "forward"] == Extents(3, 30, 40, 7, 5, 1, 1)
+    assert found["half", "backward_weight"] == Extents(40, 30, 3, 1, 1, 7, 5)
+    assert found["narrow", "forward"].N == 3 * 14 * 10
+
+
+def test_level_by_level_loops_are_those_of_the_source(network):
+    update = {"search": "level-by-level", "stationary": "filter", "residency": "none"}
+    update |= {"weight_gradient": "signal-as-filters"}
+    rules = FULL.model_copy(update={"counting": FULL.counting.model_copy(update=update)})
+    found = extents(evaluate(network, "v100", "fp", batch=3, accounting=rules))
+    assert found["narrow", "forward"] == Extents(3, 40, 24, 14, 10, 1, 1)
+
+
+def test_explain_says_what_a_loop_stands_for(network, hwmodel):
+    asked = ("explain", network, "--hardware", "v100", "--method", "fp", "--accounting", "full")
+    code, out, err = hwmodel(*asked, "--layer", "narrow", "--batch", "3")
+    assert code == 0, err
+    assert "The loop N stands for N, HO and WO (3 x 14 x 10), which nothing couples" in out
+    assert "The loop C stands for C, HF and WF (3 x 14 x 10), which nothing couples" in out
+
+
 @pytest.mark.parametrize("axes", ["{HO: 4}", "{M: 2, N: 2}", "{C: 4}", "{HF: 2, positions: 2}"])
 def test_a_chip_that_takes_one_of_the_loops_alone_has_them_apart(network, tmp_path, axes):
     chip = chip_of(tmp_path, axes)
@@ -227,6 +279,12 @@ def test_a_chip_that_takes_one_of_the_loops_alone_has_them_apart(network, tmp_pa
     assert found.energy == expected.energy
     narrow = extents(found)["narrow", "forward"]
     assert (1 if names == {"reduction"} else 14) == narrow.HO
+
+
+def test_axes_of_an_array_tell_loops_apart_too(tmp_path):
+    text = CHIP.replace("fanout: AXES, ", "") + "array: {WO: 4, C: 2, source: me}\n"
+    path = str(written(tmp_path, text, name="array.yaml"))
+    assert load(Hardware, path).told_apart == {"positions", "reduction"}
 
 
 @pytest.mark.parametrize("axes", ["8", "{positions: 8}", "{M: 2, reduction: 4}"])

@@ -30,6 +30,7 @@ from hwmodel.tiling.spatial.mapper import mapped
 from hwmodel.tiling.spatial.parted import Parts
 from hwmodel.tiling.spatial.relaxed import Energies
 from hwmodel.tiling.spatial.space import Space
+from hwmodel.tiling.spatial.trials import Search
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from hwmodel.work.tensor import Direction, Role
 from hwmodel.work.tensor import product as number
@@ -567,3 +568,39 @@ def test_on_a_chip_where_nothing_costs_anything_a_mapping_is_found(monkeypatch, 
             chosen = SearchOptions("optimal", rows, "exact", "touched", "skipped", 8)
             mapping, proof = mapped(problem, chip, chosen)
             assert proof.energy == 0 and proof.proved and fits(problem, mapping, chip, chosen)
+
+
+@pytest.mark.parametrize("share", [1, 12])
+def test_a_longer_look_is_taken_where_the_gap_is_wide_and_the_bound_is_that_of_all_parts(
+    monkeypatch, share
+):
+    """Of SMs that are served one by one nothing else is known: the certificate has the parts'."""
+    made, looks = [], []
+    of, longer = Parts.of, Search.longer
+
+    def spied(*given, **named):
+        made.append(of(*given, **named))
+        return made[-1]
+
+    def looked(self, floor, near, enough):
+        best = longer(self, floor, near, enough)
+        looks.append((floor, enough, best.energy))
+        return best
+
+    monkeypatch.setattr(mapper.Parts, "of", spied)
+    monkeypatch.setattr(Search, "longer", looked)
+    chip = memories(load(Hardware, "v100-board"))
+    rules = replace(ISCA, padding="skipped", partial_sum_bits=32, share=share)
+    window = Window(14, 1, 1, 1, 1)
+    wide = Problem(Extents(16, 256, 256, 14, 14, 3, 3), window, window, Widths(16, 16, 16))
+    _, proof = mapped(wide, chip, rules)
+    assert len(looks) == (share == 1)
+    assert proof.lower_bound == made[0].least < proof.energy
+    if looks:
+        floor, enough, energy = looks[0]
+        assert floor == made[0].least and proof.energy <= energy * (1 + 1e-9)
+        assert enough == mapper.ENOUGH < mapper.WIDE
+    looks.clear()
+    near = Problem(Extents(128, 128, 3136, 1, 1, 1, 1), Window(1), Window(1), Widths(16, 16, 16))
+    _, proof = mapped(near, chip, rules)
+    assert proof.gap < 0.01 and not looks

@@ -97,6 +97,65 @@ def test_loops_that_nothing_couples_are_one_here_too(hwmodel, tmp_path):
     assert (priced["loops"], priced["energy"]) == ("apart", own["energy"])
 
 
+def test_level_by_level_loops_are_apart(hwmodel, tmp_path):
+    greedy = solved(hwmodel, "--search", "level-by-level", conv=POINTS)
+    assert greedy["loops"] == "apart"
+    assert solved(hwmodel, conv=POINTS)["level_by_level_energy"] == greedy["energy"]
+    rules = load(Accounting, "full")
+    counting = rules.counting.model_copy(update={"rows": "bounding"})
+    text = rules.model_copy(update={"counting": counting}).model_dump_json(exclude={"based_on"})
+    (tmp_path / "b.yaml").write_text(text)
+    conv = "N=2,M=4,C=3,H=7,W=7,K=1,stride=2"
+    _, out, _ = hwmodel(*BASE, "--conv", conv, "--accounting", str(tmp_path / "b.yaml"))
+    assert "all of N=2 M=4 C=3 HO=4 WO=4" in out  # rows between are fetched in tiles of several
+
+
+def test_loops_are_one_on_chips_with_memories_side_by_side(hwmodel, tmp_path):
+    asked = (
+        "tile",
+        "--hardware",
+        "eyeriss",
+        "--bits",
+        "16,16,16",
+        "--conv",
+        "N=2,M=8,C=6,H=7,W=5,K=1",
+    )
+    code, out, err = hwmodel(*asked, "--save", str(tmp_path / "t.json"))
+    assert code == 0 and "N stands for N, HO and WO (2 x 7 x 5), which nothing couples" in out, err
+    saved = json.loads((tmp_path / "t.json").read_text())
+    assert saved["loops"] == "flattened"
+    code, out, _ = hwmodel(*asked, "--tiles", str(tmp_path / "t.json"), "--json")
+    assert json.loads(out)["energy"] == saved["energy"]
+
+
+@pytest.mark.parametrize("room", ["1KiB", "64KiB"])
+@pytest.mark.parametrize("homes", [("O=L1",), ("O=L2",), ("I=L2", "O=L1"), ("O=L2", "F=L1")])
+@pytest.mark.parametrize("transfers", ["upper", "both"])
+def test_sums_that_come_back_to_a_home_are_read_there(hwmodel, tmp_path, homes, room, transfers):
+    """The energy is that of the certificate, and the sum of its rows."""
+    rules = load(Accounting, "full")
+    counting = rules.counting.model_copy(update={"transfers": transfers})
+    text = rules.model_copy(update={"counting": counting}).model_dump_json(exclude={"based_on"})
+    (tmp_path / "t.yaml").write_text(text)
+    options = [word for home in homes for word in ("--resident", home)]
+    free = "L1" if "O=L2" in homes else "L2"
+    found = solved(
+        hwmodel, *options, "--free", f"{free}={room}", "--accounting", str(tmp_path / "t.yaml"),
+        conv="N=2,M=40,C=240,H=14,W=10,K=1",
+    )  # fmt: skip
+    assert found["proved"] and found["energy"] == pytest.approx(found["lower_bound"], rel=1e-12)
+
+
+def test_sums_that_come_back_to_a_home_by_hand(hwmodel):
+    """224 nJ of reads: two more pieces of the reduction, 11,200 outputs of 32 bit, 0.3125 pJ."""
+    options = ("--resident", "O=L1", "--free", "L2=1KiB")
+    found = solved(hwmodel, *options, conv=POINTS)
+    of_L1 = found["accesses"][2]
+    assert found["accesses"][0]["O"] == found["accesses"][1]["O"] == 0
+    assert of_L1["O_partial_reads"] == of_L1["O_partial_writes"] == 2 * 11200
+    assert found["energy"] == pytest.approx(1_549_732.91 + 2 * 11200 * 32 * 0.3125, rel=1e-8)
+
+
 def test_loops_of_a_saved_tiling_that_are_no_word_are_refused(hwmodel, tmp_path):
     tile = {"level": "L2", "N": 1, "M": 1, "C": 1, "H": 1, "W": 1, "HF": 1, "WF": 1, "held": "F"}
     (tmp_path / "t.json").write_text(json.dumps({"tiles": [tile] * 3, "loops": "flat"}))

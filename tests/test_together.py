@@ -21,9 +21,12 @@ from hwmodel.tiling.optimal.chains import _Box, _Known
 from hwmodel.tiling.optimal.nodes import orders, root
 from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.optimal.terms import Together
-from hwmodel.tiling.options import memories
+from hwmodel.tiling.options import SearchOptions, memories
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.spatial import cuts
+from hwmodel.tiling.spatial.choices import holdings
+from hwmodel.tiling.spatial.parted import Parts
+from hwmodel.tiling.spatial.space import Space
 from hwmodel.tiling.spatial.together import together
 from hwmodel.work.problem import Extents, Problem, Widths, Window
 from tests.exhaustive import least_energies
@@ -204,3 +207,41 @@ def test_chains_that_are_remembered_are_those_of_the_box(data):
         ]
         assert found == len(wanted) and [tuple(x) for x in chains.tolist()] == wanted
         assert [list(x) for x in cut.tolist()] == [pieces(length, [*x])[1:] for x in wanted]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_wide_gap_makes_the_budget_fourfold_where_loops_are_compiled(monkeypatch, compiled):
+    """Of a product of which a small budget leaves much; of one that is proved at once, never."""
+    monkeypatch.setattr("hwmodel.tiling.optimal.compiled._switch", [compiled])
+    raised = []
+    monkeypatch.setattr(Budget, "raise_", lambda self, times: raised.append(times))
+    chip = memories(load(Hardware, "ascend"))
+    hard = Problem(Extents(768, 50257, 4194304, 1, 1, 1, 1), Window(1), Window(1), Widths(1, 1, 1))
+    found = optimal(hard, chip, Options(stationary="best", budget=20_000), together)
+    assert found.certificate.gap > 1e-2
+    assert raised == [4] * len(raised) and bool(raised) == compiled
+    raised.clear()
+    easy = Problem(Extents(4, 8, 8, 1, 1, 1, 1), Window(1), Window(1), Widths(8, 8, 8))
+    assert optimal(easy, chip, Options(stationary="best"), together).certificate.proved
+    assert not raised
+
+
+def test_a_budget_that_is_raised_has_what_was_left_and_as_much_more():
+    budget = Budget(100)
+    budget.spend(30)
+    budget.raise_(4)
+    assert (budget.whole, budget.left) == (400, 370)
+
+
+def test_floors_are_bounds_as_they_are():
+    """Of each choice what its parts say, no more; parts themselves are judged in test_parts."""
+    chip, options = memories(load(Hardware, "v100")), Options(stationary="best")
+    problem = Problem(Extents(40, 30, 56, 1, 1, 1, 1), Window(1), Window(1), Widths(8, 8, 8))
+    found = together(problem, chip, options, known=0.0, bound=0.0)  # nothing is cut or sought
+    asked = SearchOptions(
+        search="optimal", stationary="best", counting="exact", rows="touched", padding="skipped",
+        partial_sum_bits=32,
+    )  # fmt: skip
+    parts = Parts.of(Space(problem, chip, asked), holdings("best", 3), apart=False)
+    assert found.mappings == []
+    assert found.floors == {held: one.energy for held, one in parts.sure().items()}

@@ -60,7 +60,6 @@ def tile(
     """Tile one convolution: loop nest, buffers, accesses, energy, and how far from the optimum."""
     from hwmodel.specs.files import load
     from hwmodel.specs.hardware import Hardware
-    from hwmodel.tiling.rows import TOUCHED
     from hwmodel.tiling.view import NOWHERE
     from hwmodel.views.posed import parsed_pass, posed
     from hwmodel.views.rooms import parsed_homes, parsed_rooms
@@ -75,7 +74,7 @@ def tile(
     choices, loops = chosen(
         accounting, chip, search=search, counting=counting, stationary=stationary
     )
-    touched = choices.rule == TOUCHED
+    touched = choices.rows == "touched"
     product = posed(conv, bits, pass_)._replace(loops=loops, touched=touched)
     mapping, product = read_mapping(tiles, product, chip) if tiles else (None, product)
     homes, rooms = parsed_homes(resident or (), chip), parsed_rooms(free or (), chip)

@@ -96,8 +96,7 @@ def as_tiled(work: Multiply, accounting: Accounting) -> Multiply:
     chosen = accounting.counting
     if chosen.search != "optimal" or work.kernel is not None:
         return work
-    touched = (chosen.rows, chosen.padding) == ("touched", "skipped")
-    nest = flattened(work.nest, accounting.counting.loops, touched=touched)
+    nest = flattened(work.nest, accounting.counting.loops, touched=chosen.rows == "touched")
     return work._replace(tiled=None if nest == work.nest else nest)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import fsum, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +20,7 @@ from hwmodel.specs.hardware import Hardware
 from hwmodel.specs.inputs import read_text
 from hwmodel.tiling.accesses import Mapping, Traffic
 from hwmodel.tiling.options import Memories, SearchOptions, memories, pass_kinds
-from hwmodel.tiling.pricing import level_energies, level_energy, memory_energy, rates
+from hwmodel.tiling.pricing import level_energies, memory_energy, rates
 from hwmodel.tiling.tile import Tiling, counts, footprints, tile, touched_elements
 from hwmodel.tiling.view import NOWHERE, Homes, view, whole_view, widened
 from hwmodel.views.loop_nest import loop_nest
@@ -164,6 +164,7 @@ class Solved:
     options: SearchOptions
     tiling: Tiling
     traffic: list[Traffic]
+    energies: list[tuple[float, float, float]]  # of I, F and O at each level [chip's unit]
     energy: float  # of the memories [chip's unit]
     greedy: float | None  # of the level-by-level tiling under the same counting
     optimum: float | None = None  # of optimal tiles, counted exactly, where these are greedy
@@ -231,14 +232,12 @@ class Solved:
         for index, (level, asked) in enumerate(
             zip(self.hardware.levels, self.traffic, strict=True)
         ):
-            sums, transfers = self.options.partial_sum_bits, self.options.transfers
-            rate = rates(self.problem, self.places, index, sums, transfers)
-            energies = level_energies(asked, rate)
+            energies = self.energies[index]
             elements = (asked.I_reads, asked.F_reads, _sums(asked))
             listed.add_row(
                 level.name,
                 *(f"{n:,}" for n in elements),
-                *(f"{energy / divisor:,.3f}" for energy in (*energies, level_energy(asked, rate))),
+                *(f"{energy / divisor:,.3f}" for energy in (*energies, fsum(energies))),
             )
         return listed
 
@@ -325,16 +324,26 @@ def solved(
         tiling = tiling._replace(mapping=widened(problem, tiling.mapping, homes))
     if places.spatial:
         return spread(posed, hardware, places, options, tiling, homes)
-    asked = [
-        _paid(one, level, homes)
-        for level, one in enumerate(counts(problem, tiling.mapping, options))
-    ]
+    asked = _paid(counts(problem, tiling.mapping, options), homes)
     greedy = _greedy(posed.apart, places, options) if homes == NOWHERE else None
     energy = _energy(problem, asked, places, options)
     searched = options.search == "level-by-level" and mapping is None
     optimum = _optimum(problem, places, options) if searched else None
+    each = _energies(problem, asked, places, options, homes)
+    moved = _read_at_home(asked, homes.O)
     return Solved(
-        posed, problem, hardware, places, options, tiling, asked, energy, greedy, optimum, homes
+        posed,
+        problem,
+        hardware,
+        places,
+        options,
+        tiling,
+        moved,
+        each,
+        energy,
+        greedy,
+        optimum,
+        homes,
     )
 
 
@@ -355,14 +364,48 @@ def with_own_tiles(found: Solved | Spread) -> Solved:
     return replace(found, own_tiles=uneven(found.problem, found.places, found.options))
 
 
-def _paid(asked: Traffic, level: int, homes: Homes) -> Traffic:
-    """What a level is asked for without operands that stay further in."""
-    I, F, O = (home is not None and level < home for home in homes)  # noqa: E741
-    return asked._replace(
-        **({"I_reads": 0} if I else {}),
-        **({"F_reads": 0} if F else {}),
-        **({"O_partial_reads": 0, "O_partial_writes": 0, "O_writes": 0} if O else {}),
-    )
+def _paid(asked: Sequence[Traffic], homes: Homes) -> list[Traffic]:
+    """What each level is asked for without operands that stay further in.
+
+    Sums that come back to a home are counted where their reduction is cut, and read at home, at a
+    price of which `view` knows.
+    """
+    found = []
+    for level, one in enumerate(asked):
+        I, F, O = (home is not None and level < home for home in homes)  # noqa: E741
+        one = one._replace(I_reads=0) if I else one
+        one = one._replace(F_reads=0) if F else one
+        found.append(one._replace(O_partial_writes=0, O_writes=0) if O else one)
+    return found
+
+
+def _read_at_home(asked: Sequence[Traffic], home: int | None) -> list[Traffic]:
+    """The same with all sums that come back counted where they are read."""
+    if home is None:
+        return list(asked)
+    reads = sum(one.O_partial_reads for one in asked[: home + 1])
+    outside = [one._replace(O_partial_reads=0) for one in asked[:home]]
+    return [*outside, asked[home]._replace(O_partial_reads=reads), *asked[home + 1 :]]
+
+
+def _energies(
+    problem: Problem,
+    asked: Sequence[Traffic],
+    places: Memories,
+    options: SearchOptions,
+    homes: Homes,
+) -> list[tuple[float, float, float]]:
+    """Energies of I, F and O at each level [chip's unit]."""
+    sums, transfers = options.partial_sum_bits, options.transfers
+    found = [
+        level_energies(one, rates(problem, places, level, sums, transfers))
+        for level, one in enumerate(asked)
+    ]
+    if homes.O is not None:
+        of_I, of_F, of_O = found[homes.O]
+        found[homes.O] = of_I, of_F, of_O + fsum(outside for *_, outside in found[: homes.O])
+        found[: homes.O] = [(of_I, of_F, 0.0) for of_I, of_F, _ in found[: homes.O]]
+    return found
 
 
 def _optimum(problem: Problem, places: Memories, options: SearchOptions) -> float:

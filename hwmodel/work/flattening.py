@@ -45,8 +45,8 @@ def flattened(nest: LoopNest, loops: Loops, *, touched: bool) -> LoopNest:
 
     Args:
         loops: which may be one.
-        touched: whether rows that no window touches, and padding, are left out of counts; if not,
-            an axis with any of them stays as it is.
+        touched: whether rows that no window touches are left out of counts; if not, an axis with
+            any of them stays as it is.
 
     Source: docs/tiling.md, 'Loops that are one'.
     """
