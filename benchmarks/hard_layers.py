@@ -111,7 +111,7 @@ def nest(layer: Layer, batch: int, phase: str) -> LoopNest:
         "backward-weight": (layer.C, layer.M, batch),
     }[phase]
     extent = Extents(n, m, c, outs[0], outs[1], taps[0], taps[1])
-    tensors = TENSORS[phase.replace("-", "_")]
+    tensors = {name.replace("_", "-"): own for name, own in TENSORS.items()}[phase]
     return LoopNest(extent, windows[0], windows[1], layer.groups, tensors)
 
 
