@@ -292,3 +292,44 @@ def test_what_stays_on_a_chip_with_an_array_pays_at_home_alone(hwmodel):
     assert found["gap"] == pytest.approx(1 - found["lower_bound"] / found["energy"], abs=1e-12)
     away = json.loads(hwmodel(*words)[1])
     assert found["energy"] < away["energy"]
+
+
+AXES = """\
+version: 1
+name: axes
+title: PEs along axes
+energy_unit: pJ
+sources: {me: "made up"}
+levels:
+  - {level: 1, name: DRAM, capacity: unlimited, access_energy: 20 pJ/bit, source: me}
+  - {level: 0, name: PE, capacity: 2 KiB, access_energy: 1 pJ/bit, fanout: FANOUT, source: me}
+arithmetic:
+  - {operation: mac, bits: 32, energy: 1 pJ, source: me}
+"""
+
+
+def test_a_tiling_that_spreads_a_loop_on_no_axis_does_not_fit(hwmodel, tmp_path):
+    """By hand, and one of loops as one that another chip has apart."""
+    for name, fanout in (("one", "{HO: 14, M: 12}"), ("two", "{positions: 14, M: 12}")):
+        text = AXES.replace("name: axes", f"name: {name}").replace("FANOUT", fanout)
+        (tmp_path / f"{name}.yaml").write_text(text)
+    conv = ("--conv", "N=4,M=32,C=8,H=28,W=28,K=1", "--bits", "16,16,16")
+    one, two = (("tile", "--hardware", str(tmp_path / f"{n}.yaml"), *conv) for n in ("one", "two"))
+    tile = {"N": 1, "M": 1, "C": 8, "H": 1, "W": 1, "HF": 1, "WF": 1}
+    saved = {"level": "PE", "held": "F", **tile, "union": tile | {"N": 2, "M": 4}}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"tiles": [saved]}))
+    code, out, _ = hwmodel(*one, "--tiles", str(path))
+    assert code == 1
+    assert "DOES NOT FIT: N is spread over the memories of PE, on none of whose axes it lies" in out
+    saved["union"] = tile | {"H": 2, "M": 4}
+    path.write_text(json.dumps({"tiles": [saved]}))
+    code, out, _ = hwmodel(*one, "--tiles", str(path))
+    assert code == 0 and "DOES NOT FIT" not in out
+    saved["union"] = tile | {"N": 14, "M": 4}
+    path.write_text(json.dumps({"tiles": [saved], "loops": "flattened"}))
+    assert hwmodel(*two, "--tiles", str(path))[0] == 0
+    code, out, _ = hwmodel(*one, "--tiles", str(path))
+    assert code == 1 and "N is spread" in out
+    code, _, err = hwmodel(*two, "--tiles", str(path), "--conv", "N=4,M=32,C=8,H=28,W=28,K=3,pad=1")
+    assert code == 2 and "loops are flattened in the file" in err

@@ -75,7 +75,7 @@ class Spread:
             for room in footprints(self.problem, mapping, self.places, index, self.options)
             if room.capacity is not None and room.used > room.capacity
         ]
-        pairs = zip(mapping.unions or mapping.tiles, mapping.tiles, strict=True)
+        pairs = list(zip(mapping.unions or mapping.tiles, mapping.tiles, strict=True))
         sizes = [tile for pair in pairs for tile in pair]
         sizes += [mapping.cycle] if mapping.cycle else []
         places = self.places
@@ -91,6 +91,13 @@ class Spread:
                 lines.append(
                     f"{side:,} pieces of {loops} side by side, more than {limit.bound.most:,}"
                 )
+        for level, (outer, inner) in zip(places.levels[1:], pairs, strict=True):
+            on = {x for bound in level.axes or () for x in bound.loops}
+            lines += [
+                f"{x} is spread over the memories of {level.name}, on none of whose axes it lies"
+                for x, size in outer._asdict().items()
+                if level.axes is not None and x not in on and size > getattr(inner, x)
+            ]
         if mapping.cycle and places.array:
             taken = {x for limit in limits if limit.inner is None for x in limit.bound.loops}
             lines += [

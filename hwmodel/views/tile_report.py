@@ -125,7 +125,8 @@ def read_mapping(path: Path, posed: Posed, hardware: Hardware) -> tuple[Mapping,
         for loop, outer, inner in zip(Extents._fields, above, inside, strict=True):
             if inner > outer:
                 raise DataError(
-                    f"{path}: {where}: {loop} {inner} is more than the {outer} above it"
+                    f"{path}: {where}: {loop} {inner} is more than the {outer} above it; loops are "
+                    f"{saved.loops} in the file, which have to be one, or apart, as its tiles are"
                 )
         above = inside
     held = tuple(tile.held for tile in saved.tiles)
