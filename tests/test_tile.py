@@ -331,5 +331,6 @@ def test_a_tiling_that_spreads_a_loop_on_no_axis_does_not_fit(hwmodel, tmp_path)
     assert hwmodel(*two, "--tiles", str(path))[0] == 0
     code, out, _ = hwmodel(*one, "--tiles", str(path))
     assert code == 1 and "N is spread" in out
-    code, _, err = hwmodel(*two, "--tiles", str(path), "--conv", "N=4,M=32,C=8,H=28,W=28,K=3,pad=1")
+    padded = ["N=4,M=32,C=8,H=28,W=28,K=3,pad=1" if x == conv[1] else x for x in two]
+    code, _, err = hwmodel(*padded, "--tiles", str(path))
     assert code == 2 and "loops are flattened in the file" in err
