@@ -17,7 +17,7 @@ from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.options import memories
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.spatial.asked import asked
-from hwmodel.views.posed import parsed_problem
+from hwmodel.views.posed import posed
 from hwmodel.work.tensor import Direction, Role, product
 from tests.simulator import walk
 from tests.specs import CHIP, NETWORK, written
@@ -70,7 +70,7 @@ def test_prices_and_entries_are_those_of_the_walk(data, problem, levels, rule):
 @pytest.mark.filterwarnings("ignore:.*is larger than L1")
 def test_A8_what_it_costs_to_write_the_memories_of_I_and_F_counts():
     """The files differ only in that price, a thousandfold; under `upper` nobody asks for it."""
-    problem = parsed_problem("N=1,M=16,C=8,H=12,W=12,K=3", "8,8,8", "forward")
+    problem = posed("N=1,M=16,C=8,H=12,W=12,K=3", "8,8,8", "forward").apart
     cheap, dear = (memories(load(Hardware, str(DATA / f"fill{n}.yaml"))) for n in (5, 5000))
     upper = [optimal(problem, chip, Options()) for chip in (cheap, dear)]
     assert upper[0].certificate.energy == upper[1].certificate.energy

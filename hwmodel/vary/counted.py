@@ -11,7 +11,7 @@ Holds for: every energy equal to that of `evaluate` to 1e-12 (relative).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from math import fsum
 from typing import NamedTuple, TypeVar
@@ -48,6 +48,7 @@ MOST_TILED = 4096  # chips' tilings, and counts of single tasks
 
 Groups = dict[tuple[str, ...], dict[Key, int]]
 Made = TypeVar("Made")
+Alike = TypeVar("Alike", bound=Hashable)
 
 
 class Cost(NamedTuple):
@@ -111,22 +112,17 @@ class Counted:
             key: what tells these tasks, and the accounting but for its prices, which move no
                 count, from all others that are asked for here.
         """
-        read: dict[tuple[str, ...], list[int]] = {}
-        for i, chip in enumerate(chips):
-            chosen = read_by(chip, job.accounting).counting
-            read.setdefault((chosen.transfers, chosen.loops), []).append(i)
-        costs = [Cost()] * len(chips)
-        for choices, members in read.items():
-            here = [chips[i] for i in members]
-            accounting = read_by(here[0], job.accounting)
-            work = tasks
+
+        def on_alike(choices: tuple[str, ...], here: Sequence[Hardware]) -> list[Cost]:
+            accounting, work = read_by(here[0], job.accounting), tasks
             if accounting is not job.accounting:
                 work = [_as_tiled(task, accounting) for task in tasks]
-            own = job._replace(accounting=accounting)
-            found = self._read((key, choices), work, network, own, here)
-            for i, cost in zip(members, found, strict=True):
-                costs[i] = cost
-        return costs
+            return self._read(
+                (key, choices), work, network, job._replace(accounting=accounting), here
+            )
+
+        read = (read_by(chip, job.accounting).counting for chip in chips)
+        return _in_groups(chips, ((x.transfers, x.loops) for x in read), on_alike)
 
     def _read(
         self,
@@ -139,20 +135,16 @@ class Counted:
         """The costs on chips by which the accounting is read alike."""
         if job.accounting.counting.attention != "cheaper":
             return self._costs((key, job.separate), tasks, network, job, chips)
-        alike: dict[frozenset[str], list[int]] = {}
-        for i, chip in enumerate(chips):
-            ways = attention_ways(network, job, chip)
-            alike.setdefault(in_ways(job, ways).separate, []).append(i)
-        costs = [Cost()] * len(chips)
-        for separate, members in alike.items():
-            own, work, here = job, tasks, [chips[i] for i in members]
+
+        def on_alike(separate: frozenset[str], here: Sequence[Hardware]) -> list[Cost]:
+            own, work = job, tasks
             if separate:  # on these chips some attention is other work
                 own = job._replace(separate=separate)
                 work = all_tasks(network, own)
-            found = self._costs((key, separate), work, network, own, here)
-            for i, cost in zip(members, found, strict=True):
-                costs[i] = cost
-        return costs
+            return self._costs((key, separate), work, network, own, here)
+
+        ways = (in_ways(job, attention_ways(network, job, chip)) for chip in chips)
+        return _in_groups(chips, (way.separate for way in ways), on_alike)
 
     def _costs(
         self,
@@ -291,6 +283,26 @@ def _remembered(
         found = known[key] = make()
         if len(known) > most:
             del known[next(iter(known))]
+    return found
+
+
+def _in_groups(
+    chips: Sequence[Hardware],
+    alike: Iterable[Alike],
+    costs: Callable[[Alike, Sequence[Hardware]], list[Cost]],
+) -> list[Cost]:
+    """Return the costs on chips, of those together for which the same word stands.
+
+    Args:
+        alike: of each chip what it has in common with others.
+    """
+    groups: dict[Alike, list[int]] = {}
+    for i, word in enumerate(alike):
+        groups.setdefault(word, []).append(i)
+    found = [Cost()] * len(chips)
+    for word, members in groups.items():
+        for i, cost in zip(members, costs(word, [chips[i] for i in members]), strict=True):
+            found[i] = cost
     return found
 
 

@@ -11,7 +11,7 @@ from hwmodel.graph.layers import Conv
 from hwmodel.work.flattening import Loops, Merged, flattened, merged
 from hwmodel.work.problem import PASSES, LoopNest, Problem, ProductPass, Widths
 
-__all__ = ["Posed", "of_several", "parsed_pass", "parsed_problem", "posed"]
+__all__ = ["Posed", "of_several", "parsed_pass", "posed"]
 
 _NEEDED = ("N", "M", "C", "H", "W", "K")
 _OPTIONAL = {"stride": "1", "pad": "0", "dilation": "1", "groups": "1"}
@@ -56,19 +56,14 @@ def of_several(merged: Merged) -> str:
     return f"{loop} stands for {', '.join(names)} and {last} ({lengths}), which nothing couples"
 
 
-def parsed_problem(conv: str, bits: str, phase: str) -> Problem:
-    """Parse a line of text into the loop nest of one pass of a convolution.
+def posed(conv: str, bits: str, phase: str) -> Posed:
+    """Parse a line of text into one pass of a convolution.
 
-    >>> parsed_problem("N=1,M=4,C=2,H=8,W=8,K=3,pad=1", "32,32,32", "forward").extent
+    >>> posed("N=1,M=4,C=2,H=8,W=8,K=3,pad=1", "32,32,32", "forward").apart.extent
     Extents(N=1, M=4, C=2, HO=8, WO=8, HF=3, WF=3)
 
     Raises: HwmodelError, ShapeError.
     """
-    return posed(conv, bits, phase).apart
-
-
-def posed(conv: str, bits: str, phase: str) -> Posed:
-    """Parse a line of text into one pass of a convolution. Raises: HwmodelError, ShapeError."""
     fields = _fields(conv)
     N, M, C, H, W, groups = (_whole(fields, name) for name in ("N", "M", "C", "H", "W", "groups"))
     pass_ = parsed_pass(phase)

@@ -44,7 +44,6 @@ class Spread:
     """A mapping with all that moves under it, its time, energy and certificate."""
 
     posed: Posed
-    problem: Problem  # that is tiled
     hardware: Hardware
     places: Memories
     options: SearchOptions
@@ -52,6 +51,11 @@ class Spread:
     rows: tuple[_Row, ...]
     time: Time | None
     homes: Homes = NOWHERE
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that is tiled."""
+        return self.posed.problem
 
     @property
     def energy(self) -> float:
@@ -235,4 +239,4 @@ def spread(
             energy = elements * bits * price
             rows.append(_Row(name, direction, titled(operand, role), elements, bits, energy))
     taken = time(problem, mapping, places, options.rule)
-    return Spread(posed, problem, hardware, places, options, tiling, tuple(rows), taken, homes)
+    return Spread(posed, hardware, places, options, tiling, tuple(rows), taken, homes)

@@ -159,7 +159,6 @@ class Solved:
     """A tiling with its traffic, energy and certificate."""
 
     posed: Posed
-    problem: Problem  # that is tiled
     hardware: Hardware
     places: Memories  # of the chip, as the tensors of the pass lie in them
     options: SearchOptions
@@ -173,6 +172,11 @@ class Solved:
     own_tiles: float | None = (
         None  # no tiles of its own for each operand cost less; None: not asked
     )
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that is tiled."""
+        return self.posed.problem
 
     @property
     def overflows(self) -> list[str]:
@@ -330,21 +334,9 @@ def solved(
     energy = _energy(problem, asked, places, options)
     searched = options.search == "level-by-level" and mapping is None
     optimum = _optimum(problem, places, options) if searched else None
-    each = _energies(problem, asked, places, options, homes)
-    moved = _read_at_home(asked, homes.O)
+    each, moved = _energies(problem, asked, places, options, homes), _read_at_home(asked, homes.O)
     return Solved(
-        posed,
-        problem,
-        hardware,
-        places,
-        options,
-        tiling,
-        moved,
-        each,
-        energy,
-        greedy,
-        optimum,
-        homes,
+        posed, hardware, places, options, tiling, moved, each, energy, greedy, optimum, homes
     )
 
 

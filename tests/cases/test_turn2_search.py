@@ -19,7 +19,7 @@ from hwmodel.tiling.optimal.chains import Nest, best_within
 from hwmodel.tiling.optimal.search import Options, optimal
 from hwmodel.tiling.pricing import memory_energy
 from hwmodel.tiling.rows import RowRule
-from hwmodel.views.posed import parsed_problem, posed
+from hwmodel.views.posed import posed
 from hwmodel.views.tile_report import read_mapping
 from tests.exhaustive import cuts, rows_loaded
 from tests.simulator import simulate
@@ -64,7 +64,7 @@ WHOLE = Options().budget
 )
 def test_A1_to_A3_more_freedom_is_never_worse(hardware, case, budget, filters, least):
     """Filters held and the least energies are an independent search's; the first two it proved."""
-    greedy, held, either, best = modes(parsed_problem(*case), load(Hardware, hardware), budget)
+    greedy, held, either, best = modes(posed(*case).apart, load(Hardware, hardware), budget)
     assert in_order(greedy, held.energy, either.energy, best.energy)
     assert all(c.lower_bound <= c.energy for c in (held, either, best))
     assert best.lower_bound <= least * 1.0002
@@ -182,7 +182,7 @@ HARD = {  # chip, layer, widths, pass, what may stay; least energy of a search o
 def test_A7_A9_A10_hard_layers_are_proved(case):
     """A7: a general mapper's tiling costs 52.83 uJ under the same rules."""
     chip, conv, bits, phase, stationary, least = HARD[case]
-    problem = parsed_problem(conv, bits, phase)
+    problem = posed(conv, bits, phase).apart
     _, certificate = optimal(problem, load(Hardware, chip), Options(stationary=stationary))
     assert certificate.proved
     if least:
@@ -196,7 +196,7 @@ A6 = "N=4,M=96,C=3,H=227,W=227,K=11,stride=4", "16,16,16", "forward"
 def test_A6_a_search_that_meets_nests_without_a_tiling_goes_on(stationary):
     hardware = load(Hardware, str(DATA / "isca.yaml"))
     options = Options(stationary=stationary, partial_sum_bits=16)
-    _, certificate = optimal(parsed_problem(*A6), hardware, options)
+    _, certificate = optimal(posed(*A6).apart, hardware, options)
     assert certificate.lower_bound <= certificate.energy < 1.05 * certificate.lower_bound
 
 
@@ -218,7 +218,7 @@ def test_A6_the_command_itself_is_a_report(hwmodel, tmp_path):
 @pytest.mark.parametrize("uncut", ([], [5, 6], [3, 4]))
 def test_A6_a_nest_of_which_a_loop_may_have_no_pieces_holds_no_tiling(loop, uncut):
     """Whatever the rows of an axis are made of: cuts of its outputs, of its taps or of both."""
-    problem, hardware = parsed_problem(*A6), chip((10**9,) * 3, [(1.0, 1.0)] * 4)
+    problem, hardware = posed(*A6).apart, chip((10**9,) * 3, [(1.0, 1.0)] * 4)
     prepared = space(problem, hardware, 16, TOUCHED, "held", "upper", 10**6, Budget(10**6))
     pieces = np.array([[2, 3, 3, 5, 5, 2, 2], [4, 5, 3, 7, 7, 3, 3], [4, 48, 3, 11, 11, 11, 11]])
     pieces[:, uncut] = 1
@@ -240,7 +240,7 @@ def test_A6_a_nest_of_which_a_loop_may_have_no_pieces_holds_no_tiling(loop, uncu
 def test_A11_a_transposed_layer_of_the_widest_stride_takes_seconds():
     """Rows at each of 1,024 phases are looked at together; one by one they took two minutes."""
     conv = "N=1,M=3,C=3,H=32765,W=32765,K=1021,stride=1024"
-    problem, hardware = parsed_problem(conv, "32,32,32", "backward-input"), load(Hardware, "ascend")
+    problem, hardware = posed(conv, "32,32,32", "backward-input").apart, load(Hardware, "ascend")
     begun = process_time()
     _, certificate = optimal(problem, hardware)
     assert process_time() - begun < 20

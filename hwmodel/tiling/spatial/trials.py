@@ -42,8 +42,9 @@ FAR = 2e-2  # above the bound, from which on the best is shaken
 COUNTED = 8  # mappings that are counted where they were estimated
 AFTER = 2  # mappings that are polished from the tiles of the bound level by level
 NEARER = 5e-4  # above the bound, at which nothing more is looked at
-FEW_AXES = 3
+FEW_AXES = 3  # that may be cut, up to which lists are longer
 AGAINST, MOST = 60_000, 150_000  # work after which nothing is begun anew; nothing is looked at
+MORE = 30_000  # work of a longer look
 ROUNDING = 1e-9
 IRRATIONAL = np.sqrt([2, 3, 5, 7, 11, 13, 17])  # of every loop
 
@@ -70,10 +71,9 @@ class Search:
 
     def again(self, floor: float, near: Sequence[tuple[tuple[Operand, ...], Relaxed]]) -> Found:
         """The best near other sizes, of which more is sure."""
-        self.floor = floor
-        for held, one in near:
-            if self.choices.work < AGAINST and one.energy < self._best().energy:
-                self.found.append(_polished(_near(self._held(held), one.sizes)))
+        self.floor, looks = floor, self._around(near)
+        while self.choices.work < AGAINST and (look := next(looks, None)):
+            self.found.append(look)
         return self._best()
 
     def longer(
@@ -86,7 +86,7 @@ class Search:
             enough: above the bound, at which nothing more is looked at.
         """
         self.floor, since = max(self.floor, floor), 0
-        end = self.choices.work + AGAINST // 2
+        end = self.choices.work + MORE
         for look in chain(self._around(near), self._further()):
             before = self._best().energy
             since = 0 if look.energy < before * (1 - BETTER) else since + 1
